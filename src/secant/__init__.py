@@ -1,0 +1,1 @@
+"""Secant: private answers with noise that is just enough."""

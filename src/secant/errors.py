@@ -1,0 +1,165 @@
+"""Every error that Secant raises, by who can act on it.
+
+In: names, declared facts, rule ids, places in the user's text. Out: one sentence, one place, one thing to do.
+A value read from the data never enters a message; an engine's own text can quote a row, so it is withheld.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of the user's text: `start` inclusive, `end` exclusive, in characters."""
+
+    start: int
+    end: int
+
+
+class SecantError(Exception):
+    """Base of all errors: a stable code, one sentence, a place, a hint."""
+
+    family: ClassVar[str] = "BUG"
+    exit_status: ClassVar[int] = 70
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        hint: str = "",
+        text: str = "",
+        span: Span | None = None,
+        details: tuple[str, ...] = (),
+    ) -> None:
+        if code not in _KNOWN:
+            raise AssertionError(f"error code {code} is not listed in CODES")
+        if not code.startswith(self.family):
+            raise AssertionError(f"{code} does not belong to {type(self).__name__}")
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+        self.text = text
+        self.span = span
+        self.details = details
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the error as plain values, for JSON and for a server's response."""
+        return {
+            "code": self.code,
+            "message": self.message,
+            "hint": self.hint,
+            "span": [self.span.start, self.span.end] if self.span else None,
+            "details": list(self.details),
+        }
+
+    def render(self) -> str:
+        """Give the error as a person reads it: what, where, why, what now."""
+        lines = [f"{self.code}  {self.message}"]
+        lines += underline(self.text, self.span)
+        lines += [f"  {detail}" for detail in self.details]
+        if self.hint:
+            lines.append(f"  Now: {self.hint}")
+        return "\n".join(lines)
+
+
+def underline(text: str, span: Span | None) -> list[str]:
+    """Show the line of `text` that holds `span`, with carets under it."""
+    if span is None or not text or span.start > len(text):
+        return []
+    begin = text.rfind("\n", 0, span.start) + 1
+    stop = text.find("\n", span.start)
+    line = text[begin : stop if stop >= 0 else len(text)]
+    left = span.start - begin
+    width = max(1, min(span.end, begin + len(line)) - span.start)
+    shift = max(0, left - 60)  # a very long line is shown around the place, not from its start
+    shown = line[shift : shift + 120]
+    return [f"  {shown}", "  " + " " * (left - shift) + "^" * min(width, 120)]
+
+
+class UsageError(SecantError, ValueError):
+    """The caller passed something that cannot be meant."""
+
+    family = "USE"
+    exit_status = 2
+
+
+class SqlError(SecantError):
+    """The analyst's SQL cannot be read, or is not something Secant runs."""
+
+    family = "SQL"
+    exit_status = 2
+
+
+class PolicyError(SecantError):
+    """The data owner's policy is wrong or says too little."""
+
+    family = "POL"
+    exit_status = 2
+
+
+class Refused(SecantError):
+    """No analysis can prove a bound; nothing was run and nothing was spent."""
+
+    family = "REF"
+    exit_status = 3
+
+
+class BudgetError(SecantError):
+    """The budget does not allow it, or the ledger cannot be trusted or reached."""
+
+    family = "BUD"
+    exit_status = 4
+
+
+class BackendError(SecantError):
+    """The engine could not be reached, or could not finish what was sent."""
+
+    family = "BAK"
+    exit_status = 5
+
+
+class InternalError(SecantError):
+    """An invariant of ours broke. Budget that was reserved stays spent."""
+
+    family = "BUG"
+    exit_status = 70
+
+
+# The whole list, in one place (I8). Numbers are never reused.
+CODES: tuple[tuple[str, str], ...] = (
+    ("USE-001", "an argument has a value that cannot be meant"),
+    ("USE-002", "epsilon must be a finite positive number"),
+    ("USE-003", "delta must be at least 0 and less than 1"),
+    ("USE-004", "a level must lie strictly between 0 and 1"),
+    ("USE-005", "the named protection cannot be chosen"),
+    ("USE-006", "an optional package is missing"),
+    ("SQL-001", "the text cannot be parsed"),
+    ("SQL-002", "there is no such table or column"),
+    ("SQL-003", "a name is ambiguous"),
+    ("SQL-004", "types do not fit"),
+    ("SQL-005", "only one SELECT statement is accepted"),
+    ("SQL-006", "the function or clause is not accepted"),
+    ("SQL-007", "the query is too large"),
+    ("SQL-008", "the query is not well formed"),
+    ("POL-001", "the policy file cannot be read"),
+    ("POL-002", "the policy file has mistakes"),
+    ("POL-003", "a fact is missing from the policy"),
+    ("POL-004", "a declared fact does not hold on public data"),
+    ("REF-101", "no analysis can bound this query"),
+    ("REF-102", "the query returns rows of a protected table"),
+    ("REF-103", "a release of this kind needs a positive delta"),
+    ("BUD-001", "the budget does not cover this release"),
+    ("BUD-002", "the ledger cannot be opened or written"),
+    ("BUD-003", "the ledger does not add up"),
+    ("BUD-004", "the ledger was written by a newer version"),
+    ("BUD-005", "a release cannot be priced"),
+    ("BAK-001", "the data source cannot be opened"),
+    ("BAK-002", "the engine failed while running a statement"),
+    ("BAK-003", "the engine cannot express the query"),
+    ("BUG-001", "an invariant of Secant broke"),
+)
+_KNOWN = frozenset(code for code, _ in CODES)
