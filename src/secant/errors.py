@@ -157,6 +157,7 @@ CODES: tuple[tuple[str, str], ...] = (
     ("BUD-003", "the ledger does not add up"),
     ("BUD-004", "the ledger was written by a newer version"),
     ("BUD-005", "a release cannot be priced"),
+    ("BUD-006", "a reservation has ended"),
     ("BAK-001", "the data source cannot be opened"),
     ("BAK-002", "the engine failed while running a statement"),
     ("BAK-003", "the engine cannot express the query"),

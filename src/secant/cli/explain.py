@@ -1,0 +1,63 @@
+"""`secant explain`: why an answer would be private. It spends nothing and reads no data."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from secant.cli.options import (
+    Delta,
+    Epsilon,
+    Json,
+    Level,
+    PolicyPath,
+    ProtectionName,
+    Question,
+    Source,
+    question_of,
+)
+
+WithSql = Annotated[
+    bool, Parameter(name="--sql", negative="", help="Also print the statements that would run.")
+]
+
+
+def explain(
+    sql: Question,
+    /,
+    *,
+    epsilon: Epsilon | None = None,
+    delta: Delta = None,
+    level: Level = "0.95",
+    protection: ProtectionName = None,
+    statements: WithSql = False,
+    policy: PolicyPath = "policy.toml",
+    source: Source = None,
+    json: Json = False,
+) -> int:
+    """Show the derivation of the bound, rule by rule, and every analysis that was tried."""
+    import secant
+    from secant.cli import show
+
+    text = question_of(sql)
+    with (
+        show.working("deriving", quiet=json),
+        secant.connect(source, policy=policy) as database,
+    ):
+        explanation = database.explain(
+            text, epsilon=epsilon, delta=delta, level=level, protection=protection
+        )
+    if json:
+        report = explanation.to_dict()
+        if statements:
+            report["statements"] = list(explanation.statements)
+        show.print_json(report)
+        return 0
+    show.say(str(explanation))
+    if statements:
+        show.say()
+        for number, statement in enumerate(explanation.statements, start=1):
+            show.say(f"-- statement {number}")
+            show.say(f"{statement};")
+    return 0

@@ -1,0 +1,79 @@
+"""`secant init`: write a commented policy to start from.
+
+In: a source. Out: a policy file. Only names and types of columns are read, unless the owner asks
+for a look at the data; an existing file is left alone unless the owner says otherwise.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from secant.cli.options import Json, PolicyPath
+from secant.errors import UsageError
+
+if TYPE_CHECKING:
+    from secant.cli.starter import Looked
+    from secant.terms.catalog import Catalog
+
+Look = Annotated[
+    bool,
+    Parameter(
+        name="--look",
+        negative="",
+        help="Read the data: write the smallest and largest value of each column as a comment.",
+    ),
+]
+Force = Annotated[
+    bool, Parameter(name="--force", negative="", help="Overwrite an existing policy file.")
+]
+LOOKED = (
+    "Looked at the data: the ranges in the policy are values of real people. Round them to facts "
+    "that are public anyway before you uncomment them or show the file to anybody."
+)
+
+
+def init(
+    source: str,
+    /,
+    *,
+    policy: PolicyPath = "policy.toml",
+    look: Look = False,
+    force: Force = False,
+    json: Json = False,
+) -> int:
+    """Read the schema (no values, unless asked) and write a commented policy to start from."""
+    from secant.cli import show
+    from secant.cli.starter import starter_policy
+    from secant.release.sources import open_source
+
+    target = Path(policy)
+    if target.exists() and not force:
+        hint = "name another file with --policy, or overwrite it with --force"
+        raise UsageError("USE-001", f"{target} exists; it is not overwritten", hint=hint)
+    with show.working("reading the schema", quiet=json):
+        opened = open_source(source)
+        try:
+            catalog = opened.catalog()
+            looked = _look(opened, catalog) if look else None
+        finally:
+            opened.close()
+    _write(target, starter_policy(source, catalog, looked))
+    if look:
+        sys.stderr.write(LOOKED + "\n")
+    if json:
+        show.print_json({"policy": str(target), "tables": list(catalog.tables), "looked": look})
+        return 0
+    show.say(f"Wrote {target} for {len(catalog.tables)} tables: {', '.join(catalog.tables)}")
+    show.say(f"Now read it, uncomment what is true, and run: secant check {target}")
+    return 0
+
+
+def _write(target: Path, text: str) -> None:
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError("USE-001", f"cannot write {target}: {error.strerror}") from None

@@ -1,0 +1,74 @@
+"""Options that several commands share, so that they are spelled and explained once.
+
+In: words of the command line. Out: annotated types for cyclopts, and the text of a question.
+Numbers stay text here: the engine reads them exactly.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from secant.errors import UsageError
+
+LARGEST_QUESTION = 16_000_000  # characters; the SQL stage has its own, smaller wall
+
+PolicyPath = Annotated[
+    str, Parameter(name=["--policy", "-p"], help="The policy file.", metavar="FILE")
+]
+Json = Annotated[
+    bool, Parameter(name="--json", negative="", help="Print one JSON object, for programs.")
+]
+Question = Annotated[
+    str,
+    Parameter(
+        help="One SELECT statement; `-` reads it from standard input.", allow_leading_hyphen=True
+    ),
+]
+Epsilon = Annotated[
+    str,
+    Parameter(
+        name="--epsilon", help="Privacy to spend.", metavar="NUMBER", allow_leading_hyphen=True
+    ),
+]
+Delta = Annotated[
+    str | None,
+    Parameter(
+        name="--delta",
+        help="Default: a hundredth of the protection's delta.",
+        metavar="NUMBER",
+        allow_leading_hyphen=True,
+    ),
+]
+Level = Annotated[
+    str,
+    Parameter(
+        name="--level",
+        help="How sure the printed error is.",
+        metavar="NUMBER",
+        allow_leading_hyphen=True,
+    ),
+]
+ProtectionName = Annotated[
+    str | None,
+    Parameter(name="--protection", help="One of the owner's alternatives.", metavar="NAME"),
+]
+Source = Annotated[
+    str | None,
+    Parameter(name="--source", help="Instead of the policy's [database] source."),
+]
+
+
+def question_of(text: str) -> str:
+    """Give the SQL text, read from standard input where it is `-`."""
+    if text != "-":
+        return text
+    raw = sys.stdin.buffer.read(LARGEST_QUESTION + 1)
+    if len(raw) > LARGEST_QUESTION:
+        raise UsageError("USE-001", "the question on standard input is larger than 16 MB")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError("USE-001", "the question on standard input is not UTF-8") from None

@@ -1,0 +1,133 @@
+"""The program: which commands there are, and what happens to their errors.
+
+In: the words of the command line. Out: an exit status by who can act (0 done, 2 wrong use, 3
+refused, 4 budget, 5 backend, 70 a bug). A command is imported when it is called, so `--help` loads
+none. No stack trace is printed, and the text of an unexpected exception is withheld, because it may
+quote data.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError
+
+import secant
+from secant.errors import InternalError, SecantError, UsageError
+
+INTERRUPTED = 130
+CLOSED_PIPE = 141
+"""What a shell reports for a program that was stopped by ^C, or whose reader went away."""
+
+# The whole list, in the order of the help (I8): name, where it lives, one line.
+COMMANDS: tuple[tuple[str, str, str], ...] = (
+    (
+        "demo",
+        "secant.cli.demo:demo",
+        "Answer private questions about sample data made on the spot.",
+    ),
+    ("init", "secant.cli.init:init", "Write a commented policy to start from, from the schema."),
+    ("check", "secant.cli.check:check", "Say what is wrong with a policy, or missing."),
+    (
+        "query",
+        "secant.cli.query:query",
+        "Ask a question: spends budget, prints the private answer.",
+    ),
+    ("explain", "secant.cli.explain:explain", "Show why an answer is private; spends nothing."),
+    (
+        "inspect",
+        "secant.cli.inspect:inspect",
+        "OWNER ONLY: true answer, sensitivity, noise, times.",
+    ),
+    ("ledger", "secant.cli.ledger:ledger", "Show budgets and history; export and verify them."),
+)
+
+
+def program() -> App:
+    """Build the program with all its commands."""
+    app = App(
+        name="secant",
+        help="Private answers with noise that is just enough.",
+        version=lambda: secant.__version__,
+        help_format="plaintext",
+        result_action="return_value",
+        suppress_keyboard_interrupt=False,
+    )
+    for place, (name, home, line) in enumerate(COMMANDS):
+        app.command(home, name=name, help=line, sort_key=place)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # A terminal without UTF-8 gets a question mark for ε instead of a crash.
+            stream.reconfigure(errors="replace")
+    try:
+        status = run(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader went away; Python must not complain about it again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = CLOSED_PIPE
+    return status
+
+
+def run(words: list[str]) -> int:
+    """Run one command; every error becomes a message and a status."""
+    try:
+        status = program()(words, exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        usage = UsageError("USE-001", _one_line(str(error)), hint=_help_for(words))
+        return _report(usage, words)
+    except SecantError as error:
+        return _report(error, words)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted; a release that had been sent stays charged\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # the last door: nothing leaves here as a trace
+        if os.environ.get("SECANT_DEBUG") == "1":
+            raise
+        return _report(_unexpected(error), words)
+    return status if isinstance(status, int) else 0
+
+
+def _unexpected(error: Exception) -> InternalError:
+    """Name the place in our code, which is public; withhold the text, which may not be."""
+    trace, place = error.__traceback__, ""
+    while trace is not None:
+        module = trace.tb_frame.f_globals.get("__name__", "")
+        if isinstance(module, str) and module.startswith("secant"):
+            place = f"{module}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return InternalError(
+        "BUG-001",
+        f"an unexpected {type(error).__name__} stopped the command ({place})",
+        hint="report it; SECANT_DEBUG=1 shows the trace, which may quote data",
+    )
+
+
+def _report(error: SecantError, words: list[str]) -> int:
+    if "--json" in words:
+        sys.stderr.write(json.dumps({"error": error.to_dict()}, ensure_ascii=False) + "\n")
+    else:
+        sys.stderr.write(error.render() + "\n")
+    return error.exit_status
+
+
+def _help_for(words: list[str]) -> str:
+    known = {name for name, _, _ in COMMANDS}
+    command = next((word for word in words if word in known), "")
+    return f"see `secant {command} --help`" if command else "see `secant --help`"
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line[:1].lower() + line[1:].rstrip(".")

@@ -1,0 +1,203 @@
+"""What a person sees: answers with their error, guarantees in words, budgets as bars.
+
+In: public results of the engine. Out: text on standard output. On a terminal there is color and a
+spinner; in a pipe there is plain text and nothing moves. Values are printed as text, never as
+markup.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from secant.cli.numbers import error_text, plain, remaining_text, spent_text, value_text
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+MOST_ROWS = 200
+"""More rows than this scroll out of sight; --json gives them all."""
+PIPE_WIDTH = 10_000  # in a pipe nobody wraps lines but us, so nothing is wrapped
+BAR_WIDTH = 20
+
+
+class Account(Protocol):
+    """What the engine says about the budget of one protection."""
+
+    epsilon: Fraction
+    delta: Fraction
+    spent_epsilon: Fraction
+    spent_delta: Fraction
+    remaining_epsilon: Fraction
+    remaining_delta: Fraction
+
+
+def screen() -> Console:
+    """Give standard output, as it is at this moment."""
+    wide = None if sys.stdout.isatty() else PIPE_WIDTH
+    return Console(file=sys.stdout, markup=False, highlight=False, emoji=False, width=wide)
+
+
+def say(line: str = "", style: str = "") -> None:
+    """Print one line."""
+    screen().print(Text(line, style=style), soft_wrap=True)
+
+
+def print_json(value: object) -> None:
+    """Print one JSON object on one line."""
+    sys.stdout.write(json.dumps(plain(value), ensure_ascii=False) + "\n")
+
+
+@contextmanager
+def working(what: str, *, quiet: bool = False) -> Iterator[None]:
+    """Show that something is going on, on a terminal only."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    with Console(stderr=True).status(Text(what)):
+        yield
+
+
+def print_answer(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    errors: Sequence[Sequence[object]] | None,
+    *,
+    level: object,
+    beside: tuple[str, Sequence[Sequence[object]]] | None = None,
+) -> None:
+    """Print an answer as a table, each noisy number with its error beside it.
+
+    Args:
+        columns: Names of the columns.
+        rows: The released values.
+        errors: Half-widths at `level` in the shape of `rows`, None where a value is exact.
+        level: How sure the errors are.
+        beside: A title and rows of the same shape to show next to the released ones.
+    """
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    noisy = _noisy_columns(rows, errors)
+    for place, name in enumerate(columns):
+        numeric = any(isinstance(row[place], (int, float)) for row in rows) or place in noisy
+        side = "right" if numeric else "left"
+        table.add_column(Text(value_text(name)), justify=side)  # type: ignore[arg-type]
+        if place in noisy:
+            table.add_column(Text(f"± ({_percent(level)})"), justify="right", style="dim")
+        if place in noisy and beside:
+            table.add_column(Text(beside[0]), justify="right", style="dim")
+    for number, row in enumerate(rows[:MOST_ROWS]):
+        cells: list[Text] = []
+        for place, value in enumerate(row):
+            error = errors[number][place] if errors and place in noisy else None
+            cells.append(Text(value_text(value, error)))
+            if place in noisy:
+                cells.append(Text(error_text(error)))
+            if place in noisy and beside:
+                cells.append(Text(_beside_text(beside[1], number, place, error)))
+        table.add_row(*cells)
+    screen().print(table)
+    if len(rows) > MOST_ROWS:
+        say(f"... and {len(rows) - MOST_ROWS:,} more rows; --json prints all")
+
+
+def _beside_text(rows: Sequence[Sequence[object]], number: int, place: int, error: object) -> str:
+    return value_text(rows[number][place], error) if number < len(rows) else ""
+
+
+def _noisy_columns(
+    rows: Sequence[Sequence[object]], errors: Sequence[Sequence[object]] | None
+) -> frozenset[int]:
+    if not errors:
+        return frozenset()
+    return frozenset(
+        place
+        for row in errors
+        for place, error in enumerate(row)
+        if error is not None and error != 0
+    )
+
+
+def _percent(level: object) -> str:
+    return f"{float(str(level)) * 100:g} %"
+
+
+def print_guarantees(guarantees: Sequence[Mapping[str, object]]) -> None:
+    """Say in words what an answer promises, and to whom."""
+    paid = [g for g in guarantees if g.get("epsilon") or g.get("delta")]
+    if not paid:
+        say("Guarantee: this question touches nothing protected; it is answered exactly.")
+        return
+    for guarantee in paid:
+        epsilon, delta = float(str(guarantee["epsilon"])), float(str(guarantee["delta"]))
+        say(f"Guarantee: {guarantee['protects']}", style="bold")
+        strength = f"  ε = {spent_text(epsilon)}, δ = {spent_text(delta)}"
+        say(f"{strength} (protection {guarantee['protection']})")
+        say(f"  {_in_words(epsilon, delta)}")
+        uncovered = guarantee.get("not_covered")
+        if uncovered:
+            say(f"  Not covered by this release: {uncovered}", style="yellow")
+
+
+def _in_words(epsilon: float, delta: float) -> str:
+    factor = math.exp(min(epsilon, 700.0))
+    times = f"{math.ceil(factor * 100) / 100:,.2f}" if factor < 1e6 else f"{factor:.2e}"
+    sentence = f"With or without them, no outcome is more than {times} times as likely"
+    if delta:
+        sentence += f", except with probability {spent_text(delta)}"
+    return sentence + "."
+
+
+def print_budget(accounts: Mapping[str, Account]) -> None:
+    """Show what is left of every protection's budget."""
+    for name, account in accounts.items():
+        share = float(account.spent_epsilon / account.epsilon) if account.epsilon else 1.0
+        line = (
+            f"Budget    {_bar(share)} {name}: ε {spent_text(account.spent_epsilon)} of "
+            f"{remaining_text(account.epsilon)} spent, "
+            f"{remaining_text(account.remaining_epsilon)} left"
+        )
+        if account.delta:
+            line += (
+                f"; δ {spent_text(account.spent_delta)} of {remaining_text(account.delta)} spent"
+            )
+        say(line)
+
+
+def _bar(share: float) -> str:
+    full = min(BAR_WIDTH, math.ceil(share * BAR_WIDTH))
+    if screen().is_terminal:
+        return "█" * full + "░" * (BAR_WIDTH - full)
+    return "[" + "#" * full + "." * (BAR_WIDTH - full) + "]"
+
+
+def print_facts(facts: Mapping[str, object]) -> None:
+    """Print named values below each other."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name, value in facts.items():
+        shown = value
+        if isinstance(value, Mapping):
+            shown = ", ".join(f"{key} {value_text(entry)}" for key, entry in value.items())
+        table.add_row(Text(name), Text(value_text(shown)))
+    screen().print(table)
+
+
+def print_records(records: Sequence[Mapping[str, str]], *, empty: str) -> None:
+    """Print records as a table with the names of their fields on top."""
+    if not records:
+        say(empty)
+        return
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for name in records[0]:
+        table.add_column(Text(name))
+    for record in records:
+        table.add_row(*(Text(value_text(value)) for value in record.values()))
+    screen().print(table)

@@ -1,0 +1,160 @@
+"""Filters and odometers: budgets that hold although every ε is chosen after seeing answers.
+
+In: the tally of everything so far, the release in question included, and the budget. Out: a reading
+in ε; a release may run if a reading stays within the budget. Which filters are used, the share of δ
+that they take and the order of the Rényi filter follow from the budget alone, so they are fixed
+before the first release; a budget that is changed in view of answers voids that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from secant.ledger.accounting.concentrated import (
+    composed_divergence,
+    from_renyi,
+    gaussian,
+)
+from secant.ledger.accounting.tally import (
+    PRECISION,
+    Tally,
+    approximate_view,
+    exact_sum,
+    own_deltas,
+    upward,
+    without_failures,
+)
+from secant.numeric.ball import ball, working_precision
+
+# α - 1 from 2^-6 to 2^31 in eight even steps an octave: exact, and the same on every machine.
+FILTER_ORDERS: tuple[Fraction, ...] = tuple(
+    1 + Fraction(8 + eighth, 8) * Fraction(2) ** octave
+    for octave in range(-6, 31)
+    for eighth in range(8)
+)
+ODOMETER_ORDERS: tuple[Fraction, ...] = tuple(
+    1 + Fraction(2) ** octave for octave in range(-4, 28, 2)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A rule that says how much of an ε is used, whatever the parameters depended on."""
+
+    theorem: str
+    uses_slack: bool
+    reading: Callable[[Tally, Fraction, Fraction], Fraction | None]
+    """(tally without failures, ε of the budget, δ of this filter) -> ε used, rounded up."""
+
+
+def _basic_reading(counts: Tally, epsilon: Fraction, delta: Fraction) -> Fraction | None:
+    """A-FILTER-BASIC: Σε."""
+    view = approximate_view(counts)
+    return None if view is None else exact_sum(term.count * term.epsilon for term in view)
+
+
+def _advanced_reading(counts: Tally, epsilon: Fraction, delta: Fraction) -> Fraction | None:
+    """A-FILTER-ADV: Σε²/2 + √(2·ln(1/δ')·Σε²)."""
+    view = approximate_view(counts)
+    if view is None or delta <= 0:
+        return None
+    squares = exact_sum(term.count * term.epsilon**2 for term in view)
+    with working_precision(PRECISION):
+        return upward(ball(squares) / 2 + (2 * ball(squares) * -ball(delta).log()).sqrt())
+
+
+def _renyi_reading(counts: Tally, epsilon: Fraction, delta: Fraction) -> Fraction | None:
+    """A-FILTER-RENYI: divergences added at the one order that the budget fixes, then converted."""
+    if delta <= 0 or epsilon <= 0:
+        return None
+    order = filter_order(epsilon, delta)
+    total = composed_divergence(counts, order)
+    return None if total is None else from_renyi(order, total, delta)
+
+
+def _gaussian_reading(counts: Tally, epsilon: Fraction, delta: Fraction) -> Fraction | None:
+    """A-FILTER-GAUSS: Gaussian releases only; Σ1/σ² adds, and the exact curve is inverted."""
+    return gaussian(counts, delta)
+
+
+FILTERS: tuple[Filter, ...] = (
+    Filter("A-FILTER-BASIC", False, _basic_reading),
+    Filter("A-FILTER-ADV", True, _advanced_reading),
+    Filter("A-FILTER-RENYI", True, _renyi_reading),
+    Filter("A-FILTER-GAUSS", True, _gaussian_reading),
+)
+
+
+@lru_cache(maxsize=1024)
+def filter_order(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """Give the order at which a budget allows the largest Σρ; it depends on nothing else."""
+
+    def allowed(order: Fraction) -> float:
+        alpha, less = float(order), float(order - 1)
+        gained = (math.log(float(delta)) + math.log(alpha)) / less - math.log(less / alpha)
+        return (float(epsilon) + gained) / alpha
+
+    return max(FILTER_ORDERS, key=allowed)
+
+
+def filter_reading(
+    counts: Tally,
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
+    theorems: tuple[str, ...],
+    share: Fraction,
+) -> tuple[Fraction, Fraction, str] | None:
+    """Give (ε used, δ used at most, theorem) by the best of the chosen filters (A-FILTER-UNION).
+
+    `share` of δ is set aside for the filters that need it, in equal parts; the rest is for the
+    releases' own δ. None if no filter can read this history or the releases' own δ exceed the rest.
+    """
+    chosen = [rule for rule in FILTERS if rule.theorem in theorems]
+    hungry = sum(rule.uses_slack for rule in chosen)
+    aside = delta * share if hungry else Fraction(0)
+    own = own_deltas(counts)
+    if own > delta - aside:
+        return None
+    kept = without_failures(counts)
+    readings: list[tuple[Fraction, str]] = []
+    for rule in chosen:
+        reading = rule.reading(kept, epsilon, aside / hungry if rule.uses_slack else Fraction(0))
+        if reading is not None:
+            readings.append((reading, rule.theorem))
+    if not readings:
+        return None
+    used, theorem = min(readings)
+    return used, own + aside, theorem
+
+
+def odometer(counts: Tally, *, delta: Fraction, share: Fraction) -> tuple[Fraction, str] | None:
+    """A-ODOMETER: a running ε that the privacy loss exceeds at no time, but for probability δ.
+
+    It is no (ε, δ) fixed in advance: the reading itself depends on the answers. None if it cannot
+    be read, or if the releases' own δ exceed their part.
+    """
+    kept, own = without_failures(counts), own_deltas(counts)
+    aside = delta * share
+    if own > delta - aside:
+        return None
+    readings: list[tuple[Fraction, str]] = []
+    sum_of_all = _basic_reading(kept, Fraction(0), Fraction(0))
+    if sum_of_all is not None:
+        readings.append((sum_of_all, "A-FILTER-BASIC"))
+    if aside > 0:
+        for order in ODOMETER_ORDERS:
+            total = composed_divergence(kept, order)
+            if total is not None:
+                readings.append((_exceeded_at_no_time(order, total, aside), "A-ODOMETER"))
+    return min(readings, default=None)
+
+
+def _exceeded_at_no_time(order: Fraction, total: Fraction, delta: Fraction) -> Fraction:
+    with working_precision(PRECISION):
+        price = (ball(len(ODOMETER_ORDERS)) / ball(delta)).log() / ball(order - 1)
+        return upward(ball(total) + price)

@@ -1,0 +1,68 @@
+"""The history as people read it: one entry a release.
+
+In: records. Out: releases with their charges and what became of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from secant.ledger.amounts import Charge
+from secant.ledger.records import Record
+from secant.terms.events import event_from_json
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One release, from its reservation to its end."""
+
+    release_id: str
+    time: datetime
+    analyst: str
+    charges: tuple[Charge, ...]
+    status: str
+    """`reserved`, `sent`, `returned` (nothing spent), or the outcome that it was settled with."""
+    note: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def spent(self) -> bool:
+        """Say whether the charges count: all do but those that were returned."""
+        return self.status != "returned"
+
+
+def releases_of(records: Iterable[Record]) -> list[Release]:
+    """Gather the records of each release, in the order in which they were reserved."""
+    found: dict[str, Release] = {}
+    for record in records:
+        fields = record.fields
+        kind = fields["kind"]
+        if kind == "reserve":
+            found[fields["release"]] = Release(
+                fields["release"],
+                datetime.fromtimestamp(fields["time"], UTC),
+                fields["analyst"],
+                tuple(_charge(item) for item in fields["charges"]),
+                "reserved",
+                fields["note"],
+            )
+        elif kind in _STATUS:
+            release = found[fields["release"]]
+            status = fields["outcome"] if kind == "settle" else _STATUS[kind]
+            found[release.release_id] = replace(release, status=status)
+    return list(found.values())
+
+
+_STATUS = {"sent": "sent", "settle": "", "return": "returned"}
+
+
+def _charge(fields: Mapping[str, Any]) -> Charge:
+    event = fields.get("event")
+    return Charge(
+        fields["protection"],
+        fields["epsilon"],
+        fields["delta"],
+        event=None if event is None else event_from_json(event),
+    )

@@ -1,0 +1,272 @@
+"""Records in one PostgreSQL schema, for the processes of several machines.
+
+In: a `postgresql://` address; `?ledger=NAME` chooses the schema. Out: a Journal. Writers queue for
+the row of the head, so that each sees all that was committed before it. The server's clock decides
+about leases. Nothing of the address ever enters a message: it may hold a password.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, LiteralString
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from secant.errors import BudgetError, UsageError
+from secant.ledger.journal import Head, PerProcess
+from secant.ledger.records import START, VERSION, Anchor, Record, following, newer
+
+try:
+    import psycopg
+    from psycopg import errors, sql
+except ImportError as error:
+    raise UsageError(
+        "USE-006",
+        "a ledger on PostgreSQL needs the psycopg package",
+        hint="install secant[postgres]",
+    ) from error
+
+DEFAULT_SCHEMA = "secant_ledger"
+_FROZEN_SECONDS = 60
+"""A process that holds the head longer than this without a word loses its transaction."""
+
+_TABLES: tuple[LiteralString, ...] = (
+    """CREATE TABLE {schema}.records (
+        sequence bigint PRIMARY KEY, body text NOT NULL, digest text NOT NULL)""",
+    """CREATE TABLE {schema}.head (
+        one integer PRIMARY KEY CHECK (one = 1), version integer NOT NULL,
+        sequence bigint NOT NULL, digest text NOT NULL, summary_at bigint NOT NULL)""",
+    # Against accidents only: who owns the tables can also drop a trigger.
+    """CREATE FUNCTION {schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'ledger records are never changed'; END $$""",
+    """CREATE TRIGGER records_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON {schema}.records
+        FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse()""",
+)
+_BEGIN_WRITING: tuple[LiteralString, ...] = (
+    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+    # The owner of the server may have relaxed these for other work; for a ledger they are not open.
+    "SET LOCAL synchronous_commit = on",
+)
+
+
+class PostgresTransaction:
+    """One transaction on the schema; for writing it holds the row of the head."""
+
+    def __init__(
+        self, connection: psycopg.Connection, schema: sql.Identifier, *, writing: bool
+    ) -> None:
+        self._connection = connection
+        self._schema = schema
+        lock: LiteralString = " FOR UPDATE" if writing else ""
+        row = self._one("SELECT version, sequence, digest, summary_at FROM {schema}.head" + lock)
+        if row is None:
+            raise BudgetError("BUD-003", "the ledger has lost its head", hint=_RESTORE)
+        self.version: int = row[0]
+        if self.version > VERSION:
+            raise newer(self.version)
+        self._head = Head(Anchor(row[1], row[2]), row[3])
+
+    def now(self) -> float:
+        """Give the server's clock: the machines that share a ledger need not agree on the time."""
+        row = self._one("SELECT extract(epoch FROM clock_timestamp())::float8")
+        assert row is not None
+        return float(row[0])
+
+    def head(self) -> Head:
+        """Give the end of the chain."""
+        return self._head
+
+    def after(self, sequence: int) -> Iterator[Record]:
+        """Give the records that follow, in order."""
+        query = "SELECT sequence, body, digest FROM {schema}.records WHERE sequence > %s ORDER BY 1"
+        with self._connection.cursor() as cursor:
+            for row in cursor.execute(self._text(query), (sequence,)):
+                yield Record(*row)
+
+    def at(self, sequence: int) -> Record | None:
+        """Give one record, if it is there."""
+        row = self._one(
+            "SELECT sequence, body, digest FROM {schema}.records WHERE sequence = %s", sequence
+        )
+        return None if row is None else Record(*row)
+
+    def append(self, record: Record, *, summary_at: int) -> None:
+        """Write one record and the new head."""
+        self._do(
+            "INSERT INTO {schema}.records (sequence, body, digest) VALUES (%s, %s, %s)",
+            record.sequence,
+            record.body,
+            record.digest,
+        )
+        self._do(
+            "UPDATE {schema}.head SET sequence = %s, digest = %s, summary_at = %s",
+            record.sequence,
+            record.digest,
+            summary_at,
+        )
+
+    def upgrade(self, head: Head) -> None:
+        """Note the current version; ledgers here began with version 2, so no table changes."""
+        self._do("UPDATE {schema}.head SET version = %s", VERSION)
+        self.version = VERSION
+
+    def _text(self, query: LiteralString) -> sql.Composed:
+        return sql.SQL(query).format(schema=self._schema)
+
+    def _do(self, query: LiteralString, *values: object) -> None:
+        self._connection.execute(self._text(query), values)
+
+    def _one(self, query: LiteralString, *values: object) -> tuple[Any, ...] | None:
+        return self._connection.execute(self._text(query), values).fetchone()
+
+
+class PostgresJournal:
+    """A ledger in a database. A lost connection is an error once, and is then made anew."""
+
+    def __init__(self, address: str, *, create: bool = True, wait_seconds: float = 30.0) -> None:
+        self._address, name = _split(address)
+        self._schema = sql.Identifier(name)
+        self._wait_seconds = wait_seconds
+        self._connection = PerProcess(self._connect, psycopg.Connection.close)
+        try:
+            with self._connection.taken() as connection, _typed():
+                self._prepare(connection, name, create=create)
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self) -> psycopg.Connection:
+        with _typed():
+            return psycopg.connect(
+                self._address,
+                autocommit=True,  # transactions are begun in words, with their isolation level
+                prepare_threshold=None,  # a pooler may hand us another session each time
+                connect_timeout=max(2, int(self._wait_seconds)),
+                keepalives=1,
+                keepalives_idle=30,
+            )
+
+    def _prepare(self, connection: psycopg.Connection, name: str, *, create: bool) -> None:
+        row = connection.execute("SELECT current_setting('fsync')").fetchone()
+        if row is None or row[0] != "on":
+            raise BudgetError(
+                "BUD-002",
+                "the server runs with fsync off: a charge could be lost in a power failure",
+                hint="turn fsync on, or keep the ledger on another server",
+            )
+        if _exists(connection, name):
+            return
+        if not create:
+            raise BudgetError("BUD-002", "there is no ledger at this address")
+        with connection.transaction():
+            # Two processes may both find nothing; the second one waits here, then finds tables.
+            connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"secant {name}",))
+            if not _exists(connection, name):
+                self._create(connection)
+
+    def _create(self, connection: psycopg.Connection) -> None:
+        statements: tuple[LiteralString, ...] = ("CREATE SCHEMA IF NOT EXISTS {schema}", *_TABLES)
+        for statement in statements:
+            connection.execute(sql.SQL(statement).format(schema=self._schema))
+        connection.execute(
+            sql.SQL("INSERT INTO {schema}.head VALUES (1, %s, %s, %s, 0)").format(
+                schema=self._schema
+            ),
+            (VERSION, START.sequence, START.digest),
+        )
+        transaction = PostgresTransaction(connection, self._schema, writing=True)
+        fields = {"ledger": secrets.token_hex(16)}
+        transaction.append(following(START, "open", transaction.now(), fields), summary_at=0)
+
+    @contextmanager
+    def writing(self) -> Iterator[PostgresTransaction]:
+        """Begin a transaction that waits for the head and then excludes all other writers."""
+        yield from self._transaction(_BEGIN_WRITING, writing=True)
+
+    @contextmanager
+    def reading(self) -> Iterator[PostgresTransaction]:
+        """Begin a transaction that sees one moment of the ledger."""
+        yield from self._transaction(
+            ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",), writing=False
+        )
+
+    def _transaction(
+        self, begin: tuple[LiteralString, ...], *, writing: bool
+    ) -> Iterator[PostgresTransaction]:
+        with _typed(), self._connection.taken() as connection:
+            try:
+                for statement in begin:
+                    connection.execute(statement)
+                for setting, seconds in (
+                    ("lock_timeout", self._wait_seconds),
+                    ("idle_in_transaction_session_timeout", _FROZEN_SECONDS),
+                ):
+                    connection.execute(
+                        "SELECT set_config(%s, %s, true)", (setting, f"{int(seconds * 1000)}ms")
+                    )
+                yield PostgresTransaction(connection, self._schema, writing=writing)
+                connection.execute("COMMIT")
+            except BaseException:
+                self._undo(connection)
+                raise
+
+    def _undo(self, connection: psycopg.Connection) -> None:
+        with suppress(psycopg.Error):
+            connection.execute("ROLLBACK")
+            return
+        with suppress(psycopg.Error):
+            self._connection.drop()
+
+    def close(self) -> None:
+        """End the session."""
+        self._connection.drop()
+
+
+def _split(address: str) -> tuple[str, str]:
+    """Take the schema's name out of the address; the rest is the driver's."""
+    parts = urlsplit(address)
+    options = parse_qsl(parts.query, keep_blank_values=True)
+    names = [value for key, value in options if key == "ledger"] or [DEFAULT_SCHEMA]
+    if len(names) > 1 or not names[0] or len(names[0].encode()) > 63 or "\0" in names[0]:
+        raise UsageError("USE-001", "the name of a ledger has between 1 and 63 bytes")
+    rest = urlencode([(key, value) for key, value in options if key != "ledger"])
+    return urlunsplit(parts._replace(query=rest)), names[0]
+
+
+def _exists(connection: psycopg.Connection, name: str) -> bool:
+    row = connection.execute(
+        "SELECT 1 FROM information_schema.tables WHERE table_schema = %s"
+        " AND table_name IN ('records', 'head')",
+        (name,),
+    ).fetchone()
+    return row is not None
+
+
+_RESTORE = "restore it from a backup, and compare the digest with the last export"
+_MEANINGS: tuple[tuple[type[psycopg.Error], str, str, str], ...] = (
+    (errors.LockNotAvailable, "BUD-002", "the ledger is locked", "try again later"),
+    (errors.ReadOnlySqlTransaction, "BUD-002", "the ledger is read-only", "use the primary server"),
+    (errors.InsufficientPrivilege, "BUD-002", "the ledger is read-only", "grant the rights"),
+    (errors.DiskFull, "BUD-002", "the disk of the ledger is full", "free some space"),
+    (errors.UndefinedTable, "BUD-003", "the ledger has lost a table", _RESTORE),
+    (errors.UndefinedColumn, "BUD-003", "the ledger has lost a column", _RESTORE),
+    (errors.DataCorrupted, "BUD-003", "the ledger is damaged", _RESTORE),
+    (errors.IndexCorrupted, "BUD-003", "the ledger is damaged", _RESTORE),
+    (errors.UniqueViolation, "BUD-003", "the ledger's head is not its last record", _RESTORE),
+    (psycopg.OperationalError, "BUD-002", "the ledger cannot be reached", "check the server"),
+)
+
+
+@contextmanager
+def _typed() -> Iterator[None]:
+    """Turn the driver's errors into ours; its own text is withheld."""
+    try:
+        yield
+    except psycopg.Error as error:
+        for kind, code, message, hint in _MEANINGS:
+            if isinstance(error, kind):
+                raise BudgetError(code, message, hint=hint) from error
+        raise BudgetError(
+            "BUD-002", "the ledger cannot be used", hint="check the server"
+        ) from error

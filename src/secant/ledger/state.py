@@ -1,0 +1,271 @@
+"""The fold: what a chain of records means.
+
+In: records in order, each checked against the one before. Out: what is spent and what is open.
+Nothing here reads a clock, a file or a budget; the same records always give the same state.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from secant.ledger.amounts import Charge, Spent
+from secant.ledger.records import START, Anchor, Record, broken, canonical, check_link
+from secant.terms.events import to_json
+
+SUMMARY_INTERVAL = 1000
+"""So many records, at least, lie between two summaries."""
+
+
+class Price(NamedTuple):
+    """A charge without its protection; `event` is canonical JSON, or empty if it is not known."""
+
+    epsilon: int
+    delta: int
+    event: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRelease:
+    """A reservation that has neither been settled nor returned."""
+
+    release_id: str
+    analyst: str
+    month: str
+    charges: tuple[tuple[str, Price], ...]
+    lease_until: float
+    sent: bool = False
+
+
+@dataclass(slots=True)
+class Account:
+    """What one analyst took from one protection in one calendar month (UTC)."""
+
+    spent: Spent = field(default_factory=Spent)
+    prices: Counter[Price] = field(default_factory=Counter)
+
+    def change(self, price: Price, count: int) -> None:
+        """Count a price `count` times more."""
+        self.spent = Spent(
+            self.spent.epsilon + count * price.epsilon, self.spent.delta + count * price.delta
+        )
+        self.prices[price] += count
+        if not self.prices[price]:
+            del self.prices[price]
+
+
+@dataclass(slots=True)
+class State:
+    """Everything that the records up to `anchor` say. Spent includes what is reserved."""
+
+    anchor: Anchor = START
+    ledger_id: str = ""
+    summary_at: int = 0
+    """Sequence number of the last summary."""
+    accounts: dict[str, dict[tuple[str, str], Account]] = field(default_factory=dict)
+    """By protection, then by analyst and month."""
+    open: dict[str, OpenRelease] = field(default_factory=dict)
+
+    def advance(self, records: Iterable[Record]) -> None:
+        """Take in the records that follow, in order."""
+        for record in records:
+            check_link(self.anchor, record)
+            fields = record.fields
+            try:
+                _MEANING[fields["kind"]](self, record.sequence, fields)
+            except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+                raise broken(record.sequence, "lacks a field") from error
+            self.anchor = Anchor(record.sequence, record.digest)
+
+    def change(self, release: OpenRelease, count: int) -> None:
+        """Count the charges of a release `count` times more."""
+        key = (release.analyst, release.month)
+        for protection, price in release.charges:
+            accounts = self.accounts.setdefault(protection, {})
+            account = accounts.setdefault(key, Account())
+            account.change(price, count)
+            if not account.prices:
+                del accounts[key]
+
+    def open_release(self, sequence: int, release_id: str) -> OpenRelease:
+        """Give the open reservation of that name."""
+        release = self.open.get(release_id)
+        if release is None:
+            raise broken(sequence, "speaks of a release that is not open")
+        return release
+
+    def matching(
+        self, protection: str, *, analyst: str | None = None, month: str | None = None
+    ) -> Iterator[Account]:
+        """Give the accounts of a protection, of one analyst only or of one month only."""
+        for (name, period), account in self.accounts.get(protection, {}).items():
+            if analyst in (None, name) and month in (None, period):
+                yield account
+
+    def wants_summary(self) -> bool:
+        """Say whether a summary would pay: it is not repeated more often than it is long."""
+        if self.anchor.sequence - self.summary_at < SUMMARY_INTERVAL:
+            return False
+        size = len(self.open) + sum(
+            len(account.prices) for by_key in self.accounts.values() for account in by_key.values()
+        )
+        return self.anchor.sequence - self.summary_at >= size
+
+    def summary(self) -> dict[str, Any]:
+        """Give the state as plain values, in the one order that they have."""
+        return {
+            "ledger": self.ledger_id,
+            "accounts": [
+                [protection, analyst, month, sorted([*p, n] for p, n in account.prices.items())]
+                for protection, by_key in sorted(self.accounts.items())
+                for (analyst, month), account in sorted(by_key.items())
+            ],
+            "open": [
+                {
+                    "release": release.release_id,
+                    "analyst": release.analyst,
+                    "month": release.month,
+                    "charges": [[protection, *price] for protection, price in release.charges],
+                    "lease_until": release.lease_until,
+                    "sent": release.sent,
+                }
+                for _, release in sorted(self.open.items())
+            ],
+        }
+
+
+def starting_at(record: Record) -> State:
+    """Begin with a summary instead of with the first record."""
+    fields = record.fields
+    state = State(
+        anchor=Anchor(record.sequence, record.digest),
+        ledger_id=fields["ledger"],
+        summary_at=record.sequence,
+    )
+    for protection, analyst, month, prices in fields["accounts"]:
+        account = state.accounts.setdefault(protection, {})[analyst, month] = Account()
+        for epsilon, delta, event, count in prices:
+            account.change(Price(epsilon, delta, event), count)
+    for item in fields["open"]:
+        state.open[item["release"]] = OpenRelease(
+            item["release"],
+            item["analyst"],
+            item["month"],
+            tuple((protection, Price(*price)) for protection, *price in item["charges"]),
+            item["lease_until"],
+            item["sent"],
+        )
+    return state
+
+
+def month_of(time: float) -> str:
+    """Give the calendar month (UTC) of a moment, such as 2026-11."""
+    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m")
+
+
+def spent_of(accounts: Iterable[Account]) -> Spent:
+    """Add up what was spent."""
+    spent = Spent()
+    for account in accounts:
+        spent = spent.plus(account.spent)
+    return spent
+
+
+def merged(accounts: Iterable[Account]) -> Counter[Price]:
+    """Count the charges of several accounts together."""
+    counts: Counter[Price] = Counter()
+    for account in accounts:
+        counts.update(account.prices)
+    return counts
+
+
+def price_of(charge: Charge) -> Price:
+    """Give the price of a charge as the fold counts it."""
+    event = "" if charge.event is None else canonical(to_json(charge.event))
+    return Price(charge.epsilon, charge.delta, event)
+
+
+def charge_fields(charge: Charge) -> dict[str, Any]:
+    """Give a charge as a record holds it."""
+    event = None if charge.event is None else to_json(charge.event)
+    return {
+        "protection": charge.protection,
+        "epsilon": charge.epsilon,
+        "delta": charge.delta,
+        "event": event,
+    }
+
+
+def _price(fields: Mapping[str, Any]) -> Price:
+    event = fields.get("event")  # version 1 knew no events
+    epsilon, delta = fields["epsilon"], fields["delta"]
+    if not (type(epsilon) is int and type(delta) is int and epsilon >= 0 and delta >= 0):
+        raise ValueError("amounts are whole numbers of at least 0")
+    return Price(epsilon, delta, "" if event is None else canonical(event))
+
+
+def _opened(state: State, sequence: int, fields: dict[str, Any]) -> None:
+    if sequence != 1:
+        raise broken(sequence, "opens a ledger that is open already")
+    state.ledger_id = fields["ledger"]
+
+
+def _reserved(state: State, sequence: int, fields: dict[str, Any]) -> None:
+    if fields["release"] in state.open:
+        raise broken(sequence, "reserves twice under one name")
+    release = OpenRelease(
+        fields["release"],
+        fields["analyst"],
+        month_of(fields["time"]),
+        tuple((item["protection"], _price(item)) for item in fields["charges"]),
+        fields["lease_until"],
+    )
+    state.open[release.release_id] = release
+    state.change(release, 1)
+
+
+def _sent(state: State, sequence: int, fields: dict[str, Any]) -> None:
+    release = state.open_release(sequence, fields["release"])
+    state.open[release.release_id] = replace(release, sent=True)
+
+
+def _settled(state: State, sequence: int, fields: dict[str, Any]) -> None:
+    release = state.open_release(sequence, fields["release"])
+    if not release.sent:
+        raise broken(sequence, "settles a release that was not sent")
+    del state.open[release.release_id]
+
+
+def _returned(state: State, sequence: int, fields: dict[str, Any]) -> None:
+    release = state.open_release(sequence, fields["release"])
+    if release.sent:
+        # The heart of I6: once a statement may have gone out, nothing gives the budget back.
+        raise broken(sequence, "returns the budget of a release that was sent")
+    del state.open[release.release_id]
+    state.change(release, -1)
+
+
+def _migrated(state: State, sequence: int, fields: dict[str, Any]) -> None:
+    if not fields["from"] < fields["to"]:
+        raise broken(sequence, "turns the ledger back to an earlier version")
+
+
+def _summarized(state: State, sequence: int, fields: dict[str, Any]) -> None:
+    expected = state.summary()
+    if canonical(expected) != canonical({name: fields[name] for name in expected}):
+        raise broken(sequence, "does not agree with the records before it")
+    state.summary_at = sequence
+
+
+_MEANING: dict[str, Callable[[State, int, dict[str, Any]], None]] = {
+    "open": _opened,
+    "reserve": _reserved,
+    "sent": _sent,
+    "settle": _settled,
+    "return": _returned,
+    "schema": _migrated,
+    "summary": _summarized,
+}

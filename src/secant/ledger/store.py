@@ -1,0 +1,310 @@
+"""The ledger: who may spend how much, decided and written down in one transaction.
+
+In: budgets in force (from the policy), charges, the journal's records. Out: reservations, balances,
+history. No answer leaves before its charge is durable; two processes never both get the last ε.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from secant.errors import BudgetError, UsageError
+from secant.ledger.amounts import Budget, Charge
+from secant.ledger.export import export_lines
+from secant.ledger.history import Release, releases_of
+from secant.ledger.journal import Head, Journal, ProcessLock, Transaction
+from secant.ledger.limits import Balance, Limits, balance, shortfalls
+from secant.ledger.records import VERSION, Anchor, Record, broken, check_link, following, plain_note
+from secant.ledger.reserve import Reservation
+from secant.ledger.sqlite import SqliteJournal
+from secant.ledger.state import State, charge_fields, month_of, starting_at
+
+LONGEST_LEASE = 31 * 24 * 3600
+"""Seconds; a longer lease would lock budget for good when its process is killed."""
+LONGEST_NAME = 1000
+"""Characters."""
+
+
+class Ledger:
+    """An open ledger. Close it, or use it as a context manager."""
+
+    def __init__(self, journal: Journal, limits: Limits) -> None:
+        self._journal = journal
+        self._limits = limits
+        self._state = State()
+        self._lock = ProcessLock()
+
+    @classmethod
+    def open(
+        cls,
+        location: str | Path,
+        budgets: Mapping[str, Budget],
+        *,
+        analysts: Mapping[str, Mapping[str, Budget]] | None = None,
+        renewals: Mapping[str, str] | None = None,
+        compositions: Mapping[str, str] | None = None,
+        create: bool = True,
+        wait_seconds: float = 30.0,
+    ) -> Ledger:
+        """Open the ledger at a path or a `postgresql://` address, creating it when it is missing.
+
+        Args:
+            location: A file for the processes of one machine, or a database for several machines.
+            budgets: Those in force now; when they change between runs, the history stays.
+            analysts: By protection and analyst, what one analyst may take; `*` for all not named.
+            renewals: By protection, `monthly` where the owner declares that the budget comes back.
+            compositions: By protection, `basic` or `tight`; by default tight where there is a δ.
+            create: Whether a missing ledger is made; otherwise it is an error.
+            wait_seconds: How long to wait for other writers before giving up with BUD-002.
+        """
+        limits = Limits(
+            dict(budgets), dict(analysts or {}), dict(renewals or {}), dict(compositions or {})
+        )
+        if not 0 < wait_seconds <= 3600:
+            raise UsageError("USE-001", "a ledger waits between 0 and 3600 seconds for its turn")
+        ledger = cls(_journal(location, create=create, wait_seconds=wait_seconds), limits)
+        try:
+            ledger.balances()
+        except BaseException:
+            ledger.close()
+            raise
+        return ledger
+
+    def close(self) -> None:
+        """Let go of the file or connection."""
+        self._journal.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def reserve(
+        self,
+        charges: Sequence[Charge],
+        *,
+        analyst: str = "",
+        note: Mapping[str, Any] | None = None,
+        lease_seconds: int = 3600,
+    ) -> Reservation:
+        """Hold budget for a release in all protections at once, or raise BUD-001 and hold none."""
+        held = tuple(charges)
+        if not 1 <= lease_seconds <= LONGEST_LEASE:
+            raise UsageError("USE-001", f"a lease lasts between 1 and {LONGEST_LEASE} seconds")
+        if not isinstance(analyst, str) or len(analyst) > LONGEST_NAME:
+            raise UsageError("USE-001", f"an analyst's name has up to {LONGEST_NAME} characters")
+        for charge in held:
+            if charge.protection not in self._limits.budgets:
+                raise UsageError(
+                    "USE-005", f"there is no budget for protection {charge.protection!r}"
+                )
+        fields: dict[str, Any] = {
+            "release": secrets.token_hex(16),
+            "analyst": analyst,
+            "charges": [charge_fields(charge) for charge in held],
+            "budgets": self._in_force(held),
+            "note": plain_note(note),
+        }
+        with self._writing() as transaction:
+            now = transaction.now()
+            self._sweep(transaction, now)
+            short = shortfalls(
+                self._state, self._limits, held, analyst=analyst, month=month_of(now)
+            )
+            if not short:
+                fields["lease_until"] = now + lease_seconds
+                self._append(transaction, "reserve", now, fields)
+        if short:  # raised after the transaction, so that what the sweep found stays written
+            raise BudgetError(
+                "BUD-001",
+                "the budget does not cover this release",
+                details=short,
+                hint="ask with a smaller epsilon, or ask the data owner for more budget",
+            )
+        return Reservation(self, fields["release"], held)
+
+    def _in_force(self, charges: Sequence[Charge]) -> dict[str, list[int | str]]:
+        held = {charge.protection: self._limits.budgets[charge.protection] for charge in charges}
+        return {
+            name: [budget.epsilon, budget.delta, self._limits.composition(name)]
+            for name, budget in held.items()
+        }
+
+    def record_sent(self, release_id: str) -> None:
+        """Write that statements may go out; raise BUD-006 if the reservation has ended."""
+        with self._writing() as transaction:
+            release, now = self._state.open.get(release_id), transaction.now()
+            if release is None or (not release.sent and release.lease_until <= now):
+                raise BudgetError(
+                    "BUD-006", "the lease of the reservation has run out", hint="reserve again"
+                )
+            if not release.sent:
+                self._append(transaction, "sent", now, {"release": release_id})
+
+    def record_settled(self, release_id: str, outcome: str) -> None:
+        """Write that a sent release is over; a release that was swept already is over too."""
+        with self._writing() as transaction:
+            if release_id in self._state.open:
+                fields = {"release": release_id, "outcome": outcome}
+                self._append(transaction, "settle", transaction.now(), fields)
+
+    def record_returned(self, release_id: str, reason: str) -> None:
+        """Write that the budget of an unsent release goes back."""
+        with self._writing() as transaction:
+            release = self._state.open.get(release_id)
+            if release is not None and not release.sent:
+                fields = {"release": release_id, "reason": reason}
+                self._append(transaction, "return", transaction.now(), fields)
+
+    def sweep(self) -> None:
+        """End every reservation whose lease has run out: spent if it was sent, returned if not."""
+        with self._writing() as transaction:
+            self._sweep(transaction, transaction.now())
+
+    def _sweep(self, transaction: Transaction, now: float) -> None:
+        expired = [release for release in self._state.open.values() if release.lease_until <= now]
+        for release in expired:
+            fields = {"release": release.release_id}
+            if release.sent:
+                self._append(transaction, "settle", now, {**fields, "outcome": "lease ran out"})
+            else:
+                self._append(transaction, "return", now, {**fields, "reason": "lease ran out"})
+
+    def balances(self, *, analyst: str | None = None) -> dict[str, Balance]:
+        """Give each protection's budget, what is spent (with what is reserved) and what remains.
+
+        With an analyst: that analyst's shares, where the owner has limited them.
+        """
+        with self._reading() as transaction:
+            month = month_of(transaction.now())
+            accounts = {
+                protection: balance(
+                    self._state, self._limits, protection, month=month, analyst=analyst
+                )
+                for protection in self._limits.budgets
+            }
+        return {name: account for name, account in accounts.items() if account is not None}
+
+    def history(
+        self, *, protection: str | None = None, analyst: str | None = None
+    ) -> list[Release]:
+        """List the releases, oldest first; those of one protection or analyst only, if asked."""
+        return [
+            release
+            for release in releases_of(self.records())
+            if analyst in (None, release.analyst)
+            and (protection is None or any(c.protection == protection for c in release.charges))
+        ]
+
+    def records(self) -> list[Record]:
+        """Give every record, oldest first, at one moment."""
+        with self._reading() as transaction:
+            return list(transaction.after(0))
+
+    def export(self, form: str = "jsonl") -> Iterator[str]:
+        """Give the whole ledger as lines of text: `jsonl` (see `check_export`) or `csv`.
+
+        The last line of `jsonl` is the end of the chain. Keep it where the ledger's writers cannot
+        reach it: `verify` takes it as an anchor.
+        """
+        return export_lines(self.records(), form)
+
+    def verify(self, anchor: Anchor | None = None) -> Anchor:
+        """Check the chain from its first record, and that it goes through `anchor`; give its end.
+
+        Raises BUD-003 if a record was changed, removed, moved or added, or the tail is missing.
+        """
+        fresh = State()
+        with self._reading() as transaction:
+            fresh.advance(transaction.after(0))
+            _check_end(fresh, transaction.head())
+            if anchor is not None:
+                record = transaction.at(anchor.sequence)
+                if record is None or record.digest != anchor.digest:
+                    raise broken(anchor.sequence, "is not the one that the anchor names")
+        return fresh.anchor
+
+    @contextmanager
+    def _writing(self) -> Iterator[Transaction]:
+        with self._lock:
+            known = None
+            try:
+                with self._journal.writing() as transaction:
+                    self._catch_up(transaction)
+                    known = self._state.anchor
+                    if transaction.version < VERSION:
+                        self._upgrade(transaction)
+                    yield transaction
+            except BaseException:
+                if known != self._state.anchor:
+                    self._state = State()  # what was appended is rolled back: read afresh
+                raise
+
+    @contextmanager
+    def _reading(self) -> Iterator[Transaction]:
+        with self._lock, self._journal.reading() as transaction:
+            self._catch_up(transaction)
+            yield transaction
+
+    def _catch_up(self, transaction: Transaction) -> None:
+        head = transaction.head()
+        if not self._state.anchor.sequence and head is not None and head.summary_at:
+            self._state = _from_summary(transaction, head.summary_at)
+        elif self._state.anchor.sequence:
+            known = transaction.at(self._state.anchor.sequence)
+            if known is None or known.digest != self._state.anchor.digest:
+                raise broken(self._state.anchor.sequence, "is not the one that was read before")
+        try:
+            self._state.advance(transaction.after(self._state.anchor.sequence))
+            _check_end(self._state, head)
+        except BaseException:
+            self._state = State()
+            raise
+
+    def _upgrade(self, transaction: Transaction) -> None:
+        fields = {"from": transaction.version, "to": VERSION}
+        transaction.upgrade(Head(self._state.anchor, self._state.summary_at))
+        self._append(transaction, "schema", transaction.now(), fields)
+
+    def _append(
+        self, transaction: Transaction, kind: str, now: float, fields: Mapping[str, Any]
+    ) -> None:
+        record = following(self._state.anchor, kind, now, fields)
+        self._state.advance([record])
+        transaction.append(record, summary_at=self._state.summary_at)
+        if kind != "summary" and self._state.wants_summary():
+            self._append(transaction, "summary", now, self._state.summary())
+
+
+def _journal(location: str | Path, *, create: bool, wait_seconds: float) -> Journal:
+    if isinstance(location, str) and location.startswith(("postgresql://", "postgres://")):
+        from secant.ledger.postgres import PostgresJournal  # the driver is an extra
+
+        return PostgresJournal(location, create=create, wait_seconds=wait_seconds)
+    return SqliteJournal(Path(location), create=create, wait_seconds=wait_seconds)
+
+
+def _from_summary(transaction: Transaction, sequence: int) -> State:
+    record, before = transaction.at(sequence), transaction.at(sequence - 1)
+    if record is None or before is None:
+        raise broken(sequence, "is missing")
+    check_link(Anchor(before.sequence, before.digest), record)
+    return starting_at(record)
+
+
+def _check_end(state: State, head: Head | None) -> None:
+    if not state.anchor.sequence:
+        raise broken(1, "is missing")
+    if head is not None and head.anchor != state.anchor:
+        raise broken(max(head.anchor.sequence, state.anchor.sequence), "is not the last one")

@@ -1,0 +1,144 @@
+"""M-GEOMETRIC: whole numbers g with P(noise ≥ g) = exp(-g / scale), the root of all Laplace noise.
+
+In: a rational scale and fresh bits. Out: independent geometric draws, one by one or many at a time.
+No float decides an outcome unless its error bound decides it; what floats leave open is settled by
+exact arithmetic on the same random bits (M-LAZY).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from secant.mechanisms.randomness import LazyUniform, bits, word, words
+from secant.numeric.ball import ball, decide
+
+# Every float below is within one part in 2^48 of the real number it stands for; the guard is 2^-40.
+GUARD = 2.0**-40
+UNIT = 2.0**-53
+_RATIO_BITS = 16  # scales up to 2^16 are drawn in one piece, larger ones in blocks of 2^shift
+_TOP_BITS = 40  # of an offset within a block, those that the float test of acceptance reads
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A scale, split as ratio · 2^shift so that floats can decide nearly every draw."""
+
+    scale: Fraction
+    shift: int
+    ratio: Fraction
+    low: float
+    high: float
+
+
+@lru_cache(maxsize=256)
+def shape_of(scale: Fraction) -> Shape:
+    """Split a scale."""
+    whole = scale.numerator // scale.denominator
+    shift = max(0, whole.bit_length() - _RATIO_BITS)
+    ratio = scale / (1 << shift)
+    near = float(ratio)
+    return Shape(
+        scale, shift, ratio, near * (1.0 - GUARD), math.nextafter(near, math.inf) * (1.0 + GUARD)
+    )
+
+
+def below_exponential(uniform: LazyUniform, exponent: Fraction) -> bool:
+    """Say whether U < exp(-exponent), for the uniform U that has been drawn in part."""
+    if exponent <= 0:
+        return True
+
+    def attempt(precision: int) -> bool | None:
+        gap = uniform.enclosure(precision) - ball(-exponent).exp()
+        return None if gap.contains(0) else bool(gap < 0)
+
+    return bool(decide(attempt, 128))
+
+
+def flip_exponential(exponent: Fraction) -> bool:
+    """Give True with probability exp(-exponent), exactly; `exponent` is at least 0."""
+    test = word() >> 11
+    near = math.exp(-min(float(exponent), 700.0)) if exponent < 700 else 0.0
+    if (test + 1) * UNIT <= near - GUARD:
+        return True
+    if test * UNIT >= near + GUARD:
+        return False
+    return below_exponential(LazyUniform(test, 53), exponent)
+
+
+def draw_geometric(shape: Shape, head: int) -> int:
+    """Give floor(scale · E), E exponential, from the 53 bits `head` of E's uniform."""
+    blocks = blocks_of(shape, head)
+    return (blocks << shape.shift) + _offset(shape) if shape.shift else blocks
+
+
+def blocks_of(shape: Shape, head: int) -> int:
+    """Give floor(ratio · -ln U) for the uniform U whose first 53 bits are `head`."""
+    if head:
+        high = int(-math.log(head * UNIT) * shape.high)
+        if high == 0 or high == int(-math.log((head + 1) * UNIT) * shape.low):
+            return high
+    return exact_blocks(shape, LazyUniform(head, 53))
+
+
+def exact_blocks(shape: Shape, uniform: LazyUniform) -> int:
+    """Give floor(ratio · -ln U) from as many bits as it takes."""
+
+    def attempt(precision: int) -> int | None:
+        value = -uniform.enclosure(precision).log() * ball(shape.ratio)
+        found = value.floor().unique_fmpz() if value.is_finite() else None
+        return None if found is None else int(found)
+
+    return int(decide(attempt, 128))
+
+
+def _offset(shape: Shape) -> int:
+    """Give b in [0, 2^shift) with probability ∝ exp(-b / scale), by rejection from uniform."""
+    while True:
+        offset, test = bits(shape.shift), word() >> 11
+        keep = 1.0 - (offset / (1 << shape.shift)) / shape.low - GUARD  # < exp(-offset / scale)
+        if (test + 1) * UNIT <= keep:
+            return offset
+        if below_exponential(LazyUniform(test, 53), offset / shape.scale):
+            return offset
+
+
+def many_geometric(shape: Shape, heads: NDArray[np.int64]) -> list[int]:
+    """Give `draw_geometric` of every head."""
+    blocks: list[int] = _many_blocks(shape, heads).tolist()
+    if not shape.shift:
+        return blocks
+    offsets = _many_offsets(shape, len(heads))
+    return [(block << shape.shift) + at for block, at in zip(blocks, offsets, strict=True)]
+
+
+def _many_blocks(shape: Shape, heads: NDArray[np.int64]) -> NDArray[np.int64]:
+    with np.errstate(divide="ignore"):
+        high = -np.log(heads * UNIT) * shape.high
+    low = -np.log((heads + 1) * UNIT) * shape.low
+    open_draws = np.flatnonzero((heads == 0) | (np.floor(low) != np.floor(high)))
+    blocks: NDArray[np.int64] = np.floor(low).astype(np.int64)
+    for index in open_draws:
+        blocks[index] = exact_blocks(shape, LazyUniform(int(heads[index]), 53))
+    return blocks
+
+
+def _many_offsets(shape: Shape, count: int) -> list[int]:
+    width = min(shape.shift, _TOP_BITS)
+    tops = words(count) >> np.uint64(64 - width)
+    tests = words(count) >> np.uint64(11)
+    rest = shape.shift - width
+    offsets: list[int] = tops.tolist()
+    if rest:
+        offsets = [(top << rest) | bits(rest) for top in offsets]
+    keep = 1.0 - (tops + np.uint64(1)) * 2.0**-width / shape.low - GUARD
+    for index in np.flatnonzero((tests + np.uint64(1)) * UNIT > keep):
+        uniform = LazyUniform(int(tests[index]), 53)
+        if not below_exponential(uniform, offsets[index] / shape.scale):
+            offsets[index] = _offset(shape)
+    return offsets

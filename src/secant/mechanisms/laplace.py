@@ -1,0 +1,192 @@
+"""M-LAPLACE: real Laplace noise released on a public grid, and the discrete law on whole steps.
+
+In: a global bound, ε, a public grid; at the draw, private answers. Out: multiples of the grid.
+Answers that are promised to lie on the grid take discrete noise, others the rounded real noise;
+which of the two is fixed by the mechanism, never by the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from secant.errors import InternalError, UsageError
+from secant.mechanisms.discrete_laplace import discrete_laplace_error, discrete_laplace_noise
+from secant.mechanisms.geometric import GUARD, UNIT, Shape, many_geometric, shape_of
+from secant.mechanisms.grid import draw_cell, rational
+from secant.mechanisms.laws import LaplaceLaw, reach
+from secant.mechanisms.randomness import LazyUniform, words
+from secant.mechanisms.smooth import Secret, private_number, private_ratio
+from secant.numeric.ball import ball, decide
+from secant.numeric.parameters import Number, epsilon_of, level_of, positive
+from secant.terms.bounds import Bound, GlobalBound
+
+_SCALAR_BELOW = 16  # draws; below this the arrays cost more than they save
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalNoise:
+    """Calibrated Laplace noise for a global bound."""
+
+    name: str
+    epsilon: Fraction
+    scale: Fraction
+    """In units of the answer; zero only for a global bound of zero, which needs no noise."""
+    grid: Fraction
+    discrete: bool
+    delta: Fraction = Fraction(0)
+    error_unit: ClassVar[str] = "answer"
+
+    @property
+    def noiseless(self) -> bool:
+        """Say that the answer depends on nothing protected, so that it is released as it is."""
+        return self.scale == 0
+
+    def draw(self, value: Secret) -> Fraction:
+        """Release one answer."""
+        return self.draw_many([value])[0]
+
+    def draw_many(self, values: Sequence[Secret]) -> list[Fraction]:
+        """Release several answers, whose joint bound in the l1 norm the noise was calibrated to."""
+        if self.noiseless or self.discrete:
+            steps = [on_grid(value, self.grid) for value in values]
+            if not self.noiseless:
+                noise = discrete_laplace_noise(len(steps), scale=self.scale / self.grid)
+                steps = [step + drawn for step, drawn in zip(steps, noise, strict=True)]
+        else:
+            steps = laplace_cells(values, scale=self.scale, grid=self.grid)
+        top, bottom = self.grid.as_integer_ratio()
+        return [Fraction(step * top, bottom) for step in steps]
+
+    def error(self, level: Number) -> Fraction:
+        """Give t with P(|released - answer| ≤ t) ≥ level."""
+        chance = level_of(level)
+        if self.noiseless:
+            return Fraction(0) if self.discrete else self.grid / 2
+        if self.discrete:
+            return discrete_laplace_error(self.scale / self.grid, chance) * self.grid
+        return reach(LaplaceLaw(), chance) * self.scale + self.grid / 2
+
+
+def on_grid(value: Secret, grid: Fraction) -> int:
+    """Give the index of an answer that was promised to lie on the grid."""
+    top, bottom = private_ratio(value)
+    steps, rest = divmod(top * grid.denominator, bottom * grid.numerator)
+    if rest:
+        raise InternalError("BUG-001", "an answer was promised to lie on the grid and does not")
+    return steps
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceNoise:
+    """M-LAPLACE: ε-DP for any answer with a global bound in the l1 norm."""
+
+    name: ClassVar[str] = "laplace"
+    proof: ClassVar[str] = "M-LAPLACE"
+
+    def admits(self, bound: Bound) -> bool:
+        """Say whether this mechanism handles bounds of this kind."""
+        return isinstance(bound, GlobalBound) and bound.norm == "l1"
+
+    def calibrate(
+        self, bound: GlobalBound, *, epsilon: Number, grid: Number, delta: Number = 0
+    ) -> GlobalNoise:
+        """Fix the scale: bound / ε."""
+        if not self.admits(bound):
+            raise UsageError("USE-001", "Laplace noise needs a global bound in the l1 norm")
+        budget, step = epsilon_of(epsilon), positive(grid, "grid")
+        return GlobalNoise(self.name, budget, bound.value / budget, step, discrete=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplaceNoise:
+    """M-DLAPLACE: ε-DP for answers that are multiples of the grid."""
+
+    name: ClassVar[str] = "discrete-laplace"
+    proof: ClassVar[str] = "M-DLAPLACE"
+
+    def admits(self, bound: Bound) -> bool:
+        """Say whether this mechanism handles bounds of this kind."""
+        return isinstance(bound, GlobalBound) and bound.norm == "l1"
+
+    def calibrate(
+        self, bound: GlobalBound, *, epsilon: Number, grid: Number, delta: Number = 0
+    ) -> GlobalNoise:
+        """Fix the scale: the whole steps within the bound, over ε."""
+        if not self.admits(bound):
+            raise UsageError("USE-001", "discrete Laplace noise needs a global bound in l1")
+        budget, step = epsilon_of(epsilon), positive(grid, "grid")
+        # answers on the grid differ by whole steps, so the part of a step cannot be reached
+        scale = (bound.value // step) * step / budget
+        return GlobalNoise(self.name, budget, scale, step, discrete=True)
+
+
+def laplace_cells(values: Sequence[Secret], *, scale: Fraction, grid: Fraction) -> list[int]:
+    """Give the grid index nearest to each value + Laplace(scale), exactly and many at a time.
+
+    |noise| / grid = G + F with independent parts: G whole and geometric, F in [0, 1). Only whether
+    F passes the edge of the value's own cell matters.
+    """
+    shape = shape_of(scale / grid)
+    if len(values) < _SCALAR_BELOW and shape.shift < 24:
+        law, step, width = LaplaceLaw(), rational(grid), rational(scale / grid)
+        return [draw_cell(law, private_number(value) / step, width) for value in values]
+    fresh = words(len(values))
+    minus = (fresh & np.uint64(1)).astype(bool).tolist()
+    whole = many_geometric(shape, (fresh >> np.uint64(11)).astype(np.int64))
+    cells, edges = _edges(values, minus, grid)
+    passed = _pass_edges(shape, edges)
+    signed = zip(cells, whole, passed, minus, strict=True)
+    return [-(at + far + by) if sign else at + far + by for at, far, by, sign in signed]
+
+
+def _edges(
+    values: Sequence[Secret], minus: list[bool], grid: Fraction
+) -> tuple[list[int], list[tuple[int, int]]]:
+    """Give each value's cell, seen in the direction of its sign, and the distance to its far edge.
+
+    The distance is a fraction (numerator, denominator) of the grid step, above 0 and at most 1.
+    """
+    cells, edges = [], []
+    twice, unit = 2 * grid.denominator, grid.numerator
+    for value, sign in zip(values, minus, strict=True):
+        top, bottom = private_ratio(value)
+        half = bottom * unit
+        cell, rest = divmod((-top if sign else top) * twice + half, 2 * half)
+        cells.append(cell)
+        edges.append((2 * half - rest, 2 * half))
+    return cells, edges
+
+
+def _pass_edges(shape: Shape, edges: list[tuple[int, int]]) -> list[bool]:
+    """Say for each draw whether F lies beyond the edge at t.
+
+    P = (exp(-t/s) - exp(-1/s)) / (1 - exp(-1/s)); the floats are within 2^-48 of it.
+    """
+    tests = words(len(edges)) >> np.uint64(11)
+    distance = np.array([top / bottom for top, bottom in edges])
+    rate = float(1 / shape.scale)
+    with np.errstate(under="ignore"):
+        chance = np.exp(-distance * rate) * np.expm1(-(1 - distance) * rate) / np.expm1(-rate)
+    passed: list[bool] = (tests * UNIT < chance).tolist()
+    for index in np.flatnonzero(np.abs(tests * UNIT - chance) < 4 * GUARD):
+        uniform = LazyUniform(int(tests[index]), 53)
+        passed[index] = _passes(shape, Fraction(*edges[index]), uniform)
+    return passed
+
+
+def _passes(shape: Shape, distance: Fraction, uniform: LazyUniform) -> bool:
+    if distance == 1:
+        return False
+
+    def attempt(precision: int) -> bool | None:
+        end = ball(-1 / shape.scale).expm1()
+        chance = (ball(-distance / shape.scale).expm1() - end) / -end
+        gap = uniform.enclosure(precision) - chance
+        return None if gap.contains(0) else bool(gap < 0)
+
+    return bool(decide(attempt, 128))

@@ -1,0 +1,170 @@
+"""The laws of real-valued noise: the probability to exceed v, enclosed, and a first guess at it.
+
+In: public shape parameters. Out: `Law` records for `grid.draw_cell`. Nothing here knows about data,
+ε or sensitivity, and no draw is decided by a float.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from statistics import NormalDist
+
+from flint import arb
+
+from secant.mechanisms.grid import Law
+from secant.numeric.ball import Ball, ball, decide
+
+_STANDARD_NORMAL = NormalDist()
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceLaw:
+    """P(|V| > v) = exp(-v)."""
+
+    def survival(self, v: Ball, precision: int) -> Ball:
+        """Enclose the tail."""
+        return (-v).exp()
+
+    def quantile(self, u: float) -> float:
+        """Guess where the tail is u."""
+        return -math.log(u)
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianLaw:
+    """The standard normal law."""
+
+    def survival(self, v: Ball, precision: int) -> Ball:
+        """Enclose the tail."""
+        return (v / arb(2).sqrt()).erfc()
+
+    def quantile(self, u: float) -> float:
+        """Guess where the tail is u."""
+        return abs(_STANDARD_NORMAL.inv_cdf(u / 2))
+
+
+@lru_cache(maxsize=512)
+def _optimal_constants(k: Fraction, precision: int) -> tuple[Ball, Ball, Ball, Ball]:
+    """Give k, 2a/k, T and C of the optimal law at the working precision."""
+    order = ball(k)
+    peak = ball(1 - 1 / k).log() * (order - 1) if k > 1 else arb(0)
+    a = peak.exp()
+    body = 1 + 2 * a / order
+    return order, 2 * a / order, body, a * (ball(1 + 1 / k).log() * (order + 1)).exp()
+
+
+@lru_cache(maxsize=64)
+def _optimal_floats(k: float) -> tuple[float, float, float, float]:
+    a = math.exp((k - 1) * math.log1p(-1 / k)) if k > 1 else 1.0
+    body = 1 + 2 * a / k
+    return 2 * a / k, body, a * (1 + 1 / k) / body, a * math.exp((k + 1) * math.log1p(1 / k))
+
+
+@dataclass(frozen=True, slots=True)
+class OptimalLaw:
+    """The law p* of least noise for smooth bounds: (1 - v/k)^(k-1) up to 1, then C(1 + v/k)^-(k+1).
+
+    `k` = ε/β is at least 1; a larger k comes closer to Laplace.
+    """
+
+    k: Fraction
+
+    def survival(self, v: Ball, precision: int) -> Ball:
+        """Enclose the tail: one formula on each side of v = 1, both where the ball holds 1."""
+        order, step, body, tail = _optimal_constants(self.k, precision)
+        if v >= 1:
+            return tail * self._power(1 + v / order, -order) / body
+        inner = (self._power(1 - v / order, order) + step) / body
+        if v < 1:
+            return inner
+        return inner.union(tail * self._power(1 + v / order, -order) / body)
+
+    def _power(self, root: Ball, exponent: Ball) -> Ball:
+        return (root.log() * exponent).exp()
+
+    def quantile(self, u: float) -> float:
+        """Guess where the tail is u, by the inverse in closed form."""
+        k = float(self.k)
+        step, body, joint, tail = _optimal_floats(k)
+        if u > joint:
+            return k * -math.expm1(math.log(max(u * body - step, 1e-300)) / k)
+        return k * math.expm1(min(math.log(tail / (u * body)) / k, 690.0))
+
+
+@dataclass(frozen=True, slots=True)
+class CauchyLaw:
+    """The generalized Cauchy law, density proportional to 1 / (1 + |v|^gamma), gamma > 1."""
+
+    gamma: Fraction
+
+    def survival(self, v: Ball, precision: int) -> Ball:
+        """Enclose the tail, a regularized incomplete beta function."""
+        power = (v.log() * ball(self.gamma)).exp()
+        share = ball(1 / self.gamma)
+        return (1 / (1 + power)).beta_lower(1 - share, share, True)
+
+    def quantile(self, u: float) -> float:
+        """Guess where the tail is u."""
+        from scipy.special import betaincinv
+
+        share = float(1 / self.gamma)
+        near = float(betaincinv(1 - share, share, u))
+        if not 0.0 < near < 1.0:
+            return 1e300 if near <= 0.0 else 0.0
+        return math.exp(min(math.log((1 - near) / near) * share, 690.0))
+
+
+@dataclass(frozen=True, slots=True)
+class StudentLaw:
+    """Student's t law with `degrees` > 0, density ∝ (1 + v²/degrees)^(-(degrees+1)/2)."""
+
+    degrees: Fraction
+
+    def survival(self, v: Ball, precision: int) -> Ball:
+        """Enclose the tail, a regularized incomplete beta function."""
+        degrees = ball(self.degrees)
+        return (degrees / (degrees + v * v)).beta_lower(degrees / 2, arb(1) / 2, True)
+
+    def quantile(self, u: float) -> float:
+        """Guess where the tail is u."""
+        from scipy.special import betaincinv
+
+        degrees = float(self.degrees)
+        near = float(betaincinv(degrees / 2, 0.5, u))
+        if not 0.0 < near < 1.0:
+            return 1e300 if near <= 0.0 else 0.0
+        return math.exp(min(0.5 * math.log(degrees * (1 - near) / near), 690.0))
+
+
+def reach(law: Law, level: Fraction) -> Fraction:
+    """Give a v with P(|V| ≤ v) ≥ level, at most one part in 2^30 above the smallest."""
+    miss = 1 - level
+    near = Fraction(max(min(law.quantile(float(miss)), 1e300), 1e-300))
+    low, high = Fraction(0), near
+
+    def enough(v: Fraction) -> bool:
+        def attempt(precision: int) -> bool | None:
+            gap = law.survival(ball(v), precision) - ball(miss)
+            if gap <= 0:
+                return True
+            # a tail that cannot be told from the target counts as too large: rounded up
+            return False if gap > 0 or precision > 256 else None
+
+        return bool(decide(attempt, 96))
+
+    slack = Fraction(1, 1 << 40)
+    while not enough(high):
+        low, high = high, high * (1 + slack)
+        slack *= 16
+    if low == 0:
+        low = high * (1 - Fraction(1, 1 << 40))
+        while enough(low):
+            low, high = low * (1 - slack), low
+            slack *= 16
+    while high - low > high / (1 << 30):
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high

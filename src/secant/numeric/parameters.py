@@ -1,0 +1,95 @@
+"""Parameters as they must be before anything happens: exact, finite, in range.
+
+In: what a caller typed. Out: exact rationals. A float is taken for exactly what it is; nothing is
+rounded here, and nothing is read from data.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+from secant.errors import UsageError
+
+Number = int | float | Decimal | Fraction | str
+
+# Outside this range a parameter is a slip of the pen, and exact arithmetic would be slow on it.
+_SMALLEST = Fraction(1, 1 << 512)
+_LARGEST = Fraction(1 << 512)
+EPSILON_SMALLEST = Fraction(1, 10**12)
+EPSILON_LARGEST = Fraction(10**6)
+
+
+def exact(value: Number, name: str, code: str = "USE-001") -> Fraction:
+    """Give a finite number as an exact rational."""
+    if type(value) is Fraction:
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, Fraction, str)):
+        raise UsageError(code, f"{name} must be a number")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UsageError(code, f"{name} must be finite")
+    if isinstance(value, Decimal) and not value.is_finite():
+        raise UsageError(code, f"{name} must be finite")
+    if isinstance(value, (str, Decimal)) and _exponent(value) > 400:
+        raise UsageError(code, f"{name} is out of range")
+    try:
+        return Fraction(value)
+    except (ValueError, ZeroDivisionError):
+        raise UsageError(code, f"{name} must be a finite number") from None
+
+
+def _exponent(value: str | Decimal) -> int:
+    """Bound the digits that an exact rational of this text would need."""
+    if isinstance(value, str):
+        head, _, power = value.lower().partition("e")
+        power = power.strip()
+        digits = power.lstrip("+-")
+        return len(head) + (
+            int(digits) if digits.isdecimal() and len(digits) < 9 else 10 * len(power)
+        )
+    exponent = value.as_tuple().exponent
+    return abs(exponent) if isinstance(exponent, int) else 0
+
+
+def positive(value: Number, name: str) -> Fraction:
+    """Give a positive number of sane magnitude as an exact rational."""
+    number = exact(value, name)
+    if not number > 0:
+        raise UsageError("USE-001", f"{name} must be positive")
+    if not _SMALLEST <= number <= _LARGEST:
+        raise UsageError("USE-001", f"{name} is out of range")
+    return number
+
+
+def epsilon_of(value: Number, name: str = "epsilon") -> Fraction:
+    """Give ε as an exact rational between 1e-12 and 1e6."""
+    number = exact(value, name, "USE-002")
+    if not EPSILON_SMALLEST <= number <= EPSILON_LARGEST:
+        raise UsageError("USE-002", f"{name} must lie between 1e-12 and 1e6")
+    return number
+
+
+def delta_of(value: Number, *, positive: bool = False) -> Fraction:
+    """Give δ as an exact rational in [0, 1), or in (0, 1) where a mechanism needs it."""
+    number = exact(value, "delta", "USE-003")
+    if not 0 <= number < 1:
+        raise UsageError("USE-003", "delta must be at least 0 and less than 1")
+    if positive and number < _SMALLEST:
+        raise UsageError("USE-003", "this mechanism needs a positive delta")
+    return number
+
+
+def level_of(value: Number) -> Fraction:
+    """Give a confidence level strictly between 0 and 1 as an exact rational."""
+    number = exact(value, "level", "USE-004")
+    if not 0 < number < 1:
+        raise UsageError("USE-004", "a level must lie strictly between 0 and 1")
+    return number
+
+
+def count_of(value: int, name: str) -> int:
+    """Give a whole number that is at least one."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise UsageError("USE-001", f"{name} must be a whole number of at least 1")
+    return value

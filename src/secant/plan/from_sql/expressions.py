@@ -1,0 +1,533 @@
+"""Scalar syntax to scalar nodes: one rule for each kind of expression; the rest is refused.
+
+Aggregate calls are handed to the SELECT that owns them through `collect`; where aggregates may not stand,
+`collect` refuses.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from secant.errors import SqlError
+from secant.plan import nodes as n
+from secant.plan.from_sql.scope import Scope
+from secant.plan.functions import FUNCTIONS
+from secant.plan.typing import Mistyped, type_of
+from secant.sql.parse import span_of
+from secant.terms import types as t
+
+if TYPE_CHECKING:
+    from secant.plan.from_sql.relations import Binder
+
+AGGREGATES: dict[type[exp.Expression], str] = {
+    exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max",
+    exp.Variance: "var_samp", exp.VariancePop: "var_pop", exp.Stddev: "stddev_samp",
+    exp.StddevSamp: "stddev_samp", exp.StddevPop: "stddev_pop",
+}  # fmt: skip
+
+ARITHMETIC = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.IntDiv: "//",
+    exp.Mod: "%",
+}
+COMPARE = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+PARTS = {"year", "quarter", "month", "day", "dow", "doy", "hour", "minute", "second"}
+PART_NODES = {exp.Year: "year", exp.Quarter: "quarter", exp.Month: "month", exp.Day: "day"}
+UNITS = {
+    "year": (12, 0, 0), "quarter": (3, 0, 0), "month": (1, 0, 0), "week": (0, 7, 0), "day": (0, 1, 0),
+    "hour": (0, 0, 3_600_000_000), "minute": (0, 0, 60_000_000), "second": (0, 0, 1_000_000),
+}  # fmt: skip
+
+Collect = Callable[[exp.Expression, Scope], n.Scalar]
+
+
+class ScalarBinder:
+    """Binds scalar syntax. Holds no state but the binder for subqueries and the user's text for carets."""
+
+    def __init__(self, binder: Binder, text: str) -> None:
+        self.binder = binder
+        self.text = text
+
+    def bind(self, tree: exp.Expression, scope: Scope, collect: Collect) -> n.Scalar:
+        """Give the typed scalar of a syntax tree."""
+        rule = _RULES.get(type(tree))
+        if rule is None:
+            if type(tree) in AGGREGATES or isinstance(tree, exp.Filter):
+                return collect(tree, scope)
+            raise self.refuse(tree, f"{self.word(tree)} is not accepted")
+        check_carried(self, tree)
+        scalar = rule(self, tree, scope, collect)
+        try:
+            type_of(scalar)
+        except Mistyped as error:
+            raise SqlError(
+                "SQL-004",
+                str(error),
+                text=self.text,
+                span=span_of(tree),
+                hint="cast one side, or compare like with like",
+            ) from None
+        return scalar
+
+    def predicate(self, tree: exp.Expression, scope: Scope, collect: Collect) -> n.Scalar:
+        """Bind a condition; anything but a truth value is refused."""
+        scalar = self.bind(tree, scope, collect)
+        if type_of(scalar).kind not in ("BOOLEAN", "NULL"):
+            raise SqlError(
+                "SQL-004",
+                "a condition must be true or false",
+                text=self.text,
+                span=span_of(tree),
+                hint="compare the value with something",
+            )
+        return scalar
+
+    def refuse(self, tree: exp.Expression, message: str, hint: str = "") -> SqlError:
+        """Build the error for syntax that Secant does not run."""
+        return SqlError(
+            "SQL-006",
+            message,
+            text=self.text,
+            span=span_of(tree),
+            hint=hint or "docs/reference/sql-accepted.md lists what is accepted",
+        )
+
+    @staticmethod
+    def word(tree: exp.Expression) -> str:
+        """Name a syntax node as its writer would."""
+        if isinstance(tree, (exp.Anonymous, exp.AnonymousAggFunc)):
+            return f"the function {tree.name.lower()[:60]}"
+        return f"the function {tree.key}" if isinstance(tree, exp.Func) else tree.key.upper()
+
+
+# What each piece of syntax may carry. The parser keeps growing: an argument that no rule reads would be lost
+# silently, and with it the meaning (NOT LIKE is LIKE with `negate`). Everything else is refused.
+CARRIES: dict[type[exp.Expression], frozenset[str]] = {
+    kind: frozenset(names.split())
+    for kind, names in (
+        (exp.Column, "this table"), (exp.Paren, "this"), (exp.Literal, "this is_string"),
+        (exp.Boolean, "this"), (exp.Null, ""), (exp.Div, "this expression typed safe"),
+        (exp.Like, "this expression negate"), (exp.ILike, "this expression negate"),
+        (exp.Is, "this expression negate"), (exp.Between, "this low high"),
+        (exp.In, "this expressions query"), (exp.Exists, "this"), (exp.Case, "this ifs default"),
+        (exp.If, "this true false"), (exp.Cast, "this to"), (exp.TryCast, "this to safe"),
+        (exp.Interval, "this unit"), (exp.DateAdd, "this expression unit"),
+        (exp.DateSub, "this expression unit"), (exp.TimestampTrunc, "this unit input_type_preserved"),
+        (exp.DateTrunc, "this unit input_type_preserved"),
+        (exp.DateDiff, "this expression unit date_part_boundary big_int"), (exp.Trim, "this position"),
+        (exp.Round, "this decimals"), (exp.Least, "this expressions ignore_nulls"),
+        (exp.Greatest, "this expressions ignore_nulls"), (exp.Coalesce, "this expressions"),
+        (exp.Substring, "this start length"), (exp.DPipe, "this expression safe"),
+        (exp.Replace, "this expression replacement"), (exp.Subquery, "this"),
+        (exp.Select, "with_ expressions distinct from_ joins where group having order limit offset"),
+        (exp.Union, "this expression distinct with_ order limit offset"),
+        (exp.Intersect, "this expression distinct with_ order limit offset"),
+        (exp.Except, "this expression distinct with_ order limit offset"),
+        (exp.Table, "this db alias joins"), (exp.Join, "this on side kind using"),
+        (exp.Values, "expressions alias"), (exp.With, "expressions"), (exp.CTE, "this alias materialized"),
+        (exp.TableAlias, "this columns"), (exp.Ordered, "this desc nulls_first"),
+        (exp.Limit, "expression"), (exp.Offset, "expression"), (exp.Group, "expressions all"),
+        (exp.Distinct, "expressions"), (exp.Star, ""), (exp.Count, "this big_int"),
+    )
+}  # fmt: skip
+_TWO_SIDES = frozenset({"this", "expression"})
+_EMPTY = (None, False, "", [])
+
+
+def check_carried(b: ScalarBinder, tree: exp.Expression) -> None:
+    """Refuse syntax that carries anything its rule does not read."""
+    carried = CARRIES.get(type(tree), _TWO_SIDES)
+    for name, value in tree.args.items():
+        if name not in carried and not any(value is e or value == e for e in _EMPTY):
+            raise b.refuse(tree, f"this form of {b.word(tree)} is not accepted")
+
+
+Rule = Callable[[ScalarBinder, Any, Scope, Collect], n.Scalar]
+_RULES: dict[type[exp.Expression], Rule] = {}
+
+
+def _rule(*kinds: type[exp.Expression]) -> Callable[[Rule], Rule]:
+    def register(function: Rule) -> Rule:
+        for kind in kinds:
+            _RULES[kind] = function
+        return function
+
+    return register
+
+
+@_rule(exp.Column)
+def _column(b: ScalarBinder, tree: Any, scope: Scope, _: Collect) -> n.Scalar:
+    if tree.args.get("db") or not isinstance(tree.this, exp.Identifier):
+        raise b.refuse(tree, "a column is written as name or table.name")
+    return scope.resolve(tree.table or None, tree.name, span_of(tree))
+
+
+@_rule(exp.Paren)
+def _paren(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    return b.bind(tree.this, scope, collect)
+
+
+@_rule(exp.Literal)
+def _literal(b: ScalarBinder, tree: Any, scope: Scope, _: Collect) -> n.Scalar:
+    if tree.is_string:
+        return n.Literal(tree.this, t.TEXT)
+    return number(b, tree)
+
+
+def number(b: ScalarBinder, tree: Any) -> n.Literal:
+    """Read a number as the engine does: whole, decimal with its own scale, or double if it has an exponent."""
+    written = tree.this
+    try:
+        if re.fullmatch(r"\d+", written):
+            value = int(written)
+            if value.bit_length() > 63:
+                raise b.refuse(
+                    tree, "a whole number beyond 64 bits is not accepted", "write it as 1e20"
+                )
+            return n.Literal(value, t.INTEGER)
+        if "e" in written.lower():
+            return n.Literal(float(written), t.DOUBLE)
+        value_decimal = Decimal(written)
+    except (ValueError, InvalidOperation):
+        raise b.refuse(tree, "the number cannot be read") from None
+    digits = len(value_decimal.as_tuple().digits)
+    exponent = value_decimal.as_tuple().exponent
+    scale = -exponent if isinstance(exponent, int) else 0
+    if max(digits, scale) > t.MAX_PRECISION:
+        return n.Literal(float(written), t.DOUBLE)
+    return n.Literal(value_decimal, t.decimal(max(digits, scale), scale))
+
+
+@_rule(exp.Boolean)
+def _boolean(b: ScalarBinder, tree: Any, scope: Scope, _: Collect) -> n.Scalar:
+    return n.Literal(bool(tree.this), t.BOOLEAN)
+
+
+@_rule(exp.Null)
+def _null(b: ScalarBinder, tree: Any, scope: Scope, _: Collect) -> n.Scalar:
+    return n.Literal(None, t.NULL)
+
+
+@_rule(*ARITHMETIC)
+def _arithmetic(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    left = b.bind(tree.this, scope, collect)
+    right = b.bind(tree.expression, scope, collect)
+    return n.Arithmetic(ARITHMETIC[type(tree)], left, right)
+
+
+@_rule(exp.Neg)
+def _negate(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    operand = b.bind(tree.this, scope, collect)
+    if isinstance(operand, n.Literal) and isinstance(operand.value, (int, float, Decimal)):
+        return n.Literal(-operand.value, operand.type)
+    return n.Negate(operand)
+
+
+@_rule(*COMPARE)
+def _compare(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    left, right = dated(
+        b, tree, b.bind(tree.this, scope, collect), b.bind(tree.expression, scope, collect)
+    )
+    return n.Compare(COMPARE[type(tree)], left, right, span_of(tree))
+
+
+def dated(
+    b: ScalarBinder, tree: exp.Expression, left: n.Scalar, right: n.Scalar
+) -> tuple[n.Scalar, n.Scalar]:
+    """Read a text literal beside a date as a date, as every engine does."""
+    if type_of(left).temporal and isinstance(right, n.Literal) and right.type == t.TEXT:
+        return left, instant(b, tree, str(right.value), type_of(left))
+    if type_of(right).temporal and isinstance(left, n.Literal) and left.type == t.TEXT:
+        return instant(b, tree, str(left.value), type_of(right)), right
+    return left, right
+
+
+def instant(b: ScalarBinder, tree: exp.Expression, written: str, kind: t.Type) -> n.Literal:
+    """Read a date or timestamp constant; a timestamp beside a DATE stays a timestamp."""
+    try:
+        if re.fullmatch(r"\s*\d{4}-\d{1,2}-\d{1,2}\s*", written):
+            year, month, day = (int(part) for part in written.strip().split("-"))
+            date = datetime.date(year, month, day)
+            if kind == t.DATE:
+                return n.Literal(date, t.DATE)
+            return n.Literal(datetime.datetime(year, month, day), t.TIMESTAMP)  # noqa: DTZ001
+        moment = datetime.datetime.fromisoformat(written.strip())
+    except ValueError:
+        raise SqlError(
+            "SQL-004",
+            "the text cannot be read as a date",
+            text=b.text,
+            span=span_of(tree),
+            hint="write dates as 'YYYY-MM-DD'",
+        ) from None
+    if moment.tzinfo is not None:
+        raise b.refuse(tree, "time zones are not accepted", "write the time without a zone")
+    return n.Literal(moment, t.TIMESTAMP)
+
+
+@_rule(exp.And, exp.Or)
+def _logic(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    # Long chains are left-deep in the syntax; they are collected without recursion.
+    kind = type(tree)
+    pending, operands = [tree], []
+    while pending:
+        item = pending.pop()
+        if isinstance(item, kind):
+            pending += [item.expression, item.this]
+        elif isinstance(item, exp.Paren) and isinstance(item.this, kind):
+            pending.append(item.this)
+        else:
+            operands.append(b.predicate(item, scope, collect))
+    return (n.And if kind is exp.And else n.Or)(tuple(operands))
+
+
+@_rule(exp.Not)
+def _not(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    return n.Not(b.predicate(tree.this, scope, collect))
+
+
+@_rule(exp.Xor)
+def _xor(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    left = b.predicate(tree.this, scope, collect)
+    right = b.predicate(tree.expression, scope, collect)
+    return n.Compare("<>", left, right)
+
+
+@_rule(exp.Is)
+def _is(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    operand = b.bind(tree.this, scope, collect)
+    if isinstance(tree.expression, exp.Null):
+        return negated(tree, n.IsNull(operand))
+    if isinstance(tree.expression, exp.Boolean):
+        value = n.Literal(bool(tree.expression.this), t.BOOLEAN)
+        return negated(tree, n.SameValue(operand, value))
+    raise b.refuse(tree, "IS takes NULL, TRUE or FALSE")
+
+
+def negated(tree: exp.Expression, scalar: n.Scalar) -> n.Scalar:
+    """Apply the parser's `negate` mark."""
+    return n.Not(scalar) if tree.args.get("negate") else scalar
+
+
+@_rule(exp.NullSafeEQ, exp.NullSafeNEQ)
+def _same(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    left, right = dated(
+        b, tree, b.bind(tree.this, scope, collect), b.bind(tree.expression, scope, collect)
+    )
+    same = n.SameValue(left, right)
+    return same if isinstance(tree, exp.NullSafeEQ) else n.Not(same)
+
+
+@_rule(exp.Between)
+def _between(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    operand = b.bind(tree.this, scope, collect)
+    low = dated(b, tree, operand, b.bind(tree.args["low"], scope, collect))[1]
+    high = dated(b, tree, operand, b.bind(tree.args["high"], scope, collect))[1]
+    span = span_of(tree)
+    return n.And((n.Compare(">=", operand, low, span), n.Compare("<=", operand, high, span)))
+
+
+@_rule(exp.Like)
+def _like(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    like = n.Like(b.bind(tree.this, scope, collect), b.bind(tree.expression, scope, collect))
+    return negated(tree, like)
+
+
+@_rule(exp.ILike)
+def _ilike(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    operand, pattern = (b.bind(side, scope, collect) for side in (tree.this, tree.expression))
+    return negated(tree, n.Like(n.Call("lower", (operand,)), n.Call("lower", (pattern,))))
+
+
+@_rule(exp.In)
+def _in(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    operand = b.bind(tree.this, scope, collect)
+    query = tree.args.get("query")
+    if query is not None:
+        relation = b.binder.subquery(query, scope, columns=1)
+        return n.InSubquery(operand, relation, span_of(tree))
+    if not tree.expressions:
+        raise b.refuse(tree, "IN takes a list or a subquery")
+    items = tuple(
+        dated(b, tree, operand, b.bind(item, scope, collect))[1] for item in tree.expressions
+    )
+    return n.InList(operand, items)
+
+
+@_rule(exp.Exists)
+def _exists(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    return n.Exists(b.binder.subquery(tree.this, scope, columns=None), span_of(tree))
+
+
+@_rule(exp.Subquery)
+def _scalar_subquery(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    if not isinstance(tree.this, exp.Query):
+        return b.bind(tree.this, scope, collect)
+    return n.ScalarSubquery(b.binder.subquery(tree, scope, columns=1), span_of(tree))
+
+
+@_rule(exp.Case)
+def _case(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    subject = b.bind(tree.this, scope, collect) if tree.this is not None else None
+    branches = []
+    for item in tree.args["ifs"]:
+        if subject is None:
+            condition = b.predicate(item.this, scope, collect)
+        else:
+            left, right = dated(b, item, subject, b.bind(item.this, scope, collect))
+            condition = n.Compare("=", left, right, span_of(item))
+        branches.append(n.Branch(condition, b.bind(item.args["true"], scope, collect)))
+    default = tree.args.get("default")
+    end = n.Literal(None, t.NULL) if default is None else b.bind(default, scope, collect)
+    return n.Case(tuple(branches), end)
+
+
+@_rule(exp.If)
+def _if(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    condition = b.predicate(tree.this, scope, collect)
+    default = tree.args.get("false")
+    end = n.Literal(None, t.NULL) if default is None else b.bind(default, scope, collect)
+    return n.Case((n.Branch(condition, b.bind(tree.args["true"], scope, collect)),), end)
+
+
+@_rule(exp.Cast, exp.TryCast)
+def _cast(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    operand = b.bind(tree.this, scope, collect)
+    target = cast_type(b, tree)
+    if isinstance(operand, n.Literal) and operand.type == t.TEXT and target.temporal:
+        return instant(b, tree, str(operand.value), target)
+    cast = n.Cast(operand, target)
+    return n.Attempt(cast) if isinstance(tree, exp.TryCast) else cast
+
+
+def cast_type(b: ScalarBinder, tree: Any) -> t.Type:
+    """Read the target of a cast."""
+    kind = tree.args["to"]
+    name = kind.this.name if isinstance(kind, exp.DataType) and not kind.args.get("nested") else ""
+    if name == "DECIMAL":
+        sizes = [int(p.name) for p in kind.expressions if p.name.isdigit()]
+        precision, scale = (*sizes, *(18, 3)[len(sizes) :])[:2] if sizes != [] else (18, 3)
+        scale = 0 if len(sizes) == 1 else scale
+        if not 0 < precision <= t.MAX_PRECISION or scale > precision:
+            raise b.refuse(tree, "the decimal is too wide", "at most DECIMAL(38, s)")
+        return t.decimal(precision, scale)
+    found = {
+        "BOOLEAN": t.BOOLEAN, "TINYINT": t.INTEGER, "SMALLINT": t.INTEGER, "INT": t.INTEGER,
+        "BIGINT": t.INTEGER, "INT128": t.INTEGER, "FLOAT": t.DOUBLE, "DOUBLE": t.DOUBLE, "TEXT": t.TEXT,
+        "VARCHAR": t.TEXT, "CHAR": t.TEXT, "DATE": t.DATE, "TIMESTAMP": t.TIMESTAMP,
+        "TIMESTAMPNTZ": t.TIMESTAMP, "DATETIME": t.TIMESTAMP,
+    }.get(name)  # fmt: skip
+    if found is None:
+        raise b.refuse(tree, "a cast to this type is not accepted")
+    return found
+
+
+@_rule(exp.Interval)
+def _interval(b: ScalarBinder, tree: Any, scope: Scope, _: Collect) -> n.Scalar:
+    unit = (tree.args["unit"].name if tree.args.get("unit") else "").lower().rstrip("s")
+    amount = tree.this.name if isinstance(tree.this, exp.Literal) else ""
+    if isinstance(tree.this, exp.Neg) and isinstance(tree.this.this, exp.Literal):
+        amount = "-" + tree.this.this.name
+    if unit not in UNITS or not re.fullmatch(r"-?\d{1,9}", amount.strip()):
+        raise b.refuse(tree, "an interval is written as INTERVAL '3' MONTH with a whole number")
+    return n.Literal(tuple(int(amount) * part for part in UNITS[unit]), t.INTERVAL)
+
+
+@_rule(exp.DateAdd, exp.DateSub)
+def _date_shift(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    if not isinstance(tree.expression, exp.Interval):
+        raise b.refuse(tree, "add an INTERVAL to a date")
+    operand = b.bind(tree.this, scope, collect)
+    op = "+" if isinstance(tree, exp.DateAdd) else "-"
+    return n.Arithmetic(op, operand, b.bind(tree.expression, scope, collect))
+
+
+@_rule(exp.Extract)
+def _extract(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    part = tree.name.lower()
+    if part not in PARTS:
+        raise b.refuse(tree, "EXTRACT takes " + ", ".join(sorted(PARTS)))
+    return n.Extract(part, b.bind(tree.expression, scope, collect))
+
+
+@_rule(*PART_NODES)
+def _part(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    return n.Extract(PART_NODES[type(tree)], b.bind(tree.this, scope, collect))
+
+
+@_rule(exp.TimestampTrunc, exp.DateTrunc)
+def _trunc(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    unit = tree.args.get("unit")
+    part = n.Literal((unit.name if unit is not None else "").lower(), t.TEXT)
+    return _call(b, tree, "date_trunc", (part, b.bind(tree.this, scope, collect)))
+
+
+@_rule(exp.DateDiff)
+def _date_diff(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    unit = tree.args.get("unit")
+    part = n.Literal((unit.name if unit is not None else "day").lower(), t.TEXT)
+    start, end = b.bind(tree.expression, scope, collect), b.bind(tree.this, scope, collect)
+    return _call(b, tree, "date_diff", (part, start, end))
+
+
+def _call(
+    b: ScalarBinder, tree: exp.Expression, name: str, arguments: tuple[n.Scalar, ...]
+) -> n.Scalar:
+    function = FUNCTIONS[name]
+    if not function.least <= len(arguments) <= function.most:
+        raise b.refuse(tree, f"{name} takes another number of arguments")
+    return n.Call(name, arguments, span_of(tree))
+
+
+def _plain(kind: type[exp.Expression], name: str, *slots: str) -> None:
+    """Register a function whose arguments stand in the named slots of the syntax node."""
+
+    def bind(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+        written: list[exp.Expression] = []
+        for slot in slots:
+            value = tree.args.get(slot)
+            written += value if isinstance(value, list) else [value] if value is not None else []
+        return _call(b, tree, name, tuple(b.bind(item, scope, collect) for item in written))
+
+    _RULES[kind] = bind
+
+
+for _kind, _name, *_slots in (
+    (exp.Exp, "exp", "this"), (exp.Ln, "ln", "this"), (exp.Sqrt, "sqrt", "this"), (exp.Abs, "abs", "this"),
+    (exp.Sign, "sign", "this"), (exp.Floor, "floor", "this"), (exp.Ceil, "ceil", "this"),
+    (exp.Round, "round", "this", "decimals"), (exp.Pow, "power", "this", "expression"),
+    (exp.Least, "least", "this", "expressions"), (exp.Greatest, "greatest", "this", "expressions"),
+    (exp.Coalesce, "coalesce", "this", "expressions"), (exp.Nullif, "nullif", "this", "expression"),
+    (exp.Lower, "lower", "this"), (exp.Upper, "upper", "this"), (exp.Length, "length", "this"),
+    (exp.Substring, "substring", "this", "start", "length"), (exp.DPipe, "concat_op", "this", "expression"),
+    (exp.StartsWith, "starts_with", "this", "expression"), (exp.Contains, "contains", "this", "expression"),
+    (exp.Replace, "replace", "this", "expression", "replacement"),
+    (exp.Left, "left", "this", "expression"), (exp.Right, "right", "this", "expression"),
+):  # fmt: skip
+    _plain(_kind, _name, *_slots)
+
+
+@_rule(exp.Trim)
+def _trim(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    if tree.args.get("expression") is not None or tree.args.get("collation") is not None:
+        raise b.refuse(tree, "trim takes one text")
+    side = str(tree.args.get("position") or "").upper()
+    name = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[side]
+    return _call(b, tree, name, (b.bind(tree.this, scope, collect),))
+
+
+@_rule(exp.Log)
+def _log(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    # log(x) has base 10 here and base e elsewhere: only the unambiguous names are taken.
+    raise b.refuse(
+        tree, "log(x) means different bases on different engines", "write ln(x) or ln(x) / ln(10)"
+    )

@@ -1,0 +1,106 @@
+"""Where a name is looked up: the tables of one SELECT, then those of the queries around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from secant.errors import Span, SqlError
+from secant.plan.nodes import Column, Outer, Relation, Scalar
+from secant.terms.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table expression in FROM: its alias and, for each visible column, the plan's name and type."""
+
+    alias: str
+    columns: tuple[tuple[str, str, Type], ...]
+
+    def find(self, name: str) -> list[tuple[str, Type]]:
+        """Give the plan columns that a written name can mean here."""
+        wanted = name.lower()
+        return [(unique, kind) for shown, unique, kind in self.columns if shown.lower() == wanted]
+
+
+@dataclass(frozen=True, slots=True)
+class CommonTable:
+    """A WITH query, bound once and shared by all its uses."""
+
+    relation: Relation
+    columns: tuple[tuple[str, str, Type], ...]
+
+
+@dataclass
+class Scope:
+    """The names visible in one SELECT. `hidden` are columns that USING has merged away."""
+
+    text: str
+    parent: Scope | None
+    tables: Mapping[str, CommonTable]
+    sources: list[Source] = field(default_factory=list)
+    hidden: set[str] = field(default_factory=set)
+
+    def add(self, source: Source, span: Span | None) -> None:
+        """Make a source visible; two sources under one alias are an error."""
+        if any(s.alias.lower() == source.alias.lower() for s in self.sources):
+            raise SqlError(
+                "SQL-003",
+                f"the alias {source.alias} stands for two tables",
+                text=self.text,
+                span=span,
+                hint="give each table its own alias",
+            )
+        self.sources.append(source)
+
+    def resolve(self, table: str | None, name: str, span: Span | None) -> Scalar:
+        """Give the column that a written name means: here first, then outside."""
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope._matches(table, name)
+            if len(found) > 1:
+                raise SqlError(
+                    "SQL-003",
+                    f"the column {name} is in several tables",
+                    text=self.text,
+                    span=span,
+                    hint=f"write the table before it, such as {scope._owners(name)[0]}.{name}",
+                )
+            if found:
+                unique, kind = found[0]
+                return Column(unique, kind, span) if scope is self else Outer(unique, kind, span)
+            scope = scope.parent
+        raise self.unknown(table, name, span)
+
+    def _matches(self, table: str | None, name: str) -> list[tuple[str, Type]]:
+        found = []
+        for source in self.sources:
+            if table is None:
+                found += [f for f in source.find(name) if f[0] not in self.hidden]
+            elif source.alias.lower() == table.lower():
+                found += source.find(name)
+        return found
+
+    def _owners(self, name: str) -> list[str]:
+        return [s.alias for s in self.sources if s.find(name)]
+
+    def unknown(self, table: str | None, name: str, span: Span | None) -> SqlError:
+        """Build the error for a name that means nothing, listing near ones from the public catalog."""
+        seen = [
+            shown for s in self.sources for shown, _, _ in s.columns if table in (None, s.alias)
+        ]
+        if table is not None and all(s.alias.lower() != table.lower() for s in self.sources):
+            return SqlError(
+                "SQL-002",
+                f"there is no table {table} here",
+                text=self.text,
+                span=span,
+                hint="the tables here are: " + (", ".join(s.alias for s in self.sources) or "none"),
+            )
+        return SqlError(
+            "SQL-002",
+            f"there is no column {name}",
+            text=self.text,
+            span=span,
+            hint="the columns here are: " + (", ".join(sorted(set(seen))[:40]) or "none"),
+        )

@@ -1,0 +1,487 @@
+"""The plan: immutable nodes for what a query means, after all names are resolved.
+
+In: built by `from_sql` and by rewrites. Out: read by rule tables (`show`, `verify`, `evaluate`, `lower`, the
+analyses). Nodes have structure and no behavior. Every relation's output columns have unique names, and a column
+is named once in a whole query (`alias.column`), so a correlated reference needs no depth.
+Nodes are compared by identity: a shared node (a CTE used twice) is one node, visited once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import TypeVar, dataclass_transform
+
+from secant.errors import Span
+from secant.terms.types import Type
+
+_C = TypeVar("_C")
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+def record(cls: type[_C]) -> type[_C]:
+    """Make a class a frozen record that is compared by identity."""
+    return dataclass(frozen=True, slots=True, eq=False)(cls)
+
+
+@record
+class Node:
+    """Anything in a plan."""
+
+
+@record
+class Scalar(Node):
+    """An expression with one value for each row."""
+
+
+@record
+class Relation(Node):
+    """A bag of rows with named, typed columns."""
+
+
+# ── scalars ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@record
+class Column(Scalar):
+    """A column of the relation that the expression stands on."""
+
+    name: str
+    type: Type
+    span: Span | None = None
+
+
+@record
+class Outer(Scalar):
+    """A column of an enclosing query, seen from inside a subquery."""
+
+    name: str
+    type: Type
+    span: Span | None = None
+
+
+@record
+class Literal(Scalar):
+    """A constant. Intervals are (months, days, microseconds)."""
+
+    value: object
+    type: Type
+
+
+@record
+class Arithmetic(Scalar):
+    """`left op right` with op one of + - * / // %; also date ± interval, date ± integer, date - date."""
+
+    op: str
+    left: Scalar
+    right: Scalar
+
+
+@record
+class Negate(Scalar):
+    """`-operand`."""
+
+    operand: Scalar
+
+
+@record
+class Compare(Scalar):
+    """`left op right` with op one of = <> < <= > >=; unknown if a side is NULL."""
+
+    op: str
+    left: Scalar
+    right: Scalar
+    span: Span | None = None
+
+
+@record
+class SameValue(Scalar):
+    """`left IS NOT DISTINCT FROM right`: NULL equals NULL, never unknown."""
+
+    left: Scalar
+    right: Scalar
+
+
+@record
+class And(Scalar):
+    """Conjunction in three-valued logic."""
+
+    operands: tuple[Scalar, ...]
+
+
+@record
+class Or(Scalar):
+    """Disjunction in three-valued logic."""
+
+    operands: tuple[Scalar, ...]
+
+
+@record
+class Not(Scalar):
+    """Negation in three-valued logic."""
+
+    operand: Scalar
+
+
+@record
+class IsNull(Scalar):
+    """True or false, never unknown."""
+
+    operand: Scalar
+
+
+@record
+class Like(Scalar):
+    """SQL pattern match: % any run, _ one character."""
+
+    operand: Scalar
+    pattern: Scalar
+
+
+@record
+class InList(Scalar):
+    """Membership in a written list; unknown by SQL's rule if no match and a NULL is about."""
+
+    operand: Scalar
+    items: tuple[Scalar, ...]
+
+
+@record
+class Branch(Node):
+    """WHEN condition THEN value."""
+
+    condition: Scalar
+    value: Scalar
+
+
+@record
+class Case(Scalar):
+    """The value of the first branch whose condition is true, else the default."""
+
+    branches: tuple[Branch, ...]
+    default: Scalar
+
+
+@record
+class Cast(Scalar):
+    """Conversion to a type."""
+
+    operand: Scalar
+    type: Type
+
+
+@record
+class Call(Scalar):
+    """A scalar function from the whitelist in `plan.functions`."""
+
+    function: str
+    arguments: tuple[Scalar, ...]
+    span: Span | None = None
+
+
+@record
+class Extract(Scalar):
+    """A part of a date or timestamp: year, quarter, month, day, dow, doy, hour, minute, second."""
+
+    part: str
+    operand: Scalar
+
+
+@record
+class Attempt(Scalar):
+    """The operand, or NULL where computing it fails on a row. An error that one row can raise would tell of it."""
+
+    operand: Scalar
+
+
+@record
+class Clamp(Scalar):
+    """The operand moved into [low, high]; NULL stays NULL, a NaN goes to `high`."""
+
+    operand: Scalar
+    low: Scalar
+    high: Scalar
+
+
+@record
+class ScalarSubquery(Scalar):
+    """The one value of a relation with one column; NULL if it has no row."""
+
+    relation: Relation
+    span: Span | None = None
+
+
+@record
+class InSubquery(Scalar):
+    """Membership in the one column of a relation."""
+
+    operand: Scalar
+    relation: Relation
+    span: Span | None = None
+
+
+@record
+class Exists(Scalar):
+    """Whether a relation has a row."""
+
+    relation: Relation
+    span: Span | None = None
+
+
+# ── pieces of relations ──────────────────────────────────────────────────────────────────────────
+
+
+@record
+class Named(Node):
+    """An output column: its name and how it is computed."""
+
+    name: str
+    expression: Scalar
+
+
+@record
+class Aggregation(Node):
+    """One aggregate: count (argument None means every row), sum, avg, min, max, var_samp, ... of the group's rows."""
+
+    name: str
+    function: str
+    argument: Scalar | None
+    distinct: bool = False
+    span: Span | None = None
+
+
+@record
+class SortKey(Node):
+    """One ordering criterion."""
+
+    expression: Scalar
+    descending: bool
+    nulls_first: bool
+
+
+# ── relations ────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """An output column's name and type. It is a value, not a node: compared by what it says."""
+
+    name: str
+    type: Type
+
+
+@record
+class Scan(Relation):
+    """A base table under an alias; its columns are named `alias.column`."""
+
+    table: str
+    alias: str
+    columns: tuple[Field, ...]
+    span: Span | None = None
+
+
+@record
+class Values(Relation):
+    """Rows written in the query or released before: public constants."""
+
+    columns: tuple[Field, ...]
+    rows: tuple[tuple[object, ...], ...]
+
+
+@record
+class Filter(Relation):
+    """The rows for which the predicate is true."""
+
+    input: Relation
+    predicate: Scalar
+    span: Span | None = None
+
+
+@record
+class Project(Relation):
+    """One output row for each input row."""
+
+    input: Relation
+    items: tuple[Named, ...]
+
+
+@record
+class Join(Relation):
+    """Pairs of rows for which the condition is true; `left` keeps unmatched left rows with NULLs."""
+
+    kind: str  # "inner", "left" or "cross"
+    left: Relation
+    right: Relation
+    condition: Scalar | None
+    span: Span | None = None
+
+
+@record
+class Aggregate(Relation):
+    """One row for each group; without keys exactly one row, also over nothing."""
+
+    input: Relation
+    keys: tuple[Named, ...]
+    aggregations: tuple[Aggregation, ...]
+    span: Span | None = None
+
+
+@record
+class Distinct(Relation):
+    """Each different row once; NULLs count as equal."""
+
+    input: Relation
+    span: Span | None = None
+
+
+@record
+class Sort(Relation):
+    """The rows in order."""
+
+    input: Relation
+    keys: tuple[SortKey, ...]
+
+
+@record
+class Limit(Relation):
+    """At most `count` rows after skipping `offset`; count None means all."""
+
+    input: Relation
+    count: int | None
+    offset: int
+    span: Span | None = None
+
+
+@record
+class Union(Relation):
+    """Rows of both inputs by position; without `all` each different row once. Columns are named as given."""
+
+    left: Relation
+    right: Relation
+    all: bool
+    columns: tuple[Field, ...]
+    span: Span | None = None
+
+
+@record
+class Intersect(Relation):
+    """Rows in both inputs; with `all`, as often as the smaller multiplicity."""
+
+    left: Relation
+    right: Relation
+    all: bool
+    columns: tuple[Field, ...]
+    span: Span | None = None
+
+
+@record
+class Except(Relation):
+    """Rows of the left input that are not in the right one; with `all`, multiplicities subtract."""
+
+    left: Relation
+    right: Relation
+    all: bool
+    columns: tuple[Field, ...]
+    span: Span | None = None
+
+
+@record
+class Truncate(Relation):
+    """The first `limit` rows of each owner, by `order` and then by all other columns. Rows without owner go."""
+
+    input: Relation
+    owner: tuple[str, ...]
+    order: tuple[str, ...]
+    limit: int
+
+
+@record
+class TruncateGroups(Relation):
+    """The rows of the first `limit` groups (values of `groups`) of each owner, in the order of the group values."""
+
+    input: Relation
+    owner: tuple[str, ...]
+    groups: tuple[str, ...]
+    limit: int
+
+
+@record
+class Released(Relation):
+    """The answer of an earlier release, which is public: later stages read it like a table."""
+
+    name: str
+    columns: tuple[Field, ...]
+
+
+NODES: tuple[type[Node], ...] = (
+    Column, Outer, Literal, Arithmetic, Negate, Compare, SameValue, And, Or, Not, IsNull, Like, InList,
+    Branch, Case, Cast, Call, Extract, Attempt, Clamp, ScalarSubquery, InSubquery, Exists,
+    Named, Aggregation, SortKey,
+    Scan, Values, Filter, Project, Join, Aggregate, Distinct, Sort, Limit, Union, Intersect, Except,
+    Truncate, TruncateGroups, Released,
+)  # fmt: skip
+
+_FIELDS: dict[type[Node], tuple[str, ...]] = {
+    node: tuple(f.name for f in fields(node) if f.name not in ("span", "columns")) for node in NODES
+}
+N = TypeVar("N", bound=Node)
+
+
+def children(node: Node) -> Iterator[Node]:
+    """Give the nodes directly below, in order."""
+    for name in _FIELDS[type(node)]:
+        value = getattr(node, name)
+        if isinstance(value, Node):
+            yield value
+        elif isinstance(value, tuple):
+            for item in value:
+                if isinstance(item, Node):
+                    yield item
+
+
+def rebuild(node: N, change: Callable[[Node], Node]) -> N:
+    """Give the node with `change` applied to each node directly below; the same node if nothing changed."""
+    updates: dict[str, object] = {}
+    for name in _FIELDS[type(node)]:
+        value = getattr(node, name)
+        if isinstance(value, Node):
+            new: object = change(value)
+            if new is not value:
+                updates[name] = new
+        elif isinstance(value, tuple) and value and isinstance(value[0], Node):
+            new_items = tuple(change(item) for item in value)
+            if any(a is not b for a, b in zip(new_items, value, strict=True)):
+                updates[name] = new_items
+    if not updates:
+        return node
+    arguments = {f.name: getattr(node, f.name) for f in fields(node)}
+    return type(node)(**{**arguments, **updates})
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Give the node and all below, parents first, each shared node once."""
+    seen: set[int] = set()
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield current
+        stack.extend(reversed(list(children(current))))
+
+
+def conjuncts(predicate: Scalar | None) -> tuple[Scalar, ...]:
+    """Split a predicate at its top-level ANDs."""
+    if predicate is None:
+        return ()
+    if isinstance(predicate, And):
+        return tuple(part for operand in predicate.operands for part in conjuncts(operand))
+    return (predicate,)
+
+
+def conjunction(parts: tuple[Scalar, ...]) -> Scalar | None:
+    """Join predicates with AND; None for no predicate."""
+    if not parts:
+        return None
+    return parts[0] if len(parts) == 1 else And(parts)

@@ -1,0 +1,537 @@
+"""Whose rows are these? Follows units (people, customers, devices) through a plan.
+
+In: a relation, a policy, a `unit` protection. Out: an Ownership for each relation. Nothing is read from data, and no
+declared key is believed: `PROOFS.md` of the stability room (O-rules) shows that removing a unit removes exactly the
+rows whose owners are that unit alone, whether keys hold or not.
+
+A *term* (via, column, shared) says how a column leads to the owners of a row. With `via` the unit column itself, the
+column holds the one owner's id. With `via` = "orders.o_orderkey", the row belongs to the owners of the orders that have
+this key: to all of them if `shared`, else to some of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from secant.plan import nodes as n
+from secant.plan.rules import RuleTable
+from secant.plan.typing import fields_of
+from secant.terms.policy import Policy, Protection
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A way from a column to the owners of the row."""
+
+    via: str
+    column: str
+    shared: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """Where rows stop belonging to single units, and why."""
+
+    node: n.Node
+    rule: str
+    reason: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """How the rows of a relation belong to units."""
+
+    touched: bool = False
+    """Whether any unit's data matter at all; if not, the relation is public."""
+    terms: frozenset[Term] = frozenset()
+    pinned: frozenset[Term] = frozenset()
+    """Outer columns that all rows share their owners with (inside a correlated subquery)."""
+    expected: int | None = None
+    """Rows of one unit, at most, if the declared limits hold. Enforced later, so only utility rests on it."""
+    guaranteed: int | None = None
+    """Rows of one unit, at most, whatever the data."""
+    missing: tuple[str, ...] = ()
+    """What the owner could declare so that `expected` is known."""
+    keys: tuple[frozenset[str], ...] = ()
+    """Column sets that identify a row if declared keys hold. Only utility rests on them."""
+    blocked: Blocked | None = None
+
+    @property
+    def local(self) -> bool:
+        """Whether every row belongs to its owners alone."""
+        return self.touched and self.blocked is None
+
+
+class Paths:
+    """The references that lead from each table to the unit, found once for a policy and a protection."""
+
+    def __init__(self, policy: Policy, protection: Protection) -> None:
+        assert protection.unit is not None
+        self.policy = policy
+        self.protection = protection
+        table, column = protection.unit
+        self.unit = f"{table}.{column}"
+        self.owner_table = table
+        self.parents: dict[str, list[tuple[str, str, str]]] = {}
+        """Table -> (its column, parent table, parent column), for parents that lead to the unit."""
+        reached = {table}
+        grown = True
+        while grown:
+            grown = False
+            for name, facts in policy.tables.items():
+                if name == table:
+                    continue
+                ways = [
+                    (c, p, k)
+                    for c, (p, k) in sorted(facts.references.items())
+                    if p in reached and p != name
+                ]
+                if ways and self.parents.get(name) != ways:
+                    self.parents[name] = ways
+                    reached.add(name)
+                    grown = True
+        self.reached = frozenset(reached)
+
+    def ambiguous(self, table: str) -> bool:
+        """Whether a table's rows could belong to different units along different references."""
+        return len(self.parents.get(table, ())) > 1
+
+    def referenced(self, table: str) -> frozenset[str]:
+        """Give the columns of a table that children refer to."""
+        return frozenset(
+            k for ways in self.parents.values() for _, parent, k in ways if parent == table
+        )
+
+    def limit(self, table: str) -> int | None:
+        """Give the declared rows per unit; the unit's own table holds one."""
+        declared = self.protection.limits.get(table)
+        return 1 if declared is None and table == self.owner_table else declared
+
+
+OWNERSHIP: RuleTable[Callable[..., Ownership]] = RuleTable("ownership")
+
+
+@dataclass
+class Ownerships:
+    """Ownership of every relation of one plan, each computed once."""
+
+    paths: Paths
+    done: dict[n.Relation, Ownership] = field(default_factory=dict)
+
+    def of(self, relation: n.Relation) -> Ownership:
+        """Give the ownership of a relation."""
+        found = self.done.get(relation)
+        if found is None:
+            rule = OWNERSHIP.find(relation)
+            if rule is None:
+                found = _stop(relation, "O-UNKNOWN", f"{type(relation).__name__} has no rule", "")
+            else:
+                found = rule(self, relation)
+            self.done[relation] = found
+        return found
+
+
+def _stop(node: n.Node, rule: str, reason: str, hint: str) -> Ownership:
+    return Ownership(touched=True, blocked=Blocked(node, rule, reason, hint))
+
+
+# ── leaves ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@OWNERSHIP.rule(n.Scan, id="O-SCAN")
+def _scan(o: Ownerships, node: n.Scan) -> Ownership:
+    table = node.table.lower()
+    declared = o.paths.policy.facts(table).key
+    keys = (frozenset(f"{node.alias}.{_cased(node, c)}" for c in declared),) if declared else ()
+    if table not in o.paths.reached:
+        return Ownership(keys=keys)
+    if o.paths.ambiguous(table):
+        ways = ", ".join(c for c, _, _ in o.paths.parents[table])
+        return _stop(
+            node,
+            "O-SCAN",
+            f"rows of {table} lead to the unit along several references ({ways})",
+            "keep one of the references in the policy, or split the table",
+        )
+    unit_table, unit_column = o.paths.unit.split(".", 1)
+    terms = {
+        Term(f"{table}.{c}", f"{node.alias}.{_cased(node, c)}", False)
+        for c in o.paths.referenced(table)
+    }
+    if table == unit_table:
+        column = f"{node.alias}.{_cased(node, unit_column)}"
+        terms = {t for t in terms if t.via != o.paths.unit} | {Term(o.paths.unit, column, True)}
+    for column, parent, key in o.paths.parents.get(table, ()):
+        terms.add(Term(f"{parent}.{key}", f"{node.alias}.{_cased(node, column)}", True))
+    limit = o.paths.limit(table)
+    missing = () if limit is not None else (f"limits.{table}",)
+    return Ownership(True, frozenset(terms), frozenset(), limit, None, missing, keys)
+
+
+def _cased(node: n.Scan, column: str) -> str:
+    """Give the column as the catalog spells it."""
+    prefix = len(node.alias) + 1
+    return next(
+        (f.name[prefix:] for f in node.columns if f.name[prefix:].lower() == column), column
+    )
+
+
+@OWNERSHIP.rule(n.Values, n.Released, id="O-PUBLIC")
+def _public(o: Ownerships, node: n.Relation) -> Ownership:
+    return Ownership()
+
+
+# ── one input ────────────────────────────────────────────────────────────────────────────────────
+
+
+@OWNERSHIP.rule(n.Filter, id="O-FILTER")
+def _filter(o: Ownerships, node: n.Filter) -> Ownership:
+    inner = o.of(node.input)
+    pins = _pins(inner, n.conjuncts(node.predicate))
+    found = replace(inner, pinned=inner.pinned | pins)
+    return _with_subqueries(o, node, node.predicate, found)
+
+
+def _pins(inner: Ownership, parts: Iterable[n.Scalar]) -> frozenset[Term]:
+    pins = set()
+    for part in parts:
+        if isinstance(part, n.Compare) and part.op == "=":
+            for a, b in ((part.left, part.right), (part.right, part.left)):
+                if isinstance(a, n.Column) and isinstance(b, n.Outer):
+                    pins |= {
+                        Term(t.via, b.name, t.shared) for t in inner.terms if t.column == a.name
+                    }
+    return frozenset(pins)
+
+
+def _with_subqueries(
+    o: Ownerships, node: n.Node, predicate: n.Scalar | None, found: Ownership
+) -> Ownership:
+    """Check that each subquery of a condition sees only the row's own units, or public data."""
+    positive = {id(p) for p in n.conjuncts(predicate)}
+    for part in _subqueries(predicate):
+        inner = o.of(part.relation)
+        if not inner.touched:
+            continue
+        if inner.blocked is not None:
+            return replace(found, touched=True, blocked=inner.blocked)
+        links = inner.pinned
+        if (
+            isinstance(part, n.InSubquery)
+            and id(part) in positive
+            and isinstance(part.operand, n.Column)
+        ):
+            # TRUE needs a match, and a match has the operand's owners. NOT IN would also see NULLs of others.
+            inside = fields_of(part.relation)[0].name
+            links |= {
+                Term(t.via, part.operand.name, t.shared) for t in inner.terms if t.column == inside
+            }
+        if not any(_linked(t, link) for t in found.terms for link in links):
+            return replace(
+                found,
+                touched=True,
+                blocked=Blocked(
+                    part,
+                    "O-SUBQUERY",
+                    "the subquery looks at the data of other units",
+                    "tie the subquery to the row by the unit's key, or ask the subquery first",
+                ),
+            )
+    return found
+
+
+def _linked(term: Term, link: Term) -> bool:
+    """The subquery's rows belong to all owners of the row: then they stay as long as the row can stay."""
+    return term.via == link.via and term.column == link.column and link.shared
+
+
+def _subqueries(root: n.Node | None) -> list[n.Exists | n.InSubquery | n.ScalarSubquery]:
+    """Give the subqueries of an expression, not those inside them."""
+    if root is None:
+        return []
+    found: list[n.Exists | n.InSubquery | n.ScalarSubquery] = []
+    stack: list[n.Node] = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (n.Exists, n.InSubquery, n.ScalarSubquery)):
+            found.append(node)
+            if isinstance(node, n.InSubquery):
+                stack.append(node.operand)
+        elif not isinstance(node, n.Relation):
+            stack.extend(n.children(node))
+    return found
+
+
+@OWNERSHIP.rule(n.Project, id="O-PROJECT")
+def _project(o: Ownerships, node: n.Project) -> Ownership:
+    inner = o.of(node.input)
+    names: dict[str, list[str]] = {}
+    for item in node.items:
+        if isinstance(item.expression, n.Column):
+            names.setdefault(item.expression.name, []).append(item.name)
+    terms = frozenset(
+        replace(t, column=new) for t in inner.terms for new in names.get(t.column, ())
+    )
+    keys = tuple(
+        frozenset(names[c][0] for c in k) for k in inner.keys if all(c in names for c in k)
+    )
+    found = replace(inner, terms=terms, keys=keys)
+    for item in node.items:
+        # Subqueries in the select list see the input's columns, so the input's terms decide.
+        checked = _with_subqueries(o, node, _as_part(item.expression), inner)
+        if checked.blocked is not None:
+            return replace(found, touched=True, blocked=checked.blocked)
+    return found
+
+
+def _as_part(expression: n.Scalar) -> n.Scalar:
+    """Hide an expression from the positive-conjunct rule: as a value, unknown and false differ."""
+    return n.Not(expression)
+
+
+@OWNERSHIP.rule(n.Sort, id="O-SORT")
+def _sort(o: Ownerships, node: n.Sort) -> Ownership:
+    return o.of(node.input)
+
+
+@OWNERSHIP.rule(n.Limit, id="O-LIMIT")
+def _limit(o: Ownerships, node: n.Limit) -> Ownership:
+    inner = o.of(node.input)
+    if not inner.touched:
+        return replace(inner, keys=())
+    return _stop(
+        node,
+        "O-LIMIT",
+        "LIMIT below an aggregate lets one unit decide which rows of others are seen",
+        "aggregate first, then limit",
+    )
+
+
+@OWNERSHIP.rule(n.Distinct, id="O-DISTINCT")
+def _distinct(o: Ownerships, node: n.Distinct) -> Ownership:
+    inner = o.of(node.input)
+    whole = frozenset(f.name for f in fields_of(node))
+    if inner.touched and inner.blocked is None and not _separating(inner.terms):
+        return _stop(
+            node,
+            "O-DISTINCT",
+            "DISTINCT merges rows of different units",
+            "keep the unit's key among the columns",
+        )
+    return replace(inner, terms=_separating(inner.terms), keys=(*inner.keys, whole))
+
+
+def _separating(terms: frozenset[Term]) -> frozenset[Term]:
+    """Terms by which rows of equal value have equal owners: a specific term only narrows the owners down."""
+    return frozenset(t for t in terms if t.shared)
+
+
+@OWNERSHIP.rule(n.Aggregate, id="O-AGGREGATE")
+def _aggregate(o: Ownerships, node: n.Aggregate) -> Ownership:
+    inner = o.of(node.input)
+    names = {k.expression.name: k.name for k in node.keys if isinstance(k.expression, n.Column)}
+    keys = (frozenset(k.name for k in node.keys),)
+    if inner.blocked is not None:
+        return replace(inner, keys=keys)
+    for part in (*node.keys, *(a for a in node.aggregations if a.argument is not None)):
+        expression = part.expression if isinstance(part, n.Named) else part.argument
+        assert expression is not None
+        checked = _with_subqueries(o, node, _as_part(expression), inner)
+        if checked.blocked is not None:
+            return checked
+    if not inner.touched:
+        return Ownership(keys=keys)
+    terms = frozenset(
+        replace(t, column=names[t.column]) for t in _separating(inner.terms) if t.column in names
+    )
+    pinned = frozenset(t for t in inner.pinned if t.shared)
+    if not terms and not pinned:
+        return _stop(
+            node,
+            "O-AGGREGATE",
+            "the inner aggregate mixes rows of different units",
+            "group by the unit's key inside, or release the inner aggregate first",
+        )
+    alone = len(node.keys) == 1 and any(t.via == o.paths.unit for t in terms)
+    one = 1 if alone else None
+    expected = 1 if alone else inner.expected
+    return Ownership(True, terms, pinned, expected, one, () if alone else inner.missing, keys)
+
+
+@OWNERSHIP.rule(n.Truncate, id="O-TRUNCATE")
+def _truncate(o: Ownerships, node: n.Truncate) -> Ownership:
+    inner = o.of(node.input)
+    owners = {t.column for t in inner.terms if t.via == o.paths.unit}
+    if inner.local and node.owner[0] in owners and len(node.owner) == 1:
+        smallest = node.limit if inner.guaranteed is None else min(node.limit, inner.guaranteed)
+        return replace(inner, guaranteed=smallest, expected=smallest, missing=())
+    return inner
+
+
+@OWNERSHIP.rule(n.TruncateGroups, id="O-TRUNCATE-GROUPS")
+def _truncate_groups(o: Ownerships, node: n.TruncateGroups) -> Ownership:
+    return o.of(node.input)
+
+
+# ── two inputs ───────────────────────────────────────────────────────────────────────────────────
+
+
+@OWNERSHIP.rule(n.Join, id="O-JOIN")
+def _join(o: Ownerships, node: n.Join) -> Ownership:
+    left, right = o.of(node.left), o.of(node.right)
+    equal = _equalities(node)
+    found = _joined(o, node, left, right, equal)
+    if found.blocked is None:
+        found = replace(found, pinned=found.pinned | _pins(found, n.conjuncts(node.condition)))
+        found = _with_subqueries(o, node, node.condition, found)
+    keys = _joined_keys(left, right, equal)
+    return replace(found, keys=keys)
+
+
+def _joined(
+    o: Ownerships, node: n.Join, left: Ownership, right: Ownership, equal: list[tuple[str, str]]
+) -> Ownership:
+    for side in (left, right):
+        if side.blocked is not None:
+            return side
+    if not left.touched and not right.touched:
+        return Ownership()
+    if not right.touched:
+        return _beside_public(node, left, right, [b for _, b in equal], node.right)
+    if not left.touched:
+        if node.kind == "left":
+            return _stop(
+                node,
+                "O-JOIN",
+                "a LEFT JOIN from a public table pads rows that depend on all units",
+                "join from the protected table, or use an inner join",
+            )
+        return _beside_public(node, right, left, [a for a, _ in equal], node.left)
+    met = _meet(o, node, left, right, equal)
+    if met is None:
+        return _stop(
+            node,
+            "O-JOIN",
+            "the two protected sides are not tied together by the unit",
+            "join them on the unit's key or along declared references",
+        )
+    fan = _fan(right, [b for _, b in equal]), _fan(left, [a for a, _ in equal])
+    counts = [a * b for a, b in ((left.expected, fan[0]), (right.expected, fan[1])) if a and b]
+    if node.kind == "left" and left.expected and right.expected:
+        counts = [left.expected * max(1, fan[0] or right.expected)]
+    expected = min(counts) if counts else None
+    missing = tuple(dict.fromkeys(left.missing + right.missing)) if expected is None else ()
+    if node.kind == "left":
+        # Padded rows have no right columns, so only the left side can name their owners.
+        return Ownership(True, met[0].terms, met[0].pinned, expected, None, missing)
+    terms, pinned = met[0].terms | met[1].terms, met[0].pinned | met[1].pinned
+    return Ownership(True, terms, pinned, expected, None, missing)
+
+
+def _beside_public(
+    node: n.Join, owned: Ownership, public: Ownership, columns: list[str], relation: n.Relation
+) -> Ownership:
+    """Join with a public table: owners stay; how many partners a row has needs a key."""
+    if any(key <= set(columns) for key in public.keys):
+        return replace(owned, guaranteed=None)  # the key is declared, not known
+    name = next((s.table for s in n.walk(relation) if isinstance(s, n.Scan)), "the public side")
+    return replace(
+        owned,
+        expected=None,
+        guaranteed=None,
+        missing=(*owned.missing, f"tables.{name}.key"),
+        keys=(),
+    )
+
+
+def _meet(
+    o: Ownerships, node: n.Join, left: Ownership, right: Ownership, equal: list[tuple[str, str]]
+) -> tuple[Ownership, Ownership] | None:
+    """Give both sides as they are in the joined rows, if some equality ties their owners together (O-JOIN)."""
+    best: tuple[Ownership, Ownership] | None = None
+    for a in left.terms:
+        for b in right.terms:
+            if a.via != b.via or (a.column, b.column) not in equal:
+                continue
+            if a.via == o.paths.unit or (a.shared and b.shared):
+                return left, right
+            if b.shared:
+                best = left, _narrowed(o, right)
+            elif a.shared and node.kind != "left":
+                # With LEFT, a left row could lose its last partner and come back padded.
+                best = _narrowed(o, left), right
+    return best
+
+
+def _narrowed(o: Ownerships, side: Ownership) -> Ownership:
+    """The joined row belongs to fewer owners than this side's row: only the unit's own id stays exact."""
+
+    def weaker(terms: frozenset[Term]) -> frozenset[Term]:
+        return frozenset(t if t.via == o.paths.unit else replace(t, shared=False) for t in terms)
+
+    return replace(side, terms=weaker(side.terms), pinned=weaker(side.pinned))
+
+
+def _equalities(node: n.Join) -> list[tuple[str, str]]:
+    """Give the (left column, right column) pairs that the join condition makes equal."""
+    names = {f.name for f in fields_of(node.left)}
+    pairs = []
+    for part in n.conjuncts(node.condition):
+        if isinstance(part, n.Compare) and part.op == "=":
+            a, b = part.left, part.right
+            if isinstance(a, n.Column) and isinstance(b, n.Column):
+                if a.name in names and b.name not in names:
+                    pairs.append((a.name, b.name))
+                elif b.name in names and a.name not in names:
+                    pairs.append((b.name, a.name))
+    return pairs
+
+
+def _fan(side: Ownership, columns: list[str]) -> int | None:
+    return 1 if any(key <= set(columns) for key in side.keys) else side.expected
+
+
+def _joined_keys(
+    left: Ownership, right: Ownership, equal: list[tuple[str, str]]
+) -> tuple[frozenset[str], ...]:
+    found: list[frozenset[str]] = []
+    if any(k <= {b for _, b in equal} for k in right.keys):
+        found += left.keys
+    if any(k <= {a for a, _ in equal} for k in left.keys):
+        found += right.keys
+    if not found:
+        found = [a | b for a in left.keys[:2] for b in right.keys[:2]]
+    return tuple(dict.fromkeys(found))
+
+
+@OWNERSHIP.rule(n.Union, n.Intersect, n.Except, id="O-SET")
+def _set_operation(o: Ownerships, node: n.Union | n.Intersect | n.Except) -> Ownership:
+    left, right = o.of(node.left), o.of(node.right)
+    for side in (left, right):
+        if side.blocked is not None:
+            return side
+    if not left.touched and not right.touched:
+        return Ownership()
+    names = [
+        {f.name: out.name for f, out in zip(fields_of(side), node.columns, strict=True)}
+        for side in (node.left, node.right)
+    ]
+    sets = [
+        {replace(t, column=names[i][t.column]) for t in _separating(side.terms)}
+        for i, side in enumerate((left, right))
+    ]
+    terms = frozenset(sets[0] & sets[1])
+    if not terms or not (left.touched and right.touched):
+        return _stop(
+            node,
+            "O-SET",
+            "the two sides do not carry the unit's key in the same column",
+            "select the unit's key in the same place on both sides",
+        )
+    counts = (left.expected, right.expected)
+    total = None if None in counts else sum(c for c in counts if c)
+    expected = total if isinstance(node, n.Union) else left.expected
+    missing = tuple(dict.fromkeys(left.missing + right.missing)) if expected is None else ()
+    return Ownership(True, terms, left.pinned & right.pinned, expected, None, missing)

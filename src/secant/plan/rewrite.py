@@ -1,0 +1,214 @@
+"""Rewrites that keep the meaning of a plan and give it the shape that analyses read best.
+
+Each pass is one function from plan to plan; NORMALISE is their order. `normalise` verifies after each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from secant.errors import Span
+from secant.plan import nodes as n
+from secant.plan.evaluate import evaluate
+from secant.plan.show import same
+from secant.plan.typing import fields_of, type_of
+from secant.plan.values import Failure
+from secant.plan.verify import verify
+from secant.terms import types as t
+
+Pass = Callable[[n.Relation], n.Relation]
+
+
+def transform(root: n.Relation, change: Callable[[n.Node], n.Node]) -> n.Relation:
+    """Apply `change` to every node, children first; a shared node is changed once and stays shared."""
+    done: dict[n.Node, n.Node] = {}
+
+    def visit(node: n.Node) -> n.Node:
+        if node not in done:
+            done[node] = change(n.rebuild(node, visit))
+        return done[node]
+
+    result = visit(root)
+    assert isinstance(result, n.Relation)
+    return result
+
+
+def fold_constants(plan: n.Relation) -> n.Relation:
+    """Compute what depends on no column: `1 + 10`, `DATE '1995-01-01' + INTERVAL '1' YEAR`."""
+
+    def change(node: n.Node) -> n.Node:
+        if isinstance(node, (n.Arithmetic, n.Negate, n.Cast, n.Call, n.Extract)) and all(
+            isinstance(child, n.Literal) for child in n.children(node)
+        ):
+            return _constant(node)
+        return node
+
+    return transform(plan, change)
+
+
+def _constant(node: n.Scalar) -> n.Scalar:
+    """Give the value of an expression over constants; where it fails it stays, and fails at the engine."""
+    try:
+        ((value,),) = evaluate(n.Project(n.Values((), ((),)), (n.Named("value", node),)), {})
+    except Failure:
+        return node
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return node
+    return n.Literal(value, type_of(node))
+
+
+def factor_disjunctions(plan: n.Relation) -> n.Relation:
+    """Take conditions that stand in every branch of an OR out of it: (a AND b) OR (a AND c) is a AND (b OR c)."""
+
+    def change(node: n.Node) -> n.Node:
+        if not isinstance(node, n.Or):
+            return node
+        branches = [n.conjuncts(o) for o in node.operands]
+        shared = tuple(
+            part for part in branches[0] if all(any(same(part, p) for p in b) for b in branches[1:])
+        )
+        if not shared:
+            return node
+        rests = [tuple(p for p in b if not any(same(p, s) for s in shared)) for b in branches]
+        if any(not rest for rest in rests):
+            return n.conjunction(shared) or node
+        return n.And((*shared, n.Or(tuple(n.conjunction(r) or node for r in rests))))
+
+    return transform(plan, change)
+
+
+def push_filters(plan: n.Relation) -> n.Relation:
+    """Move each condition of a WHERE over inner joins to the lowest join or table that has its columns."""
+
+    def change(node: n.Node) -> n.Node:
+        if isinstance(node, n.Filter) and isinstance(node.input, (n.Join, n.Filter)):
+            return _sink(node)
+        if isinstance(node, n.Join) and node.kind != "left":
+            return _sink(n.Filter(node, n.Literal(True, t.BOOLEAN)))
+        return node
+
+    return transform(plan, change)
+
+
+def _sink(node: n.Filter) -> n.Relation:
+    leaves: list[n.Relation] = []
+    parts: list[n.Scalar] = []
+    _flatten(node, leaves, parts)
+    span = node.span
+    owned = [frozenset(f.name for f in fields_of(leaf)) for leaf in leaves]
+    everything = frozenset().union(*owned)
+    pending = [(part, columns_of(part) & everything) for part in parts]
+    for index, leaf in enumerate(leaves):
+        local = tuple(p for p, names in pending if names and names <= owned[index])
+        leaves[index] = _filtered(leaf, local, span)
+        pending = [(p, names) for p, names in pending if not (names and names <= owned[index])]
+    joined, seen = leaves[0], owned[0]
+    rest = list(range(1, len(leaves)))
+    while rest:
+        index = next((i for i in rest if _connected(pending, seen, owned[i])), rest[0])
+        rest.remove(index)
+        seen = seen | owned[index]
+        usable = tuple(p for p, names in pending if names and names <= seen)
+        pending = [(p, names) for p, names in pending if not (names and names <= seen)]
+        condition = n.conjunction(usable)
+        kind = "cross" if condition is None else "inner"
+        joined = n.Join(kind, joined, leaves[index], condition, _span_of_join(usable) or span)
+    return _filtered(joined, tuple(p for p, _ in pending), span)
+
+
+def _flatten(node: n.Relation, leaves: list[n.Relation], parts: list[n.Scalar]) -> None:
+    if isinstance(node, n.Filter):
+        _flatten(node.input, leaves, parts)
+        parts += [p for p in n.conjuncts(node.predicate) if not _trivial(p)]
+    elif isinstance(node, n.Join) and node.kind != "left":
+        _flatten(node.left, leaves, parts)
+        _flatten(node.right, leaves, parts)
+        parts += [p for p in n.conjuncts(node.condition) if not _trivial(p)]
+    else:
+        leaves.append(node)
+
+
+def _trivial(part: n.Scalar) -> bool:
+    return isinstance(part, n.Literal) and part.value is True
+
+
+def _connected(
+    pending: list[tuple[n.Scalar, frozenset[str]]], seen: frozenset[str], leaf: frozenset[str]
+) -> bool:
+    return any(
+        isinstance(p, n.Compare)
+        and p.op == "="
+        and names & seen
+        and names & leaf
+        and names <= seen | leaf
+        for p, names in pending
+    )
+
+
+def _span_of_join(parts: tuple[n.Scalar, ...]) -> Span | None:
+    return next((p.span for p in parts if isinstance(p, n.Compare) and p.span), None)
+
+
+def _filtered(relation: n.Relation, parts: tuple[n.Scalar, ...], span: Span | None) -> n.Relation:
+    predicate = n.conjunction(parts)
+    if predicate is None:
+        return relation
+    if isinstance(relation, n.Filter):
+        return replace(relation, predicate=n.And((*n.conjuncts(relation.predicate), *parts)))
+    return n.Filter(relation, predicate, span)
+
+
+def columns_of(scalar: n.Node) -> frozenset[str]:
+    """Give all columns that an expression reads, also from inside its subqueries."""
+    return frozenset(x.name for x in n.walk(scalar) if isinstance(x, (n.Column, n.Outer)))
+
+
+def merge_projections(plan: n.Relation) -> n.Relation:
+    """Look through a projection that only renames: nothing is lost and fewer layers are left to read."""
+
+    def change(node: n.Node) -> n.Node:
+        if (
+            isinstance(node, n.Filter)
+            and isinstance(node.input, n.Project)
+            and _renames(node.input)
+        ):
+            names = {i.name: i.expression for i in node.input.items}
+            predicate = substitute(node.predicate, names)
+            return replace(node.input, input=n.Filter(node.input.input, predicate, node.span))
+        return node
+
+    return transform(plan, change)
+
+
+def _renames(node: n.Project) -> bool:
+    return all(isinstance(i.expression, n.Column) for i in node.items)
+
+
+def substitute(scalar: n.Scalar, columns: dict[str, n.Scalar]) -> n.Scalar:
+    """Replace columns by expressions, also where a subquery refers to them from inside."""
+
+    def change(node: n.Node) -> n.Node:
+        if isinstance(node, n.Column) and node.name in columns:
+            return columns[node.name]
+        if isinstance(node, n.Outer) and node.name in columns:
+            source = columns[node.name]
+            assert isinstance(source, n.Column)
+            return n.Outer(source.name, source.type, node.span)
+        return n.rebuild(node, change)
+
+    changed = change(scalar)
+    assert isinstance(changed, n.Scalar)
+    return changed
+
+
+NORMALISE: tuple[Pass, ...] = (fold_constants, factor_disjunctions, merge_projections, push_filters)
+
+
+def normalise(plan: n.Relation) -> n.Relation:
+    """Run every pass in order; each result is verified."""
+    for step in NORMALISE:
+        plan = step(plan)
+        verify(plan)
+    return plan

@@ -1,0 +1,71 @@
+"""Which columns a scalar stands on, and which it borrows from the queries around it.
+
+In: relations. Out: the order from the leaves up, the scalars of one relation, and the outer columns
+that a relation still needs. Never here: types of expressions, values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from secant.plan import nodes as n
+from secant.plan.typing import Fields, Known, fields_of
+
+
+def bottom_up(root: n.Node) -> Iterator[n.Node]:
+    """Give all nodes, each once, what is below before what is above."""
+    done: set[n.Node] = set()
+    pending = [(root, False)]
+    while pending:
+        node, ready = pending.pop()
+        if node in done:
+            continue
+        if ready:
+            done.add(node)
+            yield node
+            continue
+        pending.append((node, True))
+        pending.extend((child, False) for child in n.children(node) if child not in done)
+
+
+def relations_in(node: n.Node) -> tuple[n.Relation, ...]:
+    """Give the relations directly below: the inputs of a relation, the subquery of a scalar."""
+    return tuple(child for child in n.children(node) if isinstance(child, n.Relation))
+
+
+def standing_on(relation: n.Relation, known: Known) -> Fields:
+    """Give the columns that the relation's own scalars can name."""
+    return tuple(field for part in relations_in(relation) for field in fields_of(part, known))
+
+
+def own_parts(relation: n.Relation) -> Iterator[n.Node]:
+    """Give the scalars and pieces of one relation, not those of its inputs or subqueries."""
+    pending = [part for part in n.children(relation) if not isinstance(part, n.Relation)]
+    while pending:
+        part = pending.pop()
+        yield part
+        pending.extend(child for child in n.children(part) if not isinstance(child, n.Relation))
+
+
+Borrowed = dict[n.Relation, dict[str, n.Outer]]
+"""For each relation the outer columns that it and all below still need."""
+
+
+def borrowed(root: n.Relation, known: Known) -> Borrowed:
+    """Find for each relation in a plan the outer columns that no query inside it provides."""
+    found: Borrowed = {}
+    for node in bottom_up(root):
+        if not isinstance(node, n.Relation):
+            continue
+        needs: dict[str, n.Outer] = {}
+        for source in relations_in(node):
+            needs.update(found[source])
+        for part in own_parts(node):
+            if isinstance(part, n.Outer):
+                needs[part.name] = part
+            for query in relations_in(part):
+                provided = {field.name for field in standing_on(node, known)}
+                free = found[query].items()
+                needs.update((name, outer) for name, outer in free if name not in provided)
+        found[node] = needs
+    return found

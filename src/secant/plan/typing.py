@@ -1,0 +1,407 @@
+"""The types of a plan: of every scalar, and of the columns of every relation.
+
+In: nodes. Out: `type_of` and `fields_of`, or `Mistyped` for what makes no sense. Never here:
+whether a column exists where it is used; that is `verify`. The rules are DuckDB's where engines
+have a choice. Nodes are settled from the leaves up with a stack of our own, so a deep plan cannot
+exhaust Python's; a node met twice in one call, or in calls that share `known`, is settled once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from secant.plan import nodes as n
+from secant.plan.functions import AGGREGATES, DIFFERENCE_PARTS, FUNCTIONS, TRUNCATION_PARTS
+from secant.plan.rules import RuleTable
+from secant.plan.values import CASTABLE
+from secant.terms import types as t
+from secant.terms.types import Type
+
+Fields: TypeAlias = tuple[n.Field, ...]
+Meaning: TypeAlias = Type | Fields
+Known: TypeAlias = dict[n.Node, Meaning]
+"""What is settled so far; nodes are keys by identity."""
+
+EXTRACT_PARTS = (
+    "year",
+    "quarter",
+    "month",
+    "day",
+    "dow",
+    "doy",
+    "hour",
+    "minute",
+    "second",
+    "epoch",
+)
+
+
+class Mistyped(ValueError):  # noqa: N818 - reads as the verdict that it is
+    """A plan or a query in which types do not fit. The message names types only, never a value."""
+
+    def __init__(self, message: str, node: n.Node) -> None:
+        super().__init__(message)
+        self.node = node
+
+
+SCALAR_TYPES: RuleTable[Callable[..., Type]] = RuleTable("type_of")
+RELATION_FIELDS: RuleTable[Callable[..., Fields]] = RuleTable("fields_of")
+
+
+def type_of(scalar: n.Scalar, known: Known | None = None) -> Type:
+    """Give the type of a scalar whose parts all fit together."""
+    result = settle(scalar, {} if known is None else known)
+    assert isinstance(result, Type)
+    return result
+
+
+def fields_of(relation: n.Relation, known: Known | None = None) -> Fields:
+    """Give the names and types of a relation's columns."""
+    result = settle(relation, {} if known is None else known)
+    assert isinstance(result, tuple)
+    return result
+
+
+def settle(root: n.Node, known: Known) -> Meaning:
+    """Find the type or the fields of any node, and of all that it rests on."""
+    pending = [root]
+    while pending:
+        node = pending[-1]
+        if node in known:
+            pending.pop()
+            continue
+        missing = [part for part in _needed(node) if part not in known]
+        if missing:
+            pending.extend(missing)
+            continue
+        rule = SCALAR_TYPES.find(node) or RELATION_FIELDS.find(node)
+        if rule is None:
+            raise Mistyped(f"{type(node).__name__} has no type", node)
+        known[node] = rule(node, known)
+        pending.pop()
+    return known[root]
+
+
+def _needed(node: n.Node) -> Iterable[n.Node]:
+    """Give the parts whose types the type of the node rests on."""
+    if isinstance(node, n.Project):
+        return node.items
+    if isinstance(node, n.Aggregate):
+        return (*node.keys, *node.aggregations)
+    if isinstance(node, n.Relation):
+        return (part for part in n.children(node) if isinstance(part, n.Relation))
+    return n.children(node)
+
+
+def _type(node: n.Node, known: Known) -> Type:
+    result = known[node]
+    assert isinstance(result, Type)
+    return result
+
+
+def _fields(node: n.Relation, known: Known) -> Fields:
+    result = known[node]
+    assert isinstance(result, tuple)
+    return result
+
+
+# ── scalars ──────────────────────────────────────────────────────────────────────────────────────
+
+scalar = SCALAR_TYPES.rule
+
+
+@scalar(n.Column, n.Outer, n.Literal)
+def _stated(node: n.Column | n.Outer | n.Literal, _: Known) -> Type:
+    return node.type
+
+
+@scalar(n.Arithmetic)
+def _arithmetic(node: n.Arithmetic, known: Known) -> Type:
+    left, right = _type(node.left, known), _type(node.right, known)
+    result = arithmetic_type(node.op, left, right)
+    if result is None:
+        raise Mistyped(f"{left} {node.op} {right} makes no sense", node)
+    return result
+
+
+def arithmetic_type(op: str, left: Type, right: Type) -> Type | None:
+    """Give the type of `left op right`, or None where it makes no sense."""
+    if op not in ("+", "-", "*", "/", "//", "%"):
+        return None
+    if left.numeric and right.numeric:
+        return _number_type(op, left, right)
+    if op in ("+", "-", "*"):
+        return _TIME.get((op, left.kind, right.kind))
+    return None
+
+
+def _number_type(op: str, left: Type, right: Type) -> Type | None:
+    kinds = (left.kind, right.kind)
+    if op == "/":
+        return t.DOUBLE
+    if op == "//":  # the engine divides floats without cutting them: that is not what the sign says
+        return t.INTEGER if set(kinds) <= {"INTEGER", "NULL"} else None
+    unified = t.unify(left, right)
+    if unified is None or unified.kind != "DECIMAL" or "NULL" in kinds or op == "%":
+        return unified
+    if op == "*":
+        (p, s), (q, r) = _digits(left), _digits(right)
+        return t.decimal(p + q, s + r) if s + r <= t.MAX_PRECISION else None
+    return t.decimal(unified.precision + 1, unified.scale)
+
+
+def _digits(exact: Type) -> tuple[int, int]:
+    return (19, 0) if exact.kind == "INTEGER" else (exact.precision, exact.scale)
+
+
+_TIME: dict[tuple[str, str, str], Type] = {
+    ("+", "DATE", "INTEGER"): t.DATE,
+    ("+", "INTEGER", "DATE"): t.DATE,
+    ("-", "DATE", "INTEGER"): t.DATE,
+    ("-", "DATE", "DATE"): t.INTEGER,
+    ("+", "DATE", "INTERVAL"): t.TIMESTAMP,
+    ("+", "INTERVAL", "DATE"): t.TIMESTAMP,
+    ("-", "DATE", "INTERVAL"): t.TIMESTAMP,
+    ("+", "TIMESTAMP", "INTERVAL"): t.TIMESTAMP,
+    ("+", "INTERVAL", "TIMESTAMP"): t.TIMESTAMP,
+    ("-", "TIMESTAMP", "INTERVAL"): t.TIMESTAMP,
+    ("-", "TIMESTAMP", "TIMESTAMP"): t.INTERVAL,
+    ("-", "TIMESTAMP", "DATE"): t.INTERVAL,
+    ("-", "DATE", "TIMESTAMP"): t.INTERVAL,
+    ("+", "INTERVAL", "INTERVAL"): t.INTERVAL,
+    ("-", "INTERVAL", "INTERVAL"): t.INTERVAL,
+    ("*", "INTERVAL", "INTEGER"): t.INTERVAL,
+    ("*", "INTEGER", "INTERVAL"): t.INTERVAL,
+    # NULL beside a moment: the value is NULL whatever the NULL was to be.
+    ("+", "DATE", "NULL"): t.DATE,
+    ("-", "DATE", "NULL"): t.NULL,
+    ("+", "NULL", "DATE"): t.DATE,
+    ("+", "TIMESTAMP", "NULL"): t.TIMESTAMP,
+    ("-", "TIMESTAMP", "NULL"): t.NULL,
+    ("+", "NULL", "TIMESTAMP"): t.TIMESTAMP,
+}
+
+
+@scalar(n.Negate)
+def _negate(node: n.Negate, known: Known) -> Type:
+    operand = _type(node.operand, known)
+    if not operand.numeric and operand.kind != "INTERVAL":
+        raise Mistyped(f"a {operand} has no negative", node)
+    return operand
+
+
+@scalar(n.Compare, n.SameValue)
+def _compare(node: n.Compare | n.SameValue, known: Known) -> Type:
+    _comparable(_type(node.left, known), _type(node.right, known), node)
+    if isinstance(node, n.Compare) and node.op not in ("=", "<>", "<", "<=", ">", ">="):
+        raise Mistyped("the comparison is unknown", node)
+    return t.BOOLEAN
+
+
+def _comparable(left: Type, right: Type, node: n.Node) -> None:
+    if not t.comparable(left, right):
+        raise Mistyped(f"{left} cannot be compared with {right}", node)
+
+
+@scalar(n.And, n.Or)
+def _logic(node: n.And | n.Or, known: Known) -> Type:
+    for operand in node.operands:
+        _condition(operand, known)
+    return t.BOOLEAN
+
+
+@scalar(n.Not)
+def _not(node: n.Not, known: Known) -> Type:
+    _condition(node.operand, known)
+    return t.BOOLEAN
+
+
+def _condition(node: n.Scalar, known: Known) -> None:
+    found = _type(node, known)
+    if found.kind not in ("BOOLEAN", "NULL"):
+        raise Mistyped(f"a condition must be true or false, not {found}", node)
+
+
+@scalar(n.IsNull, n.Exists)
+def _always_known(node: n.IsNull | n.Exists, _: Known) -> Type:
+    return t.BOOLEAN
+
+
+@scalar(n.Like)
+def _like(node: n.Like, known: Known) -> Type:
+    for part in (node.operand, node.pattern):
+        if _type(part, known).kind not in ("TEXT", "NULL"):
+            raise Mistyped(f"LIKE takes text, not {_type(part, known)}", node)
+    return t.BOOLEAN
+
+
+@scalar(n.InList)
+def _in_list(node: n.InList, known: Known) -> Type:
+    for item in node.items:
+        _comparable(_type(node.operand, known), _type(item, known), node)
+    return t.BOOLEAN
+
+
+@scalar(n.Branch)
+def _branch(node: n.Branch, known: Known) -> Type:
+    _condition(node.condition, known)
+    return _type(node.value, known)
+
+
+@scalar(n.Case)
+def _case(node: n.Case, known: Known) -> Type:
+    values = (*(_type(b, known) for b in node.branches), _type(node.default, known))
+    return _unified(values, "the branches of CASE", node)
+
+
+def _unified(parts: tuple[Type, ...], what: str, node: n.Node) -> Type:
+    result = parts[0]
+    for part in parts[1:]:
+        wider = t.unify(result, part)
+        if wider is None:
+            raise Mistyped(f"{what} are {result} and {part}, which have no common type", node)
+        result = wider
+    return result
+
+
+@scalar(n.Cast)
+def _cast(node: n.Cast, known: Known) -> Type:
+    source = _type(node.operand, known)
+    if node.type.kind not in CASTABLE[source.kind]:
+        raise Mistyped(f"{source} cannot be cast to {node.type}", node)
+    return node.type
+
+
+@scalar(n.Call)
+def _call(node: n.Call, known: Known) -> Type:
+    function = FUNCTIONS.get(node.function)
+    if function is None:
+        raise Mistyped("the function is unknown", node)
+    if not function.least <= len(node.arguments) <= function.most:
+        raise Mistyped(f"{function.name} takes another number of arguments", node)
+    arguments = tuple(_type(argument, known) for argument in node.arguments)
+    result = function.result(arguments)
+    if result is None:
+        shown = ", ".join(map(str, arguments))
+        raise Mistyped(f"{function.name} does not take ({shown})", node)
+    if function.name == "round" and len(arguments) == 2 and result.kind == "DECIMAL":
+        return _rounded(node, result)
+    parts = {"date_trunc": TRUNCATION_PARTS, "date_diff": DIFFERENCE_PARTS}.get(function.name)
+    if parts and not (
+        isinstance(node.arguments[0], n.Literal) and node.arguments[0].value in parts
+    ):
+        raise Mistyped(f"{function.name} takes one of {', '.join(parts)}", node)
+    return result
+
+
+def _rounded(node: n.Call, operand: Type) -> Type:
+    """Rounding a decimal sets its scale, so the number of digits must be written in the query."""
+    digits = node.arguments[1]
+    if not isinstance(digits, n.Literal) or not isinstance(digits.value, int):
+        raise Mistyped("round needs a written number of digits for a DECIMAL", node)
+    return t.decimal(operand.precision, min(max(digits.value, 0), operand.scale))
+
+
+@scalar(n.Extract)
+def _extract(node: n.Extract, known: Known) -> Type:
+    operand = _type(node.operand, known)
+    if node.part not in EXTRACT_PARTS:
+        raise Mistyped("EXTRACT takes " + ", ".join(EXTRACT_PARTS), node)
+    if not operand.temporal and operand.kind != "NULL":
+        raise Mistyped(f"EXTRACT takes a date or a timestamp, not {operand}", node)
+    return t.DOUBLE if node.part == "epoch" else t.INTEGER
+
+
+@scalar(n.Attempt)
+def _attempt(node: n.Attempt, known: Known) -> Type:
+    return _type(node.operand, known)
+
+
+@scalar(n.Clamp)
+def _clamp(node: n.Clamp, known: Known) -> Type:
+    operand, low, high = (_type(part, known) for part in (node.operand, node.low, node.high))
+    result = _unified((operand, low, high), "value and limits", node)
+    if not result.numeric and not result.temporal:
+        raise Mistyped(f"a {result} cannot be clamped", node)
+    # Limits that the operand's type can hold leave it alone, so a clamp can go in anywhere.
+    if result.kind == operand.kind and result.scale == operand.scale:
+        return operand
+    return result
+
+
+@scalar(n.ScalarSubquery)
+def _scalar_subquery(node: n.ScalarSubquery, known: Known) -> Type:
+    return _only(node.relation, known, node)
+
+
+@scalar(n.InSubquery)
+def _in_subquery(node: n.InSubquery, known: Known) -> Type:
+    _comparable(_type(node.operand, known), _only(node.relation, known, node), node)
+    return t.BOOLEAN
+
+
+def _only(relation: n.Relation, known: Known, node: n.Node) -> Type:
+    found = _fields(relation, known)
+    if len(found) != 1:
+        raise Mistyped("the subquery must have one column", node)
+    return found[0].type
+
+
+# ── pieces of relations ──────────────────────────────────────────────────────────────────────────
+
+
+@scalar(n.Named, n.SortKey)
+def _expression(node: n.Named | n.SortKey, known: Known) -> Type:
+    return _type(node.expression, known)
+
+
+@scalar(n.Aggregation)
+def _aggregation(node: n.Aggregation, known: Known) -> Type:
+    aggregator = AGGREGATES.get(node.function)
+    if aggregator is None:
+        raise Mistyped("the aggregate function is unknown", node)
+    if node.argument is None:
+        if node.function != "count" or node.distinct:
+            raise Mistyped("only count takes no argument", node)
+        return t.INTEGER
+    argument = _type(node.argument, known)
+    result = aggregator.result(argument)
+    if result is None:
+        raise Mistyped(f"{node.function} does not take {argument}", node)
+    return result
+
+
+# ── relations ────────────────────────────────────────────────────────────────────────────────────
+
+relation = RELATION_FIELDS.rule
+
+
+@relation(n.Scan, n.Values, n.Released, n.Union, n.Intersect, n.Except)
+def _declared(
+    node: n.Scan | n.Values | n.Released | n.Union | n.Intersect | n.Except, _: Known
+) -> Fields:
+    return node.columns
+
+
+@relation(n.Filter, n.Distinct, n.Sort, n.Limit, n.Truncate, n.TruncateGroups)
+def _passing(
+    node: n.Filter | n.Distinct | n.Sort | n.Limit | n.Truncate | n.TruncateGroups, known: Known
+) -> Fields:
+    return _fields(node.input, known)
+
+
+@relation(n.Project)
+def _project(node: n.Project, known: Known) -> Fields:
+    return tuple(n.Field(item.name, _type(item, known)) for item in node.items)
+
+
+@relation(n.Join)
+def _join(node: n.Join, known: Known) -> Fields:
+    return _fields(node.left, known) + _fields(node.right, known)
+
+
+@relation(n.Aggregate)
+def _aggregate(node: n.Aggregate, known: Known) -> Fields:
+    keys = tuple(n.Field(key.name, _type(key, known)) for key in node.keys)
+    return keys + tuple(n.Field(a.name, _type(a, known)) for a in node.aggregations)

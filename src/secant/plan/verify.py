@@ -1,0 +1,223 @@
+"""Check that a plan is well formed. Run after construction and after every rewrite.
+
+In: a plan. Out: nothing, or InternalError BUG-001, because an ill-formed plan is always our fault.
+Never here: repairs, and any judgement whether the plan means what the user wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+
+from secant.errors import InternalError
+from secant.plan import nodes as n
+from secant.plan.rules import RuleTable
+from secant.plan.scopes import Borrowed, borrowed, bottom_up, own_parts, relations_in, standing_on
+from secant.plan.typing import Known, Mistyped, fields_of, settle, type_of
+from secant.terms.types import Type, unify
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """What is known while one plan is checked."""
+
+    known: Known = field(default_factory=dict)
+    borrowed: Borrowed = field(default_factory=dict)
+    aliases: set[str] = field(default_factory=set)
+
+
+CHECKS: RuleTable[Callable[..., None]] = RuleTable("verify")
+check = CHECKS.rule
+
+
+def verify(relation: n.Relation) -> None:
+    """Return if the plan is well formed; raise otherwise."""
+    state = _Check()
+    nodes = tuple(bottom_up(relation))
+    for node in nodes:
+        _check_place(node)
+    try:
+        for node in nodes:
+            settle(node, state.known)
+        state.borrowed.update(borrowed(relation, state.known))
+        for node in nodes:
+            rule = CHECKS.find(node)
+            if rule is not None:
+                rule(node, state)
+            if isinstance(node, n.Relation):
+                _check_relation(node, state)
+    except Mistyped as error:
+        raise _broken(str(error)) from None
+    left_over = sorted(state.borrowed[relation])
+    if left_over:
+        raise _broken(f"the outer column {left_over[0]} belongs to no enclosing query")
+
+
+def _broken(message: str) -> InternalError:
+    return InternalError("BUG-001", f"a plan is not well formed: {message}")
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise _broken(message)
+
+
+# ── every node ───────────────────────────────────────────────────────────────────────────────────
+
+_HOLDS: dict[type[n.Node], tuple[type[n.Node], ...]] = {
+    n.Case: (n.Branch, n.Scalar),
+    n.ScalarSubquery: (n.Relation,),
+    n.InSubquery: (n.Scalar, n.Relation),
+    n.Exists: (n.Relation,),
+    n.Filter: (n.Relation, n.Scalar),
+    n.Join: (n.Relation, n.Scalar),
+    n.Project: (n.Relation, n.Named),
+    n.Aggregate: (n.Relation, n.Named, n.Aggregation),
+    n.Sort: (n.Relation, n.SortKey),
+}
+"""What may stand directly below a node; other relations hold relations, all else holds scalars."""
+
+
+def _check_place(node: n.Node) -> None:
+    _require(type(node) in n.NODES, f"{type(node).__name__} is not a node of the plan")
+    usual = (n.Relation,) if isinstance(node, n.Relation) else (n.Scalar,)
+    for child in n.children(node):
+        _require(
+            isinstance(child, _HOLDS.get(type(node), usual)),
+            f"{type(child).__name__} cannot stand in {type(node).__name__}",
+        )
+
+
+_VALUES: dict[str, tuple[type, ...]] = {
+    "BOOLEAN": (bool,),
+    "INTEGER": (int,),
+    "DECIMAL": (Decimal, int),
+    "DOUBLE": (float, int, Decimal),
+    "TEXT": (str,),
+    "DATE": (date,),
+    "TIMESTAMP": (datetime,),
+    "INTERVAL": (tuple,),
+    "NULL": (),
+}
+
+
+def _check_value(value: object, stated: Type) -> None:
+    """A constant must be a value of its type. The message does not show it."""
+    if value is None:
+        return
+    fits = isinstance(value, _VALUES[stated.kind])
+    if isinstance(value, bool):
+        fits = stated.kind == "BOOLEAN"
+    if isinstance(value, datetime):
+        fits = stated.kind == "TIMESTAMP"
+    _require(fits, f"a constant is not of its type {stated}")
+
+
+@check(n.Literal)
+def _literal(node: n.Literal, _: _Check) -> None:
+    _check_value(node.value, node.type)
+
+
+# ── every relation ───────────────────────────────────────────────────────────────────────────────
+
+
+def _check_relation(node: n.Relation, state: _Check) -> None:
+    names = [column.name for column in fields_of(node, state.known)]
+    _require(len(set(names)) == len(names), f"{type(node).__name__} has two columns of one name")
+    visible = {column.name: column.type for column in standing_on(node, state.known)}
+    for part in own_parts(node):
+        if isinstance(part, n.Column):
+            _resolve(part, visible)
+        for query in relations_in(part):
+            for outer in state.borrowed[query].values():
+                if outer.name in visible:
+                    _resolve(outer, visible)
+
+
+def _resolve(column: n.Column | n.Outer, visible: dict[str, Type]) -> None:
+    found = visible.get(column.name)
+    _require(found is not None, f"there is no column {column.name} where it is used")
+    _require(found == column.type, f"{column.name} is {found}, not {column.type}")
+
+
+def _check_condition(condition: n.Scalar, state: _Check) -> None:
+    found = type_of(condition, state.known)
+    _require(found.kind in ("BOOLEAN", "NULL"), f"a condition is {found}")
+
+
+# ── relations one by one ─────────────────────────────────────────────────────────────────────────
+
+
+@check(n.Scan)
+def _scan(node: n.Scan, state: _Check) -> None:
+    _require(node.alias not in state.aliases, f"the alias {node.alias} stands for two scans")
+    state.aliases.add(node.alias)
+    for column in node.columns:
+        _require(
+            column.name.startswith(node.alias + "."), f"{column.name} lacks its alias {node.alias}"
+        )
+
+
+@check(n.Values)
+def _values(node: n.Values, _: _Check) -> None:
+    for row in node.rows:
+        _require(len(row) == len(node.columns), "a row of constants has the wrong length")
+        for value, column in zip(row, node.columns, strict=True):
+            _check_value(value, column.type)
+
+
+@check(n.Filter)
+def _filter(node: n.Filter, state: _Check) -> None:
+    _check_condition(node.predicate, state)
+
+
+@check(n.Join)
+def _join(node: n.Join, state: _Check) -> None:
+    _require(node.kind in ("inner", "left", "cross"), "the kind of a join is unknown")
+    _require(
+        (node.condition is None) == (node.kind == "cross"), f"a {node.kind} join and its condition"
+    )
+    if node.condition is not None:
+        _check_condition(node.condition, state)
+
+
+@check(n.Limit)
+def _limit(node: n.Limit, _: _Check) -> None:
+    _require(node.count is None or node.count >= 0, "a limit is negative")
+    _require(node.offset >= 0, "an offset is negative")
+
+
+@check(n.Union, n.Intersect, n.Except)
+def _set_operation(node: n.Union | n.Intersect | n.Except, state: _Check) -> None:
+    left, right = fields_of(node.left, state.known), fields_of(node.right, state.known)
+    _require(
+        len(left) == len(right) == len(node.columns),
+        "a set operation of different numbers of columns",
+    )
+    for a, b, column in zip(left, right, node.columns, strict=True):
+        _require(
+            unify(a.type, b.type) == column.type,
+            f"{column.name} is {column.type}, made from {a.type} and {b.type}",
+        )
+
+
+@check(n.Truncate)
+def _truncate(node: n.Truncate, state: _Check) -> None:
+    _check_named(node, (*node.owner, *node.order), state)
+
+
+@check(n.TruncateGroups)
+def _truncate_groups(node: n.TruncateGroups, state: _Check) -> None:
+    _check_named(node, (*node.owner, *node.groups), state)
+
+
+def _check_named(
+    node: n.Truncate | n.TruncateGroups, names: tuple[str, ...], state: _Check
+) -> None:
+    _require(node.limit >= 0, "a limit is negative")
+    _require(bool(node.owner), "a truncation without owner")
+    visible = {column.name for column in fields_of(node.input, state.known)}
+    for name in names:
+        _require(name in visible, f"there is no column {name} to truncate by")

@@ -1,0 +1,93 @@
+"""How an engine writes what the plan says: names, constants, types, functions. Text only.
+
+Every function comes from this whitelist; a name that an engine does not list cannot be printed (I3).
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from secant.errors import BackendError
+from secant.terms.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One engine's way of writing."""
+
+    name: str
+    types: Mapping[str, str]
+    functions: Mapping[str, str]
+    """Function name in the plan -> template with {0}, {1}, ... or {all}."""
+    attempt: str | None
+    """Template that gives NULL where its operand fails; None if the engine has none."""
+
+
+DUCKDB = Dialect(
+    name="duckdb",
+    types={
+        "BOOLEAN": "BOOLEAN", "INTEGER": "BIGINT", "DOUBLE": "DOUBLE", "TEXT": "VARCHAR", "DATE": "DATE",
+        "TIMESTAMP": "TIMESTAMP", "INTERVAL": "INTERVAL",
+    },
+    functions={
+        "exp": "exp({0})", "ln": "ln({0})", "log10": "log10({0})", "sqrt": "sqrt({0})",
+        "power": "power({0}, {1})", "abs": "abs({0})", "sign": "sign({0})", "floor": "floor({0})",
+        "ceil": "ceil({0})", "round": "round({all})", "least": "least({all})", "greatest": "greatest({all})",
+        "coalesce": "coalesce({all})", "nullif": "nullif({0}, {1})", "lower": "lower({0})",
+        "upper": "upper({0})", "length": "length({0})", "substring": "substring({all})",
+        "concat_op": "({0} || {1})", "trim": "trim({0})", "ltrim": "ltrim({0})", "rtrim": "rtrim({0})",
+        "starts_with": "starts_with({0}, {1})", "contains": "contains({0}, {1})",
+        "replace": "replace({0}, {1}, {2})", "left": "left({0}, {1})", "right": "right({0}, {1})",
+        "date_trunc": "date_trunc({0}, {1})", "date_diff": "date_diff({0}, {1}, {2})",
+    },
+    attempt="TRY({0})",
+)  # fmt: skip
+
+
+def quote(name: str) -> str:
+    """Write an identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """Write a text constant. A NUL would end it early in some engines."""
+    if "\x00" in value:
+        raise BackendError("BAK-003", "a text constant holds a NUL character", hint="remove it")
+    return "'" + value.replace("'", "''") + "'"
+
+
+def type_name(dialect: Dialect, kind: Type) -> str:
+    """Write a type."""
+    if kind.kind == "DECIMAL":
+        return f"DECIMAL({kind.precision}, {kind.scale})"
+    return dialect.types[kind.kind]
+
+
+def constant(dialect: Dialect, value: object, kind: Type) -> str:
+    """Write a constant so that the engine reads exactly this value with exactly this type."""
+    if value is None:
+        return "NULL" if kind.kind == "NULL" else f"CAST(NULL AS {type_name(dialect, kind)})"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, datetime.datetime):
+        return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+    if isinstance(value, datetime.date):
+        return f"DATE '{value.isoformat()}'"
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, tuple):
+        months, days, micros = value
+        return f"INTERVAL '{months} months {days} days {micros} microseconds'"
+    if kind.kind == "DOUBLE":
+        if not math.isfinite(float(value)):  # type: ignore[arg-type]
+            return f"CAST('{float(value)}' AS {dialect.types['DOUBLE']})"  # type: ignore[arg-type]
+        return f"CAST({float(value)!r} AS {dialect.types['DOUBLE']})"  # type: ignore[arg-type]
+    if isinstance(value, Decimal) or kind.kind == "DECIMAL":
+        return f"CAST({Decimal(value):f} AS {type_name(dialect, kind)})"  # type: ignore[arg-type]
+    if isinstance(value, int):
+        return str(value) if value >= 0 else f"({value})"
+    raise AssertionError(f"no way to write a {type(value).__name__}")

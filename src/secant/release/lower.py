@@ -1,0 +1,497 @@
+"""Plan in, SQL text out (I1): the only printer of statements that touch data.
+
+Relations become nested SELECT blocks; a block stays open for further WHERE, ORDER BY and LIMIT as long as that keeps
+its meaning. A relation that is used twice becomes one WITH table. Only columns that something reads are printed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from secant.plan import nodes as n
+from secant.plan.rules import RuleTable
+from secant.plan.typing import fields_of, type_of
+from secant.release.dialect import DUCKDB, Dialect, constant, quote, type_name
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A SELECT in the making: where rows come from and how each plan column is written."""
+
+    source: str
+    refs: Mapping[str, str]
+    where: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    limit: str = ""
+
+    def tail(self) -> str:
+        """Write everything after the select list."""
+        parts = [f" FROM {self.source}" if self.source else ""]
+        parts.append(" WHERE " + " AND ".join(self.where) if self.where else "")
+        parts.append(" ORDER BY " + ", ".join(self.order) if self.order else "")
+        return "".join(parts) + self.limit
+
+
+@dataclass
+class Writer:
+    """What one statement needs while it is written: names used, tables shared, aliases given."""
+
+    dialect: Dialect
+    used: frozenset[str]
+    shared: frozenset[n.Relation]
+    tables: list[str] = field(default_factory=list)
+    written: dict[n.Relation, str] = field(default_factory=dict)
+    known: dict[n.Node, object] = field(default_factory=dict)
+    count: int = 0
+
+    def alias(self) -> str:
+        """Give a fresh table alias."""
+        self.count += 1
+        return f"s{self.count}"
+
+
+RELATIONS: RuleTable[Callable[..., Block]] = RuleTable("lower relations")
+SCALARS: RuleTable[Callable[..., str]] = RuleTable("lower scalars")
+Env = Mapping[str, str]
+
+
+def lower(plan: n.Relation, dialect: Dialect = DUCKDB) -> str:
+    """Give the one statement that computes the plan."""
+    uses = Counter(
+        child
+        for node in n.walk(plan)
+        for child in n.children(node)
+        if isinstance(child, n.Relation) and not isinstance(child, (n.Scan, n.Released))
+    )
+    shared = frozenset(r for r, times in uses.items() if times > 1 and not _correlated(r))
+    outputs = [f.name for f in fields_of(plan)]
+    used = frozenset(outputs) | frozenset(_read_columns(plan))
+    writer = Writer(dialect, used, shared)
+    body = _select(writer, _relation(writer, plan, {}), outputs, distinct=False)
+    tables = "WITH " + ", ".join(writer.tables) + " " if writer.tables else ""
+    return tables + body
+
+
+def lower_scalar(scalar: n.Scalar, refs: Env, dialect: Dialect = DUCKDB) -> str:
+    """Write one expression over columns whose spelling is known."""
+    return _scalar(Writer(dialect, frozenset(refs), frozenset()), scalar, refs)
+
+
+def _read_columns(plan: n.Relation) -> list[str]:
+    names: list[str] = []
+    for node in n.walk(plan):
+        if isinstance(node, (n.Column, n.Outer)):
+            names.append(node.name)
+        elif isinstance(node, (n.Union, n.Intersect, n.Except)):
+            # Rows are compared as wholes: every column of both sides counts.
+            names += [f.name for side in (node, node.left, node.right) for f in fields_of(side)]
+        elif isinstance(node, n.Distinct):
+            names += [f.name for f in fields_of(node)]
+        elif isinstance(node, (n.InSubquery, n.ScalarSubquery)):
+            names += [f.name for f in fields_of(node.relation)]
+        elif isinstance(node, n.Truncate):
+            names += [*node.owner, *node.order]
+        elif isinstance(node, n.TruncateGroups):
+            names += [*node.owner, *node.groups]
+    return names
+
+
+def _correlated(relation: n.Relation) -> bool:
+    inside = {f.name for r in n.walk(relation) if isinstance(r, n.Relation) for f in _own_fields(r)}
+    return any(isinstance(x, n.Outer) and x.name not in inside for x in n.walk(relation))
+
+
+def _own_fields(relation: n.Relation) -> tuple[n.Field, ...]:
+    if isinstance(
+        relation,
+        (n.Scan, n.Values, n.Project, n.Aggregate, n.Union, n.Intersect, n.Except, n.Released),
+    ):
+        return fields_of(relation)
+    return ()
+
+
+def _relation(w: Writer, relation: n.Relation, env: Env) -> Block:
+    if relation in w.shared:
+        return _common_table(w, relation)
+    rule = RELATIONS.find(relation)
+    if rule is None:
+        raise AssertionError(f"no way to print {type(relation).__name__}")
+    return rule(w, relation, env)
+
+
+def _common_table(w: Writer, relation: n.Relation) -> Block:
+    names = [f.name for f in fields_of(relation) if f.name in w.used]
+    if relation not in w.written:
+        rule = RELATIONS.find(relation)
+        assert rule is not None
+        body = _select(w, rule(w, relation, {}), names, distinct=False)
+        w.written[relation] = name = w.alias()
+        w.tables.append(f"{name} AS MATERIALIZED ({body})")
+    alias = w.alias()
+    refs = {c: f"{alias}.{quote(c)}" for c in names}
+    return Block(f"{w.written[relation]} AS {alias}", refs)
+
+
+def _select(w: Writer, block: Block, names: list[str], *, distinct: bool) -> str:
+    items = [f"{block.refs[c]} AS {quote(c)}" for c in names] or ["1"]
+    return f"SELECT {'DISTINCT ' if distinct else ''}{', '.join(items)}{block.tail()}"
+
+
+def _closed(
+    w: Writer, block: Block, names: list[str] | None = None, *, distinct: bool = False
+) -> Block:
+    """Wrap a block into a derived table."""
+    kept = [c for c in (names if names is not None else block.refs) if c in block.refs]
+    alias = w.alias()
+    source = f"({_select(w, block, kept, distinct=distinct)}) AS {alias}"
+    return Block(source, {c: f"{alias}.{quote(c)}" for c in kept})
+
+
+def _open(w: Writer, block: Block) -> Block:
+    """Give a block that more conditions can be added to."""
+    return _closed(w, block) if block.order or block.limit else block
+
+
+def _used(w: Writer, relation: n.Relation) -> list[str]:
+    return [f.name for f in fields_of(relation) if f.name in w.used]
+
+
+# ── relations ────────────────────────────────────────────────────────────────────────────────────
+
+
+@RELATIONS.rule(n.Scan)
+def _scan(w: Writer, node: n.Scan, env: Env) -> Block:
+    alias = quote(node.alias)
+    prefix = len(node.alias) + 1
+    refs = {f.name: f"{alias}.{quote(f.name[prefix:])}" for f in node.columns if f.name in w.used}
+    return Block(f"{quote(node.table)} AS {alias}", refs)
+
+
+@RELATIONS.rule(n.Released)
+def _released(w: Writer, node: n.Released, env: Env) -> Block:
+    alias = w.alias()
+    refs = {f.name: f"{alias}.{quote(f.name)}" for f in node.columns}
+    return Block(f"{quote(node.name)} AS {alias}", refs)
+
+
+@RELATIONS.rule(n.Values)
+def _values(w: Writer, node: n.Values, env: Env) -> Block:
+    alias = w.alias()
+    if not node.columns:
+        return (
+            Block("", {})
+            if len(node.rows) == 1
+            else Block(f"(SELECT 1 WHERE FALSE) AS {alias}", {})
+        )
+    names = ", ".join(quote(f.name) for f in node.columns)
+    refs = {f.name: f"{alias}.{quote(f.name)}" for f in node.columns}
+    if not node.rows:
+        nulls = ", ".join(constant(w.dialect, None, f.type) for f in node.columns)
+        return Block(f"(SELECT {nulls} WHERE FALSE) AS {alias}({names})", refs)
+    rows = ", ".join(
+        "("
+        + ", ".join(constant(w.dialect, v, f.type) for v, f in zip(row, node.columns, strict=True))
+        + ")"
+        for row in node.rows
+    )
+    return Block(f"(VALUES {rows}) AS {alias}({names})", refs)
+
+
+@RELATIONS.rule(n.Filter)
+def _filter(w: Writer, node: n.Filter, env: Env) -> Block:
+    block = _open(w, _relation(w, node.input, env))
+    scope = {**env, **block.refs}
+    conditions = tuple(_scalar(w, part, scope) for part in n.conjuncts(node.predicate))
+    return replace(block, where=block.where + conditions)
+
+
+@RELATIONS.rule(n.Project)
+def _project(w: Writer, node: n.Project, env: Env) -> Block:
+    block = _relation(w, node.input, env)
+    items = [i for i in node.items if i.name in w.used]
+    scope = {**env, **block.refs}
+    refs = {i.name: _scalar(w, i.expression, scope) for i in items}
+    plain = all(isinstance(i.expression, (n.Column, n.Literal)) for i in items)
+    renamed = replace(block, refs=refs)
+    if plain:
+        return renamed
+    # Computed once in a derived table, so that nothing above repeats the expression.
+    return _closed(w, renamed)
+
+
+@RELATIONS.rule(n.Join)
+def _join(w: Writer, node: n.Join, env: Env) -> Block:
+    left = _open(w, _relation(w, node.left, env))
+    right = _open(w, _relation(w, node.right, env))
+    if node.kind == "left" and right.where:
+        right = _closed(
+            w, right
+        )  # its conditions belong inside: outside they would drop padded rows
+    left = left if left.source else _closed(w, left)
+    right = right if right.source else _closed(w, right)
+    refs = {**left.refs, **right.refs}
+    right_source = f"({right.source})" if " JOIN " in right.source else right.source
+    if node.condition is None:
+        source = f"{left.source} CROSS JOIN {right_source}"
+    else:
+        on = _scalar(w, node.condition, {**env, **refs})
+        word = "LEFT JOIN" if node.kind == "left" else "JOIN"
+        source = f"{left.source} {word} {right_source} ON {on}"
+    return Block(source, refs, left.where + right.where)
+
+
+@RELATIONS.rule(n.Aggregate)
+def _aggregate(w: Writer, node: n.Aggregate, env: Env) -> Block:
+    block = _open(w, _relation(w, node.input, env))
+    scope = {**env, **block.refs}
+    keys = [f"{_scalar(w, k.expression, scope)} AS {quote(k.name)}" for k in node.keys]
+    calls = [
+        f"{_aggregation(w, a, scope)} AS {quote(a.name)}"
+        for a in node.aggregations
+        if a.name in w.used
+    ]
+    groups = " GROUP BY " + ", ".join(str(i + 1) for i in range(len(keys))) if keys else ""
+    alias = w.alias()
+    items = ", ".join(keys + calls) or "count(*)"
+    source = f"(SELECT {items}{block.tail()}{groups}) AS {alias}"
+    names = [k.name for k in node.keys] + [a.name for a in node.aggregations if a.name in w.used]
+    return Block(source, {c: f"{alias}.{quote(c)}" for c in names})
+
+
+def _aggregation(w: Writer, node: n.Aggregation, scope: Env) -> str:
+    if node.argument is None:
+        return "count(*)"
+    distinct = "DISTINCT " if node.distinct else ""
+    return f"{node.function}({distinct}{_scalar(w, node.argument, scope)})"
+
+
+@RELATIONS.rule(n.Distinct)
+def _distinct(w: Writer, node: n.Distinct, env: Env) -> Block:
+    block = _open(w, _relation(w, node.input, env))
+    return _closed(w, block, [f.name for f in fields_of(node)], distinct=True)
+
+
+@RELATIONS.rule(n.Sort)
+def _sort(w: Writer, node: n.Sort, env: Env) -> Block:
+    block = _relation(w, node.input, env)
+    block = _closed(w, block) if block.limit else block
+    scope = {**env, **block.refs}
+    keys = tuple(
+        f"{_scalar(w, k.expression, scope)} {'DESC' if k.descending else 'ASC'} "
+        f"NULLS {'FIRST' if k.nulls_first else 'LAST'}"
+        for k in node.keys
+    )
+    return replace(block, order=keys)
+
+
+@RELATIONS.rule(n.Limit)
+def _limit(w: Writer, node: n.Limit, env: Env) -> Block:
+    block = _relation(w, node.input, env)
+    block = _closed(w, block) if block.limit else block
+    limit = f" LIMIT {node.count}" if node.count is not None else ""
+    return replace(block, limit=limit + (f" OFFSET {node.offset}" if node.offset else ""))
+
+
+def _set_operation(word: str) -> Callable[[Writer, n.Union | n.Intersect | n.Except, Env], Block]:
+    def write(w: Writer, node: n.Union | n.Intersect | n.Except, env: Env) -> Block:
+        sides = []
+        for side in (node.left, node.right):
+            block = _relation(w, side, env)
+            items = [
+                f"CAST({block.refs[f.name]} AS {type_name(w.dialect, out.type)}) AS {quote(out.name)}"
+                if f.type != out.type and out.type.kind != "NULL"
+                else f"{block.refs[f.name]} AS {quote(out.name)}"
+                for f, out in zip(fields_of(side), node.columns, strict=True)
+            ]
+            sides.append(f"(SELECT {', '.join(items)}{block.tail()})")
+        alias = w.alias()
+        source = f"({sides[0]} {word}{' ALL' if node.all else ''} {sides[1]}) AS {alias}"
+        return Block(source, {f.name: f"{alias}.{quote(f.name)}" for f in node.columns})
+
+    return write
+
+
+RELATIONS.rule(n.Union)(_set_operation("UNION"))
+RELATIONS.rule(n.Intersect)(_set_operation("INTERSECT"))
+RELATIONS.rule(n.Except)(_set_operation("EXCEPT"))
+
+
+@RELATIONS.rule(n.Truncate)
+def _truncate(w: Writer, node: n.Truncate, env: Env) -> Block:
+    """Keep the first rows of each owner. Ranking every row is dear, so only owners over the limit are ranked."""
+    rows, names, owner = _owned_rows(w, node.input, node.owner)
+    order = [quote(c) for c in (*node.order, *(c for c in names if c not in node.order))]
+    over, alias = w.alias(), w.alias()
+    w.tables.append(
+        f"{over} AS MATERIALIZED (SELECT {owner} FROM {rows} GROUP BY ALL HAVING count(*) > {node.limit})"
+    )
+    kept = ", ".join(quote(c) for c in names)
+    ranked = f"row_number() OVER (PARTITION BY {owner} ORDER BY {', '.join(order)}) AS place"
+    source = (
+        f"(SELECT {kept} FROM {rows} ANTI JOIN {over} USING ({owner}) UNION ALL "
+        f"SELECT {kept} FROM (SELECT {kept}, {ranked} FROM {rows} SEMI JOIN {over} USING ({owner})) "
+        f"WHERE place <= {node.limit}) AS {alias}"
+    )
+    return Block(source, {c: f"{alias}.{quote(c)}" for c in names})
+
+
+@RELATIONS.rule(n.TruncateGroups)
+def _truncate_groups(w: Writer, node: n.TruncateGroups, env: Env) -> Block:
+    """Keep the rows of the first groups of each owner; only owners over the limit are ranked."""
+    rows, names, owner = _owned_rows(w, node.input, node.owner)
+    groups = ", ".join(quote(c) for c in node.groups)
+    over, alias = w.alias(), w.alias()
+    w.tables.append(
+        f"{over} AS MATERIALIZED (SELECT {owner} FROM (SELECT DISTINCT {owner}, {groups} FROM {rows}) "
+        f"GROUP BY ALL HAVING count(*) > {node.limit})"
+    )
+    kept = ", ".join(quote(c) for c in names)
+    order = ", ".join(f"{quote(c)} ASC NULLS LAST" for c in node.groups)
+    ranked = f"dense_rank() OVER (PARTITION BY {owner} ORDER BY {order}) AS place"
+    source = (
+        f"(SELECT {kept} FROM {rows} ANTI JOIN {over} USING ({owner}) UNION ALL "
+        f"SELECT {kept} FROM (SELECT {kept}, {ranked} FROM {rows} SEMI JOIN {over} USING ({owner})) "
+        f"WHERE place <= {node.limit}) AS {alias}"
+    )
+    return Block(source, {c: f"{alias}.{quote(c)}" for c in names})
+
+
+def _owned_rows(
+    w: Writer, relation: n.Relation, owner: tuple[str, ...]
+) -> tuple[str, list[str], str]:
+    """Compute the rows that have an owner once, as a WITH table; give its name, its columns, the owner's list."""
+    block = _open(w, _relation(w, relation, {}))
+    names = [c for c in block.refs if c in w.used]
+    owned = tuple(f"{block.refs[c]} IS NOT NULL" for c in owner)
+    body = _select(w, replace(block, where=block.where + owned), names, distinct=False)
+    name = w.alias()
+    w.tables.append(f"{name} AS MATERIALIZED ({body})")
+    return name, names, ", ".join(quote(c) for c in owner)
+
+
+# ── scalars ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _scalar(w: Writer, scalar: n.Scalar, env: Env) -> str:
+    rule = SCALARS.find(scalar)
+    if rule is None:
+        raise AssertionError(f"no way to print {type(scalar).__name__}")
+    return rule(w, scalar, env)
+
+
+@SCALARS.rule(n.Column, n.Outer)
+def _column(w: Writer, node: n.Column | n.Outer, env: Env) -> str:
+    return env[node.name]
+
+
+@SCALARS.rule(n.Literal)
+def _literal(w: Writer, node: n.Literal, env: Env) -> str:
+    return constant(w.dialect, node.value, node.type)
+
+
+@SCALARS.rule(n.Arithmetic, n.Compare)
+def _infix(w: Writer, node: n.Arithmetic | n.Compare, env: Env) -> str:
+    return f"({_scalar(w, node.left, env)} {node.op} {_scalar(w, node.right, env)})"
+
+
+@SCALARS.rule(n.Negate)
+def _negate(w: Writer, node: n.Negate, env: Env) -> str:
+    return f"(- {_scalar(w, node.operand, env)})"
+
+
+@SCALARS.rule(n.SameValue)
+def _same_value(w: Writer, node: n.SameValue, env: Env) -> str:
+    return f"({_scalar(w, node.left, env)} IS NOT DISTINCT FROM {_scalar(w, node.right, env)})"
+
+
+@SCALARS.rule(n.And)
+def _and(w: Writer, node: n.And, env: Env) -> str:
+    return "(" + " AND ".join(_scalar(w, o, env) for o in node.operands) + ")"
+
+
+@SCALARS.rule(n.Or)
+def _or(w: Writer, node: n.Or, env: Env) -> str:
+    return "(" + " OR ".join(_scalar(w, o, env) for o in node.operands) + ")"
+
+
+@SCALARS.rule(n.Not)
+def _not(w: Writer, node: n.Not, env: Env) -> str:
+    return f"(NOT {_scalar(w, node.operand, env)})"
+
+
+@SCALARS.rule(n.IsNull)
+def _is_null(w: Writer, node: n.IsNull, env: Env) -> str:
+    return f"({_scalar(w, node.operand, env)} IS NULL)"
+
+
+@SCALARS.rule(n.Like)
+def _like(w: Writer, node: n.Like, env: Env) -> str:
+    return f"({_scalar(w, node.operand, env)} LIKE {_scalar(w, node.pattern, env)})"
+
+
+@SCALARS.rule(n.InList)
+def _in_list(w: Writer, node: n.InList, env: Env) -> str:
+    items = ", ".join(_scalar(w, i, env) for i in node.items)
+    return f"({_scalar(w, node.operand, env)} IN ({items}))"
+
+
+@SCALARS.rule(n.Case)
+def _case(w: Writer, node: n.Case, env: Env) -> str:
+    branches = "".join(
+        f" WHEN {_scalar(w, b.condition, env)} THEN {_scalar(w, b.value, env)}"
+        for b in node.branches
+    )
+    return f"CASE{branches} ELSE {_scalar(w, node.default, env)} END"
+
+
+@SCALARS.rule(n.Cast)
+def _cast(w: Writer, node: n.Cast, env: Env) -> str:
+    return f"CAST({_scalar(w, node.operand, env)} AS {type_name(w.dialect, node.type)})"
+
+
+@SCALARS.rule(n.Call)
+def _call(w: Writer, node: n.Call, env: Env) -> str:
+    arguments = [_scalar(w, a, env) for a in node.arguments]
+    return w.dialect.functions[node.function].format(*arguments, all=", ".join(arguments))
+
+
+@SCALARS.rule(n.Extract)
+def _extract(w: Writer, node: n.Extract, env: Env) -> str:
+    return f"EXTRACT({node.part} FROM {_scalar(w, node.operand, env)})"
+
+
+@SCALARS.rule(n.Attempt)
+def _attempt(w: Writer, node: n.Attempt, env: Env) -> str:
+    operand = _scalar(w, node.operand, env)
+    assert w.dialect.attempt is not None
+    return w.dialect.attempt.format(operand)
+
+
+@SCALARS.rule(n.Clamp)
+def _clamp(w: Writer, node: n.Clamp, env: Env) -> str:
+    # CASE, not least/greatest: those would turn NULL into a bound. NaN compares above everything.
+    x, low, high = (_scalar(w, part, env) for part in (node.operand, node.low, node.high))
+    kind = type_name(w.dialect, type_of(node))
+    return f"CAST(CASE WHEN {x} > {high} THEN {high} WHEN {x} < {low} THEN {low} ELSE {x} END AS {kind})"
+
+
+@SCALARS.rule(n.ScalarSubquery)
+def _scalar_subquery(w: Writer, node: n.ScalarSubquery, env: Env) -> str:
+    return f"({_select(w, _relation(w, node.relation, env), [fields_of(node.relation)[0].name], distinct=False)})"
+
+
+@SCALARS.rule(n.InSubquery)
+def _in_subquery(w: Writer, node: n.InSubquery, env: Env) -> str:
+    operand = _scalar(w, node.operand, env)
+    body = _select(
+        w, _relation(w, node.relation, env), [fields_of(node.relation)[0].name], distinct=False
+    )
+    return f"({operand} IN ({body}))"
+
+
+@SCALARS.rule(n.Exists)
+def _exists(w: Writer, node: n.Exists, env: Env) -> str:
+    block = _relation(w, node.relation, env)
+    return f"EXISTS (SELECT 1{block.tail()})"

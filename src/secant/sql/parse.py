@@ -1,0 +1,93 @@
+"""Text in, one sqlglot query out. Nothing is run, nothing is looked up.
+
+Sizes are bounded first: a parser that recurses must not meet text that was made to break it.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+
+from secant.errors import Span, SqlError
+
+MAX_CHARACTERS = 200_000
+
+# sqlglot logs what it falls back on, quoting the query; the query is the analyst's, but logs are public here.
+logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
+
+
+def parse(text: str, dialect: str = "duckdb") -> exp.Query:
+    """Give the syntax tree of the one SELECT in `text`."""
+    if len(text) > MAX_CHARACTERS:
+        raise SqlError(
+            "SQL-007",
+            f"the query has {len(text)} characters; at most {MAX_CHARACTERS} are read",
+            hint="split the query, or put long lists into a table",
+        )
+    try:
+        statements = [s for s in sqlglot.parse(text, read=dialect) if s is not None]
+    except ParseError as error:
+        raise _syntax_error(text, error) from None
+    except TokenError:
+        raise SqlError(
+            "SQL-001", "the text cannot be split into words", hint="look for an unclosed quote"
+        ) from None
+    except RecursionError:
+        raise SqlError(
+            "SQL-007",
+            "the query is nested too deeply",
+            hint="flatten its parentheses or subqueries",
+        ) from None
+    except (ValueError, AttributeError, TypeError, IndexError, KeyError):
+        # The parser itself stumbled; its own message may quote anything, so it is not passed on.
+        raise SqlError("SQL-001", "the text cannot be parsed", hint="check the syntax") from None
+    if not statements:
+        raise SqlError("SQL-001", "there is no statement", hint="write one SELECT")
+    if len(statements) > 1:
+        raise SqlError(
+            "SQL-005", f"there are {len(statements)} statements", hint="send one SELECT at a time"
+        )
+    statement = statements[0]
+    if not isinstance(statement, exp.Query) or isinstance(statement, exp.Table):
+        raise SqlError(
+            "SQL-005",
+            f"{statement.key.upper()} is not a SELECT",
+            hint="Secant only reads: write a SELECT",
+        )
+    return statement
+
+
+def _syntax_error(text: str, error: ParseError) -> SqlError:
+    first = error.errors[0] if error.errors else {}
+    start = first.get("start")
+    end = first.get("end")
+    span = Span(int(start), int(end) + 1) if start is not None and end is not None else None
+    if span is None and first.get("line") and first.get("col"):
+        lines = text.split("\n")
+        offset = sum(len(line) + 1 for line in lines[: int(first["line"]) - 1])
+        span = Span(max(0, offset + int(first["col"]) - 1), offset + int(first["col"]))
+    description = str(first.get("description") or "the syntax is wrong").rstrip(".")
+    return SqlError(
+        "SQL-001",
+        f"the text cannot be parsed: {description}",
+        text=text,
+        span=span,
+        hint="check the syntax at the mark",
+    )
+
+
+def span_of(node: exp.Expression) -> Span | None:
+    """Give the place of a syntax node: that of the first identifiers below it that know theirs."""
+    starts: list[int] = []
+    ends: list[int] = []
+    for index, item in enumerate(node.walk()):
+        meta = item.meta
+        if "start" in meta and "end" in meta:
+            starts.append(int(meta["start"]))
+            ends.append(int(meta["end"]))
+        if index > 200:
+            break  # a place, not a proof: a huge subtree is marked by its beginning
+    return Span(min(starts), max(ends) + 1) if starts else None

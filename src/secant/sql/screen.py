@@ -1,0 +1,96 @@
+"""Refuse what Secant never runs, by name, before any name is resolved.
+
+The binder accepts only what it knows (I3); this stage exists so that the common forbidden things get their own
+sentence: side effects, files, volatile functions, recursion, and queries made to exhaust the machine.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from secant.errors import SqlError
+from secant.sql.parse import span_of
+
+MAX_NODES = 20_000
+MAX_JOINS = 100
+MAX_DEPTH = 150
+
+VOLATILE = (
+    exp.Rand, exp.Randn, exp.CurrentDate, exp.CurrentTime, exp.CurrentTimestamp, exp.CurrentDatetime,
+    exp.CurrentUser, exp.Uuid, exp.Localtime, exp.Localtimestamp,
+)  # fmt: skip
+VOLATILE_NAMES = frozenset(
+    "random now today nextval currval gen_random_uuid uuid setseed clock_timestamp timeofday "
+    "get_current_timestamp current_setting getvariable txid_current pg_sleep".split()
+)
+FILE_NAMES = frozenset(
+    "read_csv read_csv_auto read_parquet parquet_scan read_json read_json_auto read_text read_blob glob "
+    "sniff_csv parquet_metadata parquet_schema getenv query query_table sqlite_scan postgres_scan "
+    "pg_read_file pg_ls_dir lo_import dblink".split()
+)
+
+
+def screen(query: exp.Query, text: str) -> exp.Query:
+    """Give the query unchanged, or refuse it."""
+    nodes = 0
+    joins = 0
+    stack: list[tuple[exp.Expression, int]] = [(query, 0)]
+    while stack:
+        node, depth = stack.pop()
+        nodes += 1
+        joins += isinstance(node, exp.Join)
+        if nodes > MAX_NODES or depth > MAX_DEPTH or joins > MAX_JOINS:
+            raise SqlError(
+                "SQL-007",
+                f"the query is too large: at most {MAX_JOINS} joins, {MAX_NODES} words, {MAX_DEPTH} levels",
+                hint="split the query into smaller ones",
+            )
+        _screen_node(node, text)
+        stack.extend((child, depth + 1) for child in node.iter_expressions())
+    return query
+
+
+def _screen_node(node: exp.Expression, text: str) -> None:
+    if isinstance(node, (exp.DDL, exp.DML, exp.Command, exp.Into)) and not isinstance(
+        node, exp.Query
+    ):
+        raise _refuse(node, text, f"{node.key.upper()} is not accepted", "Secant only reads")
+    if isinstance(node, exp.With) and node.args.get("recursive"):
+        raise _refuse(node, text, "recursive queries are not accepted", "unroll the recursion")
+    name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
+    if isinstance(node, VOLATILE) or name in VOLATILE_NAMES:
+        raise _refuse(
+            node,
+            text,
+            f"{name or node.key} gives another value each time",
+            "write the value as a constant",
+        )
+    if name in FILE_NAMES or isinstance(node, (exp.ReadCSV, exp.ReadParquet)):
+        raise _refuse(
+            node,
+            text,
+            "functions that read files or settings are not accepted",
+            "query a table of the policy",
+        )
+    if isinstance(
+        node, (exp.Window, exp.Lateral, exp.Pivot, exp.TableSample, exp.Placeholder, exp.Parameter)
+    ):
+        raise _refuse(
+            node,
+            text,
+            f"{_word(node)} is not accepted",
+            "express it with joins, GROUP BY and subqueries",
+        )
+
+
+def _word(node: exp.Expression) -> str:
+    names = {
+        "tablesample": "TABLESAMPLE",
+        "window": "a window function",
+        "placeholder": "a placeholder",
+    }
+    return names.get(node.key, node.key.upper())
+
+
+def _refuse(node: exp.Expression, text: str, message: str, hint: str) -> SqlError:
+    return SqlError("SQL-006", message, text=text, span=span_of(node), hint=hint)

@@ -1,0 +1,96 @@
+"""What the data owner has said: facts about columns, and what must stay hidden.
+
+Records only; `policy_file` reads them from TOML, `policy_check` holds them against the catalog.
+Table and column names are lower-cased. Values of DATE columns are `datetime.date`, of numeric
+columns `int` or `decimal.Decimal`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+KINDS = ("rows", "unit", "cells", "rows+cells")
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFacts:
+    """Public facts about a column. They are enforced where they are used, not believed (I2)."""
+
+    range: tuple[object, object] | None = None
+    """Smallest and largest value."""
+    values: tuple[object, ...] | None = None
+    """All values that the column may take; group keys come from here."""
+    step: object | None = None
+    """Distance between neighbouring values: a number, or days for dates."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """Public facts about a table."""
+
+    key: tuple[str, ...] = ()
+    """Columns that together identify a row."""
+    references: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Foreign keys: column -> (table, column)."""
+    columns: Mapping[str, ColumnFacts] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """One promise: what is hidden, how strongly, and what is limited to make it affordable."""
+
+    name: str
+    kind: str
+    epsilon: Fraction
+    """Total budget of this protection."""
+    delta: Fraction = Fraction(0)
+    unit: tuple[str, str] | None = None
+    """For `unit`: the (table, column) that identifies a person."""
+    tables: tuple[str, ...] | None = None
+    """For `rows`: the tables whose rows are protected; None means every table."""
+    replace: bool = False
+    """For `rows`: neighbours replace one row (distance: one removal and one addition)."""
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """For `unit`: at most so many rows of a table belong to one unit."""
+    groups: int | None = None
+    """For `unit`: at most so many groups of one answer are reached by one unit."""
+    distance: Mapping[str, str] = field(default_factory=dict)
+    """For `cells`: the owner's norm, table by table, as written."""
+    row_norms: Mapping[str, str] = field(default_factory=dict)
+    """For `cells`: how the rows of a table are combined, where that is not l1."""
+    table_norm: str = "l1"
+    """For `cells`: how the tables are combined."""
+    add_remove: Mapping[str, Fraction] = field(default_factory=dict)
+    """For `rows+cells`: the distance that adding or removing a whole row counts as."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The whole policy. All protections hold together, except those listed as alternatives."""
+
+    source: str
+    tables: Mapping[str, TableFacts]
+    protections: tuple[Protection, ...]
+    alternatives: tuple[str, ...] = ()
+    accept: tuple[str, ...] = ()
+    """Assumptions that the owner accepts by name instead of having them enforced."""
+    ledger: str | None = None
+    """Where the ledger lives; None means beside the policy file."""
+    path: Path | None = None
+    lines: Mapping[tuple[str, ...], int] = field(default_factory=dict, compare=False, repr=False)
+    """Where each key stands in the file, by lower-cased path; for messages only."""
+
+    def facts(self, table: str) -> TableFacts:
+        """Give what is known of a table; nothing, if nothing was said."""
+        return self.tables.get(table.lower(), TableFacts())
+
+    def column(self, table: str, column: str) -> ColumnFacts:
+        """Give what is known of a column; nothing, if nothing was said."""
+        return self.facts(table).columns.get(column.lower(), ColumnFacts())
+
+    def protection(self, name: str) -> Protection | None:
+        """Give the protection of that name, or None."""
+        return next((p for p in self.protections if p.name == name), None)

@@ -1,0 +1,317 @@
+"""Does the policy fit the database? What is wrong, what is missing, and what nobody protects.
+
+In: a policy and the catalog. Out: problems in the order of the file, and a policy whose values have
+the types of their columns. Only names and types are looked at, never a row.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from secant.errors import PolicyError
+from secant.terms.catalog import Catalog
+from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.terms.policy_values import moment_of
+from secant.terms.types import Type
+
+SEVERITIES = ("error", "warning", "note")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing to say about a policy."""
+
+    severity: str
+    """`error` stops everything; `warning` is about to hurt; `note` is good to know."""
+    place: str
+    """Dotted path of the key."""
+    message: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return f"{f'line {self.line}: ' if self.line else ''}{self.place}: {self.message}"
+
+
+def check_policy(policy: Policy, catalog: Catalog) -> tuple[Problem, ...]:
+    """Give everything that is wrong, missing or worth knowing, errors first."""
+    found = [
+        *_table_problems(policy, catalog),
+        *_protection_problems(policy, catalog),
+        *_public_problems(policy, catalog),
+    ]
+    return tuple(sorted(found, key=lambda p: (SEVERITIES.index(p.severity), p.line or 0)))
+
+
+def fit_policy(policy: Policy, catalog: Catalog) -> Policy:
+    """Give the policy with every value in the type of its column; refuse one that does not fit.
+
+    Raises:
+        PolicyError: POL-002 with every error of `check_policy`.
+    """
+    errors = [p for p in check_policy(policy, catalog) if p.severity == "error"]
+    if errors:
+        name = policy.path or "the policy"
+        message = f"{name} does not fit the database"
+        raise PolicyError("POL-002", message, details=tuple(str(problem) for problem in errors))
+    tables = {name: _fit_table(name, facts, catalog) for name, facts in policy.tables.items()}
+    return replace(policy, tables=tables)
+
+
+def reaches_unit(policy: Policy, catalog: Catalog, unit_table: str) -> frozenset[str]:
+    """Give the tables whose rows belong to a unit: its own, and all that refer to it."""
+    reached = {unit_table}
+    while True:
+        further = {
+            name
+            for name, facts in policy.tables.items()
+            if name in catalog.tables
+            and name not in reached
+            and any(target in reached for target, _ in facts.references.values())
+        }
+        if not further:
+            return frozenset(reached & set(catalog.tables))
+        reached |= further
+
+
+def protected_tables(policy: Policy, protection: Protection, catalog: Catalog) -> frozenset[str]:
+    """Give the tables in which a protection hides something."""
+    if protection.unit is not None:
+        return reaches_unit(policy, catalog, protection.unit[0])
+    if protection.kind == "rows":
+        named = catalog.tables if protection.tables is None else protection.tables
+        return frozenset(named) & frozenset(catalog.tables)
+    return frozenset(protection.distance) & frozenset(catalog.tables)
+
+
+def public_tables(policy: Policy, catalog: Catalog) -> tuple[str, ...]:
+    """Give the tables that no protection covers: questions about them are answered exactly."""
+    covered = [protected_tables(policy, p, catalog) for p in policy.protections]
+    return tuple(name for name in catalog.tables if not any(name in some for some in covered))
+
+
+def _table_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
+    for name, facts in policy.tables.items():
+        place = ("tables", name)
+        table = catalog.table(name)
+        if table is None:
+            yield _problem(policy, "error", place, "there is no such table")
+            continue
+        types = {column.lower(): type_ for column, type_ in table.columns}
+        for column in facts.key:
+            if column not in types:
+                yield _problem(policy, "error", (*place, "key"), f"there is no column {column}")
+        for column, target in facts.references.items():
+            here = (*place, "references", column)
+            if column not in types:
+                yield _problem(policy, "error", here, "there is no such column")
+            yield from _reference_problems(policy, catalog, here, target, types.get(column))
+        for column, column_facts in facts.columns.items():
+            here = (*place, "columns", column)
+            if column not in types:
+                yield _problem(policy, "error", here, "there is no such column")
+            else:
+                yield from _fact_problems(policy, here, column_facts, types[column])
+
+
+def _reference_problems(
+    policy: Policy,
+    catalog: Catalog,
+    here: tuple[str, ...],
+    target: tuple[str, str],
+    source_type: Type | None,
+) -> Iterator[Problem]:
+    table, column = target
+    found = catalog.table(table)
+    if found is None:
+        yield _problem(policy, "error", here, f"there is no table {table}")
+        return
+    types = {name.lower(): type_ for name, type_ in found.columns}
+    if column not in types:
+        yield _problem(policy, "error", here, f"there is no column {table}.{column}")
+        return
+    unique = {tuple(name.lower() for name in names) for names in found.unique}
+    if policy.facts(table).key != (column,) and (column,) not in unique:
+        message = (
+            f'{table}.{column} is not declared as the key of {table}; write key = ["{column}"]'
+        )
+        yield _problem(policy, "error", here, message)
+    if source_type is not None and _family(source_type) != _family(types[column]):
+        message = f"is {source_type}, but {table}.{column} is {types[column]}"
+        yield _problem(policy, "error", here, message)
+
+
+def _fact_problems(
+    policy: Policy, here: tuple[str, ...], facts: ColumnFacts, type_: Type
+) -> Iterator[Problem]:
+    """Hold each fact against the column's type."""
+    if facts.range is not None:
+        if _family(type_) not in ("number", "temporal"):
+            message = f"a range needs a number or a date, and the column is {type_}"
+            yield _problem(policy, "error", (*here, "range"), message)
+        elif not all(_fits(end, type_) for end in facts.range):
+            message = f"the ends do not have the column's type, {type_}"
+            yield _problem(policy, "error", (*here, "range"), message)
+    if facts.values is not None and not all(_fits(value, type_) for value in facts.values):
+        message = f"the values do not have the column's type, {type_}"
+        yield _problem(policy, "error", (*here, "values"), message)
+    if facts.step is not None:
+        if _family(type_) not in ("number", "temporal"):
+            message = f"a step needs a number or a date, and the column is {type_}"
+            yield _problem(policy, "error", (*here, "step"), message)
+        elif type_.kind == "INTEGER" and not _fits(facts.step, type_):
+            message = "must be whole, because the column is INTEGER"
+            yield _problem(policy, "error", (*here, "step"), message)
+
+
+def _protection_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
+    for protection in policy.protections:
+        place = ("protections", protection.name)
+        named = [("tables", table) for table in protection.tables or ()]
+        named += [("limits", table) for table in protection.limits]
+        named += [("distance", table) for table in protection.distance]
+        named += [("rows", table) for table in protection.row_norms]
+        named += [("add_remove", table) for table in protection.add_remove]
+        for key, table in named:
+            if catalog.table(table) is None:
+                yield _problem(policy, "error", (*place, key), f"there is no table {table}")
+        if protection.unit is not None:
+            yield from _unit_problems(policy, catalog, protection, protection.unit)
+        yield from _missing_facts(policy, catalog, protection)
+
+
+def _unit_problems(
+    policy: Policy, catalog: Catalog, protection: Protection, unit: tuple[str, str]
+) -> Iterator[Problem]:
+    place = ("protections", protection.name)
+    table = catalog.table(unit[0])
+    if table is None:
+        yield _problem(policy, "error", (*place, "unit"), f"there is no table {unit[0]}")
+        return
+    if unit[1] not in {column.lower() for column, _ in table.columns}:
+        message = f"there is no column {unit[0]}.{unit[1]}"
+        yield _problem(policy, "error", (*place, "unit"), message)
+        return
+    reached = reaches_unit(policy, catalog, unit[0])
+    for limited in protection.limits:
+        if limited not in reached and catalog.table(limited) is not None:
+            message = f"no reference leads from {limited} to {unit[0]}, so a limit says nothing"
+            yield _problem(policy, "error", (*place, "limits", limited), message)
+    for name in sorted(reached):
+        facts = policy.facts(name)
+        if name == unit[0] and facts.key == (unit[1],):
+            continue  # one row for one unit
+        if name not in protection.limits:
+            message = f"no limit for {name}: questions that add up its rows are refused"
+            yield _problem(policy, "warning", (*place, "limits"), message)
+        if len([1 for target, _ in facts.references.values() if target in reached]) > 1:
+            message = f"{name} leads to {unit[0]} along more than one reference"
+            yield _problem(policy, "warning", ("tables", name, "references"), message)
+
+
+def _missing_facts(policy: Policy, catalog: Catalog, protection: Protection) -> Iterator[Problem]:
+    """Say which facts would let more questions be answered."""
+    for name in sorted(protected_tables(policy, protection, catalog)):
+        facts = policy.facts(name)
+        table = catalog.tables[name]
+        if not facts.key and not table.unique and protection.unit is not None:
+            message = (
+                f"{name} is protected but has no key, so its rows cannot be limited or joined on"
+            )
+            yield _problem(policy, "warning", ("tables", name), message)
+        open_columns = [
+            column.lower()
+            for column, type_ in table.columns
+            if type_.numeric and _says_nothing(column.lower(), facts)
+        ]
+        if open_columns:
+            listed = ", ".join(open_columns)
+            message = f"no range for {listed}: SUM and AVG over them are refused"
+            yield _problem(policy, "warning", ("tables", name, "columns"), message)
+
+
+def _says_nothing(column: str, facts: TableFacts) -> bool:
+    known = facts.columns.get(column, ColumnFacts())
+    identifies = column in facts.key or column in facts.references
+    return not identifies and known.range is None and known.values is None
+
+
+def _public_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
+    public = public_tables(policy, catalog)
+    links = _link_names(policy)
+    for name in public:
+        table = catalog.tables[name]
+        message = f"{name} is PUBLIC: no protection covers it, and it is answered exactly"
+        suspects = sorted({c.lower() for c, _ in table.columns} & links)
+        if suspects:
+            message += f"; its column {suspects[0]} looks like a reference that is not declared"
+        severity = "warning" if suspects else "note"
+        yield _problem(policy, severity, ("tables", name), message)
+
+
+def _link_names(policy: Policy) -> frozenset[str]:
+    """Give the names of columns that lead to a unit somewhere: elsewhere they look suspicious."""
+    names = set()
+    for protection in policy.protections:
+        if protection.unit is not None:
+            names.add(protection.unit[1])
+            for facts in policy.tables.values():
+                names |= {c for c, target in facts.references.items() if target == protection.unit}
+    return frozenset(names)
+
+
+def _problem(policy: Policy, severity: str, place: tuple[str, ...], message: str) -> Problem:
+    line = None
+    for length in range(len(place), 0, -1):
+        line = policy.lines.get(tuple(part.lower() for part in place[:length]))
+        if line:
+            break
+    return Problem(severity, ".".join(place), message, line)
+
+
+def _family(type_: Type) -> str:
+    if type_.numeric:
+        return "number"
+    return "temporal" if type_.temporal else type_.kind
+
+
+def _fits(value: object, type_: Type) -> bool:
+    """Whether a value of the policy can stand in a column of the type, after `_fit_value`."""
+    if isinstance(value, bool):
+        return type_.kind == "BOOLEAN"
+    if isinstance(value, (int, Decimal)):
+        return type_.numeric and (type_.kind != "INTEGER" or value == int(value))
+    if isinstance(value, str) and type_.temporal:
+        try:
+            value = moment_of(value)
+        except ValueError:
+            return False
+    if isinstance(value, datetime.datetime):
+        return type_.kind == "TIMESTAMP"
+    return type_.temporal if isinstance(value, datetime.date) else type_.kind == "TEXT"
+
+
+def _fit_table(name: str, facts: TableFacts, catalog: Catalog) -> TableFacts:
+    types = {column.lower(): type_ for column, type_ in catalog.tables[name].columns}
+    columns = {column: _fit_column(known, types[column]) for column, known in facts.columns.items()}
+    return replace(facts, columns=columns)
+
+
+def _fit_column(facts: ColumnFacts, type_: Type) -> ColumnFacts:
+    limits = facts.range and (_fit_value(facts.range[0], type_), _fit_value(facts.range[1], type_))
+    values = facts.values and tuple(_fit_value(value, type_) for value in facts.values)
+    step = facts.step if facts.step is None else _fit_value(facts.step, type_)
+    return ColumnFacts(limits, values, step)
+
+
+def _fit_value(value: object, type_: Type) -> object:
+    """Give a value that `_fits` as the Python type of the column."""
+    if isinstance(value, str) and type_.temporal:
+        value = moment_of(value)
+    if type_.kind == "TIMESTAMP" and type(value) is datetime.date:
+        return datetime.datetime.combine(value, datetime.time())
+    if type_.kind == "INTEGER" and isinstance(value, Decimal):
+        return int(value)
+    return value

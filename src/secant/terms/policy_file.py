@@ -1,0 +1,120 @@
+"""The policy file: TOML in, a `Policy` out, or one error that names every mistake with its line.
+
+In: the owner's text. Out: records whose names are lower-cased, whose numbers are exact and whose
+facts make sense on their own. Whether they fit the database is asked in `policy_check`. No data is
+read here, and a file with one mistake gives no policy at all.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path as FilePath
+from typing import Any
+
+from pydantic import ValidationError
+
+from secant.errors import PolicyError
+from secant.terms.policy import Policy
+from secant.terms.policy_check import check_policy, fit_policy
+from secant.terms.policy_models import PolicyModel, known_keys
+from secant.terms.toml_lines import Path, line_numbers, line_of
+
+__all__ = ["check_policy", "fit_policy", "load_policy", "read_policy"]
+
+LARGEST_FILE = 4_000_000  # characters; a policy is written by a person
+
+
+def load_policy(path: str | FilePath) -> Policy:
+    """Read a policy file.
+
+    >>> load_policy("missing.toml")
+    Traceback (most recent call last):
+    secant.errors.PolicyError: there is no policy file missing.toml
+    """
+    place = FilePath(path)
+    try:
+        with place.open("rb") as file:
+            raw = file.read(LARGEST_FILE + 1)
+    except FileNotFoundError:
+        hint = "write one with `secant init SOURCE`, or name another with --policy"
+        raise PolicyError("POL-001", f"there is no policy file {place}", hint=hint) from None
+    except OSError as error:
+        reason = error.strerror or "it cannot be opened"
+        raise PolicyError("POL-001", f"cannot read {place}: {reason}") from None
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        message = f"cannot read {place}: line {line} is not UTF-8"
+        raise PolicyError("POL-001", message) from None
+    return read_policy(text, place)
+
+
+def read_policy(text: str, path: FilePath | None = None) -> Policy:
+    """Read a policy from its text; `path` is where the text came from."""
+    if len(text) > LARGEST_FILE:
+        raise PolicyError("POL-001", "the policy file is larger than 4 MB")
+    parsed, lines = _parse(text, path)
+    try:
+        model = PolicyModel.model_validate(parsed)
+    except ValidationError as error:
+        mistakes = [_mistake(entry, lines) for entry in error.errors(include_url=False)]
+        raise _wrong(path, [text for _, text in sorted(mistakes)]) from None
+    folded: dict[tuple[str, ...], int] = {}
+    for place, line in lines.items():
+        folded.setdefault(tuple(str(part).lower() for part in place), line)
+    return model.record(path, folded)
+
+
+def _parse(text: str, path: FilePath | None) -> tuple[dict[str, Any], dict[Path, int]]:
+    try:
+        return tomllib.loads(text, parse_float=Decimal), line_numbers(text)
+    except tomllib.TOMLDecodeError as error:
+        # The parser writes its place at the end, "(at line 3, column 7)"; ours stands in front.
+        sentence, _, place = str(error).rpartition(" (at ")
+        line = re.match(r"line (\d+)", place)
+        where = line[1] if line else len(text.splitlines())  # else: "end of document"
+        raise _wrong(path, [f"line {where}: {sentence[:1].lower()}{sentence[1:]}"]) from None
+    except RecursionError:
+        raise _wrong(path, ["values are nested too deeply"]) from None
+    except ValueError:  # Python refuses to read a whole number of thousands of digits
+        raise _wrong(path, ["a number has too many digits"]) from None
+
+
+def _wrong(path: FilePath | None, mistakes: list[str]) -> PolicyError:
+    where = f"{path} has" if path else "the policy has"
+    count = "a mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
+    hint = "correct the lines above; nothing was read or run"
+    return PolicyError("POL-002", f"{where} {count}", details=tuple(mistakes), hint=hint)
+
+
+def _mistake(entry: Mapping[str, Any], lines: dict[Path, int]) -> tuple[int, str]:
+    """Say one mistake in the owner's words, with its line in front."""
+    place = tuple(part for part in entry["loc"] if part != "[key]")
+    kind, message = entry["type"], entry["msg"]
+    if kind == "extra_forbidden":
+        message = f"unknown key{_nearest(place)}"
+    elif kind == "missing":
+        message = "is missing"
+    elif kind == "value_error":
+        message = str(entry["ctx"]["error"])
+    elif kind in ("model_type", "model_attributes_type", "dict_type"):
+        message = "must be a table"
+    else:
+        message = message[:1].lower() + message[1:]
+    line = line_of(lines, place)
+    dotted = ".".join(str(part) for part in place)
+    return line or 0, f"{f'line {line}: ' if line else ''}{dotted}: {message}"
+
+
+def _nearest(place: Path) -> str:
+    """Suggest the known key that an unknown one may have been meant as."""
+    known = known_keys(place)
+    close = difflib.get_close_matches(str(place[-1]), known, n=1)
+    if close:
+        return f"; did you mean {close[0]}?"
+    return f"; known here: {', '.join(known)}"

@@ -1,0 +1,376 @@
+"""The shape of a policy file: which keys there are, what each holds and what it needs beside it.
+
+In: what the TOML parser gave. Out: the records of `policy`, or pydantic's list of all mistakes with
+their paths; `policy_file` turns it into sentences with lines.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path as FilePath
+from typing import Annotated, Any, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    ValidationInfo,
+    field_validator,
+)
+
+from secant.errors import UsageError
+from secant.numeric.parameters import delta_of, epsilon_of, positive
+from secant.terms.policy import KINDS, ColumnFacts, Policy, Protection, TableFacts
+from secant.terms.policy_values import days_of, describe_range, range_of, same_kind, values_of
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
+_NORM = re.compile(r"l(inf|[1-9][0-9]*)\Z")
+
+V = TypeVar("V")
+
+
+def _named(what: str) -> Callable[[dict[str, V]], dict[str, V]]:
+    """Lower-case the names of a table; two that differ only in case are one name written twice."""
+
+    def fold(entries: dict[str, V]) -> dict[str, V]:
+        folded: dict[str, V] = {}
+        for name, entry in entries.items():
+            if name.lower() in folded:
+                raise ValueError(f"{what} {name.lower()} is given twice (case does not count)")
+            folded[name.lower()] = entry
+        return folded
+
+    return fold
+
+
+def _names_of(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, list) or not value or not all(isinstance(n, str) and n for n in value):
+        raise ValueError("must be a list of names")
+    names = tuple(name.lower() for name in value)
+    if len(set(names)) < len(names):
+        raise ValueError("a name is given twice")
+    return names
+
+
+def _column_of(value: object) -> tuple[str, str]:
+    parts = value.split(".") if isinstance(value, str) else []
+    if len(parts) != 2 or not all(part.strip() for part in parts):
+        raise ValueError('must be written "table.column"')
+    return parts[0].strip().lower(), parts[1].strip().lower()
+
+
+def _limit_of(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10**15:
+        raise ValueError("must be a whole number of at least 1")
+    return value
+
+
+def _norm_of(value: object) -> str:
+    if not isinstance(value, str) or not _NORM.match(value):
+        raise ValueError('must be a norm: "l1", "l2", ... or "linf"')
+    return value
+
+
+def _text_of(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("must be a text that is not empty")
+    return value
+
+
+def _usage(reader: Callable[[Any], Fraction], value: object) -> Fraction:
+    """Use the readers of parameters; what they refuse is a mistake of the file here."""
+    if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
+        raise ValueError("must be a number")
+    try:
+        return reader(value)
+    except UsageError as error:
+        raise ValueError(error.message) from None
+
+
+def _weight_of(value: int | Decimal) -> Fraction:
+    return positive(value, "the distance of a row")
+
+
+Names = Annotated[Any, BeforeValidator(_names_of)]
+ColumnName = Annotated[Any, BeforeValidator(_column_of)]
+Limit = Annotated[Any, BeforeValidator(_limit_of)]
+Norm = Annotated[Any, BeforeValidator(_norm_of)]
+Text = Annotated[Any, BeforeValidator(_text_of)]
+
+
+class _Model(BaseModel):
+    # Unknown means refused (I3). Defaults are validated, so that a key that a kind needs is missed.
+    model_config = ConfigDict(extra="forbid", validate_default=True, strict=True)
+
+
+class ColumnModel(_Model):
+    """`[tables.T.columns] C = { ... }`."""
+
+    range: Any = None
+    values: Any = None
+    step: Any = None
+
+    @field_validator("range", mode="before")
+    @classmethod
+    def _range(cls, value: object) -> tuple[object, object] | None:
+        return None if value is None else range_of(value)
+
+    @field_validator("values", mode="before")
+    @classmethod
+    def _values(cls, value: object, info: ValidationInfo) -> tuple[object, ...] | None:
+        if value is None:
+            return None
+        values = values_of(value)
+        limits = info.data.get("range")
+        if limits:
+            low, high = limits
+            for one in values:
+                if not same_kind(one, low) or not low <= one <= high:
+                    raise ValueError(f"{one} is outside the range {describe_range(limits)}")
+        return values
+
+    @field_validator("step", mode="before")
+    @classmethod
+    def _step(cls, value: object, info: ValidationInfo) -> object:
+        if value is None:
+            return None
+        temporal = isinstance(value, str)
+        step = days_of(value) if isinstance(value, str) else value
+        if not isinstance(step, (int, Decimal)) or isinstance(step, bool):
+            raise ValueError('must be a number, or "1 day" for dates')
+        limits = info.data.get("range")
+        if limits and isinstance(limits[0], datetime.date) != temporal:
+            wanted = 'a number of days, such as "1 day"' if not temporal else "a number"
+            raise ValueError(f"must be {wanted}, as the range says")
+        if not Decimal(step).is_finite() or step <= 0:
+            raise ValueError("must be positive and finite")
+        return step
+
+
+class TableModel(_Model):
+    """`[tables.T]`."""
+
+    key: Names = ()
+    references: Annotated[dict[str, ColumnName], AfterValidator(_named("column"))] = {}
+    columns: Annotated[dict[str, ColumnModel], AfterValidator(_named("column"))] = {}
+
+    @field_validator("key", mode="wrap")
+    @classmethod
+    def _no_key(cls, value: object, inner: Callable[[object], object]) -> object:
+        return value if value == () else inner(value)
+
+    def record(self) -> TableFacts:
+        """Give the facts of the table."""
+        facts = {n: ColumnFacts(c.range, c.values, c.step) for n, c in self.columns.items()}
+        return TableFacts(self.key, self.references, facts)
+
+
+class ProtectionModel(_Model):
+    """`[protections.P]`. The kind comes first: the other keys are judged by it."""
+
+    kind: Any
+    epsilon: Any
+    delta: Any = 0
+    unit: Any = None
+    tables: Any = None
+    replace: Any = None
+    limits: Annotated[dict[str, Limit], AfterValidator(_named("table"))] = {}
+    distance: Annotated[dict[str, Text], AfterValidator(_named("table"))] = {}
+    rows: Annotated[dict[str, Norm], AfterValidator(_named("table"))] = {}
+    add_remove: Annotated[dict[str, Any], AfterValidator(_named("table"))] = {}
+
+    @field_validator("kind", mode="before")
+    @classmethod
+    def _kind(cls, value: object) -> object:
+        if value not in KINDS:
+            raise ValueError(f"must be one of {', '.join(KINDS)}")
+        return value
+
+    @field_validator("epsilon", mode="before")
+    @classmethod
+    def _epsilon(cls, value: object) -> Fraction:
+        return _usage(epsilon_of, value)
+
+    @field_validator("delta", mode="before")
+    @classmethod
+    def _delta(cls, value: object) -> Fraction:
+        return _usage(delta_of, value)
+
+    @field_validator("unit", mode="before")
+    @classmethod
+    def _unit(cls, value: object, info: ValidationInfo) -> object:
+        if _needed("unit", value, info, only=("unit",), always=("unit",)):
+            return _column_of(value)
+        return None
+
+    @field_validator("tables", mode="before")
+    @classmethod
+    def _tables(cls, value: object, info: ValidationInfo) -> object:
+        if not _needed("tables", value, info, only=("rows", "cells", "rows+cells")):
+            return None
+        return _names_of(value) if info.data.get("kind") == "rows" else _norm_of(value)
+
+    @field_validator("replace", mode="before")
+    @classmethod
+    def _replace(cls, value: object, info: ValidationInfo) -> bool:
+        if not _needed("replace", value, info, only=("rows",)):
+            return False
+        if not isinstance(value, bool):
+            raise ValueError("must be true or false")
+        return value
+
+    @field_validator("limits", mode="after")
+    @classmethod
+    def _limits(cls, value: dict[str, int], info: ValidationInfo) -> dict[str, int]:
+        _needed("limits", value, info, only=("unit",))
+        return value
+
+    @field_validator("distance", mode="after")
+    @classmethod
+    def _distance(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        cells = ("cells", "rows+cells")
+        _needed("distance", value, info, only=cells, always=cells)
+        return value
+
+    @field_validator("rows", mode="after")
+    @classmethod
+    def _rows(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        _needed("rows", value, info, only=("cells", "rows+cells"))
+        return value
+
+    @field_validator("add_remove", mode="after")
+    @classmethod
+    def _add_remove(cls, value: dict[str, object], info: ValidationInfo) -> dict[str, Fraction]:
+        _needed("add_remove", value, info, only=("rows+cells",), always=("rows+cells",))
+        return {table: _usage(_weight_of, weight) for table, weight in value.items()}
+
+    def record(self, name: str) -> Protection:
+        """Give the protection; `groups` among the limits is the limit of groups."""
+        limits = dict(self.limits)
+        return Protection(
+            name=name,
+            kind=self.kind,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            unit=self.unit,
+            tables=self.tables if self.kind == "rows" else None,
+            replace=self.replace,
+            groups=limits.pop("groups", None),
+            limits=limits,
+            distance=self.distance,
+            row_norms=self.rows,
+            table_norm=self.tables if isinstance(self.tables, str) else "l1",
+            add_remove=self.add_remove,
+        )
+
+
+def _needed(
+    key: str,
+    value: object,
+    info: ValidationInfo,
+    *,
+    only: tuple[str, ...],
+    always: tuple[str, ...] = (),
+) -> bool:
+    """Tell whether a key is given; refuse it where it has no meaning, ask for it where it must."""
+    kind = info.data.get("kind")
+    given = value is not None and value != {}
+    if kind is None:  # the kind itself is wrong, and is reported
+        return False
+    if given and kind not in only:
+        raise ValueError(f'{key} belongs to kind = "{only[0]}", not to kind = "{kind}"')
+    if not given and kind in always:
+        raise ValueError(f'is missing: kind = "{kind}" needs it')
+    return given
+
+
+class DatabaseModel(_Model):
+    """`[database]`."""
+
+    source: Text
+
+
+class LedgerModel(_Model):
+    """`[ledger]`."""
+
+    location: Text
+
+
+class PolicyModel(_Model):
+    """The whole file."""
+
+    database: DatabaseModel | None = None
+    ledger: LedgerModel | None = None
+    tables: Annotated[dict[str, TableModel], AfterValidator(_named("table"))] = {}
+    protections: dict[str, ProtectionModel]
+    alternatives: Any = ()
+    accept: Any = ()
+
+    @field_validator("protections", mode="after")
+    @classmethod
+    def _protections(cls, value: dict[str, ProtectionModel]) -> dict[str, ProtectionModel]:
+        if not value:
+            raise ValueError("a policy without a protection protects nothing")
+        _named("protection")(value)
+        for name in value:
+            if not _NAME.match(name):
+                raise ValueError(
+                    f"{name!r} must be letters, digits, - and _, and start with a letter"
+                )
+        return value
+
+    @field_validator("alternatives", mode="before")
+    @classmethod
+    def _alternatives(cls, value: object, info: ValidationInfo) -> tuple[str, ...]:
+        if value == ():
+            return ()
+        _names_of(value)  # the shape; protections keep their case
+        names = tuple(value) if isinstance(value, list) else (str(value),)
+        for name in names:
+            if "protections" in info.data and name not in info.data["protections"]:
+                raise ValueError(f"there is no protection {name}")
+        if len(names) < 2:
+            raise ValueError("needs two protections to choose from")
+        return names
+
+    @field_validator("accept", mode="before")
+    @classmethod
+    def _accept(cls, value: object) -> tuple[str, ...]:
+        return () if value == () else _names_of(value)
+
+    def record(self, path: FilePath | None, lines: Mapping[tuple[str, ...], int]) -> Policy:
+        """Give the policy."""
+        return Policy(
+            source=self.database.source if self.database else "",
+            tables={name: table.record() for name, table in self.tables.items()},
+            protections=tuple(p.record(name) for name, p in self.protections.items()),
+            alternatives=self.alternatives,
+            accept=self.accept,
+            ledger=self.ledger.location if self.ledger else None,
+            path=path,
+            lines=lines,
+        )
+
+
+_SECTIONS: dict[str, type[BaseModel]] = {
+    "database": DatabaseModel,
+    "ledger": LedgerModel,
+    "protections": ProtectionModel,
+}
+
+
+def known_keys(place: tuple[str | int, ...]) -> list[str]:
+    """Give the keys that may stand where the last key of a path stands."""
+    model: type[BaseModel] = PolicyModel
+    if place[0] == "tables":
+        model = ColumnModel if len(place) > 4 else TableModel
+    elif place[0] in _SECTIONS and len(place) > 1:
+        model = _SECTIONS[str(place[0])]
+    return list(model.model_fields)

@@ -1,0 +1,3 @@
+"""Fixtures that every folder may use."""
+
+pytest_plugins = ("postgres_server",)

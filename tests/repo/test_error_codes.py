@@ -1,0 +1,43 @@
+"""Error codes are unique, documented, raised somewhere, and carry their family's exit status."""
+
+import importlib.util
+import re
+
+from repository import ROOT, SRC
+
+from secant import errors
+
+CODE = re.compile(r"\b(?:USE|SQL|POL|REF|BUD|BAK|BUG)-\d{3}\b")
+
+
+def test_codes_are_unique_and_well_formed():
+    codes = [code for code, _ in errors.CODES]
+    assert len(set(codes)) == len(codes)
+    for code, meaning in errors.CODES:
+        assert CODE.fullmatch(code)
+        assert meaning
+        assert meaning == meaning.strip().rstrip(".")
+
+
+def test_every_code_is_raised_somewhere_and_every_raised_code_is_listed():
+    raised = set()
+    for path in SRC.rglob("*.py"):
+        if path.name != "errors.py":
+            raised |= set(CODE.findall(path.read_text(encoding="utf-8")))
+    assert raised == {code for code, _ in errors.CODES}
+
+
+def test_the_page_of_codes_is_level_with_the_code():
+    script = ROOT / "docs" / "generate_error_codes.py"
+    spec = importlib.util.spec_from_file_location("generate_error_codes", script)
+    generator = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generator)
+    assert generator.PAGE.read_text(encoding="utf-8") == generator.page(), (
+        "run: .venv/bin/python docs/generate_error_codes.py"
+    )
+
+
+def test_the_exit_status_of_each_family():
+    expected = {"USE": 2, "SQL": 2, "POL": 2, "REF": 3, "BUD": 4, "BAK": 5, "BUG": 70}
+    families = errors.SecantError.__subclasses__()
+    assert {family.family: family.exit_status for family in families} == expected

@@ -1,0 +1,148 @@
+"""Whatever happens, a command ends with a message, a status by who can act, and no trace."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from secant.cli.program import COMMANDS, main
+from secant.errors import (
+    BackendError,
+    BudgetError,
+    InternalError,
+    PolicyError,
+    Refused,
+    Span,
+    SqlError,
+    UsageError,
+)
+
+QUERY = ("query", "SELECT count(*) FROM t", "--epsilon", "0.5")
+
+
+def test_help_names_every_command(run):
+    status, out, err = run("--help")
+    assert (status, err) == (0, "")
+    for name, _, line in COMMANDS:
+        assert name in out
+        assert line.split(":")[0] in out
+
+
+def test_help_is_quick_because_nothing_heavy_is_loaded():
+    heavy = {"duckdb", "sqlglot", "numpy", "scipy", "pydantic", "flint", "secant.engine"}
+    code = (
+        "import sys\n"
+        "from secant.cli.program import run\n"
+        "run(['--help'])\n"
+        f"print('loaded', sorted(set(sys.modules) & {heavy!r}))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 0
+    assert "loaded []" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (UsageError("USE-002", "no"), 2),
+        (SqlError("SQL-001", "no"), 2),
+        (PolicyError("POL-003", "no"), 2),
+        (Refused("REF-101", "no"), 3),
+        (BudgetError("BUD-001", "no"), 4),
+        (BackendError("BAK-002", "no"), 5),
+        (InternalError("BUG-001", "no"), 70),
+    ],
+)
+def test_the_status_tells_who_can_act(connection, run, error, status):
+    connection.result = error
+    assert run(*QUERY) == (status, "", f"{error.code}  no\n")
+    got, out, err = run(*QUERY, "--json")
+    assert (got, out) == (status, "")
+    assert json.loads(err)["error"]["code"] == error.code
+
+
+def test_an_error_shows_the_place_the_reasons_and_one_thing_to_do(connection, run):
+    text = "SELECT x FROM t"
+    connection.result = Refused(
+        "REF-101", "no bound", text=text, span=Span(7, 8), details=("elastic  why",), hint="this"
+    )
+    _, _, err = run("query", text, "--epsilon", "1")
+    assert err == (
+        "REF-101  no bound\n  SELECT x FROM t\n         ^\n  elastic  why\n  Now: this\n"
+    )
+
+
+@pytest.mark.parametrize("error", [ValueError("Smith, 42"), KeyError("Smith"), RecursionError()])
+def test_an_unexpected_exception_is_a_bug_and_its_text_is_withheld(connection, run, error):
+    connection.result = error
+    status, out, err = run(*QUERY)
+    assert (status, out) == (70, "")
+    assert err.startswith(f"BUG-001  an unexpected {type(error).__name__} stopped the command")
+    assert "Smith" not in err
+    assert "Traceback" not in err
+
+
+def test_the_trace_is_shown_to_whoever_asks_for_it(connection, run, monkeypatch):
+    monkeypatch.setenv("SECANT_DEBUG", "1")
+    connection.result = ValueError("inside")
+    with pytest.raises(ValueError, match="inside"):
+        run(*QUERY)
+
+
+def test_an_interrupted_command_says_so(connection, run):
+    connection.result = KeyboardInterrupt()
+    status, _, err = run(*QUERY)
+    assert status == 130
+    assert "interrupted" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("nope",), "unknown command"),
+        (("query",), "requires an argument"),
+        (("query", "SELECT 1"), "--epsilon"),
+        (("query", "SELECT 1", "--epsilon", "1", "--epsilom", "2"), "--epsilom"),
+        (("query", "SELECT 1", "SELECT 2", "--epsilon", "1"), "SELECT 2"),
+        (("check", "a", "b"), "b"),
+    ],
+)
+def test_wrong_words_are_wrong_use(run, words, sentence):
+    status, out, err = run(*words)
+    assert (status, out) == (2, "")
+    assert err.startswith("USE-001  ")
+    assert sentence in err
+    assert "--help`" in err
+
+
+def test_wrong_words_are_json_if_asked(run):
+    _, _, err = run("query", "--json")
+    assert json.loads(err)["error"]["code"] == "USE-001"
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    code = "from secant.cli import main; import sys; sys.exit(main(['--version']) or 0)"
+    command = f'"{sys.executable}" -c "{code}" | true'
+    result = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert "Traceback" not in result.stderr
+    assert "Error" not in result.stderr
+
+
+def test_a_terminal_without_unicode_gets_a_question_mark():
+    code = (
+        "import secant.cli.program as p\n"
+        "from secant.cli import show\n"
+        "p.run = lambda words: show.say('ε') or 0\n"
+        "raise SystemExit(p.main([]))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, env={"PYTHONIOENCODING": "ascii"}
+    )
+    assert (result.returncode, result.stdout) == (0, b"?\n")
+
+
+def test_main_reads_the_words_of_the_process(monkeypatch, capsys, connection):
+    monkeypatch.setattr(sys, "argv", ["secant", *QUERY])
+    assert main() == 0
+    assert "42" in capsys.readouterr().out
