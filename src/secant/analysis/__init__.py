@@ -1,1 +1,1 @@
-"""Stage `analysis`."""
+"""Prove how far an answer can move between neighboring databases. Failures here are values, not exceptions."""

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from secant.cli.options import Json, PolicyPath
 from secant.errors import UsageError
-
-if TYPE_CHECKING:
-    from secant.cli.starter import Looked
-    from secant.terms.catalog import Catalog
 
 Look = Annotated[
     bool,

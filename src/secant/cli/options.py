@@ -55,6 +55,10 @@ ProtectionName = Annotated[
     str | None,
     Parameter(name="--protection", help="One of the owner's alternatives.", metavar="NAME"),
 ]
+Analyst = Annotated[
+    str,
+    Parameter(name="--analyst", help="Who asks, for the ledger and its shares.", metavar="NAME"),
+]
 Source = Annotated[
     str | None,
     Parameter(name="--source", help="Instead of the policy's [database] source."),

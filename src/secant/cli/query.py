@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from secant.cli.options import (
+    Analyst,
     Delta,
     Epsilon,
     Json,
@@ -23,6 +24,7 @@ def query(
     delta: Delta = None,
     level: Level = "0.95",
     protection: ProtectionName = None,
+    analyst: Analyst = "",
     policy: PolicyPath = "policy.toml",
     source: Source = None,
     json: Json = False,
@@ -37,7 +39,12 @@ def query(
         secant.connect(source, policy=policy) as database,
     ):
         answer = database.sql(
-            text, epsilon=epsilon, delta=delta, level=level, protection=protection
+            text,
+            epsilon=epsilon,
+            delta=delta,
+            level=level,
+            protection=protection,
+            analyst=analyst,
         )
         accounts = database.budget
     if json:

@@ -152,7 +152,7 @@ def _in_words(epsilon: float, delta: float) -> str:
     times = f"{math.ceil(factor * 100) / 100:,.2f}" if factor < 1e6 else f"{factor:.2e}"
     sentence = f"With or without them, no outcome is more than {times} times as likely"
     if delta:
-        sentence += f", except with probability {spent_text(delta)}"
+        sentence += f", plus a probability of {spent_text(delta)}"
     return sentence + "."
 
 

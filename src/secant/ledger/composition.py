@@ -47,7 +47,7 @@ def read(
 
     accountant = Accountant()
     prices = _prices(accounts, new)
-    if not any(prices):
+    if not prices:
         # The filters' part of δ is taken from the start, so that what remains can be relied on.
         aside = ceil(budget.delta * accountant.slack_share)
         return Reading(Spent(0, aside), True, "A-FILTER-BASIC")
@@ -70,7 +70,7 @@ def read(
 def surely_covered(
     accounts: Sequence[Account], new: Sequence[Charge], budget: Budget, composition: str
 ) -> bool:
-    """Say yes only if `read` would say that it fits; much quicker, for the time before ε runs short.
+    """Say yes only if `read` would say that it fits; quicker, for the time before ε runs short.
 
     The tight composition grants whatever its basic filter grants (A-FILTER-UNION). Sums of prices
     that were rounded up are no less than what that filter reads, if each price is its event's own.
@@ -96,6 +96,7 @@ def _sum(accounts: Sequence[Account], new: Sequence[Charge]) -> Spent:
 def _prices(accounts: Sequence[Account], new: Sequence[Charge]) -> Counter[Price]:
     prices = merged(accounts)
     prices.update(price_of(charge) for charge in new)
+    del prices[Price(0, 0, "")]  # a release of public data only
     return prices
 
 

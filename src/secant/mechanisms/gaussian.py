@@ -1,4 +1,4 @@
-"""M-GAUSSIAN and M-CLASSICAL: normal noise for a global bound in the l2 norm, on a public grid.
+"""N-GAUSSIAN and N-CLASSICAL: normal noise for a global bound in the l2 norm, on a public grid.
 
 In: the bound, ε, δ, a public grid; at the draw, private answers. Out: multiples of the grid. The
 standard deviation is never taken from a formula alone: the exact δ that it yields is checked.
@@ -16,6 +16,7 @@ from flint import arb
 from secant.errors import Refused, UsageError
 from secant.mechanisms.admission import round_up
 from secant.mechanisms.grid import rational
+from secant.mechanisms.laplace import nearest
 from secant.mechanisms.laws import GaussianLaw, reach
 from secant.mechanisms.smooth import Secret, release
 from secant.numeric.ball import Ball, ball, decide, upper, working_precision
@@ -44,9 +45,9 @@ class NormalNoise:
 
     def draw(self, value: Secret) -> Fraction:
         """Release one answer."""
-        # a scale of 2^-64 steps rounds to the nearest grid point, up to a tie that carries no data
-        scale = self.sigma or self.grid / (1 << 64)
-        return release(GaussianLaw(), value, rational(scale), self.grid)
+        if self.noiseless:
+            return nearest(value, self.grid) * self.grid
+        return release(GaussianLaw(), value, rational(self.sigma), self.grid)
 
     def draw_many(self, values: Sequence[Secret]) -> list[Fraction]:
         """Release several answers, whose joint bound in the l2 norm the noise was calibrated to."""
@@ -58,7 +59,7 @@ class NormalNoise:
 
 
 def normal_delta(multiplier: Fraction, epsilon: Fraction) -> Ball:
-    """Enclose the least δ for ε when the noise is `multiplier` times the bound (M-GAUSSIAN)."""
+    """Enclose the least δ for ε when the noise is `multiplier` times the bound (N-GAUSSIAN)."""
     root, ratio = arb(2).sqrt(), ball(multiplier)
     near, far = 1 / (2 * ratio), ball(epsilon) * ratio
     first = ((far - near) / root).erfc() / 2
@@ -93,10 +94,10 @@ def least_multiplier(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class GaussianNoise:
-    """M-GAUSSIAN: normal noise with the least standard deviation that is (ε, δ)-DP."""
+    """N-GAUSSIAN: normal noise with the least standard deviation that is (ε, δ)-DP."""
 
     name: ClassVar[str] = "gaussian"
-    proof: ClassVar[str] = "M-GAUSSIAN"
+    proof: ClassVar[str] = "N-GAUSSIAN"
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles bounds of this kind: the l2 norm is at most l1."""
@@ -116,10 +117,10 @@ class GaussianNoise:
 
 @dataclass(frozen=True, slots=True)
 class ClassicalGaussianNoise:
-    """M-CLASSICAL: σ = bound · √(2 ln(1.25/δ)) / ε, only where that formula is valid."""
+    """N-CLASSICAL: σ = bound · √(2 ln(1.25/δ)) / ε, only where that formula is valid."""
 
     name: ClassVar[str] = "gaussian-classical"
-    proof: ClassVar[str] = "M-CLASSICAL"
+    proof: ClassVar[str] = "N-CLASSICAL"
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles bounds of this kind."""

@@ -1,8 +1,8 @@
-"""M-GEOMETRIC: whole numbers g with P(noise ≥ g) = exp(-g / scale), the root of all Laplace noise.
+"""N-GEOMETRIC: whole numbers g with P(noise ≥ g) = exp(-g / scale), the root of all Laplace noise.
 
 In: a rational scale and fresh bits. Out: independent geometric draws, one by one or many at a time.
 No float decides an outcome unless its error bound decides it; what floats leave open is settled by
-exact arithmetic on the same random bits (M-LAZY).
+exact arithmetic on the same random bits (N-LAZY).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""M-LAPLACE: real Laplace noise released on a public grid, and the discrete law on whole steps.
+"""N-LAPLACE: real Laplace noise released on a public grid, and the discrete law on whole steps.
 
 In: a global bound, ε, a public grid; at the draw, private answers. Out: multiples of the grid.
 Answers that are promised to lie on the grid take discrete noise, others the rounded real noise;
@@ -52,11 +52,13 @@ class GlobalNoise:
 
     def draw_many(self, values: Sequence[Secret]) -> list[Fraction]:
         """Release several answers, whose joint bound in the l1 norm the noise was calibrated to."""
-        if self.noiseless or self.discrete:
+        if self.discrete:
             steps = [on_grid(value, self.grid) for value in values]
             if not self.noiseless:
                 noise = discrete_laplace_noise(len(steps), scale=self.scale / self.grid)
                 steps = [step + drawn for step, drawn in zip(steps, noise, strict=True)]
+        elif self.noiseless:
+            steps = [nearest(value, self.grid) for value in values]
         else:
             steps = laplace_cells(values, scale=self.scale, grid=self.grid)
         top, bottom = self.grid.as_integer_ratio()
@@ -72,6 +74,13 @@ class GlobalNoise:
         return reach(LaplaceLaw(), chance) * self.scale + self.grid / 2
 
 
+def nearest(value: Secret, grid: Fraction) -> int:
+    """Give the index of the grid point next to an answer that depends on nothing protected."""
+    top, bottom = private_ratio(value)
+    half = bottom * grid.numerator
+    return (2 * top * grid.denominator + half) // (2 * half)
+
+
 def on_grid(value: Secret, grid: Fraction) -> int:
     """Give the index of an answer that was promised to lie on the grid."""
     top, bottom = private_ratio(value)
@@ -83,10 +92,10 @@ def on_grid(value: Secret, grid: Fraction) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LaplaceNoise:
-    """M-LAPLACE: ε-DP for any answer with a global bound in the l1 norm."""
+    """N-LAPLACE: ε-DP for any answer with a global bound in the l1 norm."""
 
     name: ClassVar[str] = "laplace"
-    proof: ClassVar[str] = "M-LAPLACE"
+    proof: ClassVar[str] = "N-LAPLACE"
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles bounds of this kind."""
@@ -104,10 +113,10 @@ class LaplaceNoise:
 
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplaceNoise:
-    """M-DLAPLACE: ε-DP for answers that are multiples of the grid."""
+    """N-DLAPLACE: ε-DP for answers that are multiples of the grid."""
 
     name: ClassVar[str] = "discrete-laplace"
-    proof: ClassVar[str] = "M-DLAPLACE"
+    proof: ClassVar[str] = "N-DLAPLACE"
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles bounds of this kind."""

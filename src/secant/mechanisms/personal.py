@@ -1,4 +1,4 @@
-"""M-PERSONAL: every individual has an ε of their own.
+"""N-PERSONAL: every individual has an ε of their own.
 
 In: for every individual that could be in the data, a bound on their influence and their ε (a public
 list); at the draw, private answers or scores. Out: a release that is ε_j-DP for each j. The list
@@ -77,11 +77,11 @@ class PersonalRelease:
 
 @dataclass(frozen=True, slots=True)
 class PersonalNoise:
-    """M-PERSONAL: Laplace noise or an exponential choice with personal ε."""
+    """N-PERSONAL: Laplace noise or an exponential choice with personal ε."""
 
     neighbors: Neighbors = "add-remove"
     name: ClassVar[str] = "personal"
-    proof: ClassVar[str] = "M-PERSONAL"
+    proof: ClassVar[str] = "N-PERSONAL"
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles bounds of this kind, one for each individual."""

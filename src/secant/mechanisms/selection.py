@@ -1,4 +1,4 @@
-"""Choosing one candidate by a private score: M-EXPONENTIAL, M-PERMUTEFLIP, M-NOISYMAX.
+"""Choosing one candidate by a private score: N-EXPONENTIAL, N-PERMUTEFLIP, N-NOISYMAX.
 
 In: candidates known in advance (a finite list, or the points of a public grid), their private
 scores, a public bound on how far one score moves. Out: the index of one candidate. Scores are exact
@@ -71,7 +71,7 @@ class Choice:
         return [(best - score) * self.sharpness for score in exact]
 
     def error(self, level: Number, candidates: int = 2) -> Fraction:
-        """Give t with P(best score - chosen score ≤ t) ≥ level, for any scores (M-EXPONENTIAL)."""
+        """Give t with P(best score - chosen score ≤ t) ≥ level, for any scores (N-EXPONENTIAL)."""
         miss = (1 - level_of(level)) / count_of(candidates, "the number of candidates")
         with working_precision(128):
             gap = -ball(miss).log()
@@ -171,10 +171,10 @@ def _admits(bound: Bound) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ExponentialNoise:
-    """M-EXPONENTIAL: candidate r with probability ∝ exp(ε · score(r) / (2 · bound))."""
+    """N-EXPONENTIAL: candidate r with probability ∝ exp(ε · score(r) / (2 · bound))."""
 
     name: ClassVar[str] = "exponential"
-    proof: ClassVar[str] = "M-EXPONENTIAL"
+    proof: ClassVar[str] = "N-EXPONENTIAL"
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles the bound: how far any one score moves."""
@@ -187,10 +187,10 @@ class ExponentialNoise:
 
 @dataclass(frozen=True, slots=True)
 class PermuteAndFlip:
-    """M-PERMUTEFLIP: never a worse expected score than the exponential mechanism, same ε."""
+    """N-PERMUTEFLIP: never a worse expected score than the exponential mechanism, same ε."""
 
     name: ClassVar[str] = "permute-and-flip"
-    proof: ClassVar[str] = "M-PERMUTEFLIP"
+    proof: ClassVar[str] = "N-PERMUTEFLIP"
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles the bound: how far any one score moves."""
@@ -203,10 +203,10 @@ class PermuteAndFlip:
 
 @dataclass(frozen=True, slots=True)
 class ReportNoisyMax:
-    """M-NOISYMAX: the candidate with the largest score after Laplace noise on each."""
+    """N-NOISYMAX: the candidate with the largest score after Laplace noise on each."""
 
     name: ClassVar[str] = "noisy-max"
-    proof: ClassVar[str] = "M-NOISYMAX"
+    proof: ClassVar[str] = "N-NOISYMAX"
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles the bound: how far any one score moves."""

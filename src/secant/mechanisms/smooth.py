@@ -1,4 +1,4 @@
-"""Noise for β-smooth bounds: M-OPTIMAL, M-CAUCHY, M-STUDENT, M-SMOOTHLAPLACE.
+"""Noise for β-smooth bounds: N-OPTIMAL, N-CAUCHY, N-STUDENT, N-SMOOTHLAPLACE.
 
 In: ε, a smooth bound's β, a public grid; at the draw, the private answer and the private value of
 the bound. Out: a multiple of the grid. Shape, rate and grid are fixed before data are seen; the
@@ -35,7 +35,7 @@ Secret = Private[Any] | int | float | Decimal | Fraction
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """How far the computed answer and bound may be from the real ones (M-FLOATS)."""
+    """How far the computed answer and bound may be from the real ones (N-FLOATS)."""
 
     answer: Fraction = Fraction(0)
     """Largest error of the computed answer."""
@@ -99,7 +99,7 @@ class SmoothNoise:
 
 
 def private_bound(sensitivity: Secret, *, cap: Fraction | None, grid: Fraction) -> fmpq:
-    """Give the bound that the noise is scaled to: at most the cap, never zero (M-LEAST)."""
+    """Give the bound that the noise is scaled to: at most the cap, never zero (N-LEAST)."""
     content: Any = unseal(sensitivity)
     if cap is not None and content >= cap:
         return rational(cap)
@@ -123,17 +123,17 @@ def private_number(value: Secret) -> fmpq:
 
 
 def release(law: Law, value: Secret, scale: fmpq, grid: Fraction) -> Fraction:
-    """Give the grid point nearest to value + scale · V (M-GRID)."""
+    """Give the grid point nearest to value + scale · V (N-GRID)."""
     step = rational(grid)
     return draw_cell(law, private_number(value) / step, scale / step) * grid
 
 
 @dataclass(frozen=True, slots=True)
 class OptimalNoise:
-    """M-OPTIMAL: pure ε-DP with the least noise of all additive mechanisms for a smooth bound."""
+    """N-OPTIMAL: pure ε-DP with the least noise of all additive mechanisms for a smooth bound."""
 
     name: ClassVar[str] = "optimal"
-    proof: ClassVar[str] = "M-OPTIMAL"
+    proof: ClassVar[str] = "N-OPTIMAL"
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles bounds of this kind."""
@@ -159,11 +159,11 @@ class OptimalNoise:
 
 @dataclass(frozen=True, slots=True)
 class CauchyNoise:
-    """M-CAUCHY: generalized Cauchy noise with the exact condition, for any gamma > 1."""
+    """N-CAUCHY: generalized Cauchy noise with the exact condition, for any gamma > 1."""
 
     gamma: Fraction = Fraction(4)
     name: ClassVar[str] = "cauchy"
-    proof: ClassVar[str] = "M-CAUCHY"
+    proof: ClassVar[str] = "N-CAUCHY"
 
     def __post_init__(self) -> None:
         if not isinstance(self.gamma, Fraction) or not 1 < self.gamma <= 1000:
@@ -193,11 +193,11 @@ class CauchyNoise:
 
 @dataclass(frozen=True, slots=True)
 class StudentNoise:
-    """M-STUDENT: Student-t noise with the exact condition, for any degrees of freedom."""
+    """N-STUDENT: Student-t noise with the exact condition, for any degrees of freedom."""
 
     degrees: Fraction = Fraction(3)
     name: ClassVar[str] = "student"
-    proof: ClassVar[str] = "M-STUDENT"
+    proof: ClassVar[str] = "N-STUDENT"
 
     def __post_init__(self) -> None:
         if not isinstance(self.degrees, Fraction) or not 0 < self.degrees <= 1000:
@@ -228,10 +228,10 @@ class StudentNoise:
 
 @dataclass(frozen=True, slots=True)
 class SmoothLaplaceNoise:
-    """M-SMOOTHLAPLACE: Laplace noise scaled to a smooth bound, (ε, δ)-DP at distance at most 1."""
+    """N-SMOOTHLAPLACE: Laplace noise scaled to a smooth bound, (ε, δ)-DP at distance at most 1."""
 
     name: ClassVar[str] = "smooth-laplace"
-    proof: ClassVar[str] = "M-SMOOTHLAPLACE"
+    proof: ClassVar[str] = "N-SMOOTHLAPLACE"
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles bounds of this kind."""
@@ -256,7 +256,8 @@ class SmoothLaplaceNoise:
             tail = ball(budget + beta) / smooth.expm1()
             by_delta = smooth * ((ball(slack) / -((-smooth).expm1())).log() + tail)
             by_shift = ball(budget - beta) * smooth / (2 * (smooth / 2).expm1())
-            rate = round_down(min(lower(by_delta), lower(by_shift)))
+            by_growth = ball(budget) * smooth / smooth.expm1()
+            rate = round_down(min(map(lower, (by_delta, by_shift, by_growth))))
         if rate <= 0:
             raise too_rough()
         return _noise(self.name, LaplaceLaw(), bound, budget, slack, beta, rate, step, rounding)

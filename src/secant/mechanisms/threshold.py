@@ -1,4 +1,4 @@
-"""M-THRESHOLD: which group keys may be shown, when the keys themselves are private.
+"""N-THRESHOLD: which group keys may be shown, when the keys themselves are private.
 
 In: exact counts of units per key that exists, ε, δ and the public limits of one unit. Out: the keys
 whose noisy count reaches the threshold, with that noisy count. A key that one unit alone brings in
@@ -74,11 +74,11 @@ class KeyNoise:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdNoise:
-    """M-THRESHOLD: (ε, δ)-DP release of keys and counts, with discrete Laplace or normal noise."""
+    """N-THRESHOLD: (ε, δ)-DP release of keys and counts, with discrete Laplace or normal noise."""
 
     kind: Kind = "laplace"
     name: ClassVar[str] = "threshold"
-    proof: ClassVar[str] = "M-THRESHOLD"
+    proof: ClassVar[str] = "N-THRESHOLD"
 
     def __post_init__(self) -> None:
         if self.kind not in ("laplace", "gaussian"):

@@ -110,29 +110,46 @@ def _once(relation: n.Relation, compute: Rows) -> Rows:
 def _scan(node: n.Scan, _: Builder) -> Rows:
     prefix = len(node.alias) + 1
     columns = tuple(n.Field(column.name[prefix:], column.type) for column in node.columns)
-    return lambda frame: _stored(frame, node.table, columns)
+    return _stored(node.table, columns)
 
 
 @rule(n.Released)
 def _released(node: n.Released, _: Builder) -> Rows:
-    return lambda frame: _stored(frame, node.name, node.columns)
+    return _stored(node.name, node.columns)
 
 
-def _stored(frame: Frame, table: str, columns: Fields) -> list[Row]:
-    rows = []
-    for row in frame.database[table]:
-        given = [row[c.name] for c in columns] if isinstance(row, Mapping) else row
-        rows.append(_conformed(given, columns))
-    return rows
+def _stored(table: str, columns: Fields) -> Rows:
+    conformed = _conformer(columns)
+
+    def run(frame: Frame) -> list[Row]:
+        given = (
+            [row[c.name] for c in columns] if isinstance(row, Mapping) else row
+            for row in frame.database[table]
+        )
+        return [conformed(row) for row in given]
+
+    return run
 
 
-def _conformed(row: Sequence[Any], columns: Fields) -> Row:
-    return tuple(v.conform(value, c.type) for value, c in zip(row, columns, strict=True))
+def _conformer(columns: Fields) -> Callable[[Sequence[Any]], Row]:
+    """Give the function that makes a row's values values of the columns' types."""
+    kinds = ("DECIMAL", "DOUBLE", "TIMESTAMP")  # only these take in values of other kinds
+    wider = [(index, c.type) for index, c in enumerate(columns) if c.type.kind in kinds]
+
+    def run(row: Sequence[Any]) -> Row:
+        if len(row) != len(columns):
+            raise InternalError("BUG-001", "a row has another number of values than its relation")
+        values = list(row)
+        for index, kind in wider:
+            values[index] = v.conform(values[index], kind)
+        return tuple(values)
+
+    return run
 
 
 @rule(n.Values)
 def _values(node: n.Values, _: Builder) -> Rows:
-    rows = [_conformed(row, node.columns) for row in node.rows]
+    rows = [*map(_conformer(node.columns), node.rows)]
     return lambda _: rows
 
 
@@ -280,12 +297,8 @@ def _both(
 ) -> Callable[[Frame], tuple[list[Row], list[Row]]]:
     """Give both sides with values of the common types."""
     left, right = builder.rows(node.left), builder.rows(node.right)
-
-    def run(frame: Frame) -> tuple[list[Row], list[Row]]:
-        a, b = ([_conformed(row, node.columns) for row in side(frame)] for side in (left, right))
-        return a, b
-
-    return run
+    conformed = _conformer(node.columns)
+    return lambda frame: ([*map(conformed, left(frame))], [*map(conformed, right(frame))])
 
 
 @rule(n.Union)

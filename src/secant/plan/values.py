@@ -29,6 +29,7 @@ DAYS_PER_MONTH = 30
 
 # Wide enough for the exact product of two decimals of the widest type.
 EXACT = Context(prec=2 * MAX_PRECISION + 2)
+_QUANTA = tuple(Decimal((0, (1,), -scale)) for scale in range(MAX_PRECISION + 1))
 
 
 class Failure(Exception):  # noqa: N818 - it is an outcome that `Attempt` turns into NULL, no user sees it
@@ -90,7 +91,8 @@ def conform(value: Value, target: Type) -> Value:
     if target.kind == "DOUBLE" and isinstance(value, int | Decimal):
         return float(value)
     if target.kind == "DECIMAL" and isinstance(value, int | Decimal):
-        return fitted(Decimal(value), target)
+        value = Decimal(value)
+        return value if value.same_quantum(_QUANTA[target.scale]) else fitted(value, target)
     if target.kind == "TIMESTAMP" and isinstance(value, date):
         return midnight(value)
     return value
@@ -99,7 +101,7 @@ def conform(value: Value, target: Type) -> Value:
 def fitted(value: Decimal, target: Type) -> Decimal:
     """Give the decimal with the scale of the type, rounded half away; fails if it is too wide."""
     try:
-        result = value.quantize(Decimal((0, (1,), -target.scale)), ROUND_HALF_UP, EXACT)
+        result = value.quantize(_QUANTA[target.scale], ROUND_HALF_UP, EXACT)
     except InvalidOperation:
         raise Failure from None
     if abs(result) >= Decimal(10) ** (target.precision - target.scale):

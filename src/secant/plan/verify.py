@@ -35,7 +35,10 @@ check = CHECKS.rule
 def verify(relation: n.Relation) -> None:
     """Return if the plan is well formed; raise otherwise."""
     state = _Check()
-    nodes = tuple(bottom_up(relation))
+    try:
+        nodes = tuple(bottom_up(relation))
+    except KeyError:  # `children` knows the classes of the plan and no others
+        raise _broken("it holds something that is not a node of the plan") from None
     for node in nodes:
         _check_place(node)
     try:
@@ -81,7 +84,6 @@ _HOLDS: dict[type[n.Node], tuple[type[n.Node], ...]] = {
 
 
 def _check_place(node: n.Node) -> None:
-    _require(type(node) in n.NODES, f"{type(node).__name__} is not a node of the plan")
     usual = (n.Relation,) if isinstance(node, n.Relation) else (n.Scalar,)
     for child in n.children(node):
         _require(
@@ -142,7 +144,9 @@ def _resolve(column: n.Column | n.Outer, visible: dict[str, Type]) -> None:
     _require(found == column.type, f"{column.name} is {found}, not {column.type}")
 
 
-def _check_condition(condition: n.Scalar, state: _Check) -> None:
+def _check_condition(condition: n.Node, state: _Check) -> None:
+    if not isinstance(condition, n.Scalar):
+        raise _broken(f"{type(condition).__name__} cannot be a condition")
     found = type_of(condition, state.known)
     _require(found.kind in ("BOOLEAN", "NULL"), f"a condition is {found}")
 

@@ -65,6 +65,12 @@ class Protection:
     """For `cells`: how the tables are combined."""
     add_remove: Mapping[str, Fraction] = field(default_factory=dict)
     """For `rows+cells`: the distance that adding or removing a whole row counts as."""
+    analysts: Mapping[str, tuple[Fraction, Fraction]] = field(default_factory=dict)
+    """By analyst: the most ε and δ that one may take; `*` stands for all who are not named."""
+    renewal: str = ""
+    """`monthly` if the owner declares that the budget comes back; never plain privacy then."""
+    composition: str = ""
+    """How spending adds up, `basic` or `tight`; empty leaves it to the ledger."""
 
 
 @dataclass(frozen=True, slots=True)

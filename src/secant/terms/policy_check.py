@@ -13,6 +13,7 @@ from decimal import Decimal
 
 from secant.errors import PolicyError
 from secant.terms.catalog import Catalog
+from secant.terms.norms import columns_of, parse_norm
 from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
 from secant.terms.policy_values import moment_of
 from secant.terms.types import Type
@@ -179,6 +180,7 @@ def _protection_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
                 yield _problem(policy, "error", (*place, key), f"there is no table {table}")
         if protection.unit is not None:
             yield from _unit_problems(policy, catalog, protection, protection.unit)
+        yield from _distance_problems(policy, catalog, protection)
         yield from _missing_facts(policy, catalog, protection)
 
 
@@ -209,6 +211,23 @@ def _unit_problems(
         if len([1 for target, _ in facts.references.values() if target in reached]) > 1:
             message = f"{name} leads to {unit[0]} along more than one reference"
             yield _problem(policy, "warning", ("tables", name, "references"), message)
+
+
+def _distance_problems(
+    policy: Policy, catalog: Catalog, protection: Protection
+) -> Iterator[Problem]:
+    for name, text in protection.distance.items():
+        table = catalog.table(name)
+        if table is None:
+            continue
+        place = ("protections", protection.name, "distance", name)
+        types = {column.lower(): type_ for column, type_ in table.columns}
+        for column in columns_of(parse_norm(text)):
+            if column not in types:
+                yield _problem(policy, "error", place, f"there is no column {name}.{column}")
+            elif _family(types[column]) not in ("number", "temporal"):
+                message = f"{column} is {types[column]}; only numbers and dates have a distance"
+                yield _problem(policy, "error", place, message)
 
 
 def _missing_facts(policy: Policy, catalog: Catalog, protection: Protection) -> Iterator[Problem]:

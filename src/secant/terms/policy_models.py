@@ -25,10 +25,14 @@ from pydantic import (
 
 from secant.errors import UsageError
 from secant.numeric.parameters import delta_of, epsilon_of, positive
+from secant.terms.norms import parse_norm
 from secant.terms.policy import KINDS, ColumnFacts, Policy, Protection, TableFacts
 from secant.terms.policy_values import days_of, describe_range, range_of, same_kind, values_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
+COMPOSITIONS = ("basic", "tight")
+RENEWALS = ("monthly",)
+ANYBODY = "*"
 _NORM = re.compile(r"l(inf|[1-9][0-9]*)\Z")
 
 V = TypeVar("V")
@@ -78,6 +82,12 @@ def _norm_of(value: object) -> str:
     return value
 
 
+def _distance_of(value: object) -> str:
+    text = _text_of(value)
+    parse_norm(text)  # raises if it is no norm; the policy keeps it as written
+    return text
+
+
 def _text_of(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("must be a text that is not empty")
@@ -102,6 +112,7 @@ Names = Annotated[Any, BeforeValidator(_names_of)]
 ColumnName = Annotated[Any, BeforeValidator(_column_of)]
 Limit = Annotated[Any, BeforeValidator(_limit_of)]
 Norm = Annotated[Any, BeforeValidator(_norm_of)]
+Distance = Annotated[Any, BeforeValidator(_distance_of)]
 Text = Annotated[Any, BeforeValidator(_text_of)]
 
 
@@ -172,26 +183,11 @@ class TableModel(_Model):
         return TableFacts(self.key, self.references, facts)
 
 
-class ProtectionModel(_Model):
-    """`[protections.P]`. The kind comes first: the other keys are judged by it."""
+class ShareModel(_Model):
+    """An amount of privacy: `{ epsilon = ..., delta = ... }`."""
 
-    kind: Any
     epsilon: Any
     delta: Any = 0
-    unit: Any = None
-    tables: Any = None
-    replace: Any = None
-    limits: Annotated[dict[str, Limit], AfterValidator(_named("table"))] = {}
-    distance: Annotated[dict[str, Text], AfterValidator(_named("table"))] = {}
-    rows: Annotated[dict[str, Norm], AfterValidator(_named("table"))] = {}
-    add_remove: Annotated[dict[str, Any], AfterValidator(_named("table"))] = {}
-
-    @field_validator("kind", mode="before")
-    @classmethod
-    def _kind(cls, value: object) -> object:
-        if value not in KINDS:
-            raise ValueError(f"must be one of {', '.join(KINDS)}")
-        return value
 
     @field_validator("epsilon", mode="before")
     @classmethod
@@ -202,6 +198,29 @@ class ProtectionModel(_Model):
     @classmethod
     def _delta(cls, value: object) -> Fraction:
         return _usage(delta_of, value)
+
+
+class ProtectionModel(ShareModel):
+    """`[protections.P]`, an amount and what it protects. The other keys are judged by the kind."""
+
+    kind: Any
+    unit: Any = None
+    tables: Any = None
+    replace: Any = None
+    limits: Annotated[dict[str, Limit], AfterValidator(_named("table"))] = {}
+    distance: Annotated[dict[str, Distance], AfterValidator(_named("table"))] = {}
+    rows: Annotated[dict[str, Norm], AfterValidator(_named("table"))] = {}
+    add_remove: Annotated[dict[str, Any], AfterValidator(_named("table"))] = {}
+    analysts: dict[str, ShareModel] = {}
+    renewal: Any = ""
+    composition: Any = ""
+
+    @field_validator("kind", mode="before")
+    @classmethod
+    def _kind(cls, value: object) -> object:
+        if value not in KINDS:
+            raise ValueError(f"must be one of {', '.join(KINDS)}")
+        return value
 
     @field_validator("unit", mode="before")
     @classmethod
@@ -251,6 +270,22 @@ class ProtectionModel(_Model):
         _needed("add_remove", value, info, only=("rows+cells",), always=("rows+cells",))
         return {table: _usage(_weight_of, weight) for table, weight in value.items()}
 
+    @field_validator("analysts", mode="after")
+    @classmethod
+    def _analysts(cls, value: dict[str, ShareModel]) -> dict[str, ShareModel]:
+        for name in value:
+            if name != ANYBODY and not name.strip():
+                raise ValueError('an analyst needs a name; "*" stands for all who are not named')
+        return value
+
+    @field_validator("renewal", "composition", mode="before")
+    @classmethod
+    def _one_of(cls, value: object, info: ValidationInfo) -> object:
+        known = RENEWALS if info.field_name == "renewal" else COMPOSITIONS
+        if value != "" and value not in known:
+            raise ValueError(f"must be {' or '.join(known)}")
+        return value
+
     def record(self, name: str) -> Protection:
         """Give the protection; `groups` among the limits is the limit of groups."""
         limits = dict(self.limits)
@@ -268,6 +303,9 @@ class ProtectionModel(_Model):
             row_norms=self.rows,
             table_norm=self.tables if isinstance(self.tables, str) else "l1",
             add_remove=self.add_remove,
+            analysts={who: (share.epsilon, share.delta) for who, share in self.analysts.items()},
+            renewal=self.renewal,
+            composition=self.composition,
         )
 
 
@@ -371,6 +409,8 @@ def known_keys(place: tuple[str | int, ...]) -> list[str]:
     model: type[BaseModel] = PolicyModel
     if place[0] == "tables":
         model = ColumnModel if len(place) > 4 else TableModel
+    elif len(place) > 4:
+        model = ShareModel
     elif place[0] in _SECTIONS and len(place) > 1:
         model = _SECTIONS[str(place[0])]
     return list(model.model_fields)

@@ -56,7 +56,7 @@ def test_a_delta_above_one_says_one() -> None:
 def test_the_optimum_for_equal_parameters(epsilon: Fraction, count: int) -> None:
     for delta in DELTAS:
         found = optimal_identical(epsilon, count, delta)
-        best = invert(lambda g: binomial_delta(epsilon, count, g), delta, count * epsilon)  # noqa: B023
+        best = invert(lambda g: binomial_delta(epsilon, count, g), delta, count * epsilon)
         assert mp(found) >= best - mpmath.mpf(10) ** -18
         assert mp(found) <= best * (1 + mpmath.mpf(10) ** -15) + mpmath.mpf(10) ** -18
         assert binomial_delta(epsilon, count, found) <= mp(delta)

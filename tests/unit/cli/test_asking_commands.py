@@ -25,11 +25,18 @@ def test_query_prints_answer_error_guarantee_and_budget(connection, run):
 
 
 def test_query_passes_everything_on(connection, run):
-    run(*ASK, "--delta", "1e-9", "--level", "0.9", "--protection", "p", "-p", "x.toml")
+    more = ("--delta", "1e-9", "--level", "0.9", "--protection", "p", "--analyst", "ann")
+    run(*ASK, *more, "-p", "x.toml")
     assert connection.opened == {"policy": "x.toml", "source": None, "closed": True}
     kind, text, options = connection.asked[0]
     assert (kind, text) == ("sql", "SELECT count(*) AS n FROM t")
-    assert options == {"epsilon": "0.5", "delta": "1e-9", "level": "0.9", "protection": "p"}
+    assert options == {
+        "epsilon": "0.5",
+        "delta": "1e-9",
+        "level": "0.9",
+        "protection": "p",
+        "analyst": "ann",
+    }
 
 
 def test_numbers_reach_the_engine_as_typed(connection, run):

@@ -189,8 +189,7 @@ def test_ledger_shows_budgets_and_history(connection, run):
     status, out, _ = run("ledger")
     assert status == 0
     assert out == (
-        "Budget    [#####...............] patients: ε 1 of 4 spent, 3 left; "
-        "δ 1e-8 of 1e-6 spent\n"
+        "Budget    [#####...............] patients: ε 1 of 4 spent, 3 left; δ 1e-8 of 1e-6 spent\n"
     )
     _, out, _ = run("ledger", "--history", "--verify")
     assert "2026-01-02 03:04:05" in out

@@ -50,6 +50,11 @@ def test_every_key_is_kept():
     assert policy.facts("patients").key == ("id",)
     people, rows, cells, both = policy.protections
     assert (people.epsilon, people.delta) == (Fraction(5, 2), Fraction(1, 10**9))
+    assert (people.renewal, people.composition) == ("monthly", "tight")
+    assert people.analysts == {
+        "Ann": (Fraction(3, 2), Fraction(1, 10**10)),
+        "*": (Fraction(1, 2), Fraction(0)),
+    }
     assert (people.limits, people.groups) == ({"visits": 30}, 4)
     assert (rows.tables, rows.replace) == (("visits",), True)
     assert (cells.row_norms, cells.table_norm) == ({"visits": "l2"}, "linf")
@@ -165,6 +170,19 @@ def test_facts_that_cannot_be_meant(facts, sentence):
             'kind = "unit"\nunit = "a.b"\nepsilon = 1\nlimits = {t = 1, T = 2}',
             "table t is given twice (case does not count)",
         ),
+        ('kind = "rows"\nepsilon = 1\nrenewal = "weekly"', "renewal: must be monthly"),
+        ('kind = "rows"\nepsilon = 1\ncomposition = 1', "composition: must be basic or tight"),
+        ('kind = "rows"\nepsilon = 1\nanalysts = {a = 1}', "analysts.a: must be a table"),
+        (
+            'kind = "rows"\nepsilon = 1\nanalysts = {a = {epsilom = 1, epsilon = 1}}',
+            "analysts.a.epsilom: unknown key; did you mean epsilon?",
+        ),
+        ('kind = "rows"\nepsilon = 1\nanalysts = {a = {}}', "analysts.a.epsilon: is missing"),
+        (
+            'kind = "rows"\nepsilon = 1\nanalysts = {a = {epsilon = 0}}',
+            "line 4: protections.p.analysts.a.epsilon: epsilon must lie",
+        ),
+        ('kind = "rows"\nepsilon = 1\nanalysts = {" " = {epsilon = 1}}', "needs a name"),
         ('kind = "cells"\nepsilon = 1', "distance: is missing"),
         ('kind = "cells"\nepsilon = 1\ndistance = {t = " "}', "distance.t: must be a text"),
         (

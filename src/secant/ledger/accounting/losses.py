@@ -66,7 +66,7 @@ def loss_distribution(counts: Tally, delta: Fraction) -> Fraction | None:
             part = _randomized_responses(leaf.epsilon, count, step)
         else:
             assert isinstance(leaf, LaplaceEvent)
-            part = _power(_laplace(leaf.epsilon, step), count, cut)
+            part = _laplaces(leaf.epsilon, count, step, cut)
         whole = part if whole is None else _convolve(whole, part, cut)
     if shift:
         part = _gaussian(math.sqrt(shift) * (1 + 4 * _UNIT), step, cut)
@@ -94,7 +94,7 @@ def _convolutions(counts: Tally) -> int:
 
 def _grid_step(counts: Tally, rest: Fraction) -> float:
     """Choose the grid by parameters only; any choice is sound, this one is accurate enough."""
-    variance, splits, reach = 0.0, 0, 0.0
+    variance, splits, reach = 0.0, 0.0, 0.0
     for leaf, count in counts.items():
         if isinstance(leaf, GaussianEvent):
             variance += float(count / leaf.noise_multiplier**2)
@@ -104,12 +104,16 @@ def _grid_step(counts: Tally, rest: Fraction) -> float:
         epsilon = float(leaf.epsilon)
         # The loss of one release is ±ε; for a large ε it hardly ever is -ε.
         variance += count * (epsilon / math.cosh(min(epsilon, 600.0) / 2)) ** 2
-        splits += count if isinstance(leaf, LaplaceEvent) else 1
+        levels = _levels(count)
+        splits += (levels + 1) * count / 4**levels if isinstance(leaf, LaplaceEvent) else 1
         reach += count * epsilon
     found = [self_adaptive(counts, rest), zero_concentrated(counts, rest)]
-    size = float(min(value for value in found if value is not None and value > 0))
+    sizes = [float(value) for value in found if value is not None and value > 0]
+    size = min(sizes, default=math.sqrt(variance))  # none: δ is so large that ε is near 0
     by_variance = math.sqrt(8 * _ACCURACY * variance / splits)
-    step = max(_ACCURACY * size / splits, min(by_variance, size / 4096))
+    # Few releases have few losses, which want a finer grid than their variance asks for.
+    finest = size / (4096 if sum(counts.values()) < 64 else 1024)
+    step = max(_ACCURACY * size / splits, min(by_variance, finest))
     spread = math.sqrt(2 * variance * math.log(1 / float(rest)) * 1.2) + 0.1 * size
     widest = 2 * min(spread, reach) if reach and not variance > reach**2 else 2 * spread
     step = max(step, widest / _MOST_CELLS)
@@ -160,9 +164,9 @@ def _laplace(epsilon: Fraction, step: float) -> Losses:
     first, last = math.floor(-size / step), math.ceil(size / step)
     inner = np.arange(first + 1, last, dtype=np.float64) * step
     ends = np.concatenate(([-size], inner[(inner > -size) & (inner < size)], [size]))
-    left, width = ends[:-1], np.diff(ends)
+    left, right, width = ends[:-1], ends[1:], np.diff(ends)
     # An exponent down to -745 carries its own rounding, 745 units, into the power.
-    masses = np.exp((left - size) / 2) * np.expm1(width / 2) / 2 * (1 + 2048 * _UNIT)
+    masses = np.exp((right - size) / 2) * -np.expm1(-width / 2) / 2 * (1 + 2048 * _UNIT)
     cells = np.floor(left / step)
     # The mean of e^(-t) over a piece of this density is e^(-its middle).
     share = _share((left - cells * step + width / 2) / step + 2.0**-40, step)
@@ -242,8 +246,19 @@ def _convolve(left: Losses, right: Losses, cut: float) -> Losses:
     return Losses(left.first + right.first + low, kept, infinite, total)
 
 
-def _power(one: Losses, count: int, cut: float) -> Losses:
-    """Add `count` independent copies by doubling."""
+def _levels(count: int) -> int:
+    """Give how often the grid of `count` equal releases is made twice as coarse."""
+    return (count.bit_length() - 1) // 2
+
+
+def _laplaces(epsilon: Fraction, count: int, step: float, cut: float) -> Losses:
+    """Add `count` Laplace losses by doubling; the grid widens with their deviation, up to `step`.
+
+    Four times the releases have twice the deviation, so twice the step splits as accurately; it
+    keeps the rows short.
+    """
+    levels = _levels(count)
+    one, level, doublings = _laplace(epsilon, step / 2**levels), 0, 0
     result: Losses | None = None
     while True:
         if count & 1:
@@ -253,6 +268,24 @@ def _power(one: Losses, count: int, cut: float) -> Losses:
             assert result is not None
             return result
         one = _convolve(one, one, cut)
+        doublings += 1
+        if doublings % 2 == 0 and level < levels:
+            level += 1
+            one = _coarsened(one, step / 2 ** (levels - level))
+            result = None if result is None else _coarsened(result, step / 2 ** (levels - level))
+
+
+def _coarsened(fine: Losses, step: float) -> Losses:
+    """Move a row to the grid of `step`, twice as wide: odd places are split between neighbors."""
+    first = fine.first // 2
+    places = np.arange(fine.first, fine.first + len(fine.masses))
+    upper_share = float(_share(np.array([0.5]), step)[0])
+    row = np.zeros(int(places[-1]) // 2 - first + 2)
+    even, odd = places % 2 == 0, places % 2 == 1
+    row[places[even] // 2 - first] += fine.masses[even]
+    row[places[odd] // 2 - first] += fine.masses[odd] * (1 - upper_share)
+    row[places[odd] // 2 - first + 1] += fine.masses[odd] * upper_share
+    return Losses(first, row, fine.infinite, fine.terms + 8)
 
 
 def _epsilon(whole: Losses, step: float, delta: float) -> Fraction | None:

@@ -1,0 +1,189 @@
+"""The stability room: from changed rows to a bound for every measure of a release."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from secant.analysis.certificate import Certificate, KeyClaim, Refusal, Step
+from secant.analysis.interface import Request
+from secant.analysis.stability.rules import CannotBound, Stabilities, Stable
+from secant.plan import nodes as n
+from secant.plan.domains import Listed
+from secant.plan.enforce import Release, is_protected, tables_of
+from secant.plan.ownership import Ownership, Ownerships, Paths
+from secant.plan.ranges import Ranges
+from secant.plan.show import show_scalar
+from secant.terms.bounds import GlobalBound
+from secant.terms.policy import Policy, Protection
+
+NOTHING_DECLARED = Policy(source="", tables={}, protections=())
+
+
+class StabilityRoom:
+    """Global bounds for COUNT, SUM and what is made of them, under `rows` and `unit`."""
+
+    name = "stability"
+
+    def bound(self, request: Request) -> Certificate | Refusal:
+        """Bound every measure of the release, or say which node stands in the way."""
+        try:
+            if request.protection.kind == "rows":
+                return self._rows(request)
+            if request.protection.kind == "unit":
+                return self._unit(request)
+        except CannotBound as verdict:
+            return Refusal(self.name, verdict.rule, verdict.reason, verdict.hint, verdict.node)
+        return Refusal(
+            self.name,
+            "G-KIND",
+            f"protections of kind {request.protection.kind} are not bounded here",
+            "use kind `rows` or `unit`",
+        )
+
+    def _rows(self, request: Request) -> Certificate:
+        """One row of one table differs: the worst over the protected tables that the query reads."""
+        release, protection = request.release, request.protection
+        covered = tables_of(request.policy, protection)
+        read = {s.table.lower() for s in n.walk(release.exact) if isinstance(s, n.Scan)}
+        worst: Stable | None = None
+        claims: set[KeyClaim] = set()
+        for table in sorted(t for t in read if t in covered):
+            work = _stabilities(request, lambda name, t=table: name == t, None)
+            found = work.of(release.exact.input)
+            claims |= work.claims
+            if worst is None or (found.changed or 0) > (worst.changed or 0):
+                worst = found
+        if worst is None or worst.changed is None:
+            step = Step("G-SCAN", "no protected table is read", "0 rows differ")
+            worst = Stable(0, step)
+        changed = worst.changed or 0
+        step = worst.step
+        if protection.replace:
+            changed *= 2
+            step = Step("G-REPLACE", "one row is replaced", f"{changed} rows differ", (step,))
+        return _certificate(self.name, request, changed, changed, step, None, claims)
+
+    def _unit(self, request: Request) -> Certificate:
+        """Everything of one unit differs."""
+        release = request.release
+        paths = Paths(request.policy, request.protection)
+        ownerships = Ownerships(paths)
+        owned = ownerships.of(release.exact.input)
+        blocked = owned.blocked
+        if blocked is not None:
+            raise CannotBound(blocked.rule, blocked.node, blocked.reason, blocked.hint)
+        work = _stabilities(request, lambda name: name in paths.reached, ownerships)
+        found = work.of(release.exact.input)
+        changed, step = found.changed, found.step
+        if owned.local and owned.guaranteed is not None and (changed is None or owned.guaranteed < changed):
+            changed = owned.guaranteed
+            step = Step("G-OWNED", "rows that a unit has by construction", f"{changed} rows differ", (step,))
+        if changed is None:
+            raise CannotBound(
+                "G-TRUNCATE",
+                release.exact,
+                "rows of one unit are not limited",
+                f"declare limits in protections.{request.protection.name}",
+            )
+        groups = _groups(release, request.protection, changed)
+        return _certificate(self.name, request, changed, groups, step, (ownerships, owned), work.claims)
+
+
+def _stabilities(request: Request, varying, ownerships: Ownerships | None) -> Stabilities:  # type: ignore[no-untyped-def]
+    def public(table: str) -> bool:
+        return not is_protected(table, request.policy, request.policy.protections)
+
+    return Stabilities(varying, public, request.policy, request.catalog, ownerships)
+
+
+def _groups(release: Release, protection: Protection, changed: int) -> int:
+    """Groups that one unit can reach: no more than its rows, the declared limit, or the listed keys."""
+    if not release.exact.keys:
+        return min(1, changed)
+    reach = changed
+    node: n.Relation = release.exact.input
+    while isinstance(node, (n.Truncate, n.TruncateGroups)):
+        if isinstance(node, n.TruncateGroups) and protection.groups is not None:
+            reach = min(reach, node.limit)
+        node = node.input
+    if all(isinstance(d, Listed) for d in release.domains):
+        listed = 1
+        for domain in release.domains:
+            assert isinstance(domain, Listed)
+            listed *= len(domain.values)
+        reach = min(reach, max(1, listed))
+    return reach
+
+
+def _certificate(
+    room: str,
+    request: Request,
+    changed: int,
+    groups: int,
+    rows: Step,
+    owned: tuple[Ownerships, Ownership] | None,
+    claims: set[KeyClaim],
+) -> Certificate:
+    bounds: dict[str, GlobalBound] = {}
+    steps: list[Step] = []
+    for measure, call in zip(request.release.measures, request.release.exact.aggregations, strict=True):
+        rule, value, words = _measure_bound(call, changed, groups, owned, measure.step)
+        bounds[measure.column] = GlobalBound(value)
+        steps.append(Step(rule, f"{measure.words}: {words}", f"moves by at most {_amount(value * measure.step)}", (rows,)))
+    ordered = tuple(sorted(claims, key=lambda c: (c.table, c.columns)))
+    return Certificate(room, request.protection.name, bounds, changed, groups, ordered, tuple(steps))
+
+
+def _measure_bound(
+    call: n.Aggregation,
+    changed: int,
+    groups: int,
+    owned: tuple[Ownerships, Ownership] | None,
+    step: Fraction,
+) -> tuple[str, Fraction, str]:
+    """Bound the sum over all groups of |change|, in whole steps."""
+    if call.function == "count" and call.argument is None:
+        return "G-COUNT", Fraction(changed), f"{changed} rows, 1 each"
+    assert call.argument is not None
+    if call.function == "count" and call.distinct:
+        if owned is not None and _is_owner(call.argument, *owned):
+            return "G-COUNT-UNITS", Fraction(groups), f"a unit counts once in each of {groups} groups"
+        return "G-COUNT-DISTINCT", Fraction(changed), f"{changed} rows, 1 value each"
+    if call.function == "count":
+        return "G-COUNT", Fraction(changed), f"{changed} rows, 1 each"
+    if call.function != "sum":
+        raise CannotBound("G-UNKNOWN", call, f"{call.function} has no rule", "use count or sum")
+    found = Ranges(NOTHING_DECLARED).of(call.argument)  # only what the plan itself clamps counts
+    if not found.bounded:
+        raise CannotBound("G-SUM", call, "the summand is not clamped", "declare a range")
+    largest = max(abs(end) for end in found.ends())
+    if _is_scaled(call.argument):
+        largest *= step  # the plan sums whole multiples of the step
+    units = -((-largest) // step)
+    rule = "G-SUM-DISTINCT" if call.distinct else "G-SUM"
+    words = f"{changed} rows, {_amount(units * step)} each ({_clamps(call.argument)})"
+    return rule, Fraction(changed * units), words
+
+
+def _is_owner(argument: n.Scalar, ownerships: Ownerships, owned: Ownership) -> bool:
+    return (
+        isinstance(argument, n.Column)
+        and owned.local
+        and any(t.via == ownerships.paths.unit and t.column == argument.name for t in owned.terms)
+    )
+
+
+def _is_scaled(argument: n.Scalar) -> bool:
+    """Whether the summand is a whole multiple of the step rather than the value itself."""
+    return isinstance(argument, n.Clamp) and isinstance(argument.operand, n.Cast)
+
+
+def _clamps(argument: n.Scalar) -> str:
+    inner = next((x for x in n.walk(argument) if isinstance(x, n.Clamp) and not _is_scaled(x)), None)
+    if inner is None:
+        return "as clamped"
+    return f"clamped to [{show_scalar(inner.low)}, {show_scalar(inner.high)}]"
+
+
+def _amount(value: Fraction) -> str:
+    return str(value.numerator) if value.denominator == 1 else f"{float(value):.6g}"

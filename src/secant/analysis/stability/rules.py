@@ -1,0 +1,308 @@
+"""G-rules: how many rows of a relation differ between neighboring databases, operator by operator.
+
+`changed` counts rows in the symmetric difference of the two outputs, as bags. One rule a node; a node without a rule
+refuses (I3). For a unit, rows are unbounded until a truncation; O-rules (plan.ownership) say whose rows they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from secant.analysis.certificate import KeyClaim, Step
+from secant.plan import nodes as n
+from secant.plan.ownership import Ownerships
+from secant.plan.rules import RuleTable
+from secant.plan.show import show_scalar
+from secant.plan.typing import fields_of
+from secant.terms.catalog import Catalog
+from secant.terms.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Stable:
+    """At most `changed` rows differ; None means that no number bounds them yet. `keys` identify a row."""
+
+    changed: int | None
+    step: Step
+    keys: tuple[tuple[frozenset[str], tuple[KeyClaim, ...]], ...] = ()
+
+
+class CannotBound(Exception):  # noqa: N818 - a verdict that the room turns into a Refusal
+    """No rule bounds this node."""
+
+    def __init__(self, rule: str, node: n.Node, reason: str, hint: str) -> None:
+        super().__init__(reason)
+        self.rule = rule
+        self.node = node
+        self.reason = reason
+        self.hint = hint
+
+
+STABILITY: RuleTable[Callable[..., Stable]] = RuleTable("stability")
+
+
+@dataclass
+class Stabilities:
+    """Stability of every relation of one plan, for one set of tables that may differ."""
+
+    varying: Callable[[str], bool]
+    """Whether rows of a table may differ between the neighbors."""
+    fixed_public: Callable[[str], bool]
+    """Whether a table is public, so that its declared keys can be checked."""
+    policy: Policy
+    catalog: Catalog
+    ownerships: Ownerships | None
+    """For a unit: whose rows are whose."""
+    done: dict[n.Relation, Stable] = field(default_factory=dict)
+    claims: set[KeyClaim] = field(default_factory=set)
+
+    def of(self, relation: n.Relation) -> Stable:
+        """Give the stability of a relation, or raise CannotBound."""
+        found = self.done.get(relation)
+        if found is None:
+            rule = STABILITY.find(relation)
+            if rule is None:
+                word = type(relation).__name__
+                raise CannotBound("G-UNKNOWN", relation, f"{word} has no rule", "rewrite the query")
+            found = self.done[relation] = rule(self, relation)
+        return found
+
+    def still(self, node: n.Node, rule: str) -> None:
+        """Check that subqueries below a node see nothing that differs, or only the row's own unit."""
+        for part in n.walk(node):
+            if isinstance(part, n.Relation) and self._differs(part):
+                raise CannotBound(
+                    rule,
+                    node,
+                    "a subquery looks at protected rows",
+                    "join on a key instead, or protect units rather than rows",
+                )
+
+    def _differs(self, relation: n.Relation) -> bool:
+        return any(isinstance(s, n.Scan) and self.varying(s.table.lower()) for s in n.walk(relation))
+
+
+def _step(rule: str, node: n.Node, value: int | None, *premises: Stable, words: str = "") -> Step:
+    shown = "no bound yet" if value is None else f"{value} row{'s' if value != 1 else ''} differ"
+    return Step(rule, words or type(node).__name__, shown, tuple(p.step for p in premises))
+
+
+@STABILITY.rule(n.Scan, id="G-SCAN")
+def _scan(s: Stabilities, node: n.Scan) -> Stable:
+    table = node.table.lower()
+    keys = _keys_of_scan(s, node)
+    if not s.varying(table):
+        return Stable(0, _step("G-SCAN", node, 0, words=f"{table} does not differ"), keys)
+    if s.ownerships is not None:
+        return Stable(None, _step("G-SCAN", node, None, words=f"{table} holds rows of units"), keys)
+    return Stable(1, _step("G-SCAN", node, 1, words=f"{table} differs in one row"), keys)
+
+
+def _keys_of_scan(
+    s: Stabilities, node: n.Scan
+) -> tuple[tuple[frozenset[str], tuple[KeyClaim, ...]], ...]:
+    """Keys that the engine keeps, and declared keys of public tables, which can be checked."""
+    table = node.table.lower()
+    prefix = len(node.alias) + 1
+    names = {f.name[prefix:].lower(): f.name for f in node.columns}
+    found: list[tuple[frozenset[str], tuple[KeyClaim, ...]]] = []
+    known = s.catalog.table(table)
+    for key in known.unique if known is not None else ():
+        if all(c.lower() in names for c in key):
+            found.append((frozenset(names[c.lower()] for c in key), ()))
+    declared = s.policy.facts(table).key
+    if declared and s.fixed_public(table) and all(c in names for c in declared):
+        found.append((frozenset(names[c] for c in declared), (KeyClaim(table, declared),)))
+    return tuple(found)
+
+
+@STABILITY.rule(n.Values, n.Released, id="G-PUBLIC")
+def _public(s: Stabilities, node: n.Relation) -> Stable:
+    return Stable(0, _step("G-PUBLIC", node, 0, words="public values"))
+
+
+@STABILITY.rule(n.Filter, id="G-FILTER")
+def _filter(s: Stabilities, node: n.Filter) -> Stable:
+    inner = s.of(node.input)
+    _row_by_row(s, node, node.predicate, "G-FILTER")
+    words = f"rows with {_cut(show_scalar(node.predicate))}"
+    return Stable(inner.changed, _step("G-FILTER", node, inner.changed, inner, words=words), inner.keys)
+
+
+def _row_by_row(s: Stabilities, node: n.Relation, part: n.Node, rule: str) -> None:
+    """A condition or value must depend on its row alone, or on its row's unit."""
+    if s.ownerships is not None and s.ownerships.of(node).local:
+        return
+    s.still(part, rule)
+
+
+@STABILITY.rule(n.Project, id="G-PROJECT")
+def _project(s: Stabilities, node: n.Project) -> Stable:
+    inner = s.of(node.input)
+    for item in node.items:
+        _row_by_row(s, node, item.expression, "G-PROJECT")
+    names = {i.expression.name: i.name for i in node.items if isinstance(i.expression, n.Column)}
+    keys = tuple(
+        (frozenset(names[c] for c in key), claims)
+        for key, claims in inner.keys
+        if all(c in names for c in key)
+    )
+    return Stable(inner.changed, _step("G-PROJECT", node, inner.changed, inner), keys)
+
+
+@STABILITY.rule(n.Sort, id="G-SORT")
+def _sort(s: Stabilities, node: n.Sort) -> Stable:
+    inner = s.of(node.input)
+    return Stable(inner.changed, inner.step, inner.keys)
+
+
+@STABILITY.rule(n.Limit, id="G-LIMIT")
+def _limit(s: Stabilities, node: n.Limit) -> Stable:
+    inner = s.of(node.input)
+    if inner.changed != 0:
+        raise CannotBound(
+            "G-LIMIT",
+            node,
+            "which rows LIMIT keeps depends on protected rows",
+            "aggregate first, then limit",
+        )
+    return Stable(0, _step("G-LIMIT", node, 0, inner))
+
+
+@STABILITY.rule(n.Distinct, id="G-DISTINCT")
+def _distinct(s: Stabilities, node: n.Distinct) -> Stable:
+    inner = s.of(node.input)
+    whole = frozenset(f.name for f in fields_of(node))
+    return Stable(inner.changed, _step("G-DISTINCT", node, inner.changed, inner), ((whole, ()),))
+
+
+@STABILITY.rule(n.Aggregate, id="G-GROUP")
+def _aggregate(s: Stabilities, node: n.Aggregate) -> Stable:
+    inner = s.of(node.input)
+    for part in (*node.keys, *node.aggregations):
+        _row_by_row(s, node, part, "G-GROUP")
+    keys = ((frozenset(k.name for k in node.keys), ()),)
+    if inner.changed is None:
+        return Stable(None, _step("G-GROUP", node, None, inner), keys)
+    # A changed row changes its group's one output row: the old one goes, a new one comes.
+    changed = 2 * inner.changed
+    return Stable(changed, _step("G-GROUP", node, changed, inner, words="inner groups"), keys)
+
+
+@STABILITY.rule(n.Join, id="G-JOIN")
+def _join(s: Stabilities, node: n.Join) -> Stable:
+    left, right = s.of(node.left), s.of(node.right)
+    if node.condition is not None:
+        _row_by_row(s, node, node.condition, "G-JOIN")
+    if s.ownerships is not None and s.ownerships.of(node).local:
+        return Stable(None, _step("G-JOIN", node, None, left, right, words="join inside units"))
+    equal = _equal_columns(node)
+    if left.changed == 0 and right.changed == 0:
+        step = _step("G-JOIN", node, 0, left, right, words="nothing that is joined differs")
+        return Stable(0, step, _keys_after(left, right, equal))
+    if right.changed == 0 and left.changed is not None:
+        claims = _partner(s, node, right, [b for _, b in equal], node.right)
+        step = _step("G-JOIN", node, left.changed, left, right, words=f"join on a key of {claims}")
+        return Stable(left.changed, step, _keys_after(left, right, equal))
+    if left.changed == 0 and right.changed is not None and node.kind != "left":
+        claims = _partner(s, node, left, [a for a, _ in equal], node.left)
+        step = _step("G-JOIN", node, right.changed, left, right, words=f"join on a key of {claims}")
+        return Stable(right.changed, step, _keys_after(left, right, equal))
+    raise CannotBound(
+        "G-JOIN",
+        node,
+        "both sides of the join hold protected rows, so one row can meet many"
+        if left.changed != 0 and right.changed != 0
+        else "a LEFT JOIN onto protected rows changes which rows are padded",
+        "protect a unit that owns both sides, or leave one table out of the protection's `tables`",
+    )
+
+
+def _partner(
+    s: Stabilities, node: n.Join, fixed: Stable, columns: list[str], side: n.Relation
+) -> str:
+    """Check that a row meets at most one row of the fixed side; remember the claim."""
+    tables = ", ".join(sorted({x.table for x in n.walk(side) if isinstance(x, n.Scan)}))
+    for key, claims in fixed.keys:
+        if key <= set(columns):
+            s.claims.update(claims)
+            return tables or "constants"
+    raise CannotBound(
+        "G-JOIN",
+        node,
+        f"a row may meet many rows of {tables}: the join is not on a key of it that can be checked",
+        f"join {tables} on its key, and declare tables.{tables}.key",
+    )
+
+
+def _equal_columns(node: n.Join) -> list[tuple[str, str]]:
+    left = {f.name for f in fields_of(node.left)}
+    pairs = []
+    for part in n.conjuncts(node.condition):
+        if isinstance(part, n.Compare) and part.op == "=":
+            a, b = part.left, part.right
+            if isinstance(a, n.Column) and isinstance(b, n.Column):
+                if a.name in left and b.name not in left:
+                    pairs.append((a.name, b.name))
+                elif b.name in left and a.name not in left:
+                    pairs.append((b.name, a.name))
+    return pairs
+
+
+def _keys_after(
+    left: Stable, right: Stable, equal: list[tuple[str, str]]
+) -> tuple[tuple[frozenset[str], tuple[KeyClaim, ...]], ...]:
+    """The left side's keys survive a join on a key of the right side."""
+    used = next((claims for key, claims in right.keys if key <= {b for _, b in equal}), None)
+    if used is None:
+        return ()
+    return tuple((key, claims + used) for key, claims in left.keys)
+
+
+@STABILITY.rule(n.Union, n.Intersect, n.Except, id="G-SET")
+def _set_operation(s: Stabilities, node: n.Union | n.Intersect | n.Except) -> Stable:
+    left, right = s.of(node.left), s.of(node.right)
+    if left.changed is None or right.changed is None:
+        return Stable(None, _step("G-SET", node, None, left, right))
+    changed = left.changed + right.changed
+    return Stable(changed, _step("G-SET", node, changed, left, right, words=type(node).__name__))
+
+
+@STABILITY.rule(n.Truncate, id="G-TRUNCATE")
+def _truncate(s: Stabilities, node: n.Truncate) -> Stable:
+    inner = s.of(node.input)
+    words = f"first {node.limit} rows of each {node.owner[0].rsplit('.', 1)[-1]}"
+    if s.ownerships is not None and _owned_by(s.ownerships, node.input, node.owner):
+        known = node.limit if inner.changed is None else min(node.limit, inner.changed)
+        return Stable(known, _step("G-TRUNCATE", node, known, inner, words=words), inner.keys)
+    if inner.changed is None:
+        return Stable(None, _step("G-TRUNCATE", node, None, inner, words=words), inner.keys)
+    # A new row can push another one of the same owner out.
+    changed = 2 * inner.changed
+    return Stable(changed, _step("G-TRUNCATE", node, changed, inner, words=words), inner.keys)
+
+
+def _owned_by(ownerships: Ownerships, relation: n.Relation, owner: tuple[str, ...]) -> bool:
+    found = ownerships.of(relation)
+    units = {t.column for t in found.terms if t.via == ownerships.paths.unit}
+    return found.local and len(owner) == 1 and owner[0] in units
+
+
+@STABILITY.rule(n.TruncateGroups, id="G-TRUNCATE-GROUPS")
+def _truncate_groups(s: Stabilities, node: n.TruncateGroups) -> Stable:
+    inner = s.of(node.input)
+    if s.ownerships is not None and _owned_by(s.ownerships, node.input, node.owner):
+        return Stable(inner.changed, _step("G-TRUNCATE-GROUPS", node, inner.changed, inner), inner.keys)
+    if inner.changed == 0:
+        return Stable(0, _step("G-TRUNCATE-GROUPS", node, 0, inner), inner.keys)
+    raise CannotBound(
+        "G-TRUNCATE-GROUPS",
+        node,
+        "one row can push a whole group of another protection's unit out",
+        "remove `groups` from the limits of the other protection",
+    )
+
+
+def _cut(text: str, width: int = 70) -> str:
+    return text if len(text) <= width else text[: width - 3] + "..."

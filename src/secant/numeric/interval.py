@@ -1,0 +1,201 @@
+"""Intervals with exact rational ends: sums and products are exact, everything else is rounded outward.
+
+None as an end means that the side is unbounded. An empty interval cannot be built.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+End = Fraction | None
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """All numbers from `low` to `high`."""
+
+    low: End = None
+    high: End = None
+
+    def __post_init__(self) -> None:
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise AssertionError("the interval is empty")
+
+    @property
+    def bounded(self) -> bool:
+        """Whether both ends are finite."""
+        return self.low is not None and self.high is not None
+
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """Give both ends of a bounded interval."""
+        assert self.low is not None
+        assert self.high is not None
+        return self.low, self.high
+
+
+EVERYTHING = Interval()
+
+
+def point(value: Fraction | int) -> Interval:
+    """Give the interval that holds one number."""
+    return Interval(Fraction(value), Fraction(value))
+
+
+def interval(low: Fraction | int | float, high: Fraction | int | float) -> Interval:
+    """Give the interval between two finite numbers."""
+    return Interval(Fraction(low), Fraction(high))
+
+
+def add(a: Interval, b: Interval) -> Interval:
+    """Give all sums."""
+    low = None if a.low is None or b.low is None else a.low + b.low
+    high = None if a.high is None or b.high is None else a.high + b.high
+    return Interval(low, high)
+
+
+def negate(a: Interval) -> Interval:
+    """Give all opposites."""
+    return Interval(None if a.high is None else -a.high, None if a.low is None else -a.low)
+
+
+def multiply(a: Interval, b: Interval) -> Interval:
+    """Give all products. An unbounded factor keeps its sides only where the other one has a sign."""
+    if a.bounded and b.bounded:
+        corners = [x * y for x in a.ends() for y in b.ends()]
+        return Interval(min(corners), max(corners))
+    if point(0) in (a, b):
+        return point(0)
+    positive_a, positive_b = _sign(a), _sign(b)
+    if positive_a is None or positive_b is None:
+        return EVERYTHING
+    # Both keep one sign: the product keeps one too, and is unbounded only away from zero.
+    smallest = _nearest(a) * _nearest(b)
+    return Interval(smallest, None) if positive_a == positive_b else Interval(None, -smallest)
+
+
+def _sign(a: Interval) -> bool | None:
+    if a.low is not None and a.low >= 0:
+        return True
+    return False if a.high is not None and a.high <= 0 else None
+
+
+def _nearest(a: Interval) -> Fraction:
+    if a.low is not None and a.low >= 0:
+        return a.low
+    assert a.high is not None
+    return -a.high
+
+
+def divide(a: Interval, b: Interval) -> Interval:
+    """Give all quotients; nothing is known if the divisor can be zero."""
+    sign = _sign(b)
+    if sign is None or _nearest(b) == 0:
+        return EVERYTHING
+    inverse = (
+        Interval(Fraction(0) if b.high is None else 1 / b.high, 1 / _nearest(b))
+        if sign
+        else Interval(-1 / _nearest(b), Fraction(0) if b.low is None else 1 / b.low)
+    )
+    return multiply(a, inverse)
+
+
+def hull(a: Interval, b: Interval) -> Interval:
+    """Give the smallest interval that holds both."""
+    low = None if a.low is None or b.low is None else min(a.low, b.low)
+    high = None if a.high is None or b.high is None else max(a.high, b.high)
+    return Interval(low, high)
+
+
+def meet(a: Interval, b: Interval) -> Interval | None:
+    """Give what both hold, or None if that is nothing."""
+    lows = [x for x in (a.low, b.low) if x is not None]
+    highs = [x for x in (a.high, b.high) if x is not None]
+    low, high = max(lows, default=None), min(highs, default=None)
+    return None if low is not None and high is not None and low > high else Interval(low, high)
+
+
+def absolute(a: Interval) -> Interval:
+    """Give all magnitudes."""
+    sign = _sign(a)
+    if sign is True:
+        return a
+    if sign is False:
+        return negate(a)
+    high = None if a.low is None or a.high is None else max(-a.low, a.high)
+    return Interval(Fraction(0), high)
+
+
+def smaller(a: Interval, b: Interval) -> Interval:
+    """Give all minima of one number from each."""
+    highs = [x for x in (a.high, b.high) if x is not None]
+    low = None if a.low is None or b.low is None else min(a.low, b.low)
+    return Interval(low, min(highs, default=None))
+
+
+def larger(a: Interval, b: Interval) -> Interval:
+    """Give all maxima of one number from each."""
+    return negate(smaller(negate(a), negate(b)))
+
+
+def whole_power(a: Interval, exponent: int) -> Interval:
+    """Give all powers with a natural exponent."""
+    if exponent == 0:
+        return point(1)
+    if exponent % 2 == 0:
+        a = absolute(a)
+    low = None if a.low is None else a.low**exponent
+    high = None if a.high is None else a.high**exponent
+    return Interval(low, high)
+
+
+def increasing(a: Interval, function: Callable[[float], float]) -> Interval:
+    """Give the image under an increasing float function that is accurate to a few units in the last place."""
+    return Interval(_outward(function, a.low, -1), _outward(function, a.high, +1))
+
+
+def _outward(function: Callable[[float], float], end: End, direction: int) -> End:
+    if end is None:
+        return None
+    try:
+        value = function(_as_float(end, direction))
+    except (OverflowError, ValueError):
+        return None
+    if not math.isfinite(value):
+        return None
+    # Four steps outward cover the error of the library function and of the conversion.
+    for _ in range(4):
+        value = math.nextafter(value, math.inf * direction)
+    return Fraction(value) if math.isfinite(value) else None
+
+
+def _as_float(value: Fraction, direction: int) -> float:
+    rounded = float(value)
+    exact = Fraction(rounded)
+    if (direction > 0 and exact < value) or (direction < 0 and exact > value):
+        return math.nextafter(rounded, math.inf * direction)
+    return rounded
+
+
+def exponential(a: Interval) -> Interval:
+    """Give all exponentials; never below zero."""
+    image = increasing(a, math.exp)
+    low = Fraction(0) if image.low is None else max(Fraction(0), image.low)
+    return Interval(low, image.high)
+
+
+def logarithm(a: Interval) -> Interval:
+    """Give all logarithms of positive numbers."""
+    if a.low is None or a.low <= 0:
+        high = None if a.high is None or a.high <= 0 else _outward(math.log, a.high, +1)
+        return Interval(None, high)
+    return increasing(a, math.log)
+
+
+def square_root(a: Interval) -> Interval:
+    """Give all square roots of numbers that have one."""
+    low = Fraction(0) if a.low is None or a.low <= 0 else _outward(math.sqrt, a.low, -1)
+    high = None if a.high is None else _outward(math.sqrt, max(a.high, Fraction(0)), +1)
+    return Interval(max(low or Fraction(0), Fraction(0)), high)

@@ -1,0 +1,288 @@
+"""Which group keys may appear in an answer? They come from public knowledge, never from protected rows.
+
+In: the key expressions of a release and what the policy declares. Out: for each key a list of values, or for several
+keys together a query over public tables. A key without either must be chosen privately, which costs delta.
+A list need not be complete for privacy: rows with other keys are left out of the answer.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from secant.numeric import interval as iv
+from secant.plan import nodes as n
+from secant.plan.evaluate import evaluate
+from secant.plan.ranges import Ranges, as_number
+from secant.plan.rewrite import columns_of, substitute
+from secant.plan.show import same
+from secant.plan.typing import fields_of, type_of
+from secant.plan.values import Failure
+from secant.terms.types import Type
+
+MAX_LISTED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One key with the values that it may take."""
+
+    key: str
+    values: tuple[object, ...]
+    source: str
+    """Where the list comes from, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """Several keys whose value tuples are looked up in public tables."""
+
+    keys: tuple[str, ...]
+    relation: n.Relation
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Keys whose values are protected: they are chosen privately, with delta."""
+
+    keys: tuple[str, ...]
+
+
+Domain = Listed | Looked | Chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The leaves and conditions of a tree of filters, projections and inner joins, in terms of leaf columns."""
+
+    leaves: tuple[n.Relation, ...]
+    conditions: tuple[n.Scalar, ...]
+    definitions: dict[str, n.Scalar]
+
+    def expand(self, scalar: n.Scalar) -> n.Scalar:
+        """Write an expression over the leaves' columns."""
+        for _ in range(100):
+            known = {
+                x.name: self.definitions[x.name]
+                for x in n.walk(scalar)
+                if isinstance(x, n.Column) and x.name in self.definitions
+            }
+            if not known:
+                break
+            scalar = substitute(scalar, known)
+        return scalar
+
+
+def region_of(relation: n.Relation) -> Region:
+    """Look through everything that neither groups nor pads."""
+    leaves: list[n.Relation] = []
+    conditions: list[n.Scalar] = []
+    definitions: dict[str, n.Scalar] = {}
+    stack = [relation]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, n.Filter):
+            conditions += n.conjuncts(node.predicate)
+            stack.append(node.input)
+        elif isinstance(node, n.Project):
+            for item in node.items:
+                if not (isinstance(item.expression, n.Column) and item.expression.name == item.name):
+                    definitions[item.name] = item.expression
+            stack.append(node.input)
+        elif isinstance(node, (n.Sort, n.Truncate, n.TruncateGroups)):
+            stack.append(node.input)
+        elif isinstance(node, n.Join) and node.kind != "left":
+            conditions += n.conjuncts(node.condition)
+            stack += [node.right, node.left]
+        else:
+            leaves.append(node)
+    region = Region(tuple(leaves), (), definitions)
+    written = tuple(
+        region.expand(c) if not _has_subquery(c) else c for c in conditions
+    )
+    return Region(tuple(leaves), written, definitions)
+
+
+def _has_subquery(scalar: n.Scalar) -> bool:
+    return any(isinstance(x, n.Relation) for x in n.walk(scalar))
+
+
+def domains_of(
+    keys: tuple[n.Named, ...], region: Region, ranges: Ranges, public: Callable[[n.Relation], bool]
+) -> tuple[Domain, ...]:
+    """Give the domain of every key, lists first, then what public tables say, then what must be chosen."""
+    found: list[Domain] = []
+    looked: list[n.Named] = []
+    chosen: list[str] = []
+    for key in keys:
+        written = region.expand(key.expression)
+        listed = _listed(written, region, ranges, type_of(written))
+        if listed is not None:
+            found.append(Listed(key.name, listed[0], listed[1]))
+        elif _public_only(written, region, public):
+            looked.append(n.Named(key.name, written))
+        else:
+            reference = _reference(written, ranges, public)
+            if reference is None:
+                chosen.append(key.name)
+            else:
+                found.append(Looked((key.name,), reference[0], reference[1]))
+    if looked:
+        found.append(_lookup(looked, region, public))
+    if chosen:
+        found.append(Chosen(tuple(chosen)))
+    return tuple(found)
+
+
+# ── lists ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _listed(
+    key: n.Scalar, region: Region, ranges: Ranges, kind: Type
+) -> tuple[tuple[object, ...], str] | None:
+    for part in region.conditions:
+        named = _named_values(part, key)
+        if named is not None:
+            return named, "the query's own condition"
+    candidates, source = _candidates(key, ranges, kind)
+    if candidates is None:
+        return None
+    tests = [
+        c
+        for c in region.conditions
+        if not _has_subquery(c) and columns_of(c) and columns_of(c) <= columns_of(key)
+    ]
+    if not isinstance(key, n.Column) or not tests:
+        return candidates, source
+    return _passing(key, candidates, tests, kind), source
+
+
+def _named_values(condition: n.Scalar, key: n.Scalar) -> tuple[object, ...] | None:
+    """Read `key IN ('a', 'b')` and `key = 'a'` as lists."""
+    if isinstance(condition, n.InList) and same(condition.operand, key):
+        if all(isinstance(i, n.Literal) and i.value is not None for i in condition.items):
+            return tuple(dict.fromkeys(i.value for i in condition.items if isinstance(i, n.Literal)))
+    if isinstance(condition, n.Compare) and condition.op == "=":
+        for a, b in ((condition.left, condition.right), (condition.right, condition.left)):
+            if same(a, key) and isinstance(b, n.Literal) and b.value is not None:
+                return (b.value,)
+    if isinstance(condition, n.Or):
+        parts = [_named_values(o, key) for o in condition.operands]
+        if all(p is not None for p in parts):
+            return tuple(dict.fromkeys(v for p in parts if p is not None for v in p))
+    return None
+
+
+def _candidates(
+    key: n.Scalar, ranges: Ranges, kind: Type
+) -> tuple[tuple[object, ...] | None, str]:
+    if isinstance(key, n.Column) and key.name in ranges.origins:
+        table, column = ranges.origins[key.name]
+        facts = ranges.policy.column(table, column)
+        if facts.values is not None:
+            return facts.values, f"declared values of {table}.{column}"
+        if facts.range is not None and (kind.kind == "DATE" or facts.step is not None):
+            return _steps(ranges.of(key), kind, facts.step), f"declared range of {table}.{column}"
+        return None, ""
+    if kind.kind == "BOOLEAN":
+        return (False, True), "truth values"
+    if isinstance(key, n.Case):
+        values = [b.value for b in key.branches] + [key.default]
+        if all(isinstance(v, n.Literal) for v in values):
+            listed = dict.fromkeys(v.value for v in values if isinstance(v, n.Literal))
+            return tuple(listed), "the branches of CASE"
+    if kind.kind == "INTEGER" and not isinstance(key, n.Literal):
+        return _steps(ranges.of(key), kind, 1), "the range that follows from declared facts"
+    if isinstance(key, n.Literal):
+        return (key.value,), "a constant"
+    return None, ""
+
+
+def _steps(range_: iv.Interval, kind: Type, step: object) -> tuple[object, ...] | None:
+    if not range_.bounded:
+        return None
+    low, high = range_.ends()
+    width = as_number(step) or Fraction(1)
+    if width != 1 or (high - low) > MAX_LISTED or kind.kind not in ("INTEGER", "DATE"):
+        return None
+    first, last = -((-low) // 1), high // 1
+    if kind.kind == "INTEGER":
+        return tuple(range(int(first), int(last) + 1))
+    start = datetime.date(1970, 1, 1).toordinal()
+    return tuple(datetime.date.fromordinal(start + d) for d in range(int(first), int(last) + 1))
+
+
+def _passing(
+    key: n.Column, candidates: tuple[object, ...], tests: list[n.Scalar], kind: Type
+) -> tuple[object, ...]:
+    """Keep the candidates that pass the conditions on the key alone; where one cannot be computed, all."""
+    values = n.Values((n.Field(key.name, kind),), tuple((c,) for c in candidates))
+    predicate = n.conjunction(tuple(tests))
+    assert predicate is not None
+    try:
+        rows = evaluate(n.Filter(values, predicate), {})
+    except Failure:
+        return candidates
+    return tuple(row[0] for row in rows)
+
+
+# ── public tables ────────────────────────────────────────────────────────────────────────────────
+
+
+def _public_only(key: n.Scalar, region: Region, public: Callable[[n.Relation], bool]) -> bool:
+    names = columns_of(key)
+    visible = {f.name for leaf in region.leaves if public(leaf) for f in fields_of(leaf)}
+    return bool(names) and names <= visible and not _has_subquery(key)
+
+
+def _lookup(keys: list[n.Named], region: Region, public: Callable[[n.Relation], bool]) -> Looked:
+    """Build the query that lists the keys: the public leaves that hold them and what is tied to those."""
+    leaves = [leaf for leaf in region.leaves if public(leaf)]
+    fields = {leaf: frozenset(f.name for f in fields_of(leaf)) for leaf in leaves}
+    visible = frozenset().union(*fields.values())
+    conditions = [
+        c for c in region.conditions if not _has_subquery(c) and columns_of(c) and columns_of(c) <= visible
+    ]
+    wanted = frozenset().union(*(columns_of(k.expression) for k in keys))
+    picked = [leaf for leaf in leaves if fields[leaf] & wanted]
+    grown = True
+    while grown:
+        grown = False
+        seen = frozenset().union(*(fields[leaf] for leaf in picked))
+        for leaf in leaves:
+            tied = any(columns_of(c) & seen and columns_of(c) & fields[leaf] for c in conditions)
+            if leaf not in picked and tied:
+                picked.append(leaf)
+                grown = True
+    seen = frozenset().union(*(fields[leaf] for leaf in picked))
+    joined = picked[0]
+    for leaf in picked[1:]:
+        joined = n.Join("cross", joined, leaf, None)
+    predicate = n.conjunction(tuple(c for c in conditions if columns_of(c) <= seen))
+    rows = joined if predicate is None else n.Filter(joined, predicate)
+    relation = n.Distinct(n.Project(rows, tuple(keys)))
+    tables = sorted({s.table for leaf in picked for s in n.walk(leaf) if isinstance(s, n.Scan)})
+    return Looked(tuple(k.name for k in keys), relation, "public table " + ", ".join(tables))
+
+
+def _reference(
+    key: n.Scalar, ranges: Ranges, public: Callable[[n.Relation], bool]
+) -> tuple[n.Relation, str] | None:
+    """Use the referenced key of a public table for a foreign key of a protected one."""
+    if not isinstance(key, n.Column) or key.name not in ranges.origins:
+        return None
+    table, column = ranges.origins[key.name]
+    target = ranges.policy.facts(table).references.get(column)
+    if target is None:
+        return None
+    alias = f"keys of {key.name}"
+    field = n.Field(f"{alias}.{target[1]}", type_of(key))
+    scan = n.Scan(target[0], alias, (field,))
+    if not public(scan):
+        return None
+    item = n.Named(key.name, n.Column(field.name, field.type))
+    relation = n.Distinct(n.Project(scan, (item,)))
+    return relation, f"public table {target[0]}, by reference"

@@ -1,0 +1,107 @@
+"""Make a plan that cannot fail on a row: an error that one row can raise would tell that the row is there.
+
+Every expression that can fail becomes an Attempt (NULL instead of an error). What cannot be made total is refused:
+a scalar subquery that might return two rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from secant.plan import nodes as n
+from secant.plan.functions import FUNCTIONS
+from secant.plan.rewrite import transform
+from secant.plan.typing import type_of
+from secant.terms import types as t
+
+SPREAD = ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
+LARGEST = 1e100  # squares of larger numbers overflow a double, and engines raise then
+
+
+def make_total(plan: n.Relation) -> n.Relation:
+    """Give the plan with every expression that can fail wrapped, at the largest piece that has one value."""
+
+    def change(node: n.Node) -> n.Node:
+        if isinstance(node, n.Filter):
+            return replace(node, predicate=total(node.predicate))
+        if isinstance(node, n.Join) and node.condition is not None:
+            return replace(node, condition=total(node.condition))
+        if isinstance(node, n.Project):
+            return replace(node, items=tuple(_item(i) for i in node.items))
+        if isinstance(node, n.Aggregate):
+            calls = tuple(_call(c) for c in node.aggregations)
+            return replace(node, keys=tuple(_item(k) for k in node.keys), aggregations=calls)
+        return node
+
+    return transform(plan, change)
+
+
+def _item(item: n.Named) -> n.Named:
+    return n.Named(item.name, total(item.expression))
+
+
+def _call(call: n.Aggregation) -> n.Aggregation:
+    if call.argument is None:
+        return call
+    argument = total(call.argument)
+    if call.function in SPREAD:
+        magnitude = n.Call("abs", (n.Cast(argument, t.DOUBLE),))
+        usual = n.Compare("<=", magnitude, n.Literal(LARGEST, t.DOUBLE))
+        argument = n.Case((n.Branch(usual, argument),), n.Literal(None, t.NULL))
+    return replace(call, argument=argument)
+
+
+def total(scalar: n.Scalar) -> n.Scalar:
+    """Wrap what can fail. Truth values are left open, so that engines still see plain comparisons."""
+    if not _can_fail(scalar):
+        return scalar
+    if isinstance(scalar, n.Attempt):
+        return scalar
+    if type_of(scalar).kind != "BOOLEAN" and not _has_subquery(scalar):
+        return n.Attempt(scalar)
+
+    def change(node: n.Node) -> n.Node:
+        if isinstance(node, n.Relation):
+            return node  # the plan's own walk reaches it
+        if isinstance(node, n.Scalar):
+            return total(node)
+        return n.rebuild(node, change)
+
+    return n.rebuild(scalar, change)
+
+
+def _has_subquery(scalar: n.Scalar) -> bool:
+    return any(isinstance(x, n.Relation) for x in n.walk(scalar))
+
+
+def _can_fail(scalar: n.Scalar) -> bool:
+    stack: list[n.Node] = [scalar]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, n.Attempt) or isinstance(node, n.Relation):
+            continue
+        if isinstance(node, (n.Arithmetic, n.Negate)) and type_of(node).kind != "DOUBLE":
+            return True
+        if isinstance(node, n.Cast) and not _safe_cast(node):
+            return True
+        if isinstance(node, n.Call) and FUNCTIONS[node.function].partial:
+            return True
+        stack.extend(n.children(node))
+    return False
+
+
+def _safe_cast(node: n.Cast) -> bool:
+    source, target = type_of(node.operand), node.type
+    return source == target or target.kind == "TEXT" or (target.kind == "DOUBLE" and source.numeric)
+
+
+def many_rowed(plan: n.Relation) -> n.ScalarSubquery | None:
+    """Give a scalar subquery that could return several rows, which engines answer with an error."""
+    for node in n.walk(plan):
+        if isinstance(node, n.ScalarSubquery):
+            inner = node.relation
+            while isinstance(inner, (n.Project, n.Filter, n.Sort)):
+                inner = inner.input
+            if not (isinstance(inner, n.Aggregate) and not inner.keys):
+                return node
+    return None

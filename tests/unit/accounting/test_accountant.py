@@ -1,0 +1,244 @@
+"""The accountant picks the tightest valid theorem, names it, and says what a figure holds for."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from fractions import Fraction
+
+import pytest
+
+from secant.errors import BudgetError, UsageError
+from secant.ledger.accounting import Accountant
+from secant.ledger.accounting.dp_accounting_bridge import dp_accounting_epsilon
+from secant.ledger.accounting.tally import tally
+from secant.terms.events import (
+    ApproximateEvent,
+    Composed,
+    Event,
+    GaussianEvent,
+    LaplaceEvent,
+    MetricEvent,
+    PureEvent,
+    RandomEvent,
+    RenyiEvent,
+    Repeated,
+    ZCdpEvent,
+)
+
+BUDGET = {"epsilon_budget": 10, "delta_budget": "1e-6"}
+
+
+@pytest.mark.parametrize(
+    ("events", "theorem"),
+    [
+        ([PureEvent(1), PureEvent(2)], "A-BASIC"),
+        ([Repeated(PureEvent("0.1"), 100)], "A-ADV2"),
+        ([Repeated(LaplaceEvent("0.1"), 100)], "A-LOSS"),
+        ([PureEvent(Fraction(n, 300)) for n in range(1, 60)], "A-LOSS"),
+        ([Repeated(GaussianEvent(10), 10)], "A-GAUSS"),
+        ([GaussianEvent(10), PureEvent("0.1")], "A-LOSS"),
+        ([ZCdpEvent("0.01")], "A-ZCDP"),
+        ([ZCdpEvent("0.01"), PureEvent(1)], "A-RENYI"),
+        ([RenyiEvent([(8, "0.1"), (64, 1)])], "A-RENYI"),
+        ([], "A-BASIC"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_tightest_theorem_is_named(events: list[Event], theorem: str) -> None:
+    total = Accountant().total(events, delta="1e-6", adaptive=False)
+    assert total.theorem == theorem
+    others = Accountant(theorems=("A-ADV1", "A-SELF", "A-ZCDP", "A-RENYI"))
+    if events:
+        rival = others.total(events, delta="1e-6", adaptive=False)
+        assert total.epsilon <= rival.epsilon * (1 + Fraction(1, 10**4))
+
+
+def test_figures_of_beyond() -> None:
+    # BEYOND §8, k = 100, ε = 0.1, δ = 1e-6: self-adaptive, optimum, optimum for Laplace noise.
+    def at(event: Event, *theorems: str) -> float:
+        accountant = Accountant(theorems=theorems) if theorems else Accountant()
+        return float(accountant.total([Repeated(event, 100)], delta="1e-6", adaptive=False).epsilon)
+
+    assert at(PureEvent("0.1"), "A-SELF") == pytest.approx(5.756, abs=1e-3)
+    assert at(PureEvent("0.1")) == pytest.approx(4.775, abs=1e-3)
+    assert at(LaplaceEvent("0.1")) == pytest.approx(4.693, abs=1e-3)
+
+
+def test_fixed_and_adaptive_are_told_apart() -> None:
+    history = [Repeated(PureEvent("0.1"), 100)]
+    fixed = Accountant().total(history, delta="1e-6", adaptive=False)
+    running = Accountant().total(history, delta="1e-6", adaptive=True)
+    assert fixed.epsilon < running.epsilon
+    assert not fixed.adaptive
+    assert running.adaptive
+    assert running.running
+    assert "fixed in advance (A-ADV2)" in fixed.statement()
+    assert "a running bound that depends on the answers" in running.statement()
+    with pytest.raises(TypeError):
+        Accountant().total(history, delta="1e-6")  # type: ignore[call-arg]
+    between = (fixed.epsilon + running.epsilon) / 2
+    decide = Accountant().fits
+    assert decide(history, [], epsilon_budget=between, delta_budget="1e-6", adaptive=False)
+    loose = decide(
+        history, [], epsilon_budget=fixed.epsilon * Fraction(101, 100), delta_budget="1e-6"
+    )
+    assert not loose  # the optimum for fixed parameters is no filter
+
+
+def test_a_budget_is_met_exactly() -> None:
+    decide = Accountant(theorems=("A-BASIC",), filters=("A-FILTER-BASIC",)).fits
+    tenth = PureEvent("0.1")
+    for adaptive in (True, False):
+        exactly = decide(
+            [Repeated(tenth, 9)], [tenth], epsilon_budget=1, delta_budget=0, adaptive=adaptive
+        )
+        assert exactly
+        above = decide(
+            [Repeated(tenth, 10)],
+            [PureEvent("1e-30")],
+            epsilon_budget=1,
+            delta_budget=0,
+            adaptive=adaptive,
+        )
+        assert not above
+        assert above.reason == "the total exceeds the budget"
+        assert above.total is not None
+        assert above.total.epsilon == 1 + Fraction(1, 10**30)
+
+
+def test_own_delta_beyond_the_allowed_has_no_epsilon() -> None:
+    events = [ApproximateEvent(1, "0.1")]
+    for adaptive in (False, True):
+        with pytest.raises(BudgetError) as refusal:
+            Accountant().total(events, delta="0.05", adaptive=adaptive)
+        assert refusal.value.code == "BUD-005"
+        decision = Accountant().fits(
+            [], events, epsilon_budget=5, delta_budget="0.05", adaptive=adaptive
+        )
+        assert not decision
+        assert decision.total is None
+    with pytest.raises(BudgetError):
+        Accountant().total([GaussianEvent(1)], delta=0, adaptive=False)
+
+
+def test_metric_releases_add_per_unit_of_distance() -> None:
+    history: list[Event] = [Repeated(MetricEvent("0.1"), 50), MetricEvent("0.5")]
+    for adaptive in (False, True):
+        total = Accountant().total(history, delta="1e-6", adaptive=adaptive)
+        assert (total.epsilon, total.delta, total.theorem) == (Fraction(11, 2), 0, "A-METRIC")
+        assert "per unit of distance" in total.statement()
+    near = Accountant().total(history, delta="1e-6", adaptive=False, distance="0.5")
+    assert near.epsilon < Fraction(11, 4)
+    assert near.theorem == "A-METRIC with A-LOSS"
+    assert "only for databases at most 0.5 apart" in near.statement()
+    as_pure: list[Event] = [Repeated(PureEvent("0.05"), 50), PureEvent("0.25")]
+    assert near.epsilon == Accountant().total(as_pure, delta="1e-6", adaptive=False).epsilon
+
+
+def test_metric_releases_do_not_mix() -> None:
+    mixed: list[Event] = [MetricEvent(1), PureEvent(1)]
+    for distance in (None, 1):
+        with pytest.raises(BudgetError):
+            Accountant().total(mixed, delta="1e-6", adaptive=False, distance=distance)
+    with pytest.raises(BudgetError):
+        Accountant().total([PureEvent(1)], delta="1e-6", adaptive=False, distance=1)
+    with pytest.raises(UsageError):
+        Accountant().total([MetricEvent(1)], delta="1e-6", adaptive=False, distance=-1)
+
+
+def test_a_metric_budget_is_per_unit_of_distance() -> None:
+    decide = Accountant().fits
+    half = MetricEvent("0.5")
+    assert decide([half], [half], epsilon_budget=1, delta_budget="1e-6")
+    assert not decide([half, half], [MetricEvent("1e-9")], epsilon_budget=1, delta_budget="1e-6")
+
+
+def test_random_releases_add_their_shares() -> None:
+    history: list[Event] = [Repeated(RandomEvent("0.5", "1e-8", "0.01"), 3), PureEvent(1)]
+    total = Accountant().total(history, delta="1e-6", adaptive=False)
+    assert total.gamma == Fraction(3, 100)
+    assert total.theorem == "A-RANDOM with A-BASIC"
+    assert total.statement().startswith("random differential privacy:")
+    assert total.epsilon == Fraction(5, 2)
+    many = Accountant().total([Repeated(RandomEvent(1, 0, "0.3"), 5)], delta="1e-6", adaptive=False)
+    assert many.gamma == 1  # a share above one says no more than one
+
+
+def test_random_releases_need_a_share_in_the_budget() -> None:
+    one = RandomEvent("0.5", 0, "0.05")
+    assert not Accountant().fits([], [one], **BUDGET)
+    assert not Accountant().fits([], [one], gamma_budget="0.04", **BUDGET)
+    assert Accountant().fits([], [one], gamma_budget="0.05", **BUDGET)
+
+
+def test_a_random_release_chosen_after_an_answer_is_refused() -> None:
+    one = RandomEvent("0.5", 0, "0.01")
+    decide = Accountant().fits
+    late = decide([PureEvent(1)], [one], gamma_budget="0.5", **BUDGET)
+    assert not late
+    assert "adaptively chosen functions" in late.reason
+    assert not decide([one], [one], gamma_budget="0.5", **BUDGET)
+    assert decide([one], [PureEvent(1)], gamma_budget="0.5", **BUDGET)
+    assert decide([Composed([one, one])], [PureEvent(1)], gamma_budget="0.5", **BUDGET)
+    assert decide([PureEvent(1)], [one], gamma_budget="0.5", adaptive=False, **BUDGET)
+
+
+def test_printed_figures_are_rounded_up() -> None:
+    total = Accountant().total([PureEvent("1/3")], delta=0, adaptive=False)
+    assert "epsilon 0.3333334;" in total.statement()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"epsilon_budget": 0, "delta_budget": 0},
+        {"epsilon_budget": float("nan"), "delta_budget": 0},
+        {"epsilon_budget": 1e300, "delta_budget": 0},
+        {"epsilon_budget": 1e-300, "delta_budget": 0},
+        {"epsilon_budget": 1, "delta_budget": 1},
+        {"epsilon_budget": 1, "delta_budget": -1},
+        {"epsilon_budget": 1, "delta_budget": 0, "gamma_budget": 1},
+        {"epsilon_budget": 1, "delta_budget": 0, "distance": 0},
+    ],
+)
+def test_bad_budgets_are_refused(arguments: dict[str, float]) -> None:
+    with pytest.raises(UsageError):
+        Accountant().fits([], [], **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("delta", [1, -1, float("nan"), "x", "1e-301"])
+def test_bad_deltas_are_refused(delta: object) -> None:
+    with pytest.raises(UsageError) as refusal:
+        Accountant().total([], delta=delta, adaptive=False)  # type: ignore[arg-type]
+    assert refusal.value.code == "USE-003"
+
+
+def test_unknown_theorems_are_refused() -> None:
+    for wrong in ({"theorems": ("A-MAGIC",)}, {"filters": ("A-LOSS",)}, {"slack_share": 1}):
+        with pytest.raises(UsageError):
+            Accountant(**wrong)  # type: ignore[arg-type]
+
+
+def test_dp_accounting_is_asked_only_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *rest: object) -> object:
+        if name.startswith("dp_accounting"):
+            raise ImportError(name)
+        return real(name, *rest)  # type: ignore[arg-type]
+
+    for name in [name for name in sys.modules if name.split(".")[0] == "dp_accounting"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setattr(builtins, "__import__", without)
+    history = [Repeated(LaplaceEvent("0.1"), 10)]
+    assert Accountant().total(history, delta="1e-6", adaptive=False).epsilon > 0
+    with pytest.raises(UsageError) as refusal:
+        Accountant(theorems=("A-DPA",)).total(history, delta="1e-6", adaptive=False)
+    assert refusal.value.code == "USE-006"
+
+
+def test_dp_accounting_is_not_asked_what_it_cannot_answer() -> None:
+    assert dp_accounting_epsilon(tally([ZCdpEvent(1)]), Fraction(1, 100)) is None
+    assert dp_accounting_epsilon(tally([PureEvent(1)]), Fraction(1, 10**15)) is None
+    assert dp_accounting_epsilon({}, Fraction(1, 100)) is None

@@ -1,0 +1,119 @@
+"""Ledgers of earlier versions are read, and carried on when they are written to."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from secant.errors import BudgetError
+from secant.ledger import Anchor, Budget, Charge, Ledger
+from secant.ledger.export import check_export
+from secant.ledger.records import VERSION
+
+STORED = Path(__file__).parents[2] / "data" / "ledgers"
+BUDGETS = {"customers": Budget.of(5, "1e-8"), "cells": Budget.of(10)}
+BASIC = {"customers": "basic"}
+END_OF_V1 = Anchor(12, "a974708291d90086e974de5c6b11159fb12f4e6fabc445a0e11f7df1b10a9cd3")
+
+
+def version_of(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+@pytest.fixture
+def version_1(tmp_path: Path) -> Path:
+    """A ledger that the first version wrote, and nobody has touched since."""
+    path = tmp_path / "shop.ledger"
+    shutil.copy(STORED / "v1.ledger", path)
+    return path
+
+
+def test_every_earlier_version_has_a_stored_ledger() -> None:
+    assert sorted(path.name for path in STORED.glob("*.ledger")) == [
+        f"v{number}.ledger" for number in range(1, VERSION)
+    ]
+
+
+def test_version_1_is_read_without_being_changed(version_1: Path) -> None:
+    with Ledger.open(version_1, BUDGETS, compositions=BASIC) as ledger:
+        accounts = ledger.balances()
+        assert (accounts["customers"].spent.epsilon, accounts["customers"].spent.delta) == (
+            875_000_000,
+            300_000_000,
+        )
+        assert accounts["cells"].spent.epsilon == 2_000_000_001
+        assert ledger.verify() == END_OF_V1
+        assert [release.status for release in ledger.history()] == [
+            "answered",
+            "returned",
+            "failed",
+            "reserved",
+            "sent",
+        ]
+        assert ledger.history()[1].note == {"label": "Grüße \U0001f512"}
+        assert check_export(ledger.export()) == END_OF_V1
+        assert len(list(ledger.export("csv"))) == 1 + 12 + 2  # two releases have two charges
+    assert version_of(version_1) == 1
+
+
+def test_version_1_is_carried_on_by_the_first_write(version_1: Path) -> None:
+    with Ledger.open(version_1, BUDGETS, compositions=BASIC) as ledger:
+        with ledger.reserve([Charge.of("customers", 1)], analyst="ada") as reservation:
+            reservation.mark_sent()
+        accounts = ledger.balances()
+        # The unsent lease of version 1 ran out and came back; the sent one stays spent.
+        assert accounts["customers"].spent.epsilon == 1_625_000_000
+        assert accounts["cells"].spent.epsilon == 1_250_000_001
+        kinds = [record.fields["kind"] for record in ledger.records()[12:]]
+        assert kinds == ["schema", "return", "settle", "reserve", "sent", "settle"]
+        ledger.verify(END_OF_V1)  # the old records are still the same chain
+    assert version_of(version_1) == VERSION
+    with Ledger.open(version_1, BUDGETS) as ledger:
+        ledger.verify(END_OF_V1)
+
+
+def test_a_process_that_was_reading_version_1_goes_on_after_the_migration(version_1: Path) -> None:
+    with (
+        Ledger.open(version_1, BUDGETS, compositions=BASIC) as old,
+        Ledger.open(version_1, BUDGETS, compositions=BASIC) as new,
+    ):
+        before = old.balances()["customers"].spent.epsilon
+        new.reserve([Charge.of("customers", 1)]).mark_sent()
+        assert old.balances()["customers"].spent.epsilon == before + 10**9 - 250_000_000
+        old.reserve([Charge.of("customers", 1)]).mark_sent()
+        assert new.verify() == old.verify()
+
+
+def test_a_migration_that_is_cut_short_leaves_version_1(version_1: Path) -> None:
+    with Ledger.open(version_1, BUDGETS, compositions=BASIC) as ledger:
+        # More than there is: nothing is reserved, but the migration itself is kept.
+        with pytest.raises(BudgetError):
+            ledger.reserve([Charge.of("customers", 1000)])
+        assert version_of(version_1) == VERSION
+    child_path = version_1.with_name("second.ledger")
+    shutil.copy(STORED / "v1.ledger", child_path)
+    child = os.fork()
+    if child == 0:
+        ledger = Ledger.open(child_path, BUDGETS, compositions=BASIC)
+        with ledger._writing():
+            os._exit(0)  # killed inside the transaction that migrates
+    os.waitpid(child, 0)
+    assert version_of(child_path) == 1
+    with Ledger.open(child_path, BUDGETS) as ledger:
+        assert ledger.verify() == END_OF_V1
+
+
+def test_a_broken_version_1_is_not_carried_on(version_1: Path) -> None:
+    with closing(sqlite3.connect(version_1)) as connection:
+        connection.execute("DELETE FROM records WHERE sequence = 8")
+        connection.commit()
+    with pytest.raises(BudgetError) as caught:
+        Ledger.open(version_1, BUDGETS)
+    assert caught.value.code == "BUD-003"
+    assert version_of(version_1) == 1

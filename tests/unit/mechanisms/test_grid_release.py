@@ -1,0 +1,134 @@
+"""Every real-valued law lands in its cells with exactly its probability."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import mpmath
+import pytest
+from flint import fmpq
+
+from secant.mechanisms.grid import Law, cell_of, draw_cell
+from secant.mechanisms.laws import (
+    CauchyLaw,
+    GaussianLaw,
+    LaplaceLaw,
+    OptimalLaw,
+    StudentLaw,
+    reach,
+)
+from secant.mechanisms.randomness import LazyUniform
+from secant.numeric.ball import ball, lower, upper, working_precision
+
+LAWS = [
+    LaplaceLaw(),
+    GaussianLaw(),
+    OptimalLaw(Fraction(1)),
+    OptimalLaw(Fraction(3, 2)),
+    OptimalLaw(Fraction(10)),
+    CauchyLaw(Fraction(4)),
+    CauchyLaw(Fraction(5, 4)),
+    StudentLaw(Fraction(3)),
+    StudentLaw(Fraction(1, 2)),
+]
+BITS = 160
+
+
+def density(law: Law) -> object:
+    """The density of |V| from its definition, up to a constant."""
+    if isinstance(law, LaplaceLaw):
+        return lambda v: mpmath.exp(-v)
+    if isinstance(law, GaussianLaw):
+        return lambda v: mpmath.exp(-v * v / 2)
+    if isinstance(law, OptimalLaw):
+        k = mpmath.mpf(law.k.numerator) / law.k.denominator
+        joint = (1 - 1 / k) ** (k - 1) * (1 + 1 / k) ** (k + 1) if k > 1 else mpmath.mpf(4)
+        return lambda v: (
+            ((1 - v / k) ** (k - 1) if k > 1 else mpmath.mpf(1))
+            if v < 1
+            else joint * (1 + v / k) ** (-(k + 1))
+        )
+    if isinstance(law, CauchyLaw):
+        gamma = mpmath.mpf(law.gamma.numerator) / law.gamma.denominator
+        return lambda v: 1 / (1 + v**gamma)
+    degrees = mpmath.mpf(law.degrees.numerator) / law.degrees.denominator
+    return lambda v: (1 + v * v / degrees) ** (-(degrees + 1) / 2)
+
+
+def tail(law: Law, v: mpmath.mpf) -> mpmath.mpf:
+    """P(|V| > v) by integrating the density: knows nothing of the closed forms."""
+    f = density(law)
+    # v = t/(1-t) maps to a bounded interval; heavy tails become integrable powers at t = 1
+    g = lambda t: f(t / (1 - t)) / (1 - t) ** 2  # noqa: E731
+    knots = [mpmath.mpf(0), mpmath.mpf(1) / 2, mpmath.mpf(9) / 10, mpmath.mpf(1)]
+    start = v / (1 + v)
+    inner = [start, *(knot for knot in knots if knot > start)]
+    return mpmath.quad(g, inner, maxdegree=10) / mpmath.quad(g, knots, maxdegree=10)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+@pytest.mark.parametrize("v", [Fraction(1, 100), Fraction(1, 2), Fraction(1), Fraction(5)])
+def test_the_tail_is_the_integral_of_the_density(law: Law, v: Fraction) -> None:
+    with mpmath.workdps(30):
+        truth = tail(law, mpmath.mpf(v.numerator) / v.denominator)
+        with working_precision(128):
+            value = law.survival(ball(v), 128)
+        middle = (lower(value) + upper(value)) / 2
+        slow = isinstance(law, (CauchyLaw, StudentLaw))  # heavy tails limit the quadrature
+        assert abs(mpmath.mpf(middle.numerator) / middle.denominator - truth) < (
+            1e-8 if slow else 1e-15
+        )
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+@pytest.mark.parametrize("offset", [Fraction(0), Fraction(1, 3), Fraction(-7, 4)])
+@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3)])
+def test_each_cell_owns_exactly_its_share_of_the_uniform(
+    law: Law, offset: Fraction, scale: Fraction
+) -> None:
+    """Bisection for the uniform at which the cell changes finds the tail at the cell's edge."""
+    first = (offset + Fraction(1, 2)).__floor__()
+    for cell in range(first, first + 3):
+        low, high = 1, (1 << BITS) - 2  # a large uniform means a near cell
+        while high - low > 1:
+            middle = (low + high) // 2
+            uniform = LazyUniform(middle, BITS)
+            found = cell_of(
+                law,
+                fmpq(offset.numerator, offset.denominator),
+                fmpq(scale.numerator, scale.denominator),
+                uniform,
+            )
+            low, high = (low, middle) if found <= cell else (middle, high)
+        edge = (cell + Fraction(1, 2) - offset) / scale
+        with working_precision(400):
+            share = law.survival(ball(edge), 400)
+        assert lower(share) * (1 << BITS) - 2 <= low <= upper(share) * (1 << BITS) + 2
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_a_bad_guess_costs_time_and_changes_nothing(
+    law: Law, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numerators = [1 << 150, 1 << 158, (1 << 159) + 12345, 3 << 100]
+    arguments = (fmpq(1, 3), fmpq(1000))
+    honest = [cell_of(law, *arguments, LazyUniform(n, BITS)) for n in numerators]
+    for guess in (0.0, 1e9):
+        monkeypatch.setattr(type(law), "quantile", lambda self, u, guess=guess: guess)
+        assert [cell_of(law, *arguments, LazyUniform(n, BITS)) for n in numerators] == honest
+
+
+@pytest.mark.parametrize("law", LAWS[:6], ids=repr)
+@pytest.mark.parametrize("scale", [Fraction(1, 10**9), Fraction(10**40)])
+def test_scales_far_from_the_grid(law: Law, scale: Fraction) -> None:
+    drawn = draw_cell(law, fmpq(1, 3), fmpq(scale.numerator, scale.denominator))
+    assert type(drawn) is int
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+@pytest.mark.parametrize("level", [Fraction(1, 100), Fraction(1, 2), Fraction(95, 100)])
+def test_reach_is_enough_and_tight(law: Law, level: Fraction) -> None:
+    v = reach(law, level)
+    with working_precision(200):
+        assert upper(law.survival(ball(v), 200)) <= 1 - level
+        assert lower(law.survival(ball(v * Fraction(999, 1000)), 200)) > 1 - level
