@@ -34,7 +34,8 @@ def run_block(block: Block, folder: Path) -> None:
 def _commands(text: str) -> list[str]:
     """Join continued lines, drop comments, and give one command a line."""
     joined = text.replace("\\\n", " ")
-    return [line.strip() for line in joined.splitlines() if line.strip(" ") and line[0] != "#"]
+    lines = (line.split(" #")[0].strip() for line in joined.splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 def _run(command: list[str], block: Block, folder: Path) -> None:

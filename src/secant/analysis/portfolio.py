@@ -92,7 +92,11 @@ class _Split:
             raise _Exposed(relation)
         if isinstance(relation, n.Aggregate):
             outcome = bound_aggregate(
-                relation, f"release{len(self.bounded) + 1}", self.policy, self.protections, self.catalog
+                relation,
+                f"release{len(self.bounded) + 1}",
+                self.policy,
+                self.protections,
+                self.catalog,
             )
             if isinstance(outcome, Bounded):
                 self.bounded.append(outcome)

@@ -29,7 +29,7 @@ def check(
     from secant.terms.policy_file import load_policy
 
     loaded = load_policy(file or policy)
-    problems = _against_database(loaded, source or loaded.source)
+    problems = _against_database(loaded, source)
     wrong = any(problem.severity == "error" for problem in problems or ())
     if json:
         show.print_json(_report(loaded, problems, ok=not wrong))
@@ -40,14 +40,16 @@ def check(
     return MISTAKEN if wrong else 0
 
 
-def _against_database(policy: Policy, source: str) -> tuple[Problem, ...] | None:
+def _against_database(policy: Policy, source: str | None) -> tuple[Problem, ...] | None:
     """Hold the policy against the catalog; None if it names no database."""
-    if not source:
+    if not (source or policy.source):
         return None
     from secant.release.sources import open_source
     from secant.terms.policy_file import check_policy
 
-    opened = open_source(source)
+    # The policy names paths from its own directory, the command line from where we are.
+    beside = None if source or policy.path is None else policy.path.parent
+    opened = open_source(source or policy.source, beside=beside)
     try:
         return check_policy(policy, opened.catalog())
     finally:

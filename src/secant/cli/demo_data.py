@@ -11,10 +11,10 @@ import random
 from pathlib import Path
 
 PATIENTS = 2_000
-MOST_VISITS = 12
+MOST_VISITS = 6
 DISTRICTS = ("Hill", "Lake", "Market", "Station")
 WARDS = ("Cardiology", "Eye", "General", "Surgery")
-TYPICAL_COST = {"Cardiology": 420, "Eye": 160, "General": 90, "Surgery": 1150}
+TYPICAL_COST = {"Cardiology": 420, "Eye": 160, "General": 90, "Surgery": 700}
 FIRST_DAY = datetime.date(2025, 1, 1)
 DAYS = 365
 
@@ -34,7 +34,7 @@ key = ["visit_id"]
 references = {{ patient_id = "patients.patient_id", ward = "wards.ward" }}
 [tables.visits.columns]
 day = {{ range = ["2025-01-01", "2025-12-31"], step = "1 day" }}
-cost = {{ range = [0, 3000] }}
+cost = {{ range = [0, 1500] }}
 ward = {{ values = {wards} }}
 
 [tables.wards]                       # no reference leads to a patient: wards are public
@@ -94,9 +94,9 @@ def _clinic() -> dict[str, list[list[object]]]:
     for patient in range(1, PATIENTS + 1):
         age = min(104, int(made.triangular(0, 104, 48)))
         patients.append((patient, age, made.choices(DISTRICTS, (5, 2, 4, 3))[0]))
-        for _ in range(min(MOST_VISITS, int(made.expovariate(1 / (1 + age / 25))))):
-            ward = made.choices(WARDS, (2 + age / 20, 2, 12, 2))[0]
-            cost = round(min(3000.0, made.lognormvariate(0, 0.4) * TYPICAL_COST[ward]), 2)
+        for _ in range(min(MOST_VISITS, int(made.expovariate(1 / (2 + age / 20))))):
+            ward = made.choices(WARDS, (3 + age / 20, 3, 8, 3))[0]
+            cost = round(min(1500.0, made.lognormvariate(0, 0.4) * TYPICAL_COST[ward]), 2)
             day = FIRST_DAY + datetime.timedelta(made.randrange(DAYS))
             visits.append((len(visits) + 1, patient, day, ward, cost))
     wards = [(ward, 12 + 4 * place) for place, ward in enumerate(WARDS)]

@@ -6,14 +6,18 @@ for a look at the data; an existing file is left alone unless the owner says oth
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from secant.cli.options import Json, PolicyPath
 from secant.errors import UsageError
+
+if TYPE_CHECKING:
+    from secant.release.backend import Backend
 
 Look = Annotated[
     bool,
@@ -54,10 +58,10 @@ def init(
         opened = open_source(source)
         try:
             catalog = opened.catalog()
-            looked = _look(opened, catalog) if look else None
+            looked = _look(opened) if look else None
         finally:
             opened.close()
-    _write(target, starter_policy(source, catalog, looked))
+    _write(target, starter_policy(_seen_from(target, source), catalog, looked))
     if look:
         sys.stderr.write(LOOKED + "\n")
     if json:
@@ -66,6 +70,29 @@ def init(
     show.say(f"Wrote {target} for {len(catalog.tables)} tables: {', '.join(catalog.tables)}")
     show.say(f"Now read it, uncomment what is true, and run: secant check {target}")
     return 0
+
+
+def _look(opened: Backend) -> dict[tuple[str, str], tuple[object, object]]:
+    """Read the smallest and the largest value of every number and date."""
+    from secant.release.dialect import quote
+
+    seen = {}
+    for name, table in opened.catalog().tables.items():
+        for column, type_ in table.columns:
+            if type_.numeric or type_.temporal:
+                ends = f"min({quote(column)}), max({quote(column)})"
+                ((low, high),) = opened.rows(f"SELECT {ends} FROM {quote(table.name)}")
+                if low is not None:
+                    seen[name, column] = (low, high)
+    return seen
+
+
+def _seen_from(target: Path, source: str) -> str:
+    """Write a relative path as the policy will read it: from its own directory, not from ours."""
+    kind, _, path = source.partition(":")
+    if not path or Path(path).expanduser().is_absolute() or target.parent == Path():
+        return source
+    return f"{kind}:{os.path.relpath(path, target.parent)}"
 
 
 def _write(target: Path, text: str) -> None:

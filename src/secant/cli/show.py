@@ -150,7 +150,7 @@ def print_guarantees(guarantees: Sequence[Mapping[str, object]]) -> None:
 def _in_words(epsilon: float, delta: float) -> str:
     factor = math.exp(min(epsilon, 700.0))
     times = f"{math.ceil(factor * 100) / 100:,.2f}" if factor < 1e6 else f"{factor:.2e}"
-    sentence = f"With or without them, no outcome is more than {times} times as likely"
+    sentence = f"Either way, no outcome is more than {times} times as likely"
     if delta:
         sentence += f", plus a probability of {spent_text(delta)}"
     return sentence + "."

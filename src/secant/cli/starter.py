@@ -18,8 +18,8 @@ Looked = Mapping[tuple[str, str], tuple[object, object]]
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 _HEAD = """\
-# A policy for Secant, written from the schema{looked}. Lines that start with "#" are guesses or
-# examples: uncomment what is true. Then run `secant check`.
+# A policy for Secant, written from the schema{looked}.
+# Lines that start with "#" are guesses or examples: uncomment what is true. Then: secant check
 # Facts are enforced, not believed: values outside a range are clamped, rows beyond a limit do not
 # count.
 

@@ -89,7 +89,9 @@ def region_of(relation: n.Relation) -> Region:
             stack.append(node.input)
         elif isinstance(node, n.Project):
             for item in node.items:
-                if not (isinstance(item.expression, n.Column) and item.expression.name == item.name):
+                if not (
+                    isinstance(item.expression, n.Column) and item.expression.name == item.name
+                ):
                     definitions[item.name] = item.expression
             stack.append(node.input)
         elif isinstance(node, (n.Sort, n.Truncate, n.TruncateGroups)):
@@ -100,9 +102,7 @@ def region_of(relation: n.Relation) -> Region:
         else:
             leaves.append(node)
     region = Region(tuple(leaves), (), definitions)
-    written = tuple(
-        region.expand(c) if not _has_subquery(c) else c for c in conditions
-    )
+    written = tuple(region.expand(c) if not _has_subquery(c) else c for c in conditions)
     return Region(tuple(leaves), written, definitions)
 
 
@@ -164,7 +164,9 @@ def _named_values(condition: n.Scalar, key: n.Scalar) -> tuple[object, ...] | No
     """Read `key IN ('a', 'b')` and `key = 'a'` as lists."""
     if isinstance(condition, n.InList) and same(condition.operand, key):
         if all(isinstance(i, n.Literal) and i.value is not None for i in condition.items):
-            return tuple(dict.fromkeys(i.value for i in condition.items if isinstance(i, n.Literal)))
+            return tuple(
+                dict.fromkeys(i.value for i in condition.items if isinstance(i, n.Literal))
+            )
     if isinstance(condition, n.Compare) and condition.op == "=":
         for a, b in ((condition.left, condition.right), (condition.right, condition.left)):
             if same(a, key) and isinstance(b, n.Literal) and b.value is not None:
@@ -176,9 +178,7 @@ def _named_values(condition: n.Scalar, key: n.Scalar) -> tuple[object, ...] | No
     return None
 
 
-def _candidates(
-    key: n.Scalar, ranges: Ranges, kind: Type
-) -> tuple[tuple[object, ...] | None, str]:
+def _candidates(key: n.Scalar, ranges: Ranges, kind: Type) -> tuple[tuple[object, ...] | None, str]:
     if isinstance(key, n.Column) and key.name in ranges.origins:
         table, column = ranges.origins[key.name]
         facts = ranges.policy.column(table, column)
@@ -244,7 +244,9 @@ def _lookup(keys: list[n.Named], region: Region, public: Callable[[n.Relation], 
     fields = {leaf: frozenset(f.name for f in fields_of(leaf)) for leaf in leaves}
     visible = frozenset().union(*fields.values())
     conditions = [
-        c for c in region.conditions if not _has_subquery(c) and columns_of(c) and columns_of(c) <= visible
+        c
+        for c in region.conditions
+        if not _has_subquery(c) and columns_of(c) and columns_of(c) <= visible
     ]
     wanted = frozenset().union(*(columns_of(k.expression) for k in keys))
     picked = [leaf for leaf in leaves if fields[leaf] & wanted]

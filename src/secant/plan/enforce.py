@@ -24,7 +24,9 @@ from secant.plan.verify import verify
 from secant.terms import types as t
 from secant.terms.policy import Policy, Protection
 
-MAX_FILTERED = 1_000  # longer lists are not written into the statement; stray keys are dropped afterwards
+MAX_FILTERED = (
+    1_000  # longer lists are not written into the statement; stray keys are dropped afterwards
+)
 GRID_BITS = 40  # a real summand is rounded to 2^-40 of its bound: far below any noise
 WHOLE = 2**62
 
@@ -67,6 +69,8 @@ class Release:
     original: n.Aggregate
     notes: tuple[str, ...]
     """What was enforced, in words, for explain."""
+    selector: str | None = None
+    """The measure by which private keys are chosen: a unit or a row adds at most one to it for each key."""
 
 
 def is_protected(table: str, policy: Policy, protections: tuple[Protection, ...]) -> bool:
@@ -155,10 +159,15 @@ class _Builder:
         domains = domains_of(self.aggregate.keys, region, ranges, self._public)
         self._refuse_telling_keys(rows, domains, owners)
         outputs = [self._output(call, ranges) for call in self.aggregate.aggregations]
-        if not self.calls or any(isinstance(d, Chosen) for d in domains):
-            self._count_rows(weight=0.5)
+        selector = self._selector(rows, domains, owners)
+        if not self.calls:
+            self._count_rows(
+                weight=1.0
+            )  # the keys alone were asked for: something must be measured
         enforced = self._rows(rows, domains, owners)
-        keys = tuple(n.Named(k.name, n.Column(k.name, type_of(k.expression))) for k in self.aggregate.keys)
+        keys = tuple(
+            n.Named(k.name, n.Column(k.name, type_of(k.expression))) for k in self.aggregate.keys
+        )
         exact = n.Aggregate(enforced, keys, tuple(self.calls), self.aggregate.span)
         verify(exact)
         released = n.Released(
@@ -168,8 +177,40 @@ class _Builder:
         )
         finish = n.Project(released, (*keys, *outputs))
         return Release(
-            self.name, exact, tuple(self.measures), domains, finish, self.aggregate, tuple(self.notes)
+            self.name,
+            exact,
+            tuple(self.measures),
+            domains,
+            finish,
+            self.aggregate,
+            tuple(self.notes),
+            selector,
         )
+
+    def _selector(
+        self, rows: n.Relation, domains: tuple[Domain, ...], owners: dict[str, Ownerships]
+    ) -> str | None:
+        """Count units (or rows) for each key, if keys must be chosen privately."""
+        if not any(isinstance(d, Chosen) for d in domains):
+            return None
+        if len(owners) > 1:
+            raise _Stopped(
+                Problem(
+                    "T-KEYS",
+                    self.aggregate,
+                    "keys can be chosen privately under one unit protection only",
+                    "declare the values of the grouped columns",
+                )
+            )
+        kinds = {f.name: f.type for f in fields_of(rows)}
+        for ownerships in owners.values():
+            terms = ownerships.of(rows).terms
+            columns = sorted(x.column for x in terms if x.via == ownerships.paths.unit)
+            if columns:
+                unit = n.Column(columns[0], kinds[columns[0]])
+                call = n.Aggregation("", "count", self._argument(unit), True, self.aggregate.span)
+                return self._measure(call, Fraction(1), t.INTEGER, 0.5, "number of units").name
+        return self._count_rows(weight=0.5).name
 
     def _refuse_telling_keys(
         self, rows: n.Relation, domains: tuple[Domain, ...], owners: dict[str, Ownerships]
@@ -179,7 +220,11 @@ class _Builder:
         for ownerships in owners.values():
             leading = {x.column for x in ownerships.of(rows).terms}
             for key in self.aggregate.keys:
-                if key.name in chosen and isinstance(key.expression, n.Column) and key.expression.name in leading:
+                if (
+                    key.name in chosen
+                    and isinstance(key.expression, n.Column)
+                    and key.expression.name in leading
+                ):
                     raise _Stopped(
                         Problem(
                             "T-KEYS",
@@ -227,10 +272,14 @@ class _Builder:
             fields = tuple(n.Field(f"{alias}.{c}", kinds[term.column]) for c in names)
             scan = n.Scan(parent, alias, fields)
             condition = n.Compare(
-                "=", n.Column(term.column, kinds[term.column]), n.Column(f"{alias}.{key}", kinds[term.column])
+                "=",
+                n.Column(term.column, kinds[term.column]),
+                n.Column(f"{alias}.{key}", kinds[term.column]),
             )
             rows = n.Join("inner", rows, scan, condition)
-            self.notes.append(f"owner looked up: {term.column.rsplit('.', 1)[-1]} -> {parent}.{key}")
+            self.notes.append(
+                f"owner looked up: {term.column.rsplit('.', 1)[-1]} -> {parent}.{key}"
+            )
         return rows
 
     def _rows(
@@ -274,7 +323,9 @@ class _Builder:
                 if None in domain.values:
                     test = n.Or((test, n.IsNull(n.Column(domain.key, kind))))
                 parts.append(test)
-                self.notes.append(f"keys {_short(domain.key)}: {len(domain.values)} from {domain.source}")
+                self.notes.append(
+                    f"keys {_short(domain.key)}: {len(domain.values)} from {domain.source}"
+                )
             elif isinstance(domain, Looked):
                 names = ", ".join(_short(k) for k in domain.keys)
                 self.notes.append(f"keys {names}: from {domain.source}")
@@ -299,8 +350,12 @@ class _Builder:
             groups = tuple(k.name for k in self.aggregate.keys)
             projected = n.TruncateGroups(projected, (column,), groups, protection.groups)
             self.notes.append(f"first {protection.groups} groups of a unit ({protection.name})")
-        if found.guaranteed is not None and (found.expected is None or found.guaranteed <= found.expected):
-            self.notes.append(f"at most {found.guaranteed} row of a unit by construction ({protection.name})")
+        if found.guaranteed is not None and (
+            found.expected is None or found.guaranteed <= found.expected
+        ):
+            self.notes.append(
+                f"at most {found.guaranteed} row of a unit by construction ({protection.name})"
+            )
             return projected
         if found.expected is None:
             wanted = ", ".join(found.missing) or f"limits in protections.{protection.name}"
@@ -358,11 +413,17 @@ class _Builder:
         argument = self._argument(call.argument)
         words = "number of different values" if call.distinct else "number of values"
         return self._measure(
-            n.Aggregation("", "count", argument, call.distinct, call.span), Fraction(1), t.INTEGER, weight, words
+            n.Aggregation("", "count", argument, call.distinct, call.span),
+            Fraction(1),
+            t.INTEGER,
+            weight,
+            words,
         )
 
     def _count_rows(self, weight: float) -> n.Column:
-        return self._measure(n.Aggregation("", "count", None), Fraction(1), t.INTEGER, weight, "number of rows")
+        return self._measure(
+            n.Aggregation("", "count", None), Fraction(1), t.INTEGER, weight, "number of rows"
+        )
 
     def _argument(self, scalar: n.Scalar) -> n.Column:
         """Compute an argument once, below the truncation, and give its column."""
@@ -375,13 +436,21 @@ class _Builder:
         return n.Column(item.name, type_of(scalar))
 
     def _sum(
-        self, call: n.Aggregation, low: Fraction, high: Fraction, center: Fraction, power: int, weight: float
+        self,
+        call: n.Aggregation,
+        low: Fraction,
+        high: Fraction,
+        center: Fraction,
+        power: int,
+        weight: float,
     ) -> n.Column:
         """Sum (x - center)^power over clamped x, as whole multiples of a public step."""
         assert call.argument is not None
         column = self._argument(call.argument)
         kind = type_of(column)
-        exact = kind.kind in ("INTEGER", "DECIMAL") and power == 1 and max(abs(low), abs(high)) < WHOLE
+        exact = (
+            kind.kind in ("INTEGER", "DECIMAL") and power == 1 and max(abs(low), abs(high)) < WHOLE
+        )
         words = "sum" if power == 1 else "sum of squares"
         if exact:
             step = Fraction(1, 10**kind.scale)
@@ -393,13 +462,17 @@ class _Builder:
             released = t.INTEGER if kind.kind == "INTEGER" else t.decimal(38, kind.scale)
             call = n.Aggregation("", "sum", summand, call.distinct, call.span)
             return self._measure(call, step, released, weight, words)
-        clamped = n.Clamp(n.Cast(column, t.DOUBLE), _literal(low, t.DOUBLE, -1), _literal(high, t.DOUBLE, +1))
+        clamped = n.Clamp(
+            n.Cast(column, t.DOUBLE), _literal(low, t.DOUBLE, -1), _literal(high, t.DOUBLE, +1)
+        )
         summand = clamped
         if center:
             summand = n.Arithmetic("-", clamped, _literal(center, t.DOUBLE))
         if power == 2:
             half = (high - low) ** 2 / 8
-            summand = n.Arithmetic("-", n.Arithmetic("*", summand, summand), _literal(half, t.DOUBLE))
+            summand = n.Arithmetic(
+                "-", n.Arithmetic("*", summand, summand), _literal(half, t.DOUBLE)
+            )
         reach = max(abs(low - center), abs(high - center)) ** power
         step = _grid(reach)
         whole = n.Cast(n.Arithmetic("*", summand, _literal(1 / step, t.DOUBLE)), t.INTEGER)
@@ -434,16 +507,26 @@ class _Builder:
     def sum_formula(self, call: n.Aggregation, low: Fraction, high: Fraction) -> n.Scalar:
         """SUM is its own measure; a sum of values of one sign keeps that sign."""
         total_column = self._sum(call, low, high, Fraction(0), 1, 1.0)
-        zero = n.Literal(0, t.INTEGER) if total_column.type.kind != "DOUBLE" else _literal(Fraction(0), t.DOUBLE)
+        zero = (
+            n.Literal(0, t.INTEGER)
+            if total_column.type.kind != "DOUBLE"
+            else _literal(Fraction(0), t.DOUBLE)
+        )
         if low >= 0:
             return n.Call("greatest", (total_column, zero))
         return n.Call("least", (total_column, zero)) if high <= 0 else total_column
 
-    def _mean(self, call: n.Aggregation, low: Fraction, high: Fraction, weight: float) -> tuple[n.Scalar, Fraction]:
+    def _mean(
+        self, call: n.Aggregation, low: Fraction, high: Fraction, weight: float
+    ) -> tuple[n.Scalar, Fraction]:
         """The mean of x - center, and the center: halving the range halves the noise."""
         assert call.argument is not None
         kind = type_of(call.argument)
-        step = Fraction(1, 10**kind.scale) if kind.kind in ("INTEGER", "DECIMAL") else _grid(high - low or Fraction(1))
+        step = (
+            Fraction(1, 10**kind.scale)
+            if kind.kind in ("INTEGER", "DECIMAL")
+            else _grid(high - low or Fraction(1))
+        )
         center = (low + high) / 2 // step * step
         # Shares: the error of S/N is (dS, (mean - center) dN)/N; under a flat prior E(mean - center)^2 is a third.
         summed = self._sum(call, low, high, center, 1, weight)
@@ -552,7 +635,9 @@ def _grid(reach: Fraction) -> Fraction:
     return Fraction(2) ** (exponent - GRID_BITS)
 
 
-def _whole_bound(low: Fraction, high: Fraction, center: Fraction, power: int, step: Fraction) -> Fraction:
+def _whole_bound(
+    low: Fraction, high: Fraction, center: Fraction, power: int, step: Fraction
+) -> Fraction:
     reach = max(abs(low - center), abs(high - center))
     if power == 2:
         half = (high - low) ** 2 / 8
@@ -563,10 +648,10 @@ def _whole_bound(low: Fraction, high: Fraction, center: Fraction, power: int, st
 def free_columns(relation: n.Relation) -> frozenset[str]:
     """Give the outer columns that a relation takes from queries around it."""
     inside = {f.name for r in n.walk(relation) if isinstance(r, n.Relation) for f in fields_of(r)}
-    return frozenset(x.name for x in n.walk(relation) if isinstance(x, n.Outer) and x.name not in inside)
+    return frozenset(
+        x.name for x in n.walk(relation) if isinstance(x, n.Outer) and x.name not in inside
+    )
 
 
 def _short(name: str) -> str:
     return name.rsplit(".", 1)[-1]
-
-

@@ -56,7 +56,9 @@ class Ranges:
         return iv.EVERYTHING if rule is None else rule(self, scalar)
 
 
-def ranges_of(relation: n.Relation, policy: Policy, rows: Callable[[n.Relation], int | None]) -> Ranges:
+def ranges_of(
+    relation: n.Relation, policy: Policy, rows: Callable[[n.Relation], int | None]
+) -> Ranges:
     """Collect what is known about the columns of a relation. `rows` bounds the rows of a group by declared limits."""
     found = Ranges(policy)
     for node in n.walk(relation):
@@ -100,7 +102,11 @@ def _learn(found: Ranges, condition: n.Scalar) -> None:
             (condition.left, condition.right, condition.op),
             (condition.right, condition.left, _FLIPPED[condition.op]),
         ):
-            if isinstance(a, n.Column) and isinstance(b, n.Literal) and type_of(b).kind != "TIMESTAMP":
+            if (
+                isinstance(a, n.Column)
+                and isinstance(b, n.Literal)
+                and type_of(b).kind != "TIMESTAMP"
+            ):
                 value = as_number(b.value)
                 if value is not None:
                     _narrow(found, a.name, _half_line(op, value))
@@ -192,7 +198,6 @@ def _arithmetic(r: Ranges, node: n.Arithmetic) -> iv.Interval:
     if node.op == "-":
         return iv.add(a, iv.negate(b))
     if node.op == "*":
-
         return iv.whole_power(a, 2) if same(node.left, node.right) else iv.multiply(a, b)
     if node.op == "/":
         return iv.divide(a, b)

@@ -14,6 +14,7 @@ from secant.plan import nodes as n
 from secant.plan.rules import RuleTable
 from secant.plan.typing import fields_of, type_of
 from secant.release.dialect import DUCKDB, Dialect, constant, quote, type_name
+from secant.terms.types import INTEGER
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,8 +392,20 @@ def _literal(w: Writer, node: n.Literal, env: Env) -> str:
     return constant(w.dialect, node.value, node.type)
 
 
-@SCALARS.rule(n.Arithmetic, n.Compare)
-def _infix(w: Writer, node: n.Arithmetic | n.Compare, env: Env) -> str:
+@SCALARS.rule(n.Arithmetic)
+def _arithmetic(w: Writer, node: n.Arithmetic, env: Env) -> str:
+    left, right = _scalar(w, node.left, env), _scalar(w, node.right, env)
+    if (
+        type_of(node) == INTEGER
+        and type_of(node.left) == INTEGER
+        and not isinstance(node.left, n.Arithmetic)
+    ):
+        left = f"CAST({left} AS {type_name(w.dialect, INTEGER)})"  # the plan's whole numbers have 64 bits
+    return f"({left} {node.op} {right})"
+
+
+@SCALARS.rule(n.Compare)
+def _compare(w: Writer, node: n.Compare, env: Env) -> str:
     return f"({_scalar(w, node.left, env)} {node.op} {_scalar(w, node.right, env)})"
 
 

@@ -50,7 +50,7 @@ def test_the_declared_facts_hold_on_the_clinic(clinic):
     assert {d for (d,) in ask(database, "SELECT DISTINCT district FROM patients")} == set(DISTRICTS)
     assert {w for (w,) in ask(database, "SELECT DISTINCT ward FROM visits")} == set(WARDS)
     low, high = ask(database, "SELECT min(cost), max(cost) FROM visits")[0]
-    assert 0 <= low <= high <= 3000
+    assert 0 <= low <= high <= 1500
 
 
 def test_its_policy_fits_and_leaves_only_the_wards_public(clinic):

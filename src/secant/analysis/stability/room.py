@@ -75,9 +75,15 @@ class StabilityRoom:
         work = _stabilities(request, lambda name: name in paths.reached, ownerships)
         found = work.of(release.exact.input)
         changed, step = found.changed, found.step
-        if owned.local and owned.guaranteed is not None and (changed is None or owned.guaranteed < changed):
+        if (
+            owned.local
+            and owned.guaranteed is not None
+            and (changed is None or owned.guaranteed < changed)
+        ):
             changed = owned.guaranteed
-            step = Step("G-OWNED", "rows that a unit has by construction", f"{changed} rows differ", (step,))
+            step = Step(
+                "G-OWNED", "rows that a unit has by construction", f"{changed} rows differ", (step,)
+            )
         if changed is None:
             raise CannotBound(
                 "G-TRUNCATE",
@@ -86,7 +92,9 @@ class StabilityRoom:
                 f"declare limits in protections.{request.protection.name}",
             )
         groups = _groups(release, request.protection, changed)
-        return _certificate(self.name, request, changed, groups, step, (ownerships, owned), work.claims)
+        return _certificate(
+            self.name, request, changed, groups, step, (ownerships, owned), work.claims
+        )
 
 
 def _stabilities(request: Request, varying, ownerships: Ownerships | None) -> Stabilities:  # type: ignore[no-untyped-def]
@@ -126,12 +134,23 @@ def _certificate(
 ) -> Certificate:
     bounds: dict[str, GlobalBound] = {}
     steps: list[Step] = []
-    for measure, call in zip(request.release.measures, request.release.exact.aggregations, strict=True):
+    for measure, call in zip(
+        request.release.measures, request.release.exact.aggregations, strict=True
+    ):
         rule, value, words = _measure_bound(call, changed, groups, owned, measure.step)
         bounds[measure.column] = GlobalBound(value)
-        steps.append(Step(rule, f"{measure.words}: {words}", f"moves by at most {_amount(value * measure.step)}", (rows,)))
+        steps.append(
+            Step(
+                rule,
+                f"{measure.words}: {words}",
+                f"moves by at most {_amount(value * measure.step)}",
+                (rows,),
+            )
+        )
     ordered = tuple(sorted(claims, key=lambda c: (c.table, c.columns)))
-    return Certificate(room, request.protection.name, bounds, changed, groups, ordered, tuple(steps))
+    return Certificate(
+        room, request.protection.name, bounds, changed, groups, ordered, tuple(steps)
+    )
 
 
 def _measure_bound(
@@ -147,7 +166,11 @@ def _measure_bound(
     assert call.argument is not None
     if call.function == "count" and call.distinct:
         if owned is not None and _is_owner(call.argument, *owned):
-            return "G-COUNT-UNITS", Fraction(groups), f"a unit counts once in each of {groups} groups"
+            return (
+                "G-COUNT-UNITS",
+                Fraction(groups),
+                f"a unit counts once in each of {groups} groups",
+            )
         return "G-COUNT-DISTINCT", Fraction(changed), f"{changed} rows, 1 value each"
     if call.function == "count":
         return "G-COUNT", Fraction(changed), f"{changed} rows, 1 each"
@@ -179,7 +202,9 @@ def _is_scaled(argument: n.Scalar) -> bool:
 
 
 def _clamps(argument: n.Scalar) -> str:
-    inner = next((x for x in n.walk(argument) if isinstance(x, n.Clamp) and not _is_scaled(x)), None)
+    inner = next(
+        (x for x in n.walk(argument) if isinstance(x, n.Clamp) and not _is_scaled(x)), None
+    )
     if inner is None:
         return "as clamped"
     return f"clamped to [{show_scalar(inner.low)}, {show_scalar(inner.high)}]"

@@ -80,7 +80,9 @@ class Stabilities:
                 )
 
     def _differs(self, relation: n.Relation) -> bool:
-        return any(isinstance(s, n.Scan) and self.varying(s.table.lower()) for s in n.walk(relation))
+        return any(
+            isinstance(s, n.Scan) and self.varying(s.table.lower()) for s in n.walk(relation)
+        )
 
 
 def _step(rule: str, node: n.Node, value: int | None, *premises: Stable, words: str = "") -> Step:
@@ -127,7 +129,9 @@ def _filter(s: Stabilities, node: n.Filter) -> Stable:
     inner = s.of(node.input)
     _row_by_row(s, node, node.predicate, "G-FILTER")
     words = f"rows with {_cut(show_scalar(node.predicate))}"
-    return Stable(inner.changed, _step("G-FILTER", node, inner.changed, inner, words=words), inner.keys)
+    return Stable(
+        inner.changed, _step("G-FILTER", node, inner.changed, inner, words=words), inner.keys
+    )
 
 
 def _row_by_row(s: Stabilities, node: n.Relation, part: n.Node, rule: str) -> None:
@@ -293,7 +297,9 @@ def _owned_by(ownerships: Ownerships, relation: n.Relation, owner: tuple[str, ..
 def _truncate_groups(s: Stabilities, node: n.TruncateGroups) -> Stable:
     inner = s.of(node.input)
     if s.ownerships is not None and _owned_by(s.ownerships, node.input, node.owner):
-        return Stable(inner.changed, _step("G-TRUNCATE-GROUPS", node, inner.changed, inner), inner.keys)
+        return Stable(
+            inner.changed, _step("G-TRUNCATE-GROUPS", node, inner.changed, inner), inner.keys
+        )
     if inner.changed == 0:
         return Stable(0, _step("G-TRUNCATE-GROUPS", node, 0, inner), inner.keys)
     raise CannotBound(

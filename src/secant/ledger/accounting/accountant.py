@@ -65,6 +65,7 @@ THEOREMS: tuple[Theorem, ...] = (
     Theorem("A-DPA", dp_accounting_epsilon, default=False),
 )
 DEFAULT_THEOREMS = tuple(theorem.name for theorem in THEOREMS if theorem.default)
+_FEW = 32
 DEFAULT_FILTERS = ("A-FILTER-BASIC", "A-FILTER-RENYI")
 
 
@@ -78,13 +79,12 @@ class Total:
     """More than 0: random differential privacy, which fails on this share of databases."""
     theorem: str
     adaptive: bool
-    """True if it holds although parameters were chosen in view of answers."""
+    """True if parameters may have been chosen in view of answers; the figure then depends on the
+    answers too, and what was promised in advance is the budget."""
     distance: Fraction | None = None
     """For metric protections: the figure holds for databases at most this far apart."""
     per_distance: bool = False
     """For metric protections: ε is per unit of distance, for all distances."""
-    running: bool = False
-    """True for an odometer: a running bound on the privacy loss, not an (ε, δ) set in advance."""
 
     def statement(self) -> str:
         """Say what is promised, in one sentence."""
@@ -98,10 +98,8 @@ class Total:
             parts.append(f"except for a share {_printed(self.gamma)} of databases")
         if self.distance is not None:
             parts.append(f"only for databases at most {_printed(self.distance)} apart")
-        if self.running:
-            parts.append("a running bound that depends on the answers")
-        chosen = "chosen adaptively" if self.adaptive else "fixed in advance"
-        return f"{name}: {', '.join(parts)}; parameters {chosen} ({self.theorem})"
+        chosen = "so far, parameters chosen adaptively" if self.adaptive else "fixed in advance"
+        return f"{name}: {', '.join(parts)}; {chosen} ({self.theorem})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +144,7 @@ class Accountant:
         >>> from secant.terms.events import PureEvent, Repeated
         >>> history = [Repeated(PureEvent("0.1"), 100)]
         >>> print(Accountant().total(history, delta="1e-6", adaptive=False).statement())
-        differential privacy: epsilon 4.774568, delta 0.000001; parameters fixed in advance (A-ADV2)
+        differential privacy: epsilon 4.774568, delta 0.000001; fixed in advance (A-ADV2)
         """
         allowed = exact_delta(delta)
         history = tuple(events)
@@ -207,12 +205,12 @@ class Accountant:
         priced = self._adaptive(plain, delta, budget) if adaptive else self._fixed(plain, delta)
         if priced is None:
             return None, "no chosen theorem covers these releases within this delta"
-        epsilon, used, theorem, running = priced
+        epsilon, used, theorem = priced
         if gamma:
             theorem = f"A-RANDOM with {theorem}"
         if apart is not None:
             theorem = f"A-METRIC with {theorem}"
-        return Total(epsilon, used, gamma, theorem, adaptive, apart, False, running), ""
+        return Total(epsilon, used, gamma, theorem, adaptive, apart), ""
 
     def _per_distance(
         self, counts: Tally, metric: list[MetricEvent], adaptive: bool
@@ -223,10 +221,10 @@ class Accountant:
         epsilon = exact_sum(counts[leaf] * leaf.epsilon for leaf in metric)
         return Total(epsilon, Fraction(0), Fraction(0), "A-METRIC", adaptive, None, True), ""
 
-    def _fixed(self, counts: Tally, delta: Fraction) -> tuple[Fraction, Fraction, str, bool] | None:
+    def _fixed(self, counts: Tally, delta: Fraction) -> tuple[Fraction, Fraction, str] | None:
         """Take the least ε over the chosen theorems, cheap ones first."""
         if not counts:
-            return Fraction(0), Fraction(0), "A-BASIC", False
+            return Fraction(0), Fraction(0), "A-BASIC"
         best: tuple[Fraction, str] | None = None
         optimal = False
         for theorem in THEOREMS:
@@ -241,31 +239,29 @@ class Accountant:
         if best is None:
             return None
         sums = basic_sums(counts)
-        exact_sums = best[1] == "A-BASIC" and sums is not None and sums[1] <= delta
-        return best[0], sums[1] if exact_sums and sums else delta, best[1], False
+        added = best[1] == "A-BASIC" and sums is not None
+        return best[0], min(sums[1], delta) if added and sums else delta, best[1]
 
     def _adaptive(
         self, counts: Tally, delta: Fraction, budget: Fraction | None
-    ) -> tuple[Fraction, Fraction, str, bool] | None:
+    ) -> tuple[Fraction, Fraction, str] | None:
         """Read the filters against a budget; without a budget, read the odometer."""
         if not counts:
-            return Fraction(0), Fraction(0), "A-FILTER-BASIC", False
+            return Fraction(0), Fraction(0), "A-FILTER-BASIC"
         if budget is None:
             read = odometer(counts, delta=delta, share=self.slack_share)
-            if read is None:
-                return None
-            return read[0], delta, read[1], read[1] == "A-ODOMETER"
-        reading = filter_reading(
+            return None if read is None else (read[0], delta, read[1])
+        return filter_reading(
             counts, epsilon=budget, delta=delta, theorems=self.filters, share=self.slack_share
         )
-        return None if reading is None else (*reading, False)
 
 
 def _is_optimal(theorem: str, counts: Tally) -> bool:
     # Equal ε are composed optimally by A-ADV2 only if nothing more than ε is known of each release.
     if theorem == "A-ADV2":
         return not any(isinstance(leaf, LaplaceEvent) for leaf in counts)
-    return theorem in ("A-GAUSS", "A-LOSS")
+    # The grid of A-LOSS costs about 1e-4; where the Rényi orders are cheap they may do better.
+    return theorem == "A-GAUSS" or (theorem == "A-LOSS" and len(counts) > _FEW)
 
 
 def _at_distance(leaf: Leaf, apart: Fraction | None) -> Leaf:

@@ -92,10 +92,11 @@ FILTERS: tuple[Filter, ...] = (
 @lru_cache(maxsize=1024)
 def filter_order(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Give the order at which a budget allows the largest Σρ; it depends on nothing else."""
+    logarithm = math.log(delta.numerator) - math.log(delta.denominator)  # δ may be no float
 
     def allowed(order: Fraction) -> float:
         alpha, less = float(order), float(order - 1)
-        gained = (math.log(float(delta)) + math.log(alpha)) / less - math.log(less / alpha)
+        gained = (logarithm + math.log(alpha)) / less - math.log(less / alpha)
         return (float(epsilon) + gained) / alpha
 
     return max(FILTER_ORDERS, key=allowed)

@@ -30,7 +30,7 @@ _UNDERFLOW = 1e-280
 """Stands for all that underflow can have lost; far below the smallest slack."""
 _CUT = 1e-5
 """Share of δ that all cuts of tails together may cost."""
-_MOST_CELLS = 60_000
+_MOST_CELLS = 24_000
 _MOST_COPIES = 1_000_000
 _LARGEST_SHIFT = 1_000
 """Of all Gaussian releases together; beyond it the normal probabilities lose their digits."""
@@ -94,11 +94,12 @@ def _convolutions(counts: Tally) -> int:
 
 def _grid_step(counts: Tally, rest: Fraction) -> float:
     """Choose the grid by parameters only; any choice is sound, this one is accurate enough."""
-    variance, splits, reach = 0.0, 0.0, 0.0
+    variance, splits, reach = 0.0, 0.0, 0.0  # no loss is larger than `reach`
     for leaf, count in counts.items():
         if isinstance(leaf, GaussianEvent):
             variance += float(count / leaf.noise_multiplier**2)
             splits += 1
+            reach = math.inf
             continue
         assert isinstance(leaf, PureEvent | LaplaceEvent)
         epsilon = float(leaf.epsilon)
@@ -114,16 +115,16 @@ def _grid_step(counts: Tally, rest: Fraction) -> float:
     # Few releases have few losses, which want a finer grid than their variance asks for.
     finest = size / (4096 if sum(counts.values()) < 64 else 1024)
     step = max(_ACCURACY * size / splits, min(by_variance, finest))
-    spread = math.sqrt(2 * variance * math.log(1 / float(rest)) * 1.2) + 0.1 * size
-    widest = 2 * min(spread, reach) if reach and not variance > reach**2 else 2 * spread
-    step = max(step, widest / _MOST_CELLS)
+    # Both tails are cut near this many deviations; the row between them must stay short.
+    spread = math.sqrt(2 * variance * (math.log(1 / float(rest)) + 16))
+    step = max(step, 2 * min(spread, reach) / _MOST_CELLS)
     # A step of 20 bits makes every grid point an exact float.
     mantissa, exponent = math.frexp(step)
     return math.ldexp(math.ceil(mantissa * 2**20), exponent - 20)
 
 
 def _split(losses: Row, masses: Row, step: float) -> Losses:
-    """Put each mass on the two grid points around its loss so that Σ mass·e^(-loss) is kept."""
+    """Put each mass on the grid points around its loss, keeping Σ mass·e^(-loss) (A-DOMINATION)."""
     places = losses / step
     places = places + np.abs(places) * 2.0**-50 + 2.0**-60
     below = np.floor(places)

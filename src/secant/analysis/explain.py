@@ -1,0 +1,50 @@
+"""A derivation as a person follows it: numbered steps, each naming its rule and the steps it rests on."""
+
+from __future__ import annotations
+
+from secant.analysis.certificate import Certificate, Refusal, Step
+from secant.analysis.portfolio import Bounded
+
+
+def derivation(certificate: Certificate) -> list[str]:
+    """Give the steps of a certificate in the order in which they follow from each other."""
+    lines: list[str] = []
+    numbers: dict[tuple[str, str, str, tuple[int, ...]], int] = {}
+
+    def visit(step: Step) -> int:
+        premises = tuple(visit(p) for p in step.premises)
+        key = (step.rule, step.place, step.value, premises)
+        if key not in numbers:
+            numbers[key] = len(numbers) + 1
+            basis = f"  (from {', '.join(map(str, premises))})" if premises else ""
+            lines.append(f"{numbers[key]:>3}. {step.rule:<18} {step.place}: {step.value}{basis}")
+        return numbers[key]
+
+    for step in certificate.derivation:
+        visit(step)
+    return lines
+
+
+def claims(certificate: Certificate) -> list[str]:
+    """Give what is checked on public tables before the release."""
+    return [
+        f"checked on public data before release: ({', '.join(c.columns)}) is a key of {c.table}"
+        for c in certificate.claims
+    ]
+
+
+def refusal_line(refusal: Refusal) -> str:
+    """Give one room's reason."""
+    return f"{refusal.room:<12} {refusal.reason} ({refusal.rule})"
+
+
+def summary(bounded: Bounded) -> list[str]:
+    """Give what was enforced and every certificate of one release."""
+    lines = [f"release {bounded.release.name}: enforced"]
+    lines += [f"  - {note}" for note in bounded.release.notes] or ["  - nothing"]
+    for certificate in bounded.certificates:
+        lines.append(f"  protection {certificate.protection}, proved by {certificate.room}:")
+        lines += [f"  {line}" for line in derivation(certificate) + claims(certificate)]
+    for refusal in bounded.tried:
+        lines.append(f"  not used: {refusal_line(refusal)}")
+    return lines

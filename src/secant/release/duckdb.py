@@ -1,0 +1,176 @@
+"""DuckDB: a file, or a directory of Parquet or CSV files, opened read-only and locked down.
+
+After `lock` no statement can reach files, the network or settings. Statements are printed from plans (I1); the lock
+is the second wall.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import duckdb
+
+from secant.errors import BackendError
+from secant.release.dialect import DUCKDB, Dialect, quote, text
+from secant.terms import types as t
+from secant.terms.catalog import Catalog, Table, catalog
+
+_TYPES = {
+    "BOOLEAN": t.BOOLEAN, "TINYINT": t.INTEGER, "SMALLINT": t.INTEGER, "INTEGER": t.INTEGER,
+    "BIGINT": t.INTEGER, "HUGEINT": t.INTEGER, "UTINYINT": t.INTEGER, "USMALLINT": t.INTEGER,
+    "UINTEGER": t.INTEGER, "UBIGINT": t.INTEGER, "FLOAT": t.DOUBLE, "DOUBLE": t.DOUBLE,
+    "VARCHAR": t.TEXT, "DATE": t.DATE, "TIMESTAMP": t.TIMESTAMP, "TIMESTAMP_S": t.TIMESTAMP,
+    "TIMESTAMP_MS": t.TIMESTAMP, "TIMESTAMP_NS": t.TIMESTAMP,
+}  # fmt: skip
+
+
+class DuckDB:
+    """A locked DuckDB connection."""
+
+    dialect: Dialect = DUCKDB
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self._catalog: Catalog | None = None
+
+    def catalog(self) -> Catalog:
+        """Read names, types and engine-kept keys once."""
+        if self._catalog is None:
+            self._catalog = _read_catalog(self._connection)
+        return self._catalog
+
+    def check(self, statement: str) -> None:
+        """Let the engine bind and plan the statement without running it."""
+        try:
+            self._connection.execute("EXPLAIN " + statement).fetchall()
+        except duckdb.Error:
+            raise BackendError(
+                "BAK-003",
+                "the engine does not accept the statement that the query becomes",
+                hint="simplify the query; `secant explain --sql` shows the statement",
+            ) from None
+
+    def rows(self, statement: str) -> list[tuple[object, ...]]:
+        """Run a statement."""
+        try:
+            return self._connection.execute(statement).fetchall()
+        except duckdb.Error:
+            raise BackendError(
+                "BAK-002",
+                "the engine failed while running a statement; its own message is withheld, it may quote data",
+                hint="the data owner can run `secant inspect` with the same query",
+            ) from None
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def open_file(path: Path, *, threads: int | None = None) -> DuckDB:
+    """Open a DuckDB file read-only."""
+    if not path.is_file():
+        raise BackendError("BAK-001", f"there is no DuckDB file {path}", hint="check the source")
+    try:
+        connection = duckdb.connect(str(path), read_only=True)
+    except duckdb.Error:
+        raise BackendError(
+            "BAK-001",
+            f"{path} cannot be opened as a DuckDB file",
+            hint="close other programs that write to it, and check that it is a DuckDB file",
+        ) from None
+    return _locked(connection, [], threads)
+
+
+def open_directory(path: Path, kind: str, *, threads: int | None = None) -> DuckDB:
+    """Open a directory in which each `NAME.parquet` (or `.csv`), or each folder of them, is a table."""
+    if not path.is_dir():
+        raise BackendError("BAK-001", f"there is no directory {path}", hint="check the source")
+    tables = _tables(path, kind)
+    if not tables:
+        raise BackendError("BAK-001", f"{path} holds no .{kind} files", hint="check the source")
+    connection = duckdb.connect(":memory:")
+    try:
+        for name, pattern in tables.items():
+            _add_table(connection, name, pattern, kind)
+    except duckdb.Error:
+        connection.close()
+        raise BackendError(
+            "BAK-001",
+            f"a table of {path} cannot be read as {kind.upper()}",
+            hint="check that the files are whole and, for CSV, that the text is UTF-8",
+        ) from None
+    return _locked(connection, [str(path.resolve())] if kind == "parquet" else [], threads)
+
+
+def _tables(path: Path, kind: str) -> dict[str, str]:
+    found = {f.stem: str(f.resolve()) for f in sorted(path.glob(f"*.{kind}"))}
+    for folder in sorted(p for p in path.iterdir() if p.is_dir()):
+        if any(folder.glob(f"*.{kind}")):
+            found.setdefault(folder.name, str(folder.resolve() / f"*.{kind}"))
+    return found
+
+
+def _add_table(connection: duckdb.DuckDBPyConnection, name: str, pattern: str, kind: str) -> None:
+    if kind == "parquet":
+        connection.execute(
+            f"CREATE VIEW {quote(name)} AS SELECT * FROM read_parquet({text(pattern)})"
+        )
+        return
+    # Types come from the whole file, and a line that cannot be read is left out: it must not fail a query.
+    connection.execute(
+        f"CREATE TABLE {quote(name)} AS SELECT * FROM "
+        f"read_csv({text(pattern)}, sample_size = -1, ignore_errors = true)"
+    )
+
+
+def _locked(
+    connection: duckdb.DuckDBPyConnection, directories: list[str], threads: int | None
+) -> DuckDB:
+    allowed = ", ".join(text(d) for d in directories)
+    settings = [
+        "SET error_on_division_by_zero = false",  # an error on one row would tell of the row
+        "SET autoinstall_known_extensions = false",
+        "SET autoload_known_extensions = false",
+        f"SET allowed_directories = [{allowed}]",
+        "SET enable_external_access = false",
+        "SET lock_configuration = true",
+    ]
+    if threads is not None:
+        settings.insert(0, f"SET threads = {int(threads)}")
+    for setting in settings:
+        connection.execute(setting)
+    return DuckDB(connection)
+
+
+def _read_catalog(connection: duckdb.DuckDBPyConnection) -> Catalog:
+    rows = connection.execute(
+        "SELECT table_name, column_name, data_type FROM duckdb_columns() "
+        "WHERE NOT internal AND schema_name = 'main' ORDER BY table_name, column_index"
+    ).fetchall()
+    keys = connection.execute(
+        "SELECT table_name, constraint_column_names FROM duckdb_constraints() "
+        "WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE') AND schema_name = 'main'"
+    ).fetchall()
+    unique: dict[str, list[tuple[str, ...]]] = {}
+    for name, columns in keys:
+        unique.setdefault(name, []).append(tuple(columns))
+    columns: dict[str, list[tuple[str, t.Type]]] = {}
+    for name, column, written in rows:
+        columns.setdefault(name, [])
+        kind = column_type(written)
+        if (
+            kind is not None
+        ):  # a column of a type that the plan does not know cannot be named in a query
+            columns[name].append((column, kind))
+    return catalog(*(Table(n, tuple(c), tuple(unique.get(n, ()))) for n, c in columns.items()))
+
+
+def column_type(written: str) -> t.Type | None:
+    """Read an engine type, or None where the plan has no such type."""
+    match = re.fullmatch(r"DECIMAL\((\d+),\s*(\d+)\)", written)
+    if match:
+        return t.decimal(int(match[1]), int(match[2]))
+    if written.startswith("ENUM("):
+        return t.TEXT
+    return _TYPES.get(written)

@@ -1,0 +1,230 @@
+"""Random SELECT statements over the small schema: typed, so that most of them mean something."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+COLUMNS = {
+    "person": {"id": "int", "name": "text", "city": "text", "age": "int", "height": "float",
+               "balance": "decimal", "born": "date", "active": "bool", "seen": "time"},
+    "visit": {"vid": "int", "pid": "int", "day": "date", "cost": "decimal", "rating": "float",
+              "note": "text"},
+    "nothing": {"id": "int", "label": "text", "amount": "float"},
+}  # fmt: skip
+CONSTANTS = {
+    "int": ["0", "1", "2", "6", "-3", "36", "NULL"],
+    "decimal": ["0.5", "5.25", "12.34", "-20.25", "0.00"],
+    "float": ["1e0", "0e0", "2.5e0", "-1.5e0", "'NaN'::DOUBLE"],
+    "text": ["'Riga'", "'ok'", "''", "'Eve_1'", "'a'"],
+    "date": ["DATE '2020-02-29'", "DATE '1984-12-10'", "DATE '2020-01-01'"],
+    "time": ["TIMESTAMP '2020-02-29 00:00:01'", "TIMESTAMP '2020-01-01 10:30:15'"],
+    "bool": ["TRUE", "FALSE", "NULL"],
+}
+NUMBERS = ("int", "decimal", "float")
+
+
+@dataclass
+class Scope:
+    """Columns that an expression can use, by kind."""
+
+    columns: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, kind: str, name: str) -> None:
+        self.columns.setdefault(kind, []).append(name)
+
+
+class Writer:
+    """Draws one statement after another."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = random.Random(seed)
+        self.aliases = 0
+
+    def pick(self, options):
+        return self.draw.choice(list(options))
+
+    def chance(self, share: float) -> bool:
+        return self.draw.random() < share
+
+    # scalars
+
+    def value(self, kind: str, scope: Scope, depth: int = 2) -> str:
+        names = scope.columns.get(kind, [])
+        if depth <= 0 or self.chance(0.35):
+            return self.pick(names) if names and self.chance(0.8) else self.pick(CONSTANTS[kind])
+        return getattr(self, f"_{kind}")(scope, depth - 1)
+
+    def number(self, scope: Scope, depth: int) -> str:
+        return self.value(self.pick(NUMBERS), scope, depth)
+
+    def _int(self, scope: Scope, depth: int) -> str:
+        a, b = self.value("int", scope, depth), self.value("int", scope, depth)
+        return self.pick([
+            f"({a} + {b})", f"({a} - {b})", f"({a} % {b})", f"({a} // {b})", f"coalesce({a}, {b})",
+            f"least({a}, {b})", f"length({self.value('text', scope, depth)})", f"(- {a})",
+            f"extract({self.pick(['year', 'month', 'dow'])} FROM {self.value('date', scope, depth)})",
+            f"({self.value('date', scope, depth)} - {self.value('date', scope, depth)})",
+            self._case("int", scope, depth), f"nullif({a}, {b})",
+        ])  # fmt: skip
+
+    def _decimal(self, scope: Scope, depth: int) -> str:
+        a, b = self.value("decimal", scope, depth), self.value("decimal", scope, depth)
+        return self.pick([
+            f"({a} + {b})", f"({a} - {b})", f"(2 * {a})", f"greatest({a}, {b})", f"abs({a})",
+            f"coalesce({a}, {b})", self._case("decimal", scope, depth), f"(- {a})",
+        ])  # fmt: skip
+
+    def _float(self, scope: Scope, depth: int) -> str:
+        a, b = self.number(scope, depth), self.value("float", scope, depth)
+        return self.pick([
+            f"({a} + {b})", f"({b} * {a})", f"({a} / {self.number(scope, depth)})", f"floor({b})",
+            f"least({b}, {a})", f"sqrt(abs({b}))", f"CAST({a} AS DOUBLE)", f"round({b}, 1)",
+            self._case("float", scope, depth), f"coalesce({b}, {a})", f"ln({b})",
+        ])  # fmt: skip
+
+    def _text(self, scope: Scope, depth: int) -> str:
+        a, b = self.value("text", scope, depth), self.value("text", scope, depth)
+        return self.pick([
+            f"lower({a})", f"upper({a})", f"({a} || {b})", f"substring({a}, 2, 2)", f"left({a}, 1)",
+            f"coalesce({a}, {b})", f"trim({a})", f"greatest({a}, {b})",
+            self._case("text", scope, depth), f"CAST({self.value('int', scope, depth)} AS VARCHAR)",
+        ])  # fmt: skip
+
+    def _date(self, scope: Scope, depth: int) -> str:
+        a = self.value("date", scope, depth)
+        return self.pick([
+            f"({a} + {self.pick([1, 30, 365])})", f"({a} - 7)", f"least({a}, DATE '2020-01-01')",
+            self._case("date", scope, depth), f"CAST({self.value('time', scope, depth)} AS DATE)",
+        ])  # fmt: skip
+
+    def _time(self, scope: Scope, depth: int) -> str:
+        a, b = self.value("time", scope, depth), self.value("date", scope, depth)
+        return self.pick([
+            f"({b} + INTERVAL '1' MONTH)", f"({a} - INTERVAL '36' HOUR)", f"coalesce({a}, {b})",
+            f"date_trunc('{self.pick(['year', 'month', 'day'])}', {a})",
+        ])  # fmt: skip
+
+    def _case(self, kind: str, scope: Scope, depth: int) -> str:
+        return (
+            f"CASE WHEN {self.value('bool', scope, depth)} THEN {self.value(kind, scope, depth)} "
+            f"ELSE {self.value(kind, scope, depth)} END"
+        )
+
+    def _bool(self, scope: Scope, depth: int) -> str:
+        kind = self.pick(["int", "decimal", "float", "text", "date", "time"])
+        a, b = self.value(kind, scope, depth), self.value(kind, scope, depth)
+        p, q = self.value("bool", scope, depth), self.value("bool", scope, depth)
+        return self.pick([
+            f"({a} {self.pick(['=', '<>', '<', '<=', '>', '>='])} {b})",
+            f"({a} {self.pick(['=', '<', '>='])} {b})",
+            f"({self.number(scope, depth)} {self.pick(['=', '<', '>'])} {self.number(scope, depth)})",
+            f"({a} IS NULL)", f"({a} IS NOT DISTINCT FROM {b})", f"({p} AND {q})", f"({p} OR {q})",
+            f"(NOT {p})", f"({a} IN ({b}, {self.value(kind, scope, 0)}))",
+            f"({a} BETWEEN {b} AND {self.value(kind, scope, depth)})",
+            f"({self.value('text', scope, depth)} {self.pick(['', 'NOT '])}LIKE "
+            f"{self.pick(['$%$', '$a%$', '$_k$', '$%_1$']).replace('$', chr(39))})",
+            self.subquery_test(scope) if depth > 0 else f"({p} IS TRUE)",
+        ])  # fmt: skip
+
+    def subquery_test(self, scope: Scope) -> str:
+        kind = self.pick(["int", "int", "text", "decimal"])
+        item = self.value(kind, scope, 0)
+        word = self.pick(["", "NOT "])
+        source, inner = self.source()
+        tied = self.tie(scope, inner)
+        if self.chance(0.4):
+            return f"({word}EXISTS (SELECT 1 FROM {source} WHERE {tied}))"
+        if self.chance(0.5):
+            return f"({item} {word}IN (SELECT {self.value(kind, inner, 1)} FROM {source} WHERE {tied}))"
+        operator = self.pick(["<", "=", ">="])
+        function = self.pick(["max", "min"])
+        value = self.value(kind, inner, 0)
+        return f"({item} {operator} (SELECT {function}({value}) FROM {source} WHERE {tied}))"
+
+    def tie(self, outer: Scope, inner: Scope) -> str:
+        parts = [self.value("bool", inner, 1)]
+        if self.chance(0.7) and outer.columns.get("int") and inner.columns.get("int"):
+            operator = self.pick(["=", "=", "=", "<", "<>"])
+            parts = [
+                f"{self.pick(inner.columns['int'])} {operator} {self.pick(outer.columns['int'])}"
+            ]
+            if self.chance(0.3):
+                parts.append(self.value("bool", inner, 1))
+        return " AND ".join(parts)
+
+    # relations
+
+    def source(self) -> tuple[str, Scope]:
+        """Draw one table expression with a fresh alias."""
+        self.aliases += 1
+        alias, scope = f"x{self.aliases}", Scope()
+        if self.chance(0.15):
+            query, kinds = self.block(depth=0)
+            names = [f"c{index}" for index in range(len(kinds))]
+            for name, kind in zip(names, kinds, strict=True):
+                scope.add(kind, f"{alias}.{name}")
+            return f"({query}) AS {alias}({', '.join(names)})", scope
+        table = self.pick(["person", "person", "visit", "visit", "nothing"])
+        for column, kind in COLUMNS[table].items():
+            scope.add(kind, f"{alias}.{column}")
+        return f"{table} AS {alias}", scope
+
+    def sources(self, most: int) -> tuple[str, Scope]:
+        text, scope = self.source()
+        for _ in range(self.draw.randint(0, most - 1)):
+            more, added = self.source()
+            old = scope.columns
+            both = Scope(
+                {k: old.get(k, []) + added.columns.get(k, []) for k in {*old, *added.columns}}
+            )
+            equal = self.tie(scope, added)
+            join = self.pick(
+                [", ", " JOIN ", " JOIN ", " LEFT JOIN ", " LEFT JOIN ", " CROSS JOIN "]
+            )
+            text += (
+                join + more + (f" ON {equal}" if "CROSS" not in join and "," not in join else "")
+            )
+            scope = both
+        return text, scope
+
+    def block(self, depth: int = 1) -> tuple[str, list[str]]:
+        """Draw a SELECT; give it and the kinds of its columns."""
+        source, scope = self.sources(3 if depth else 1)
+        where = f" WHERE {self.value('bool', scope, 2)}" if self.chance(0.6) else ""
+        if self.chance(0.4):
+            return self.grouped(source, scope, where)
+        kinds = [self.pick(CONSTANTS) for _ in range(self.draw.randint(1, 3))]
+        items = ", ".join(self.value(kind, scope, 2) for kind in kinds)
+        distinct = "DISTINCT " if self.chance(0.2) else ""
+        return f"SELECT {distinct}{items} FROM {source}{where}", kinds
+
+    def grouped(self, source: str, scope: Scope, where: str) -> tuple[str, list[str]]:
+        keys = [self.pick(["text", "int", "bool", "float"]) for _ in range(self.draw.randint(0, 2))]
+        written = [self.value(kind, scope, 1) for kind in keys]
+        # A key without a column would be read as a position or refused.
+        kept = [(k, w) for k, w in zip(keys, written, strict=True) if "." in w and "x" in w]
+        items, kinds = [w for _, w in kept], [k for k, _ in kept]
+        for _ in range(self.draw.randint(1, 3)):
+            kind = self.pick(["int", "decimal", "float"])
+            function = self.pick(["sum", "min", "max", "count", "avg", "count(*)"])
+            unique = self.pick(["", "", "DISTINCT "])
+            value = self.value(kind, scope, 1)
+            items.append("count(*)" if function == "count(*)" else f"{function}({unique}{value})")
+            kinds.append({"avg": "float", "count": "int", "count(*)": "int"}.get(function, kind))
+        groups = " GROUP BY " + ", ".join(w for _, w in kept) if kept else ""
+        having = f" HAVING count(*) {self.pick(['>', '<'])} 2" if self.chance(0.3) else ""
+        return f"SELECT {', '.join(items)} FROM {source}{where}{groups}{having}", kinds
+
+    def statement(self) -> str:
+        """Draw a whole statement."""
+        self.aliases = 0
+        query, kinds = self.block()
+        if self.chance(0.15):
+            other_source, scope = self.sources(2)
+            items = ", ".join(self.value(kind, scope, 1) for kind in kinds)
+            word = self.pick(
+                ["UNION", "UNION ALL", "INTERSECT", "EXCEPT", "EXCEPT ALL", "INTERSECT ALL"]
+            )
+            query = f"{query} {word} SELECT {items} FROM {other_source}"
+        return query
