@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,19 +16,36 @@ from types import TracebackType
 from typing import Any
 
 from secant.analysis import explain as wording
-from secant.analysis.portfolio import Bounded, Prepared, RawRows, prepare
-from secant.errors import InternalError, PolicyError, Refused, SecantError, Span, SqlError, UsageError
+from secant.analysis.portfolio import Prepared, RawRows, prepare
+from secant.errors import (
+    InternalError,
+    PolicyError,
+    Refused,
+    SecantError,
+    Span,
+    SqlError,
+    UsageError,
+)
 from secant.ledger.amounts import DELTA_UNITS, EPSILON_UNITS, Budget, Charge, as_written
 from secant.ledger.store import Ledger
-from secant.mechanisms.discrete_laplace import discrete_laplace_error
 from secant.numeric.parameters import delta_of, epsilon_of, level_of
 from secant.plan import nodes as n
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalise
-from secant.release.answer import Answer, plain
+from secant.release.answer import Answer
 from secant.release.backend import Backend
 from secant.release.lower import lower
-from secant.release.run import Job, Shown, check_job, finish, look_up_keys, plan_release, run, unnoised
+from secant.release.report import Explanation, explanation, guarantee, inspection, mechanisms
+from secant.release.run import (
+    Job,
+    Shown,
+    check_job,
+    finish,
+    look_up_keys,
+    plan_release,
+    run,
+    unnoised,
+)
 from secant.release.shares import Calibrated, calibrate
 from secant.release.sources import open_source
 from secant.terms.catalog import Catalog
@@ -57,24 +74,11 @@ class Account:
         """Give spent and remaining amounts as plain numbers."""
         return {
             "spent": {"epsilon": float(self.spent_epsilon), "delta": float(self.spent_delta)},
-            "remaining": {"epsilon": float(self.remaining_epsilon), "delta": float(self.remaining_delta)},
+            "remaining": {
+                "epsilon": float(self.remaining_epsilon),
+                "delta": float(self.remaining_delta),
+            },
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Why an answer would be private, and what it would cost. Made without reading data."""
-
-    text: str
-    record: Mapping[str, Any]
-    statements: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return self.text
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the report as plain values."""
-        return dict(self.record)
 
 
 def connect(
@@ -100,7 +104,9 @@ def connect(
         place = read.path.with_suffix(".ledger")
     elif ledger is None and beside is not None and "://" not in str(place):
         place = beside / str(place)
-    backend = open_source(source, beside=None) if source else open_source(read.source, beside=beside)
+    backend = (
+        open_source(source, beside=None) if source else open_source(read.source, beside=beside)
+    )
     try:
         problems = [p for p in check_policy(read, backend.catalog()) if p.severity == "error"]
         if problems:
@@ -175,7 +181,9 @@ class Connection:
         found = self.policy.protection(name)
         if found is None:
             known = ", ".join(p.name for p in self.policy.protections)
-            raise UsageError("USE-005", f"there is no protection {name!r}", hint=f"there are: {known}")
+            raise UsageError(
+                "USE-005", f"there is no protection {name!r}", hint=f"there are: {known}"
+            )
         return found
 
     # ── the story ────────────────────────────────────────────────────────────────────────────────
@@ -221,10 +229,12 @@ class Connection:
             confidence = level_of(as_written(level, what="level", code="USE-004"))
             in_force = self._in_force(protection)
             prepared = self._prepare(text, in_force)
-            budget = epsilon_of(as_written(1 if epsilon is None else epsilon, what="epsilon", code="USE-002"))
+            budget = epsilon_of(
+                as_written(1 if epsilon is None else epsilon, what="epsilon", code="USE-002")
+            )
             noise = calibrate(prepared.bounded, in_force, budget, _deltas(in_force, delta))
             job = plan_release(prepared, noise, confidence, self._backend)
-            return _explanation(text, job, in_force, budget, assumed=epsilon is None)
+            return explanation(text, job, in_force, budget, assumed=epsilon is None)
 
     def inspect(
         self,
@@ -256,7 +266,7 @@ class Connection:
                 "plain": answered - compiled,
                 "release": released - answered,
             }
-            return _inspection(job, exact, softened, seconds)
+            return inspection(job, exact, softened, seconds)
 
     # ── stages ───────────────────────────────────────────────────────────────────────────────────
 
@@ -314,9 +324,9 @@ class Connection:
         return Answer(
             columns=list(shown.columns),
             rows=shown.rows,
-            guarantee=[_guarantee(p, job.noise, uncovered) for p in in_force],
+            guarantee=[guarantee(p, job.noise, uncovered) for p in in_force],
             error={"level": float(job.level), "values": shown.errors},
-            mechanisms=_mechanisms(job),
+            mechanisms=mechanisms(job),
             budget=accounts,
             release_id=release_id,
         )
@@ -333,9 +343,19 @@ def _no_surprises(text: str) -> Iterator[None]:
         raise
     except RecursionError:
         raise SqlError(
-            "SQL-007", "the query is nested too deeply", hint="flatten its parentheses or subqueries"
+            "SQL-007",
+            "the query is nested too deeply",
+            hint="flatten its parentheses or subqueries",
         ) from None
-    except (AssertionError, KeyError, IndexError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+    except (
+        AssertionError,
+        KeyError,
+        IndexError,
+        TypeError,
+        ValueError,
+        ArithmeticError,
+        AttributeError,
+    ) as error:
         raise InternalError(
             "BUG-001",
             f"an invariant of Secant broke ({type(error).__name__})",
@@ -369,166 +389,3 @@ def _span(node: n.Node | None) -> Span | None:
         return None
     found = getattr(node, "span", None)
     return found if isinstance(found, Span) else None
-
-
-def protects(protection: Protection) -> str:
-    """Say in words what a protection hides."""
-    if protection.kind == "rows":
-        what = "any row" if protection.tables is None else "any row of " + ", ".join(protection.tables)
-        return f"{what} replaced by another" if protection.replace else f"{what} added or removed"
-    if protection.kind == "unit" and protection.unit is not None:
-        return f"all data of one {protection.unit[0]} ({protection.unit[1]}) added or removed"
-    return "the values of protected cells"
-
-
-def _guarantee(protection: Protection, noise: Calibrated, uncovered: list[str]) -> dict[str, Any]:
-    epsilon, delta = noise.costs.get(protection.name, (Fraction(0), Fraction(0)))
-    found: dict[str, Any] = {
-        "protection": protection.name,
-        "protects": protects(protection),
-        "epsilon": _up(epsilon),
-        "delta": _up(delta),
-    }
-    if uncovered:
-        found["not_covered"] = uncovered
-    return found
-
-
-def _up(value: Fraction) -> float:
-    """Show a price rounded up to nine digits."""
-    scaled = -((-value * 10**12) // 1)
-    return float(Fraction(scaled, 10**12)) if value >= Fraction(1, 10**6) else float(value)
-
-
-def _mechanisms(job: Job) -> list[dict[str, Any]]:
-    found = []
-    for b in job.prepared.bounded:
-        for measure in b.release.measures:
-            noise = job.noise.noise[measure.column]
-            found.append(
-                {
-                    "measure": measure.words,
-                    "mechanism": "none" if noise.scale is None else "discrete laplace",
-                    "epsilon": float(noise.epsilon),
-                    "step": float(measure.step),
-                    "scale": 0.0 if noise.scale is None else float(noise.scale * measure.step),
-                }
-            )
-        choice = job.noise.choices.get(b.release.name)
-        if choice is not None:
-            found.append({"measure": "keys", "mechanism": "threshold", "threshold": choice.threshold})
-    return found
-
-
-def _explanation(
-    text: str, job: Job, in_force: tuple[Protection, ...], epsilon: Fraction, *, assumed: bool
-) -> Explanation:
-    lines: list[str] = []
-    if not job.prepared.bounded:
-        lines.append("The query reads no protected table: it is answered exactly and costs nothing.")
-    for b in job.prepared.bounded:
-        lines += wording.summary(b)
-        lines.append(f"  noise at epsilon {float(epsilon):g}{' (assumed)' if assumed else ''}:")
-        lines += [f"    {line}" for line in _noise_lines(b, job)]
-    if job.prepared.bounded:
-        lines.append("guarantee")
-        for p in in_force:
-            cost, delta = job.noise.costs[p.name]
-            lines.append(f"  {p.name}: epsilon {_up(cost):g}, delta {_up(delta):g}; hides {protects(p)}")
-    record = {
-        "query": text,
-        "exact": not job.prepared.bounded,
-        "releases": [_release_record(b, job) for b in job.prepared.bounded],
-        "guarantee": [_guarantee(p, job.noise, []) for p in in_force],
-        "statements": list(job.statements.values()),
-    }
-    statements = tuple(job.statements.values()) or (lower(job.prepared.post),)
-    return Explanation("\n".join(lines), record, statements)
-
-
-def _noise_lines(b: Bounded, job: Job) -> list[str]:
-    lines = []
-    for measure in b.release.measures:
-        noise = job.noise.noise[measure.column]
-        if noise.scale is None:
-            lines.append(f"{measure.words}: none, nothing protected is seen")
-            continue
-        error = discrete_laplace_error(noise.scale, job.level) * measure.step
-        lines.append(
-            f"{measure.words}: discrete Laplace of scale {float(noise.scale * measure.step):.6g} "
-            f"on a grid of {float(measure.step):g} (epsilon {float(noise.epsilon):.4g}); "
-            f"within {float(error):.6g} at {float(job.level):.0%}"
-        )
-    choice = job.noise.choices.get(b.release.name)
-    if choice is not None:
-        lines.append(f"keys: shown from a noisy count of {choice.threshold} on (delta {float(choice.delta):g})")
-    return lines
-
-
-def _release_record(b: Bounded, job: Job) -> dict[str, Any]:
-    return {
-        "enforced": list(b.release.notes),
-        "certificates": [
-            {
-                "protection": c.protection,
-                "room": c.room,
-                "derivation": wording.derivation(c),
-                "sensitivity": {
-                    m.column: plain(c.bounds[m.column].value * m.step) for m in b.release.measures
-                },
-            }
-            for c in b.certificates
-        ],
-        "refusals": [wording.refusal_line(r) for r in b.tried],
-        "noise": _noise_lines(b, job),
-    }
-
-
-def _inspection(
-    job: Job, exact: list[tuple[object, ...]], softened: Shown, seconds: dict[str, float]
-) -> list[dict[str, Any]]:
-    """One record an output column. For several rows, errors are put together as lengths of vectors."""
-    found = []
-    measures = {m.column: m for b in job.prepared.bounded for m in b.release.measures}
-    for index, column in enumerate(softened.columns):
-        truth = [plain(row[index]) for row in exact]
-        soft = [plain(row[index]) for row in softened.rows]
-        errors = [e[index] for e in softened.errors or []]
-        known = [e for e in errors if e is not None]
-        scalar = job.traced.made_of.get(column)
-        used = [m for c, m in measures.items() if scalar is not None and c in _columns(scalar)]
-        scales = [float((job.noise.noise[m.column].scale or 0) * m.step) for m in used]
-        numbers = [float(v) for v in truth if isinstance(v, (int, float)) and not isinstance(v, bool)]
-        length = sum(v * v for v in numbers) ** 0.5
-        error = max(known) if len(known) == len(errors) and known else (0.0 if not used else None)
-        together = sum(e * e for e in known) ** 0.5
-        relative = together / length if error is not None and length else None
-        one = len(softened.rows) == 1 and len(exact) == 1
-        found.append(
-            {
-                "column": column,
-                "exact": truth[0] if one else truth,
-                "softened": soft[0] if one else soft,
-                "sensitivity": [float(_sensitivity(job, m)) for m in used] or 0.0,
-                "beta": None,
-                "noise_scale": scales[0] if len(scales) == 1 else scales or 0.0,
-                "error95" if job.level == Fraction(95, 100) else "error": error,
-                "relative_error95" if job.level == Fraction(95, 100) else "relative_error": relative,
-                "mechanism": "discrete laplace" if used else "none",
-                "analysis": "stability" if used else "public",
-                "seconds": seconds,
-            }
-        )
-    return found
-
-
-def _columns(scalar: n.Scalar) -> set[str]:
-    return {x.name for x in n.walk(scalar) if isinstance(x, n.Column)}
-
-
-def _sensitivity(job: Job, measure: Any) -> Fraction:
-    for b in job.prepared.bounded:
-        for certificate in b.certificates:
-            if measure.column in certificate.bounds:
-                return max(c.bounds[measure.column].value for c in b.certificates) * Fraction(measure.step)
-    return Fraction(0)

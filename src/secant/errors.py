@@ -101,7 +101,7 @@ class PolicyError(SecantError):
     exit_status = 2
 
 
-class Refused(SecantError):
+class Refused(SecantError):  # noqa: N818 - a verdict, not a fault
     """No analysis can prove a bound; nothing was run and nothing was spent."""
 
     family = "REF"

@@ -63,7 +63,7 @@ class Writer:
         return self.pick([
             f"({a} + {b})", f"({a} - {b})", f"({a} % {b})", f"({a} // {b})", f"coalesce({a}, {b})",
             f"least({a}, {b})", f"length({self.value('text', scope, depth)})", f"(- {a})",
-            f"extract({self.pick(['year', 'month', 'dow'])} FROM {self.value('date', scope, depth)})",
+            f"{self.pick(['year', 'month', 'day'])}({self.value('date', scope, depth)})",
             f"({self.value('date', scope, depth)} - {self.value('date', scope, depth)})",
             self._case("int", scope, depth), f"nullif({a}, {b})",
         ])  # fmt: skip
@@ -118,14 +118,18 @@ class Writer:
         return self.pick([
             f"({a} {self.pick(['=', '<>', '<', '<=', '>', '>='])} {b})",
             f"({a} {self.pick(['=', '<', '>='])} {b})",
-            f"({self.number(scope, depth)} {self.pick(['=', '<', '>'])} {self.number(scope, depth)})",
+            f"({a} {self.pick(['=', '<', '>='])} {b})" if kind not in NUMBERS else
+            f"({a} {self.pick(['=', '<', '>='])} {self.number(scope, depth)})",
             f"({a} IS NULL)", f"({a} IS NOT DISTINCT FROM {b})", f"({p} AND {q})", f"({p} OR {q})",
             f"(NOT {p})", f"({a} IN ({b}, {self.value(kind, scope, 0)}))",
             f"({a} BETWEEN {b} AND {self.value(kind, scope, depth)})",
-            f"({self.value('text', scope, depth)} {self.pick(['', 'NOT '])}LIKE "
-            f"{self.pick(['$%$', '$a%$', '$_k$', '$%_1$']).replace('$', chr(39))})",
+            self.pattern_test(scope, depth),
             self.subquery_test(scope) if depth > 0 else f"({p} IS TRUE)",
         ])  # fmt: skip
+
+    def pattern_test(self, scope: Scope, depth: int) -> str:
+        pattern = self.pick(["%", "a%", "_k", "%_1", "%i%"])
+        return f"({self.value('text', scope, depth)} {self.pick(['', 'NOT '])}LIKE '{pattern}')"
 
     def subquery_test(self, scope: Scope) -> str:
         kind = self.pick(["int", "int", "text", "decimal"])
@@ -136,7 +140,8 @@ class Writer:
         if self.chance(0.4):
             return f"({word}EXISTS (SELECT 1 FROM {source} WHERE {tied}))"
         if self.chance(0.5):
-            return f"({item} {word}IN (SELECT {self.value(kind, inner, 1)} FROM {source} WHERE {tied}))"
+            member = self.value(kind, inner, 1)
+            return f"({item} {word}IN (SELECT {member} FROM {source} WHERE {tied}))"
         operator = self.pick(["<", "=", ">="])
         function = self.pick(["max", "min"])
         value = self.value(kind, inner, 0)

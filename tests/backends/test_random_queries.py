@@ -1,4 +1,4 @@
-"""Random statements, three ways: the engine on the text, the engine on the plan, the interpreter."""
+"""Random statements three ways: the engine on the text, the engine on the plan, `evaluate`."""
 
 from __future__ import annotations
 

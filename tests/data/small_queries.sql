@@ -82,6 +82,9 @@ SELECT p.id, v.vid FROM person p LEFT JOIN visit v ON p.id = v.pid WHERE v.vid I
 SELECT p.id, v.vid FROM person p LEFT JOIN visit v ON p.id = v.pid AND v.note = 'ok' WHERE p.age > 10
 SELECT p.id, n.label FROM person p LEFT JOIN nothing n ON p.id = n.id
 SELECT p.id, n.label FROM person p JOIN nothing n ON TRUE
+SELECT p.id, n.one FROM person p LEFT JOIN (SELECT id, 1 AS one FROM nothing) n ON n.id = p.id
+SELECT p.id, v.one, v.two FROM person p LEFT JOIN (SELECT pid, 'x' AS one, coalesce(note, '-') AS two FROM visit) v ON v.pid = p.id
+SELECT p.id, v.flag IS NULL FROM person p LEFT JOIN (SELECT pid, cost > 6 AS flag FROM visit WHERE rating > 2) v ON v.pid = p.id
 SELECT p.id, v.vid, n.id FROM person p LEFT JOIN visit v ON p.id = v.pid LEFT JOIN nothing n ON n.id = v.vid
 SELECT p.id, w.vid FROM person p LEFT JOIN (visit v JOIN visit w ON v.pid = w.pid AND v.vid < w.vid) ON p.id = v.pid
 SELECT a.id, b.id FROM person a JOIN person b ON a.height = b.height

@@ -14,7 +14,8 @@ from secant.analysis.certificate import Certificate, Refusal
 from secant.analysis.interface import Analysis, Request
 from secant.analysis.stability.room import StabilityRoom
 from secant.plan import nodes as n
-from secant.plan.enforce import Problem, Release, enforce, is_protected
+from secant.plan.enforce import Release, enforce, is_protected
+from secant.plan.measures import Problem
 from secant.plan.verify import verify
 from secant.terms.catalog import Catalog
 from secant.terms.policy import Policy, Protection

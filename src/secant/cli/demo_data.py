@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 PATIENTS = 2_000
@@ -103,5 +104,5 @@ def _clinic() -> dict[str, list[list[object]]]:
     return {"wards": _columns(wards), "patients": _columns(patients), "visits": _columns(visits)}
 
 
-def _columns(rows: list[tuple[object, ...]]) -> list[list[object]]:
+def _columns(rows: Sequence[tuple[object, ...]]) -> list[list[object]]:
     return [list(column) for column in zip(*rows, strict=True)]

@@ -51,7 +51,7 @@ def program() -> App:
     app = App(
         name="secant",
         help="Private answers with noise that is just enough.",
-        version=lambda: secant.__version__,
+        version=lambda: str(secant.__version__),
         help_format="plaintext",
         result_action="return_value",
         suppress_keyboard_interrupt=False,

@@ -12,7 +12,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -22,23 +22,12 @@ from rich.text import Text
 from secant.cli.numbers import error_text, plain, remaining_text, spent_text, value_text
 
 if TYPE_CHECKING:
-    from fractions import Fraction
+    from secant.engine import Account
 
 MOST_ROWS = 200
 """More rows than this scroll out of sight; --json gives them all."""
 PIPE_WIDTH = 10_000  # in a pipe nobody wraps lines but us, so nothing is wrapped
 BAR_WIDTH = 20
-
-
-class Account(Protocol):
-    """What the engine says about the budget of one protection."""
-
-    epsilon: Fraction
-    delta: Fraction
-    spent_epsilon: Fraction
-    spent_delta: Fraction
-    remaining_epsilon: Fraction
-    remaining_delta: Fraction
 
 
 def screen() -> Console:
@@ -143,8 +132,9 @@ def print_guarantees(guarantees: Sequence[Mapping[str, object]]) -> None:
         say(f"{strength} (protection {guarantee['protection']})")
         say(f"  {_in_words(epsilon, delta)}")
         uncovered = guarantee.get("not_covered")
-        if uncovered:
-            say(f"  Not covered by this release: {uncovered}", style="yellow")
+        if isinstance(uncovered, (list, tuple)) and uncovered:
+            names = ", ".join(str(name) for name in uncovered)
+            say(f"  NOT covered by this release: {names}", style="yellow")
 
 
 def _in_words(epsilon: float, delta: float) -> str:
@@ -183,11 +173,16 @@ def print_facts(facts: Mapping[str, object]) -> None:
     """Print named values below each other."""
     table = Table(box=None, show_header=False, pad_edge=False)
     for name, value in facts.items():
-        shown = value
-        if isinstance(value, Mapping):
-            shown = ", ".join(f"{key} {value_text(entry)}" for key, entry in value.items())
-        table.add_row(Text(name), Text(value_text(shown)))
+        table.add_row(Text(name), Text(_facts_text(value)))
     screen().print(table)
+
+
+def _facts_text(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {value_text(entry)}" for key, entry in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(value_text(entry) for entry in value)
+    return value_text(value)
 
 
 def print_records(records: Sequence[Mapping[str, str]], *, empty: str) -> None:

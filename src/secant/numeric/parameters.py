@@ -43,11 +43,10 @@ def _exponent(value: str | Decimal) -> int:
     """Bound the digits that an exact rational of this text would need."""
     if isinstance(value, str):
         head, _, power = value.lower().partition("e")
-        power = power.strip()
-        digits = power.lstrip("+-")
-        return len(head) + (
-            int(digits) if digits.isdecimal() and len(digits) < 9 else 10 * len(power)
-        )
+        digits = power.strip().lstrip("+-").replace("_", "").lstrip("0")
+        if len(digits) > 6:
+            return 10**6
+        return len(head) + (int(digits) if digits.isdecimal() else 0)
     exponent = value.as_tuple().exponent
     return abs(exponent) if isinstance(exponent, int) else 0
 

@@ -162,11 +162,12 @@ def _listed(
 
 def _named_values(condition: n.Scalar, key: n.Scalar) -> tuple[object, ...] | None:
     """Read `key IN ('a', 'b')` and `key = 'a'` as lists."""
-    if isinstance(condition, n.InList) and same(condition.operand, key):
-        if all(isinstance(i, n.Literal) and i.value is not None for i in condition.items):
-            return tuple(
-                dict.fromkeys(i.value for i in condition.items if isinstance(i, n.Literal))
-            )
+    if (
+        isinstance(condition, n.InList)
+        and same(condition.operand, key)
+        and all(isinstance(i, n.Literal) and i.value is not None for i in condition.items)
+    ):
+        return tuple(dict.fromkeys(i.value for i in condition.items if isinstance(i, n.Literal)))
     if isinstance(condition, n.Compare) and condition.op == "=":
         for a, b in ((condition.left, condition.right), (condition.right, condition.left)):
             if same(a, key) and isinstance(b, n.Literal) and b.value is not None:

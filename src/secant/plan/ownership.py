@@ -335,9 +335,8 @@ def _aggregate(o: Ownerships, node: n.Aggregate) -> Ownership:
     keys = (frozenset(k.name for k in node.keys),)
     if inner.blocked is not None:
         return replace(inner, keys=keys)
-    for part in (*node.keys, *(a for a in node.aggregations if a.argument is not None)):
-        expression = part.expression if isinstance(part, n.Named) else part.argument
-        assert expression is not None
+    arguments = [a.argument for a in node.aggregations if a.argument is not None]
+    for expression in (*(k.expression for k in node.keys), *arguments):
         checked = _with_subqueries(o, node, _as_part(expression), inner)
         if checked.blocked is not None:
             return checked

@@ -78,7 +78,7 @@ def _can_fail(scalar: n.Scalar) -> bool:
     stack: list[n.Node] = [scalar]
     while stack:
         node = stack.pop()
-        if isinstance(node, n.Attempt) or isinstance(node, n.Relation):
+        if isinstance(node, (n.Attempt, n.Relation)):
             continue
         if isinstance(node, (n.Arithmetic, n.Negate)) and type_of(node).kind != "DOUBLE":
             return True

@@ -35,7 +35,7 @@ class Answer:
     def to_dict(self) -> dict[str, Any]:
         """Give the object that `secant query --json` prints."""
         guarantee = self.guarantee[0] if len(self.guarantee) == 1 else self.guarantee
-        budget = {name: entry for name, entry in self.budget.items()}
+        budget = dict(self.budget)
         shown = next(iter(budget.values())) if len(budget) == 1 else budget
         return {
             "columns": self.columns,

@@ -155,15 +155,15 @@ def _read_catalog(connection: duckdb.DuckDBPyConnection) -> Catalog:
     unique: dict[str, list[tuple[str, ...]]] = {}
     for name, columns in keys:
         unique.setdefault(name, []).append(tuple(columns))
-    columns: dict[str, list[tuple[str, t.Type]]] = {}
+    tables: dict[str, list[tuple[str, t.Type]]] = {}
     for name, column, written in rows:
-        columns.setdefault(name, [])
+        tables.setdefault(name, [])
         kind = column_type(written)
         if (
             kind is not None
         ):  # a column of a type that the plan does not know cannot be named in a query
-            columns[name].append((column, kind))
-    return catalog(*(Table(n, tuple(c), tuple(unique.get(n, ()))) for n, c in columns.items()))
+            tables[name].append((column, kind))
+    return catalog(*(Table(n, tuple(c), tuple(unique.get(n, ()))) for n, c in tables.items()))
 
 
 def column_type(written: str) -> t.Type | None:

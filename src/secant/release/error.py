@@ -20,7 +20,7 @@ from secant.plan.typing import fields_of
 
 Span = tuple[float, float]
 Env = Mapping[str, "Span | None"]
-ERRORS: RuleTable[Callable[..., "Span | None"]] = RuleTable("error intervals")
+ERRORS: RuleTable[Callable[..., Span | None]] = RuleTable("error intervals")
 
 
 @dataclass(frozen=True, slots=True)

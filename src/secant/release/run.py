@@ -17,7 +17,7 @@ from secant.errors import PolicyError, Refused
 from secant.mechanisms.discrete_laplace import add_discrete_laplace, discrete_laplace_error
 from secant.plan import nodes as n
 from secant.plan.domains import Chosen, Listed, Looked
-from secant.plan.enforce import Measure
+from secant.plan.measures import Measure
 from secant.plan.rewrite import columns_of, transform
 from secant.plan.typing import fields_of
 from secant.release.backend import Backend
@@ -132,7 +132,10 @@ def unnoised(job: Job, keys: Mapping[str, Keys | None], backend: Backend) -> Sho
     """For the data owner: what a release would show without its noise. Never for an analyst."""
     quiet = {c: replace(noise, scale=None) for c, noise in job.noise.noise.items()}
     silent = replace(job, noise=replace(job.noise, noise=quiet))
-    tables = {b.release.name: _released(b, silent, keys[b.release.name], backend) for b in job.prepared.bounded}
+    tables = {
+        b.release.name: _released(b, silent, keys[b.release.name], backend)
+        for b in job.prepared.bounded
+    }
     return finish(job, tables, backend)
 
 

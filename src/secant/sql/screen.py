@@ -6,6 +6,8 @@ sentence: side effects, files, volatile functions, recursion, and queries made t
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlglot import exp
 
 from secant.errors import SqlError
@@ -19,22 +21,24 @@ VOLATILE = (
     exp.Rand, exp.Randn, exp.CurrentDate, exp.CurrentTime, exp.CurrentTimestamp, exp.CurrentDatetime,
     exp.CurrentUser, exp.Uuid, exp.Localtime, exp.Localtimestamp,
 )  # fmt: skip
-VOLATILE_NAMES = frozenset(
-    "random now today nextval currval gen_random_uuid uuid setseed clock_timestamp timeofday "
-    "get_current_timestamp current_setting getvariable txid_current pg_sleep".split()
-)
-FILE_NAMES = frozenset(
-    "read_csv read_csv_auto read_parquet parquet_scan read_json read_json_auto read_text read_blob glob "
-    "sniff_csv parquet_metadata parquet_schema getenv query query_table sqlite_scan postgres_scan "
-    "pg_read_file pg_ls_dir lo_import dblink".split()
-)
+VOLATILE_NAMES = frozenset({
+    "random", "now", "today", "nextval", "currval", "gen_random_uuid", "uuid", "setseed",
+    "clock_timestamp", "timeofday", "get_current_timestamp", "current_setting", "getvariable",
+    "txid_current", "pg_sleep",
+})  # fmt: skip
+FILE_NAMES = frozenset({
+    "read_csv", "read_csv_auto", "read_parquet", "parquet_scan", "read_json", "read_json_auto",
+    "read_text", "read_blob", "glob", "sniff_csv", "parquet_metadata", "parquet_schema", "getenv",
+    "query", "query_table", "sqlite_scan", "postgres_scan", "pg_read_file", "pg_ls_dir", "lo_import",
+    "dblink",
+})  # fmt: skip
 
 
 def screen(query: exp.Query, text: str) -> exp.Query:
     """Give the query unchanged, or refuse it."""
     nodes = 0
     joins = 0
-    stack: list[tuple[exp.Expression, int]] = [(query, 0)]
+    stack: list[tuple[Any, int]] = [(query, 0)]
     while stack:
         node, depth = stack.pop()
         nodes += 1

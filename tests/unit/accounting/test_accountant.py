@@ -37,7 +37,7 @@ BUDGET = {"epsilon_budget": 10, "delta_budget": "1e-6"}
 @pytest.mark.parametrize(
     ("events", "theorem"),
     [
-        ([PureEvent(1), PureEvent(2)], "A-BASIC"),
+        ([PureEvent(1), PureEvent(2)], "A-RENYI"),
         ([Repeated(PureEvent("0.1"), 100)], "A-ADV2"),
         ([Repeated(LaplaceEvent("0.1"), 100)], "A-LOSS"),
         ([PureEvent(Fraction(n, 300)) for n in range(1, 60)], "A-LOSS"),
@@ -68,6 +68,18 @@ def test_figures_of_beyond() -> None:
     assert at(PureEvent("0.1"), "A-SELF") == pytest.approx(5.756, abs=1e-3)
     assert at(PureEvent("0.1")) == pytest.approx(4.775, abs=1e-3)
     assert at(LaplaceEvent("0.1")) == pytest.approx(4.693, abs=1e-3)
+
+
+def test_without_delta_pure_releases_add() -> None:
+    total = Accountant().total([PureEvent(1), LaplaceEvent(2)], delta=0, adaptive=False)
+    assert (total.epsilon, total.delta, total.theorem) == (3, 0, "A-BASIC")
+    own = [ApproximateEvent(1, "1e-6"), ApproximateEvent(2, "1e-6")]
+    total = Accountant(theorems=("A-BASIC",)).total(own, delta="1e-5", adaptive=False)
+    assert (total.epsilon, total.delta) == (3, Fraction(2, 10**6))
+    # Independent failures: 1 - (1 - 1e-6)² is a little less than 2e-6.
+    product = 1 - (1 - Fraction(1, 10**6)) ** 2
+    total = Accountant(theorems=("A-BASIC",)).total(own, delta=product, adaptive=False)
+    assert (total.epsilon, total.delta) == (3, product)
 
 
 def test_fixed_and_adaptive_are_told_apart() -> None:
@@ -160,7 +172,7 @@ def test_a_metric_budget_is_per_unit_of_distance() -> None:
 
 def test_random_releases_add_their_shares() -> None:
     history: list[Event] = [Repeated(RandomEvent("0.5", "1e-8", "0.01"), 3), PureEvent(1)]
-    total = Accountant().total(history, delta="1e-6", adaptive=False)
+    total = Accountant(theorems=("A-BASIC",)).total(history, delta="1e-6", adaptive=False)
     assert total.gamma == Fraction(3, 100)
     assert total.theorem == "A-RANDOM with A-BASIC"
     assert total.statement().startswith("random differential privacy:")

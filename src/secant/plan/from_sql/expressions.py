@@ -31,7 +31,7 @@ AGGREGATES: dict[type[exp.Expression], str] = {
     exp.StddevSamp: "stddev_samp", exp.StddevPop: "stddev_pop",
 }  # fmt: skip
 
-ARITHMETIC = {
+ARITHMETIC: dict[type[exp.Expression], str] = {
     exp.Add: "+",
     exp.Sub: "-",
     exp.Mul: "*",
@@ -39,9 +39,21 @@ ARITHMETIC = {
     exp.IntDiv: "//",
     exp.Mod: "%",
 }
-COMPARE = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+COMPARE: dict[type[exp.Expression], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
 PARTS = {"year", "quarter", "month", "day", "dow", "doy", "hour", "minute", "second"}
-PART_NODES = {exp.Year: "year", exp.Quarter: "quarter", exp.Month: "month", exp.Day: "day"}
+PART_NODES: dict[type[exp.Expression], str] = {
+    exp.Year: "year",
+    exp.Quarter: "quarter",
+    exp.Month: "month",
+    exp.Day: "day",
+}
 UNITS = {
     "year": (12, 0, 0), "quarter": (3, 0, 0), "month": (1, 0, 0), "week": (0, 7, 0), "day": (0, 1, 0),
     "hour": (0, 0, 3_600_000_000), "minute": (0, 0, 60_000_000), "second": (0, 0, 1_000_000),
@@ -140,7 +152,7 @@ CARRIES: dict[type[exp.Expression], frozenset[str]] = {
     )
 }  # fmt: skip
 _TWO_SIDES = frozenset({"this", "expression"})
-_EMPTY = (None, False, "", [])
+_EMPTY: tuple[Any, ...] = (None, False, "", [])
 
 
 def check_carried(b: ScalarBinder, tree: exp.Expression) -> None:

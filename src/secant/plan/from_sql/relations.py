@@ -16,7 +16,8 @@ from secant.errors import Span, SqlError
 from secant.plan import nodes as n
 from secant.plan.from_sql.expressions import ScalarBinder, check_carried, number
 from secant.plan.from_sql.grouping import Grouping
-from secant.plan.from_sql.scope import CommonTable, Scope, Source
+from secant.plan.from_sql.scope import CommonTable, Scope, Source, with_aliases
+from secant.plan.rewrite import substitute
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
 from secant.sql.parse import span_of
@@ -84,7 +85,7 @@ class Binder:
 
     # ── whole queries ────────────────────────────────────────────────────────────────────────────
 
-    def query(self, tree: exp.Expression, parent: Scope | None, tables: Any) -> Bound:
+    def query(self, tree: Any, parent: Scope | None, tables: Any) -> Bound:
         """Bind SELECT, a set operation, or a parenthesised one, with its WITH clause."""
         if not isinstance(tree, exp.Subquery):
             check_carried(self.scalars, tree)
@@ -369,11 +370,10 @@ class Binder:
             o for item in tree.expressions for o in self._outputs(item, scope, grouping.collect)
         ]
         having_tree = tree.args.get("having")
+        having_span = span_of(having_tree) if having_tree is not None else None
         aliases = {o.name.lower(): o.scalar for o in reversed(outputs)}
         having = (
-            self.scalars.predicate(
-                having_tree.this, _with_aliases(scope, aliases), grouping.collect
-            )
+            self.scalars.predicate(having_tree.this, with_aliases(scope, aliases), grouping.collect)
             if having_tree is not None
             else None
         )
@@ -384,7 +384,7 @@ class Binder:
             settle = grouping.settle
             outputs = [replace(o, scalar=settle(o.scalar)) for o in outputs]
             if having is not None:
-                relation = n.Filter(relation, settle(having), span_of(having_tree))
+                relation = n.Filter(relation, settle(having), having_span)
             orders = [(settle(scalar), item) for scalar, item in orders]
         return self._finish(tree, relation, outputs, orders, block)
 
@@ -441,7 +441,7 @@ class Binder:
             ):
                 scalar = aliases[inner.name.lower()]  # an output's name wins in ORDER BY
             else:
-                scalar = self.scalars.bind(inner, _with_aliases(scope, aliases), grouping.collect)
+                scalar = self.scalars.bind(inner, with_aliases(scope, aliases), grouping.collect)
             found.append((scalar, item))
         return found
 
@@ -473,7 +473,7 @@ class Binder:
                 "SQL-008",
                 "with DISTINCT, ORDER BY may use selected columns only",
                 text=self.text,
-                span=span_of(tree.args["order"]),
+                span=span_of(tree.args["order"] or tree),
                 hint="select the column, or order by a selected one",
             )
         relation = n.Project(relation, tuple(items))
@@ -563,31 +563,16 @@ def _dressed(tree: exp.Expression) -> bool:
     return any(tree.args.get(k) for k in ("with_", "order", "limit", "offset"))
 
 
-def _with_aliases(scope: Scope, aliases: dict[str, n.Scalar]) -> Scope:
-    """Let HAVING and ORDER BY use output names where no column has that name."""
-    return AliasScope(scope.text, scope.parent, scope.tables, scope.sources, scope.hidden, aliases)
-
-
-@dataclass
-class AliasScope(Scope):
-    """A scope that falls back on the names of the SELECT list."""
-
-    aliases: dict[str, n.Scalar] | None = None
-
-    def resolve(self, table: str | None, name: str, span: Span | None) -> n.Scalar:
-        """Give the column, or else the output of that name."""
-        if table is None and not self._matches(None, name) and name.lower() in (self.aliases or {}):
-            return (self.aliases or {})[name.lower()]
-        return super().resolve(table, name, span)
-
-
 def _rename(relation: n.Relation, names: dict[str, str]) -> n.Relation:
     """Rename the output columns of a finished query, below its ORDER BY and LIMIT."""
     if isinstance(relation, n.Limit):
         return replace(relation, input=_rename(relation.input, names))
     if isinstance(relation, n.Sort):
+        columns: dict[str, n.Scalar] = {
+            f.name: n.Column(names.get(f.name, f.name), f.type) for f in fields_of(relation)
+        }
         keys = tuple(
-            replace(k, expression=_rename_column(k.expression, names)) for k in relation.keys
+            replace(k, expression=substitute(k.expression, columns)) for k in relation.keys
         )
         return n.Sort(_rename(relation.input, names), keys)
     if isinstance(relation, n.Distinct):
@@ -600,14 +585,3 @@ def _rename(relation: n.Relation, names: dict[str, str]) -> n.Relation:
         relation,
         tuple(n.Named(names.get(f.name, f.name), n.Column(f.name, f.type)) for f in fields),
     )
-
-
-def _rename_column(scalar: n.Scalar, names: dict[str, str]) -> n.Scalar:
-    def change(node: n.Node) -> n.Node:
-        if isinstance(node, n.Column):
-            return n.Column(names.get(node.name, node.name), node.type, node.span)
-        return n.rebuild(node, change)
-
-    changed = change(scalar)
-    assert isinstance(changed, n.Scalar)
-    return changed

@@ -104,3 +104,21 @@ class Scope:
             span=span,
             hint="the columns here are: " + (", ".join(sorted(set(seen))[:40]) or "none"),
         )
+
+
+def with_aliases(scope: Scope, aliases: dict[str, Scalar]) -> Scope:
+    """Let HAVING and ORDER BY use output names where no column has that name."""
+    return AliasScope(scope.text, scope.parent, scope.tables, scope.sources, scope.hidden, aliases)
+
+
+@dataclass
+class AliasScope(Scope):
+    """A scope that falls back on the names of the SELECT list."""
+
+    aliases: dict[str, Scalar] | None = None
+
+    def resolve(self, table: str | None, name: str, span: Span | None) -> Scalar:
+        """Give the column, or else the output of that name."""
+        if table is None and not self._matches(None, name) and name.lower() in (self.aliases or {}):
+            return (self.aliases or {})[name.lower()]
+        return super().resolve(table, name, span)

@@ -1,0 +1,162 @@
+"""A small shop with planted secrets, its policies, and ways to watch a release: shared by the tests of the engine.
+
+No test may ever see a secret outside the data: `no_secret_in` is the check.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+import secant
+from secant.engine import Connection
+from secant.release.run import Job, Keys, Shown, look_up_keys, plan_release, run
+from secant.release.shares import calibrate
+
+SECRETS = ("SECRET_SMITH", "SECRET_TOWN", "987654321", "9876543.21", "87654321")
+
+SCHEMA = """
+CREATE TABLE customers (
+    id BIGINT, name VARCHAR, town VARCHAR, age INTEGER, income DOUBLE, score DECIMAL(8, 2)
+);
+CREATE TABLE orders (
+    id BIGINT, customer BIGINT, status VARCHAR, day DATE, total DECIMAL(12, 2), quantity INTEGER,
+    rate DOUBLE, note VARCHAR, big BIGINT
+);
+CREATE TABLE towns (town VARCHAR, country VARCHAR, people BIGINT);
+CREATE TABLE nothing (id BIGINT, label VARCHAR, amount DOUBLE);
+CREATE TABLE holes (id BIGINT, label VARCHAR, amount DOUBLE, whole INTEGER);
+"""
+
+ROWS = """
+INSERT INTO towns VALUES ('Riga', 'LV', 600000), ('Tartu', 'EE', 95000), ('Oslo', 'NO', 700000);
+INSERT INTO customers
+    SELECT i, 'name' || i, ['Riga', 'Tartu', 'Oslo'][1 + i % 3], 20 + i % 50, 1000.5 * i, i
+    FROM range(1, 61) AS r(i);
+INSERT INTO customers VALUES
+    (900, 'SECRET_SMITH', 'SECRET_TOWN', 987654321, 987654321, 87654.32),
+    (901, NULL, NULL, NULL, 'NaN', NULL), (902, '', 'Riga', -5, '-Infinity', -1);
+INSERT INTO orders
+    SELECT i, 1 + i % 60, ['open', 'paid', 'lost'][1 + i % 3], DATE '2024-01-01' + CAST(i % 300 AS INTEGER),
+           10 + i % 90, 1 + i % 9, (i % 10) / 10.0, 'note' || i, i
+    FROM range(1, 201) AS r(i);
+INSERT INTO orders VALUES
+    (9001, 900, 'SECRET_SMITH', DATE '9999-12-31', 9876543.21, 987654321, 'NaN', 'SECRET_SMITH', 9223372036854775807),
+    (9002, 900, 'open', NULL, NULL, NULL, 'Infinity', '12x', -9223372036854775808),
+    (9003, 901, NULL, DATE '0001-01-01', -9876543.21, -987654321, '-Infinity', NULL, 0);
+INSERT INTO holes SELECT i, NULL, NULL, NULL FROM range(1, 21) AS r(i);
+"""
+
+TABLES = """
+[database]
+source = "duckdb:shop.duckdb"
+
+[tables.customers]
+key = "id"
+[tables.customers.columns]
+age = { range = [0, 120] }
+income = { range = [0, 100000] }
+score = { range = [-10, 100] }
+town = { values = ["Riga", "Tartu", "Oslo", "Nowhere"] }
+
+[tables.orders]
+key = "id"
+references = { customer = "customers.id" }
+[tables.orders.columns]
+status = { values = ["open", "paid", "lost", "void"] }
+total = { range = [0, 100] }
+quantity = { range = [0, 10], step = 1 }
+rate = { range = [0, 1] }
+big = { range = [-1000, 1000] }
+
+[tables.towns]
+key = "town"
+
+[tables.nothing.columns]
+amount = { range = [0, 10] }
+[tables.holes.columns]
+amount = { range = [0, 10] }
+whole = { range = [0, 10] }
+"""
+
+UNIT = """
+[protections.people]
+kind = "unit"
+unit = "customers.id"
+epsilon = 1000
+delta = 0.001
+[protections.people.limits]
+orders = 5
+"""
+
+ROWWISE = """
+[protections.single]
+kind = "rows"
+tables = ["customers", "orders", "nothing", "holes"]
+epsilon = 1000
+delta = 0.001
+"""
+
+
+def make_shop(directory: Path, *, rows: str = ROWS) -> Path:
+    """Write `shop.duckdb` into the directory and give its path."""
+    path = directory / "shop.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(SCHEMA + rows)
+    return path
+
+
+def open_shop(directory: Path, protections: str = UNIT, *, tables: str = TABLES, head: str = "") -> Connection:
+    """Open the shop of the directory under a policy with a fresh ledger beside it."""
+    if not (directory / "shop.duckdb").exists():
+        make_shop(directory)
+    number = len(list(directory.glob("policy*.toml")))
+    policy = directory / f"policy{number}.toml"
+    policy.write_text(head + tables + protections, encoding="utf-8")
+    return secant.connect(policy=policy)
+
+
+def no_secret_in(text: str) -> bool:
+    """Whether none of the planted secrets stands in the text."""
+    return not any(secret in text for secret in SECRETS)
+
+
+@dataclass
+class FreePermit:
+    """A permit that nobody pays: for draws of one compiled job."""
+
+    sent: int = 0
+
+    def mark_sent(self) -> None:
+        """Count the calls."""
+        self.sent += 1
+
+
+@dataclass
+class Compiled:
+    """A job that can be drawn from many times, without a ledger."""
+
+    db: Connection
+    job: Job
+    keys: dict[str, Keys | None] = field(default_factory=dict)
+
+    def draw(self) -> Shown:
+        """Release once more."""
+        return run(self.job, self.keys, self.db._backend, FreePermit())
+
+
+def compile_release(db: Connection, text: str, *, epsilon: Any = 1, delta: Any = None) -> Compiled:
+    """Take a query as far as `Connection.sql` takes it before it reserves budget."""
+    from fractions import Fraction
+
+    from secant import engine
+
+    prepared = db._prepare(text, db.policy.protections)
+    noise = calibrate(
+        prepared.bounded, db.policy.protections, Fraction(epsilon), engine._deltas(db.policy.protections, delta)
+    )
+    job = plan_release(prepared, noise, Fraction(95, 100), db._backend)
+    return Compiled(db, job, look_up_keys(job, db._backend))
