@@ -180,9 +180,8 @@ class Writer:
         for _ in range(self.draw.randint(0, most - 1)):
             more, added = self.source()
             old = scope.columns
-            both = Scope(
-                {k: old.get(k, []) + added.columns.get(k, []) for k in {*old, *added.columns}}
-            )
+            new = added.columns
+            both = Scope({kind: old.get(kind, []) + new.get(kind, []) for kind in CONSTANTS})
             equal = self.tie(scope, added)
             join = self.pick(
                 [", ", " JOIN ", " JOIN ", " LEFT JOIN ", " LEFT JOIN ", " CROSS JOIN "]

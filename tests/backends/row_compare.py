@@ -1,4 +1,4 @@
-"""Whether two answers are the same: as lists where the query orders, as bags where it does not."""
+"""Rows of an engine, and whether two answers are the same: as lists, or as bags without order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 
+from secant.release.backend import Backend
+
 Row = Sequence[object]
+
+
+def contents(backend: Backend) -> dict[str, list[Row]]:
+    """Give all rows of all tables, as `evaluate` takes them."""
+    return {name: [*backend.rows(f"SELECT * FROM {name}")] for name in backend.catalog().tables}
 
 
 def _rank(row: Row) -> tuple[str, ...]:

@@ -13,16 +13,15 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import duckdb
 import pytest
-from row_compare import difference
+from row_compare import Row, contents, difference
 
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalise
 from secant.release.backend import Backend
-from secant.release.duckdb import open_directory, open_file
+from secant.release.duckdb import open_directory
 from secant.release.lower import lower
 
 DATA = Path(__file__).parent.parent / "data"
@@ -36,11 +35,6 @@ SHAPES: dict[str, Callable[[n.Relation], n.Relation]] = {
     "bound": lambda plan: plan,
     "normalised": normalise,
 }
-
-
-def contents(backend: Backend) -> dict[str, list[tuple[object, ...]]]:
-    """Give all rows of all tables for `evaluate`."""
-    return {name: backend.rows(f"SELECT * FROM {name}") for name in backend.catalog().tables}
 
 
 def ordered(plan: n.Relation) -> bool:
@@ -69,7 +63,7 @@ def tpch(tmp_path_factory: pytest.TempPathFactory) -> Backend:
 
 
 @pytest.fixture(scope="session")
-def tpch_rows(tpch: Backend) -> dict[str, list[tuple[object, ...]]]:
+def tpch_rows(tpch: Backend) -> dict[str, list[Row]]:
     return contents(tpch)
 
 
@@ -116,19 +110,6 @@ def test_a_join_inside_or_as_bound_on_a_smaller_sample(little_tpch):
 
 
 # ── a small schema with everything that bites ────────────────────────────────────────────────────
-
-
-@pytest.fixture(scope="session")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Backend:
-    path = tmp_path_factory.mktemp("small") / "small.duckdb"
-    with duckdb.connect(str(path)) as connection:
-        connection.execute((DATA / "small_schema.sql").read_text())
-    return open_file(path, threads=1)
-
-
-@pytest.fixture(scope="session")
-def small_rows(small: Backend) -> dict[str, list[tuple[object, ...]]]:
-    return contents(small)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

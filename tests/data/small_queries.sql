@@ -46,6 +46,7 @@ SELECT id FROM person WHERE age NOT BETWEEN 17 AND 36
 SELECT id FROM person WHERE height BETWEEN 0 AND 2
 -- dates
 SELECT born + 1, born - 1, born - DATE '2000-01-01' FROM person
+SELECT day + (vid - 10)::INTEGER, day - pid FROM visit
 SELECT born + INTERVAL '1' MONTH, born - INTERVAL '1' YEAR, seen + INTERVAL '90' MINUTE, INTERVAL '2' DAY + born FROM person
 SELECT extract(year FROM born), extract(month FROM born), extract(day FROM born), extract(dow FROM born), extract(doy FROM born), extract(quarter FROM born) FROM person
 SELECT extract(hour FROM seen), extract(minute FROM seen), extract(second FROM seen), year(seen), month(seen) FROM person

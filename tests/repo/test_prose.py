@@ -45,6 +45,9 @@ def test_the_map_names_every_package_and_no_other():
     on_map = set(re.findall(r"^  (\w+)/", tree, re.MULTILINE))
     on_disk = {path.parent.name for path in SRC.glob("*/__init__.py")}
     assert on_map == on_disk
+    for package, names in re.findall(r"^  (plan)/ +(.*)$", tree, re.MULTILINE):
+        for name in names.split(", "):
+            assert list((SRC / package).glob(f"{name}*")), f"{package}/{name}"
     for number in range(1, 9):
         assert f"**I{number}**" in text
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from secant.terms.policy_check import Problem
 
 MISTAKEN = 2
-STYLES = {"error": "bold red", "warning": "yellow", "note": ""}
+STYLES = {"error": "bold red", "warning": "yellow", "note": "bold"}
 
 
 def check(

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 import secant
+from secant.cli.output import writing
 from secant.errors import InternalError, SecantError, UsageError
 
 INTERRUPTED = 130
@@ -69,19 +70,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # A terminal without UTF-8 gets a question mark for ε instead of a crash.
             stream.reconfigure(errors="replace")
     try:
-        status = run(words)
-        sys.stdout.flush()
+        return run(words)
     except BrokenPipeError:
-        # The reader went away; Python must not complain about it again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = CLOSED_PIPE
-    return status
+        return CLOSED_PIPE
 
 
 def run(words: list[str]) -> int:
     """Run one command; every error becomes a message and a status."""
     try:
         status = program()(words, exit_on_error=False, print_error=False)
+        with writing():
+            sys.stdout.flush()
     except CycloptsError as error:
         usage = UsageError("USE-001", _one_line(str(error)), hint=_help_for(words))
         return _report(usage, words)

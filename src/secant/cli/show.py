@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from secant.cli.numbers import error_text, plain, remaining_text, spent_text, value_text
+from secant.cli.output import writing
 
 if TYPE_CHECKING:
     from secant.engine import Account
@@ -30,20 +31,32 @@ PIPE_WIDTH = 10_000  # in a pipe nobody wraps lines but us, so nothing is wrappe
 BAR_WIDTH = 20
 
 
+class _Screen(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # the program decides what a reader that went away means
+
+
 def screen() -> Console:
     """Give standard output, as it is at this moment."""
     wide = None if sys.stdout.isatty() else PIPE_WIDTH
-    return Console(file=sys.stdout, markup=False, highlight=False, emoji=False, width=wide)
+    return _Screen(file=sys.stdout, markup=False, highlight=False, emoji=False, width=wide)
+
+
+def show(thing: Table | Text) -> None:
+    """Print a table or a text."""
+    with writing():
+        screen().print(thing, soft_wrap=isinstance(thing, Text))
 
 
 def say(line: str = "", style: str = "") -> None:
     """Print one line."""
-    screen().print(Text(line, style=style), soft_wrap=True)
+    show(Text(line, style=style))
 
 
 def print_json(value: object) -> None:
     """Print one JSON object on one line."""
-    sys.stdout.write(json.dumps(plain(value), ensure_ascii=False) + "\n")
+    with writing():
+        sys.stdout.write(json.dumps(plain(value), ensure_ascii=False) + "\n")
 
 
 @contextmanager
@@ -93,7 +106,7 @@ def print_answer(
             if place in noisy and beside:
                 cells.append(Text(_beside_text(beside[1], number, place, error)))
         table.add_row(*cells)
-    screen().print(table)
+    show(table)
     if len(rows) > MOST_ROWS:
         say(f"... and {len(rows) - MOST_ROWS:,} more rows; --json prints all")
 
@@ -174,7 +187,7 @@ def print_facts(facts: Mapping[str, object]) -> None:
     table = Table(box=None, show_header=False, pad_edge=False)
     for name, value in facts.items():
         table.add_row(Text(name), Text(_facts_text(value)))
-    screen().print(table)
+    show(table)
 
 
 def _facts_text(value: object) -> str:
@@ -195,4 +208,4 @@ def print_records(records: Sequence[Mapping[str, str]], *, empty: str) -> None:
         table.add_column(Text(name))
     for record in records:
         table.add_row(*(Text(value_text(value)) for value in record.values()))
-    screen().print(table)
+    show(table)

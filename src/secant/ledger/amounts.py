@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor
 
-from secant.errors import UsageError
+from secant.errors import BudgetError, UsageError
 from secant.terms.events import ApproximateEvent, Composed, Event, Number, PureEvent, exact
 
 EPSILON_UNITS = 10**9
@@ -94,6 +94,8 @@ class Charge:
         """
         price = _epsilon(exact(epsilon, what="epsilon", code="USE-002"))
         slack = _delta(exact(delta, what="delta", code="USE-003"))
+        if event is not None and _too_cheap(price, slack, event):
+            raise UsageError("USE-001", "the price is less than what basic composition asks")
         return cls(protection, ceil(price * EPSILON_UNITS), ceil(slack * DELTA_UNITS), event=event)
 
     @classmethod
@@ -103,11 +105,25 @@ class Charge:
         >>> Charge.of_event("customers", PureEvent("0.1")).epsilon
         100000000
         """
-        # The accounting brings numpy along; a command that spends nothing does not wait for it.
-        from secant.ledger.accounting.basic import basic_composition
-
-        epsilon, delta = basic_composition([event])
+        epsilon, delta = _own_price(event)
         return cls.of(protection, epsilon, delta, event=event)
+
+
+def _own_price(event: Event) -> tuple[Fraction, Fraction]:
+    # The accounting brings numpy along; a command that spends nothing does not wait for it.
+    from secant.ledger.accounting.basic import basic_composition
+
+    return basic_composition([event])
+
+
+def _too_cheap(epsilon: Fraction, delta: Fraction, event: Event) -> bool:
+    """Say whether a price is below the event's own in one part without being above in the other."""
+    try:
+        own_epsilon, own_delta = _own_price(event)
+    except BudgetError:  # it has no (ε, δ) of its own; the caller's theorem stands
+        return False
+    less, more = epsilon < own_epsilon or delta < own_delta, epsilon > own_epsilon
+    return less and not (more or delta > own_delta)
 
 
 def priced(epsilon: int, delta: int) -> Event:

@@ -1,4 +1,4 @@
-"""What an owner allows, held against what is spent.
+"""What an owner allows, held against what is spent (L-LIMIT).
 
 In: budgets in force, a state, charges. Out: what is short, or nothing; and balances that say
 whether a budget renews. Nothing is written here, and no clock is read: the month is an argument.

@@ -5,9 +5,9 @@ uses that are paid for, in time order, and what one of them can change. Which us
 what is left of anybody's budget, is private: nothing here releases it.
 
 A *use* is a row of the joined table. Uses are taken in order of their time stamps, and one is paid
-for if every holder that it touches has the price of a use left (P-CHAIN in PROOFS.md). Unlike in
+for if every holder that it touches has the price of a use left (L-USES in PROOFS.md). Unlike in
 the literature a budget that grows does so by epochs, and what an epoch leaves over lapses: with
-carry-over one use can change arbitrarily many others (P-GROWTH).
+carry-over one use can change arbitrarily many others (L-GROWTH).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from fractions import Fraction
 from math import ceil
 
 from secant.errors import UsageError
-from secant.ledger.amounts import EPSILON_UNITS, Budget
+from secant.ledger.amounts import EPSILON_UNITS, LARGEST_EPSILON, Budget
 from secant.terms.events import Number, exact_count, exact_epsilon
 
 STREAM_CHANGE = 2
-"""P-CHAIN: so many uses come or go, at most, when one use is removed: itself and one other."""
+"""L-USES: so many uses come or go, at most, when one use is removed: itself and one other."""
 COUNT_CHANGE = 1
-"""P-CHAIN: so much the number of paid uses falls, at most, when one use is removed."""
+"""L-USES: so much the number of paid uses falls, at most, when one use is removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def price_of_use(noise_scale: Number, *, time_points: int = 1) -> Fraction:
     """Give the ε that one use costs when counts of paid uses get Laplace noise of this scale.
 
     One count in all: a use changes it by one. A series of `time_points` counts, summed by a binary
-    tree: two uses may come or go, and each is part of ⌊log2 n⌋ + 1 sums (P-PRICE).
+    tree: two uses may come or go, and each is part of ⌊log2 n⌋ + 1 sums (L-PRICE).
 
     >>> price_of_use(10), price_of_use(10, time_points=8)
     (Fraction(1, 10), Fraction(4, 5))
@@ -113,7 +113,7 @@ class Use:
 def paid_uses(
     uses: Iterable[Use], allowances: Mapping[tuple[Hashable, int], int]
 ) -> tuple[Use, ...]:
-    """Take uses in time order, each if all its holders can pay in its epoch (P-CHAIN).
+    """Take uses in time order, each if all its holders can pay in its epoch (L-USES).
 
     This is the definition; `paid_uses_sql` is proved and tested against it.
     """
@@ -128,7 +128,7 @@ def paid_uses(
 
 
 def paid_uses_sql(chain: Chain) -> str:
-    """Print the query that gives the paid uses: keys of the parts, time, epoch (P-LEVELS).
+    """Print the query that gives the paid uses: keys of the parts, time, epoch (L-LEVELS).
 
     Greedy payment in time order is the same as cutting each holder's uses down to its allowance,
     first those of the last table's rows, then those of the rows before, up to the units.
@@ -164,6 +164,19 @@ def count_sql(chain: Chain, *, by_time: bool = False) -> str:
     if by_time:
         return f"SELECT time, count(*) AS uses FROM (\n{uses}\n) GROUP BY time ORDER BY time"
     return f"SELECT count(*) AS uses FROM (\n{uses}\n)"
+
+
+def repeated_keys_sql(chain: Chain) -> str:
+    """Print the owner's question whether the keys of the chain are keys: it must give 0.
+
+    The proofs need it, and the answer is a fact about the data: it is not for analysts.
+    """
+    counts = [
+        f"SELECT count(*) - count(DISTINCT {_quoted(table.key)}) AS n"
+        f" FROM {_quoted(table.name)} WHERE {_quoted(table.key)} IS NOT NULL"
+        for table in chain.tables
+    ]
+    return "SELECT sum(n)::BIGINT AS repeated FROM (" + " UNION ALL ".join(counts) + ")"
 
 
 def _step(name: str, columns: str, source: str) -> str:
@@ -206,9 +219,9 @@ def _part_sql(number: int, table: ChainTable, unit: str | None) -> str:
     for epoch, budget in enumerate(table.budgets):
         if isinstance(budget, str):
             # In whole nano-ε, rounded down; what is no number, or negative, pays for nothing.
-            value = f"TRY_CAST({_quoted(budget)} AS DECIMAL(38, 18)) * {EPSILON_UNITS}"
-            nano = f"TRY_CAST(floor({value}) AS BIGINT)"
-            columns.append(f"greatest(0, coalesce({nano}, 0)) AS allowance{number}_{epoch}")
+            value = f"coalesce(TRY_CAST({_quoted(budget)} AS DECIMAL(38, 18)), 0)"
+            value = f"least(greatest({value}, 0), {LARGEST_EPSILON}) * {EPSILON_UNITS}"
+            columns.append(f"floor({value})::BIGINT AS allowance{number}_{epoch}")
     known = " AND ".join(f"{_quoted(column)} IS NOT NULL" for column in needed)
     return _step(f"part{number}", ", ".join(columns), f"{_quoted(table.name)}\n  WHERE {known}")
 

@@ -115,7 +115,7 @@ class State:
         return self.anchor.sequence - self.summary_at >= size
 
     def summary(self) -> dict[str, Any]:
-        """Give the state as plain values, in the one order that they have."""
+        """Give the state as plain values, in the one order that they have (L-SUMMARY)."""
         return {
             "ledger": self.ledger_id,
             "accounts": [
@@ -140,6 +140,8 @@ class State:
 def starting_at(record: Record) -> State:
     """Begin with a summary instead of with the first record."""
     fields = record.fields
+    if fields["kind"] != "summary":
+        raise broken(record.sequence, "is no summary")
     state = State(
         anchor=Anchor(record.sequence, record.digest),
         ledger_id=fields["ledger"],

@@ -101,14 +101,18 @@ class CauchyLaw:
     gamma: Fraction
 
     def survival(self, v: Ball, precision: int) -> Ball:
-        """Enclose the tail, a regularized incomplete beta function."""
+        """Enclose the tail, a regularized incomplete beta function; for gamma = 2 an arctangent."""
+        if self.gamma == 2:
+            return 2 * (1 / v).atan() / arb.pi()
         power = (v.log() * ball(self.gamma)).exp()
         share = ball(1 / self.gamma)
         return (1 / (1 + power)).beta_lower(1 - share, share, True)
 
     def quantile(self, u: float) -> float:
         """Guess where the tail is u."""
-        from scipy.special import betaincinv
+        if self.gamma == 2:
+            return 1 / math.tan(max(u * math.pi / 2, 1e-300))
+        from scipy.special import betaincinv  # slow to import, and few need it
 
         share = float(1 / self.gamma)
         near = float(betaincinv(1 - share, share, u))
@@ -130,7 +134,7 @@ class StudentLaw:
 
     def quantile(self, u: float) -> float:
         """Guess where the tail is u."""
-        from scipy.special import betaincinv
+        from scipy.special import betaincinv  # slow to import, and few need it
 
         degrees = float(self.degrees)
         near = float(betaincinv(degrees / 2, 0.5, u))

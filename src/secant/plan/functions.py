@@ -303,12 +303,8 @@ def _truncated(part: str, moment: date) -> datetime:
     minute = minute if rank >= TRUNCATION_PARTS.index("minute") else 0
     second = second if part == "second" else 0
     start = datetime(moment.year, month, day, hour, minute, second)  # noqa: DTZ001
-    if part == "week":
-        try:
-            return start - timedelta(days=start.weekday())
-        except OverflowError:
-            raise Failure from None
-    return start
+    # The calendar begins on a Monday, so every week has its first day in it.
+    return start - timedelta(days=start.weekday()) if part == "week" else start
 
 
 def _difference(part: str, start: date, end: date) -> int:

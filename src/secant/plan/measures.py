@@ -291,8 +291,10 @@ def _literal(value: Fraction, kind: t.Type, direction: int = 0) -> n.Literal:
     if kind.kind == "INTEGER":
         return n.Literal(int(value), kind)
     if kind.kind == "DECIMAL":
-        scaled = value * 10**kind.scale
-        return n.Literal(Decimal(int(scaled)).scaleb(-kind.scale), t.decimal(38, kind.scale))
+        scaled = int(value * 10**kind.scale)
+        # As narrow as it can be: a wide constant would drag every row into 128-bit arithmetic.
+        digits = max(len(str(abs(scaled))), kind.scale)
+        return n.Literal(Decimal(scaled).scaleb(-kind.scale), t.decimal(digits, kind.scale))
     number = float(value)
     if direction and Fraction(number) * direction < value * direction:
         number = math.nextafter(number, math.inf * direction)

@@ -71,15 +71,16 @@ def open_file(path: Path, *, threads: int | None = None) -> DuckDB:
     """Open a DuckDB file read-only."""
     if not path.is_file():
         raise BackendError("BAK-001", f"there is no DuckDB file {path}", hint="check the source")
+    # Settings go in with the opening: connections of one process share the engine, which the first one locks.
+    settings = dict(_settings(threads))
     try:
-        connection = duckdb.connect(str(path), read_only=True)
+        return DuckDB(duckdb.connect(str(path), read_only=True, config=settings))
     except duckdb.Error:
         raise BackendError(
             "BAK-001",
             f"{path} cannot be opened as a DuckDB file",
             hint="close other programs that write to it, and check that it is a DuckDB file",
         ) from None
-    return _locked(connection, [], threads)
 
 
 def open_directory(path: Path, kind: str, *, threads: int | None = None) -> DuckDB:
@@ -128,19 +129,23 @@ def _locked(
     connection: duckdb.DuckDBPyConnection, directories: list[str], threads: int | None
 ) -> DuckDB:
     allowed = ", ".join(text(d) for d in directories)
-    settings = [
-        "SET error_on_division_by_zero = false",  # an error on one row would tell of the row
-        "SET autoinstall_known_extensions = false",
-        "SET autoload_known_extensions = false",
-        f"SET allowed_directories = [{allowed}]",
-        "SET enable_external_access = false",
-        "SET lock_configuration = true",
-    ]
-    if threads is not None:
-        settings.insert(0, f"SET threads = {int(threads)}")
-    for setting in settings:
-        connection.execute(setting)
+    connection.execute(f"SET allowed_directories = [{allowed}]")
+    for name, value in _settings(threads):
+        connection.execute(f"SET {name} = {value}")
     return DuckDB(connection)
+
+
+def _settings(threads: int | None) -> list[tuple[str, str]]:
+    """Give what locks an engine, in the order in which it must be set."""
+    wanted = [] if threads is None else [("threads", str(int(threads)))]
+    return [
+        *wanted,
+        ("error_on_division_by_zero", "false"),  # an error on one row would tell of the row
+        ("autoinstall_known_extensions", "false"),
+        ("autoload_known_extensions", "false"),
+        ("enable_external_access", "false"),
+        ("lock_configuration", "true"),
+    ]
 
 
 def _read_catalog(connection: duckdb.DuckDBPyConnection) -> Catalog:

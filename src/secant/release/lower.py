@@ -486,8 +486,7 @@ def _attempt(w: Writer, node: n.Attempt, env: Env) -> str:
 def _clamp(w: Writer, node: n.Clamp, env: Env) -> str:
     # CASE, not least/greatest: those would turn NULL into a bound. NaN compares above everything.
     x, low, high = (_scalar(w, part, env) for part in (node.operand, node.low, node.high))
-    kind = type_name(w.dialect, type_of(node))
-    return f"CAST(CASE WHEN {x} > {high} THEN {high} WHEN {x} < {low} THEN {low} ELSE {x} END AS {kind})"
+    return f"CASE WHEN {x} > {high} THEN {high} WHEN {x} < {low} THEN {low} ELSE {x} END"
 
 
 @SCALARS.rule(n.ScalarSubquery)

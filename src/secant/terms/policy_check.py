@@ -43,7 +43,8 @@ def check_policy(policy: Policy, catalog: Catalog) -> tuple[Problem, ...]:
         *_protection_problems(policy, catalog),
         *_public_problems(policy, catalog),
     ]
-    return tuple(sorted(found, key=lambda p: (SEVERITIES.index(p.severity), p.line or 0)))
+    once = dict.fromkeys(found)  # two protections can miss the same fact
+    return tuple(sorted(once, key=lambda p: (SEVERITIES.index(p.severity), p.line or 0)))
 
 
 def fit_policy(policy: Policy, catalog: Catalog) -> Policy:
@@ -206,10 +207,13 @@ def _unit_problems(
         if name == unit[0] and facts.key == (unit[1],):
             continue  # one row for one unit
         if name not in protection.limits:
-            message = f"no limit for {name}: questions that add up its rows are refused"
+            effect = "questions about its rows are refused"
+            if name == unit[0]:
+                effect = "only one row of each unit counts"
+            message = f"no limit for {name}: {effect}"
             yield _problem(policy, "warning", (*place, "limits"), message)
         if len([1 for target, _ in facts.references.values() if target in reached]) > 1:
-            message = f"{name} leads to {unit[0]} along more than one reference"
+            message = f"{name} leads to {unit[0]} along more than one reference: it is refused"
             yield _problem(policy, "warning", ("tables", name, "references"), message)
 
 
@@ -283,7 +287,7 @@ def _link_names(policy: Policy) -> frozenset[str]:
 
 def _problem(policy: Policy, severity: str, place: tuple[str, ...], message: str) -> Problem:
     line = None
-    for length in range(len(place), 0, -1):
+    for length in range(len(place), 1, -1):  # the first [tables.T] is not the place of another T
         line = policy.lines.get(tuple(part.lower() for part in place[:length]))
         if line:
             break

@@ -77,7 +77,7 @@ def test_without_delta_pure_releases_add() -> None:
     total = Accountant(theorems=("A-BASIC",)).total(own, delta="1e-5", adaptive=False)
     assert (total.epsilon, total.delta) == (3, Fraction(2, 10**6))
     # Independent failures: 1 - (1 - 1e-6)² is a little less than 2e-6.
-    product = 1 - (1 - Fraction(1, 10**6)) ** 2
+    product = 1 - (1 - Fraction(1, 10**6)) ** 2 + Fraction(1, 10**30)
     total = Accountant(theorems=("A-BASIC",)).total(own, delta=product, adaptive=False)
     assert (total.epsilon, total.delta) == (3, product)
 
@@ -282,3 +282,14 @@ def test_examples_in_docstrings_run(module: ModuleType) -> None:
     result = doctest.testmod(module)
     assert result.attempted > 0
     assert result.failed == 0
+
+
+def test_the_page_about_composition_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    root = Path(__file__).resolve().parents[3]
+    page = (root / "docs" / "explanation" / "composition.md").read_text()
+    blocks = re.findall(r"^```(python|text)\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    assert [kind for kind, _ in blocks] == ["python", "text"] * (len(blocks) // 2)
+    names: dict[str, object] = {}
+    for (_, code), (_, text) in zip(blocks[::2], blocks[1::2], strict=True):
+        exec(code, names)
+        assert capsys.readouterr().out == text

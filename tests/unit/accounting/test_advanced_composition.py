@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from fractions import Fraction
 
 import mpmath
@@ -29,6 +30,7 @@ from secant.terms.events import (
     Repeated,
 )
 
+LONG = os.environ.get("SECANT_PROFILE") == "long"
 SIZES = [Fraction(1, 100), Fraction(1, 10), Fraction(1, 2), Fraction(2), Fraction(7)]
 DELTAS = [Fraction(1, 10**9), Fraction(1, 10**3), Fraction(1, 5)]
 
@@ -122,7 +124,7 @@ def _events(rows: list[tuple[Fraction, float]]) -> list[Event]:
 
 
 @given(releases, st.sampled_from([1e-3, 0.05, 0.3]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=600 if LONG else 60, deadline=None)
 def test_every_formula_holds_against_brute_force(
     rows: list[tuple[Fraction, float]], delta: float
 ) -> None:
@@ -134,7 +136,7 @@ def test_every_formula_holds_against_brute_force(
 
 
 @given(releases, st.sampled_from([1e-6, 0.01, 0.2]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=600 if LONG else 60, deadline=None)
 def test_formulas_as_written_in_mpmath(rows: list[tuple[Fraction, float]], rest: float) -> None:
     counts = tally(_events(rows))
     whole = total_delta(counts, Fraction(rest))

@@ -58,7 +58,7 @@ def test_divergence_of_laplace(order: Fraction, epsilon: str) -> None:
     _close_above(renyi_divergence(LaplaceEvent(epsilon), order), expected)
 
 
-@pytest.mark.parametrize("order", ORDERS, ids=str)
+@pytest.mark.parametrize("order", ORDERS[:3], ids=str)
 def test_divergence_of_gaussian(order: Fraction) -> None:
     a, m = mp(order), mpmath.mpf(1) / 2
 

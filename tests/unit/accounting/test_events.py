@@ -188,6 +188,11 @@ def test_unknown_kinds_are_refused_at_any_depth() -> None:
         inner = {"kind": "composed", "events": [{"kind": "pure", "epsilon": "1"}, inner]}
 
 
+def test_what_is_no_event_is_not_written() -> None:
+    with pytest.raises(BudgetError):
+        to_json(object())  # type: ignore[arg-type]
+
+
 def test_nesting_has_a_floor() -> None:
     event: Event = PureEvent(1)
     text: dict[str, object] = {"kind": "pure", "epsilon": "1"}

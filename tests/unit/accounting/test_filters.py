@@ -166,7 +166,7 @@ def test_a_gaussian_filter_is_exact_and_for_gaussians_only() -> None:
     st.lists(st.sampled_from(["0.05", "0.2", "0.5", "1"]), min_size=1, max_size=30),
     st.sampled_from(["1e-9", "1e-3", "0.2"]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=400 if LONG else 60, deadline=None)
 def test_what_fits_fitted_before(sizes: list[str], delta: str) -> None:
     # A filter that let a release in after refusing a shorter history would void its proof.
     accountant = Accountant()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from fractions import Fraction
 
 import mpmath
@@ -22,9 +23,10 @@ from accounting_oracle import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from secant.ledger.accounting import losses
 from secant.ledger.accounting.advanced import advanced_second
 from secant.ledger.accounting.dp_accounting_bridge import dp_accounting_epsilon
-from secant.ledger.accounting.losses import loss_distribution
+from secant.ledger.accounting.losses import Losses, _epsilon, loss_distribution
 from secant.ledger.accounting.tally import tally
 from secant.terms.events import (
     ApproximateEvent,
@@ -73,7 +75,7 @@ releases = st.lists(
 
 
 @given(releases, st.sampled_from([1e-3, 0.05, 0.3]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=1500 if LONG else 60, deadline=None)
 def test_it_holds_against_brute_force(rows: list[tuple[Fraction, float]], delta: float) -> None:
     events: list[Event] = [ApproximateEvent(e, d) if d else PureEvent(e) for e, d in rows]
     found = loss_distribution(tally(events), Fraction(delta))
@@ -194,3 +196,32 @@ def test_the_grid_does_not_depend_on_the_order_of_events() -> None:
 def test_a_delta_near_one_costs_nothing() -> None:
     found = _loss([Repeated(PureEvent("0.3"), 8), GaussianEvent(4)], Fraction(99, 100))
     assert found == 0
+
+
+def test_a_loss_beyond_every_bound_has_no_epsilon() -> None:
+    # One cell at loss 1 and a tenth at infinity: δ never falls below a tenth.
+    whole = Losses(first=1, masses=np.array([0.9]), infinite=0.1, terms=1)
+    assert _epsilon(whole, 1.0, 0.05) is None
+    found = _epsilon(whole, 1.0, 0.2)
+    assert found is not None
+    # 0.9·(1 - e^(ε-1)) + 0.1 = 0.2
+    assert float(found) == pytest.approx(1 + np.log(8 / 9), rel=1e-8)
+
+
+def _shares_rounded_down(offset: losses.Row, step: float) -> losses.Row:
+    return np.zeros_like(offset)
+
+
+def _shares_slightly_low(offset: losses.Row, step: float) -> losses.Row:
+    # Linear in the loss instead of in e^(-loss): Σ mass·e^(-loss) is no longer kept.
+    return offset * 0.99
+
+
+@pytest.mark.parametrize("fault", [_shares_rounded_down, _shares_slightly_low])
+def test_planted_rounding_faults_are_caught(
+    fault: Callable[[losses.Row, float], losses.Row], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(losses, "_share", fault)
+    rows = [(Fraction(n, 97), 0) for n in (31, 47, 53, 71, 83)]
+    found = _loss([PureEvent(e) for e, _ in rows], Fraction(1, 20))
+    assert brute_delta(rows, found) > mpmath.mpf(1) / 20

@@ -25,6 +25,7 @@ from secant.ledger.limits import Balance
 from secant.terms.events import (
     ApproximateEvent,
     Composed,
+    GaussianEvent,
     LaplaceEvent,
     PureEvent,
     Repeated,
@@ -104,6 +105,18 @@ def test_an_event_is_charged_by_basic_composition() -> None:
     event = Composed([Repeated(LaplaceEvent("0.1"), 3), ApproximateEvent("1/3", "1e-9")])
     charge = Charge.of_event("p", event)
     assert (charge.epsilon, charge.delta, charge.event) == (633_333_334, 10**9, event)
+
+
+def test_a_price_below_the_events_own_is_refused() -> None:
+    own = ApproximateEvent("0.5", "1e-6")
+    for price in (("0.4", "1e-6"), ("0.5", "1e-7"), ("0.4", "1e-7"), (0, 0)):
+        with pytest.raises(UsageError) as caught:
+            Charge.of("p", *price, event=own)
+        assert caught.value.code == "USE-001"
+    for price in (("0.5", "1e-6"), ("0.6", "1e-6"), ("0.4", "2e-6"), ("0.6", "1e-7")):
+        assert Charge.of("p", *price, event=own).event == own
+    # A Gaussian release has no (ε, δ) of its own: whoever states one has computed it.
+    assert Charge.of("p", "0.1", "1e-9", event=GaussianEvent(60)).epsilon == 10**8
 
 
 def test_a_price_alone_is_the_plainest_event() -> None:

@@ -67,7 +67,7 @@ def tail(law: Law, v: mpmath.mpf) -> mpmath.mpf:
 
 
 @pytest.mark.parametrize("law", LAWS, ids=repr)
-@pytest.mark.parametrize("v", [Fraction(1, 100), Fraction(1, 2), Fraction(1), Fraction(5)])
+@pytest.mark.parametrize("v", [Fraction(1, 100), Fraction(1), Fraction(5)])
 def test_the_tail_is_the_integral_of_the_density(law: Law, v: Fraction) -> None:
     with mpmath.workdps(30):
         truth = tail(law, mpmath.mpf(v.numerator) / v.denominator)
@@ -110,8 +110,8 @@ def test_each_cell_owns_exactly_its_share_of_the_uniform(
 def test_a_bad_guess_costs_time_and_changes_nothing(
     law: Law, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = 2000  # bits: enough for every law here, so that no fresh bit is drawn
-    numerators = [1 << 1990, 1 << 1998, (1 << 1999) + 12345, 3 << 1940]
+    known = 900  # bits: enough for every law here, so that no fresh bit is drawn
+    numerators = [1 << 890, 1 << 898, (1 << 899) + 12345, 3 << 840]
     arguments = (fmpq(1, 3), fmpq(1000))
     honest = [cell_of(law, *arguments, LazyUniform(n, known)) for n in numerators]
     for guess in (0.0, 1e9):

@@ -35,7 +35,8 @@ def test_numbers_are_taken_for_exactly_what_they_are(value: object, expected: Fr
 @pytest.mark.parametrize(
     "value",
     [float("nan"), float("inf"), -float("inf"), Decimal("NaN"), Decimal("Infinity"), "abc", "",
-     "1/0", None, True, object(), "1e999999999", Decimal("1e999999"), "1e-999999999999", "1e1_000_000_000", "1e0000000000999999999"],
+     "1/0", None, True, object(), "1e999999999", Decimal("1e999999"), "1e-999999999999",
+     "1e1_000_000_000", "1e0000000000999999999"],
 )  # fmt: skip
 def test_what_is_not_a_number_is_refused(value: object) -> None:
     with pytest.raises(UsageError) as caught:

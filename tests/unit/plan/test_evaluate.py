@@ -153,6 +153,10 @@ PAIRS = [
     ),
     (n.Filter(T, n.Exists(U_OF_T)), "SELECT * FROM t WHERE EXISTS (FROM u WHERE u.id = t.id)"),
     (
+        n.Filter(T, n.Exists(n.Filter(U, cmp("=", n.Arithmetic("+", col("u.id"), outer("t.id")), lit(3))))),
+        "SELECT * FROM t WHERE EXISTS (FROM u WHERE u.id + t.id = 3)",
+    ),
+    (
         n.Filter(T, n.Exists(NESTED)),
         """SELECT * FROM t WHERE EXISTS (SELECT 1 FROM u AS u1 WHERE u1.id = t.id AND EXISTS
            (SELECT 1 FROM u AS u2 WHERE u2.tag <> u1.tag AND u2.id = t.id))""",
@@ -438,6 +442,36 @@ def test_case_takes_the_first_true_branch(duck):
     assert value_of(n.Case((n.Branch(lit(True), lit(1)),), broken)) == 1
 
 
+def test_calls_pass_nulls_on_unless_the_function_takes_them():
+    half = n.Arithmetic("/", col("t.id"), lit(2))
+    for call, expected in (
+        (n.Call("exp", (n.Literal(None, DBL),)), None),
+        (n.Call("round", (half, lit(0))), [1.0, 1.0, 1.0, 2.0, None, 2.0]),
+        (n.Call("coalesce", (col("t.id"), lit(0.5))), [1.0, 2.0, 2.0, 3.0, 0.5, 4.0]),
+        (
+            n.Call("least", (col("t.d"), col("t.id"))),
+            ["1.00", "-2.25", "-2.25", "3.00", "0.10", "4.00"],
+        ),
+    ):
+        values = [value for (value,) in evaluate(n.Project(T, (n.Named("v", call),)), ROWS)]
+        if expected is None:
+            assert values == [None] * 6
+        else:
+            assert [str(x) if isinstance(x, Decimal) else x for x in values] == expected
+
+
+def test_time_that_leaves_the_calendar_fails():
+    last, first = lit(date.max), lit(date.min)
+    week = n.Literal("week", TXT)
+    for scalar in (
+        n.Arithmetic("+", last, lit(1)),
+        n.Arithmetic("-", first, n.Literal((1, 0, 0), t.INTERVAL)),
+        n.Arithmetic("+", last, n.Literal((0, 1, 0), t.INTERVAL)),
+    ):
+        assert value_of(n.Attempt(scalar)) is None
+    assert value_of(n.Call("date_trunc", (week, first))).date() == date.min
+
+
 # ── what only Secant has ─────────────────────────────────────────────────────────────────────────
 
 
@@ -524,6 +558,11 @@ def test_released_answers_are_read_like_tables():
         n.Released("answer", (n.Field("n", DBL),)), cmp(">", n.Column("n", DBL), lit(1))
     )
     assert evaluate(plan, {"answer": [(0.5,), (2,)]}) == [(2.0,)]
+
+
+def test_rows_of_another_length_are_refused():
+    with pytest.raises(InternalError):
+        evaluate(U, {"u": [(1, "a", "b")]})
 
 
 def test_rows_may_be_mappings():

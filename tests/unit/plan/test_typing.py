@@ -119,6 +119,12 @@ def test_every_node_has_a_type_or_fields():
     assert not SCALAR_TYPES.covered() & RELATION_FIELDS.covered()
 
 
+def test_a_node_without_rule_has_no_type(monkeypatch):
+    monkeypatch.delitem(SCALAR_TYPES._rules, n.IsNull)
+    with pytest.raises(Mistyped):
+        type_of(n.IsNull(ONE))
+
+
 TEXT, NUMBER, DAY = column(t.TEXT), column(t.INTEGER), column(t.DATE)
 TWO_COLUMNS = n.Values((n.Field("a", t.INTEGER), n.Field("b", t.INTEGER)), ())
 NUMBERS = n.Values((n.Field("a", t.INTEGER),), ())
@@ -181,6 +187,7 @@ def test_types_of_scalars(scalar, expected):
         n.Call("exp", (ONE, ONE)),
         n.Call("exp", (TEXT,)),
         n.Call("round", (column(DEC), NUMBER)),
+        n.Call("round", (column(DEC), column(t.DOUBLE))),
         n.Call("date_trunc", (TEXT, DAY)),
         n.Call("date_trunc", (literal("fortnight", t.TEXT), DAY)),
         n.Call("concat_op", (TEXT, NUMBER)),

@@ -145,6 +145,14 @@ def test_facts_worth_declaring():
     assert "visits is protected but has no key" in "\n".join(said(keyless, "warning"))
 
 
+def test_a_unit_inside_one_table_counts_one_row_unless_a_limit_is_given():
+    text = '[protections.p]\nkind = "unit"\nunit = "visits.patient"\nepsilon = 1\n'
+    assert "no limit for visits: only one row of each unit counts" in "\n".join(
+        said(text, "warning")
+    )
+    assert "no limit for visits" not in "\n".join(said(text + "limits.visits = 3", "warning"))
+
+
 def test_two_ways_to_the_unit_are_pointed_out():
     text = GOOD.replace(
         'references = { patient = "patients.id" }',

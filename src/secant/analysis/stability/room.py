@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from secant.analysis.certificate import Certificate, KeyClaim, Refusal, Step
 from secant.analysis.interface import Request
-from secant.analysis.stability.rules import CannotBound, Stabilities, Stable
+from secant.analysis.stability.rules import CannotBound, Stabilities, Stable, owned_by
 from secant.plan import nodes as n
 from secant.plan.domains import Listed
 from secant.plan.enforce import Release, is_protected, tables_of
@@ -14,7 +15,7 @@ from secant.plan.ownership import Ownership, Ownerships, Paths
 from secant.plan.ranges import Ranges
 from secant.plan.show import show_scalar
 from secant.terms.bounds import GlobalBound
-from secant.terms.policy import Policy, Protection
+from secant.terms.policy import Policy
 
 NOTHING_DECLARED = Policy(source="", tables={}, protections=())
 
@@ -48,7 +49,7 @@ class StabilityRoom:
         worst: Stable | None = None
         claims: set[KeyClaim] = set()
         for table in sorted(t for t in read if t in covered):
-            work = _stabilities(request, lambda name, t=table: name == t, None)
+            work = _stabilities(request, _only(table), None)
             found = work.of(release.exact.input)
             claims |= work.claims
             if worst is None or (found.changed or 0) > (worst.changed or 0):
@@ -91,27 +92,33 @@ class StabilityRoom:
                 "rows of one unit are not limited",
                 f"declare limits in protections.{request.protection.name}",
             )
-        groups = _groups(release, request.protection, changed)
+        groups = _groups(release, ownerships, changed)
         return _certificate(
             self.name, request, changed, groups, step, (ownerships, owned), work.claims
         )
 
 
-def _stabilities(request: Request, varying, ownerships: Ownerships | None) -> Stabilities:  # type: ignore[no-untyped-def]
+def _only(table: str) -> Callable[[str], bool]:
+    return lambda name: name == table
+
+
+def _stabilities(
+    request: Request, varying: Callable[[str], bool], ownerships: Ownerships | None
+) -> Stabilities:
     def public(table: str) -> bool:
         return not is_protected(table, request.policy, request.policy.protections)
 
     return Stabilities(varying, public, request.policy, request.catalog, ownerships)
 
 
-def _groups(release: Release, protection: Protection, changed: int) -> int:
-    """Groups that one unit can reach: no more than its rows, the declared limit, or the listed keys."""
+def _groups(release: Release, ownerships: Ownerships, changed: int) -> int:
+    """Groups that one unit can reach: no more than its rows, its own group limit, or the listed keys."""
     if not release.exact.keys:
         return min(1, changed)
     reach = changed
     node: n.Relation = release.exact.input
     while isinstance(node, (n.Truncate, n.TruncateGroups)):
-        if isinstance(node, n.TruncateGroups) and protection.groups is not None:
+        if isinstance(node, n.TruncateGroups) and owned_by(ownerships, node.input, node.owner):
             reach = min(reach, node.limit)
         node = node.input
     if all(isinstance(d, Listed) for d in release.domains):

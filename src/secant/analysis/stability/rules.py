@@ -277,7 +277,7 @@ def _set_operation(s: Stabilities, node: n.Union | n.Intersect | n.Except) -> St
 def _truncate(s: Stabilities, node: n.Truncate) -> Stable:
     inner = s.of(node.input)
     words = f"first {node.limit} rows of each {node.owner[0].rsplit('.', 1)[-1]}"
-    if s.ownerships is not None and _owned_by(s.ownerships, node.input, node.owner):
+    if s.ownerships is not None and owned_by(s.ownerships, node.input, node.owner):
         known = node.limit if inner.changed is None else min(node.limit, inner.changed)
         return Stable(known, _step("G-TRUNCATE", node, known, inner, words=words), inner.keys)
     if inner.changed is None:
@@ -287,7 +287,8 @@ def _truncate(s: Stabilities, node: n.Truncate) -> Stable:
     return Stable(changed, _step("G-TRUNCATE", node, changed, inner, words=words), inner.keys)
 
 
-def _owned_by(ownerships: Ownerships, relation: n.Relation, owner: tuple[str, ...]) -> bool:
+def owned_by(ownerships: Ownerships, relation: n.Relation, owner: tuple[str, ...]) -> bool:
+    """Whether the owner column holds the id of the one unit that a row belongs to."""
     found = ownerships.of(relation)
     units = {t.column for t in found.terms if t.via == ownerships.paths.unit}
     return found.local and len(owner) == 1 and owner[0] in units
@@ -296,7 +297,7 @@ def _owned_by(ownerships: Ownerships, relation: n.Relation, owner: tuple[str, ..
 @STABILITY.rule(n.TruncateGroups, id="G-TRUNCATE-GROUPS")
 def _truncate_groups(s: Stabilities, node: n.TruncateGroups) -> Stable:
     inner = s.of(node.input)
-    if s.ownerships is not None and _owned_by(s.ownerships, node.input, node.owner):
+    if s.ownerships is not None and owned_by(s.ownerships, node.input, node.owner):
         return Stable(
             inner.changed, _step("G-TRUNCATE-GROUPS", node, inner.changed, inner), inner.keys
         )

@@ -18,7 +18,6 @@ from secant.ledger.accounting.basic import basic_sums
 from secant.ledger.accounting.concentrated import gaussian, renyi, zero_concentrated
 from secant.ledger.accounting.dp_accounting_bridge import dp_accounting_epsilon
 from secant.ledger.accounting.filters import FILTERS, filter_reading, odometer
-from secant.ledger.accounting.losses import loss_distribution
 from secant.ledger.accounting.tally import Tally, exact_sum, on_good_databases, slack, tally
 from secant.terms.events import (
     Event,
@@ -52,6 +51,13 @@ def _basic_within(counts: Tally, delta: Fraction) -> Fraction | None:
     return sums[0]
 
 
+def _loss_distribution(counts: Tally, delta: Fraction) -> Fraction | None:
+    # Filters and sums do without numpy, and a command that needs no more should not wait for it.
+    from secant.ledger.accounting.losses import loss_distribution
+
+    return loss_distribution(counts, delta)
+
+
 # In order of cost (I8). Once one of them is optimal for the history, the others are not asked.
 THEOREMS: tuple[Theorem, ...] = (
     Theorem("A-BASIC", _basic_within),
@@ -59,7 +65,7 @@ THEOREMS: tuple[Theorem, ...] = (
     Theorem("A-SELF", self_adaptive),
     Theorem("A-ADV2", advanced_second),
     Theorem("A-GAUSS", gaussian),
-    Theorem("A-LOSS", loss_distribution),
+    Theorem("A-LOSS", _loss_distribution),
     Theorem("A-ZCDP", zero_concentrated),
     Theorem("A-RENYI", renyi),
     Theorem("A-DPA", dp_accounting_epsilon, default=False),
@@ -167,7 +173,8 @@ class Accountant:
         """Decide whether `new` may run after `history` within the budget.
 
         With `adaptive=True` only filters decide, so the answer is right however the parameters of
-        the releases were chosen; the budget itself must not depend on answers.
+        the releases were chosen; the budget itself must not depend on answers. Where a history
+        holds random-DP releases its order matters: the first event must be the first in time.
         """
         epsilon, allowed = exact_epsilon(epsilon_budget), exact_delta(delta_budget)
         exceptional = exact_delta(gamma_budget, what="gamma")

@@ -1,0 +1,128 @@
+"""What a private answer costs beside the plain query: compile time for 22 queries, release time for Q1 and Q6.
+
+`python -m bench.spine [--scale S]`. Plain and private run in one process on one engine, in turns; ratios are of the best
+of several runs each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from secant.engine import Connection, connect
+from secant.errors import SecantError
+from secant.plan.from_sql import from_sql
+from secant.plan.rewrite import normalise
+from secant.release.lower import lower
+from secant.release.run import check_job, look_up_keys, plan_release, run
+from secant.release.shares import calibrate
+from secant.terms.policy_file import read_policy
+
+ROOT = Path(__file__).resolve().parent
+QUERIES = ROOT.parent / "tests" / "data" / "tpch"
+CUSTOMERS = (ROOT.parent / "tests" / "data" / "policies" / "customers.toml").read_text()
+ROWS = CUSTOMERS.split("[protections.customers]")[0] + (
+    '[protections.rows]\nkind = "rows"\nepsilon = 10.0\ntables = ["lineitem"]\n'
+)
+
+
+class NoBudget:
+    """A permit for measuring: nothing leaves this process."""
+
+    def mark_sent(self) -> None:
+        """Do nothing."""
+
+
+def tpch(scale: str) -> Path:
+    """Make TPC-H data once; kept out of version control."""
+    place = ROOT / "data" / f"sf{scale}"
+    if not (place / "lineitem.parquet").exists():
+        tool = Path(sys.executable).parent / "tpchgen-cli"
+        subprocess.run([tool, "parquet", "-s", scale, f"--output-dir={place}"], check=True)
+    return place
+
+
+def open_with(policy: str, data: Path) -> Connection:
+    """Open the data under a policy, with a ledger that is thrown away."""
+    ledger = Path(tempfile.mkdtemp()) / "bench.ledger"
+    return connect(f"parquet:{data}", policy=read_policy(policy), ledger=ledger)
+
+
+def job_of(db: Connection, text: str) -> Any:
+    """Everything from text to a job that is ready to run."""
+    prepared = db._prepare(text, db.policy.protections)
+    noise = calibrate(prepared.bounded, db.policy.protections, Fraction(1), _slack(db))
+    return plan_release(prepared, noise, Fraction(95, 100), db._backend)
+
+
+def _slack(db: Connection) -> dict[str, Fraction]:
+    return {p.name: p.delta / 100 for p in db.policy.protections}
+
+
+def compile_times(db: Connection) -> dict[str, Any]:
+    """Milliseconds from text to ready job (or to the refusal) for each query, best of five after a first run."""
+    times = {}
+    for path in sorted(QUERIES.glob("q*.sql")):
+        text = path.read_text()
+        best = []
+        for _ in range(6):
+            start = time.perf_counter()
+            try:
+                job_of(db, text)
+            except SecantError:
+                pass
+            best.append(time.perf_counter() - start)
+        times[path.stem] = round(1000 * statistics.median(best[1:]), 2)
+    return {"queries": times, "median_ms": statistics.median(times.values()), "worst_ms": max(times.values())}
+
+
+def release_ratio(db: Connection, name: str, repeats: int = 7) -> dict[str, float]:
+    """Time of all that a release needs over the plain query's, in turns on one connection."""
+    text = (QUERIES / f"{name}.sql").read_text()
+    plain = lower(normalise(from_sql(text, db.catalog)))
+    job = job_of(db, text)
+    checked: set[Any] = set()
+    check_job(job, db._backend, checked)
+    times: dict[str, list[float]] = {"plain": [], "release": []}
+    for _ in range(repeats):
+        start = time.perf_counter()
+        db._backend.rows(plain)
+        middle = time.perf_counter()
+        check_job(job, db._backend, checked)
+        run(job, look_up_keys(job, db._backend), db._backend, NoBudget())
+        end = time.perf_counter()
+        times["plain"].append(middle - start)
+        times["release"].append(end - middle)
+    best = {k: min(v) for k, v in times.items()}
+    return {**{k: round(v, 4) for k, v in best.items()}, "ratio": round(best["release"] / best["plain"], 2)}
+
+
+def run_all(scale: str = "1") -> dict[str, Any]:
+    """Measure everything."""
+    data = tpch(scale)
+    found: dict[str, Any] = {"scale": scale}
+    for protection, policy in (("rows", ROWS), ("unit", CUSTOMERS)):
+        with open_with(policy, data) as db:
+            found[protection] = {name: release_ratio(db, name) for name in ("q01", "q06")}
+            if protection == "unit":
+                found["compile"] = compile_times(db)
+    return found
+
+
+def run_benchmark() -> dict[str, Any]:
+    """What `python -m bench` calls."""
+    return run_all()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--scale", default="1")
+    print(json.dumps(run_all(parser.parse_args().scale), indent=2))

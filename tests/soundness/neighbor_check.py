@@ -1,0 +1,363 @@
+"""Hold certificates against what really happens on neighboring databases.
+
+In: a query, a policy, a catalog and databases. Out: a Findings record: how many (query, database, neighbor) triples
+were tried and each claim that one of them refutes. Owners of rows are computed here from the definition, by a second
+piece of code that shares nothing with plan.ownership.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from secant.analysis.certificate import Certificate
+from secant.analysis.portfolio import Bounded, Prepared, prepare
+from secant.errors import SecantError
+from secant.plan import nodes as n
+from secant.plan.domains import Listed
+from secant.plan.enforce import MAX_FILTERED
+from secant.plan.evaluate import prepare as compiled
+from secant.plan.from_sql import from_sql
+from secant.plan.rewrite import normalise
+from secant.plan.values import Failure, compare, same_key
+from secant.terms.catalog import Catalog
+from secant.terms.policy import Policy, Protection
+
+Row = Mapping[str, Any]
+Database = Mapping[str, Sequence[Row]]
+
+
+@dataclass(frozen=True)
+class World:
+    """What is public: the catalog and the policy."""
+
+    catalog: Catalog
+    policy: Policy
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A claim that a pair of neighbors refutes."""
+
+    text: str
+    claim: str
+    protection: str
+    measure: str
+    claimed: object
+    found: object
+    before: Database
+    after: Database
+    policy: Policy
+
+    def __str__(self) -> str:
+        return (
+            f"{self.claim}: claimed {self.claimed}, found {self.found} "
+            f"({self.protection}, {self.measure})\n  {self.text}\n  before {_shown(self.before)}"
+            f"\n  after  {_shown(self.after)}\n  {self.policy.protections}\n  {self.policy.tables}"
+        )
+
+
+def _shown(database: Database) -> str:
+    return "; ".join(
+        f"{t}: {[tuple(r.values()) for r in rows]}" for t, rows in database.items() if rows
+    )
+
+
+@dataclass
+class Findings:
+    """What a search has seen."""
+
+    asked: int = 0
+    accepted: int = 0
+    triples: int = 0
+    violations: list[Violation] = field(default_factory=list)
+    rules: dict[str, int] = field(default_factory=dict)
+    """Rule id -> accepted certificates whose derivation uses it."""
+
+
+def prepared_for(text: str, world: World) -> Prepared | None:
+    """Give the bounded query, or None if it is refused. A typed error is a refusal; anything else is a fault."""
+    try:
+        plan = normalise(from_sql(text, world.catalog))
+    except SecantError:
+        return None
+    outcome = prepare(plan, world.policy, world.policy.protections, world.catalog)
+    return outcome if isinstance(outcome, Prepared) and outcome.bounded else None
+
+
+# ── neighbors ────────────────────────────────────────────────────────────────────────────────────
+
+
+def owners_of(table: str, policy: Policy, unit: tuple[str, str], database: Database) -> list[set[Any]]:
+    """Give the owner set of each row of a table, by the definition."""
+    rows = database[table]
+    if table == unit[0]:
+        return [_single(row[unit[1]]) for row in rows]
+    found: list[set[Any]] = [set() for _ in rows]
+    for column, (parent, key) in policy.facts(table).references.items():
+        if not _leads(parent, policy, unit, {table}):
+            continue
+        if (parent, key) == unit:
+            for owners, row in zip(found, rows, strict=True):
+                owners |= _single(row[column])
+            continue
+        above = owners_of(parent, policy, unit, database)
+        for owners, row in zip(found, rows, strict=True):
+            if row[column] is None:
+                continue
+            for parent_row, parent_owners in zip(database[parent], above, strict=True):
+                value = parent_row[key]
+                if value is not None and compare(value, row[column]) == 0:
+                    owners |= parent_owners
+    return found
+
+
+def _single(value: Any) -> set[Any]:
+    return set() if value is None else {same_key(value)}
+
+
+def _leads(table: str, policy: Policy, unit: tuple[str, str], seen: set[str]) -> bool:
+    if table == unit[0]:
+        return True
+    if table in seen:
+        return False
+    references = policy.facts(table).references.values()
+    return any(_leads(parent, policy, unit, seen | {table}) for parent, _ in references)
+
+
+def neighbors(
+    database: Database, world: World, protection: Protection, pool: Mapping[str, Sequence[Row]]
+) -> Iterator[Database]:
+    """Give every neighbor by removal, and those by addition or replacement with rows of the pool."""
+    if protection.kind == "unit":
+        yield from _without_units(database, world.policy, protection)
+        return
+    covered = [t for t in database if protection.tables is None or t in protection.tables]
+    for table in covered:
+        rows = list(database[table])
+        extra = [dict(r) for r in pool.get(table, ())]
+        for index in range(len(rows)):
+            rest = rows[:index] + rows[index + 1 :]
+            if protection.replace:
+                for row in extra + rows[:2]:
+                    yield {**database, table: [*rows[:index], row, *rows[index + 1 :]]}
+            else:
+                yield {**database, table: rest}
+        if not protection.replace:
+            for row in extra:
+                yield {**database, table: [*rows, row]}
+
+
+def _without_units(database: Database, policy: Policy, protection: Protection) -> Iterator[Database]:
+    assert protection.unit is not None
+    owners = {
+        table: owners_of(table, policy, protection.unit, database)
+        for table in database
+        if _leads(table, policy, protection.unit, set())
+    }
+    everyone = sorted(set().union(*(o for rows in owners.values() for o in rows)), key=str)
+    for unit in everyone:
+        yield {
+            table: [r for r, o in zip(rows, owners[table], strict=True) if o != {unit}]
+            if table in owners
+            else rows
+            for table, rows in database.items()
+        }
+
+
+# ── claims ───────────────────────────────────────────────────────────────────────────────────────
+
+Measured = Mapping[tuple[Any, ...], tuple[Fraction, ...]]
+
+
+@dataclass(frozen=True)
+class _Runner:
+    """One release, compiled once for all databases."""
+
+    bounded: Bounded
+    run: Any
+
+    def measured(self, database: Database) -> Measured:
+        release = self.bounded.release
+        width = len(release.exact.keys)
+        allowed = _shown_keys(self.bounded)
+        found: dict[tuple[Any, ...], tuple[Fraction, ...]] = {}
+        for row in self.run(database):
+            key = tuple(map(same_key, row[:width]))
+            if not allowed(row[:width]):
+                continue
+            assert key not in found, "one row for each group"
+            found[key] = tuple(
+                _steps(value, measure)
+                for value, measure in zip(row[width:], release.measures, strict=True)
+            )
+        return found
+
+
+def _steps(value: Any, measure: Any) -> Fraction:
+    """Read a measure in steps; a real one is summed in steps already."""
+    if value is None:
+        return Fraction(0)
+    return Fraction(value) if measure.type.kind == "DOUBLE" else Fraction(value) / measure.step
+
+
+def _shown_keys(bounded: Bounded) -> Any:
+    """Lists that are too long to be written into the statement (or empty) are applied to its answer."""
+    names = [k.name for k in bounded.release.exact.keys]
+    lists = {
+        names.index(d.key): {same_key(v) for v in d.values}
+        for d in bounded.release.domains
+        if isinstance(d, Listed) and not 0 < len(d.values) <= MAX_FILTERED
+    }
+    return lambda row: all(same_key(row[i]) in values for i, values in lists.items())
+
+
+def _keys_hold(certificate: Certificate, database: Database) -> bool:
+    for claim in certificate.claims:
+        seen = [tuple(same_key(r[c]) for c in claim.columns) for r in database[claim.table]]
+        if len(seen) != len(set(seen)):
+            return False
+    return True
+
+
+def check(
+    text: str,
+    world: World,
+    databases: Sequence[Database],
+    findings: Findings,
+    pool: Mapping[str, Sequence[Row]] | None = None,
+) -> bool:
+    """Try one query on all neighbors of each database; whether it was accepted."""
+    target = target_for(text, world, findings)
+    if target is None:
+        return False
+    for database in databases:
+        target.try_on(database, pool or {})
+    return True
+
+
+def target_for(text: str, world: World, findings: Findings) -> Target | None:
+    """Give an accepted query as a target, or None if it is refused."""
+    findings.asked += 1
+    prepared = prepared_for(text, world)
+    if prepared is None:
+        return None
+    findings.accepted += 1
+    for bounded in prepared.bounded:
+        for certificate in bounded.certificates:
+            for rule in _rules_of(certificate):
+                findings.rules[rule] = findings.rules.get(rule, 0) + 1
+    runners = tuple(_Runner(b, compiled(b.release.exact)) for b in prepared.bounded)
+    return Target(text, world, runners, findings)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A query that was accepted, ready to be attacked with databases."""
+
+    text: str
+    world: World
+    runners: tuple[_Runner, ...]
+    findings: Findings
+
+    def try_on(self, database: Database, pool: Mapping[str, Sequence[Row]]) -> Fraction:
+        """Try all neighbors; give how close the worst of them comes to what is claimed (above 1: refuted)."""
+        found = [self._one(runner, database, pool) for runner in self.runners]
+        return max(found, default=Fraction(0))
+
+    def _violated(self, before: Database, after: Database, protection: str, *claim: Any) -> None:
+        name, measure, claimed, found = claim
+        self.findings.violations.append(
+            Violation(
+                self.text, name, protection, measure, claimed, found, before, after,
+                self.world.policy,
+            )
+        )  # fmt: skip
+
+    def _one(
+        self, runner: _Runner, database: Database, pool: Mapping[str, Sequence[Row]]
+    ) -> Fraction:
+        worst = Fraction(0)
+        try:
+            before = runner.measured(database)
+        except Failure:
+            self._violated(database, database, "", "never fails", "", "an answer", "a failure")
+            return worst
+        for values in before.values():
+            if any(value.denominator != 1 for value in values):
+                self._violated(database, database, "", "whole steps", "", "whole numbers", values)
+        for certificate in runner.bounded.certificates:
+            if not _keys_hold(certificate, database):
+                continue
+            protection = self.world.policy.protection(certificate.protection)
+            assert protection is not None
+            for neighbor in neighbors(database, self.world, protection, pool):
+                self.findings.triples += 1
+                try:
+                    after = runner.measured(neighbor)
+                except Failure:
+                    self._violated(
+                        database, neighbor, protection.name, "never fails", "", "an answer", "none"
+                    )
+                    continue
+                for claim in _comparisons(runner.bounded, certificate, before, after):
+                    _, _, claimed, found = claim
+                    ratio = found / claimed if claimed else Fraction(2 if found else 0)
+                    worst = max(worst, ratio)
+                    if found > claimed:
+                        self._violated(database, neighbor, protection.name, *claim)
+        return worst
+
+
+def _rules_of(certificate: Certificate) -> set[str]:
+    found: set[str] = set()
+    stack = list(certificate.derivation)
+    while stack:
+        step = stack.pop()
+        found.add(step.rule)
+        stack.extend(step.premises)
+    return found
+
+
+def _comparisons(
+    bounded: Bounded, certificate: Certificate, before: Measured, after: Measured
+) -> Iterator[tuple[str, str, Fraction, Fraction]]:
+    """Give each claim about a pair of neighbors: its name, the measure, what is claimed, what is so."""
+    release = bounded.release
+    nothing = (Fraction(0),) * len(release.measures)
+    keys = [*before, *(k for k in after if k not in before)]
+    for index, measure in enumerate(release.measures):
+        changes = [
+            abs(before.get(k, nothing)[index] - after.get(k, nothing)[index]) for k in keys
+        ]
+        moved = sum(changes, Fraction(0))
+        bound = certificate.bounds[measure.column].value
+        yield "bound", f"{measure.column} {measure.words}", bound, moved
+        if measure.column == release.selector:
+            yield "one for each key", measure.column, Fraction(1), max(changes, default=Fraction(0))
+    if release.selector is not None:
+        different = Fraction(sum(before.get(k) != after.get(k) for k in keys))
+        yield "groups", "", Fraction(certificate.groups), different
+
+
+def smallest(violation: Violation, world: World) -> Violation:
+    """Take rows away as long as some violation of the query is left."""
+    current, shrinking = violation, True
+    while shrinking:
+        shrinking = False
+        options = itertools.chain.from_iterable(
+            ((t, i) for i in range(len(rows))) for t, rows in current.before.items()
+        )
+        for table, index in list(options):
+            rows = list(current.before[table])
+            smaller = {**current.before, table: rows[:index] + rows[index + 1 :]}
+            findings = Findings()
+            check(violation.text, world, [smaller], findings)
+            same = [v for v in findings.violations if v.claim == violation.claim]
+            if same:
+                current, shrinking = same[0], True
+                break
+    return current
