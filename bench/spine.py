@@ -22,7 +22,7 @@ from secant.errors import SecantError
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalise
 from secant.release.lower import lower
-from secant.release.run import check_job, look_up_keys, plan_release, run
+from secant.release import run as releases
 from secant.release.shares import calibrate
 from secant.terms.policy_file import read_policy
 
@@ -60,7 +60,7 @@ def job_of(db: Connection, text: str) -> Any:
     """Everything from text to a job that is ready to run."""
     prepared = db._prepare(text, db.policy.protections)
     noise = calibrate(prepared.bounded, db.policy.protections, Fraction(1), _slack(db))
-    return plan_release(prepared, noise, Fraction(95, 100), db._backend)
+    return releases.plan_release(prepared, noise, Fraction(95, 100), db._backend)
 
 
 def _slack(db: Connection) -> dict[str, Fraction]:
@@ -81,7 +81,11 @@ def compile_times(db: Connection) -> dict[str, Any]:
                 pass
             best.append(time.perf_counter() - start)
         times[path.stem] = round(1000 * statistics.median(best[1:]), 2)
-    return {"queries": times, "median_ms": statistics.median(times.values()), "worst_ms": max(times.values())}
+    return {
+        "queries": times,
+        "median_ms": statistics.median(times.values()),
+        "worst_ms": max(times.values()),
+    }
 
 
 def release_ratio(db: Connection, name: str, repeats: int = 7) -> dict[str, float]:
@@ -90,22 +94,26 @@ def release_ratio(db: Connection, name: str, repeats: int = 7) -> dict[str, floa
     plain = lower(normalise(from_sql(text, db.catalog)))
     job = job_of(db, text)
     checked: set[Any] = set()
-    check_job(job, db._backend, checked)
+    releases.check_job(job, db._backend, checked)
     times: dict[str, list[float]] = {"plain": [], "release": []}
     for _ in range(repeats):
         start = time.perf_counter()
         db._backend.rows(plain)
         middle = time.perf_counter()
-        check_job(job, db._backend, checked)
-        run(job, look_up_keys(job, db._backend), db._backend, NoBudget())
+        releases.check_job(job, db._backend, checked)
+        keys = releases.look_up_keys(job, db._backend)
+        releases.run(job, keys, db._backend, NoBudget())
         end = time.perf_counter()
         times["plain"].append(middle - start)
         times["release"].append(end - middle)
     best = {k: min(v) for k, v in times.items()}
-    return {**{k: round(v, 4) for k, v in best.items()}, "ratio": round(best["release"] / best["plain"], 2)}
+    return {
+        **{k: round(v, 4) for k, v in best.items()},
+        "ratio": round(best["release"] / best["plain"], 2),
+    }
 
 
-def run_all(scale: str = "1") -> dict[str, Any]:
+def run(scale: str = "1") -> dict[str, Any]:
     """Measure everything."""
     data = tpch(scale)
     found: dict[str, Any] = {"scale": scale}
@@ -117,12 +125,7 @@ def run_all(scale: str = "1") -> dict[str, Any]:
     return found
 
 
-def run_benchmark() -> dict[str, Any]:
-    """What `python -m bench` calls."""
-    return run_all()
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--scale", default="1")
-    print(json.dumps(run_all(parser.parse_args().scale), indent=2))
+    print(json.dumps(run(parser.parse_args().scale), indent=2))

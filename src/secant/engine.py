@@ -51,7 +51,7 @@ from secant.release.sources import open_source
 from secant.terms.catalog import Catalog
 from secant.terms.events import ApproximateEvent, PureEvent
 from secant.terms.policy import Policy, Protection
-from secant.terms.policy_check import check_policy
+from secant.terms.policy_check import fit_policy
 from secant.terms.policy_file import load_policy
 
 Number = float | int | str | Decimal | Fraction
@@ -93,33 +93,48 @@ def connect(
     """
     read = policy if isinstance(policy, Policy) else load_policy(policy)
     beside = read.path.parent if read.path is not None else None
-    place = ledger if ledger is not None else read.ledger
-    if place is None:
-        if read.path is None:
-            raise UsageError(
-                "USE-001",
-                "a policy without a file needs a place for its ledger",
-                hint="pass ledger='FILE' to connect",
-            )
-        place = read.path.with_suffix(".ledger")
-    elif ledger is None and beside is not None and "://" not in str(place):
-        place = beside / str(place)
+    place = ledger_place(read, ledger)
     backend = (
         open_source(source, beside=None) if source else open_source(read.source, beside=beside)
     )
     try:
-        problems = [p for p in check_policy(read, backend.catalog()) if p.severity == "error"]
-        if problems:
-            raise PolicyError(
-                "POL-002",
-                f"the policy does not fit the data source ({len(problems)} mistakes)",
-                details=tuple(str(p) for p in problems),
-                hint="correct the lines above",
-            )
-        return Connection(backend, read, place)
+        return Connection(backend, fit_policy(read, backend.catalog()), place)
     except BaseException:
         backend.close()
         raise
+
+
+def ledger_place(policy: Policy, ledger: str | Path | None = None) -> str | Path:
+    """Say where the ledger lives: as asked, as the policy says, or beside the policy file."""
+    if ledger is not None:
+        return ledger
+    if policy.path is None:
+        if policy.ledger is not None:
+            return policy.ledger
+        raise UsageError(
+            "USE-001",
+            "a policy without a file needs a place for its ledger",
+            hint="pass ledger='FILE' to connect",
+        )
+    if policy.ledger is None:
+        return policy.path.with_suffix(".ledger")
+    return policy.ledger if "://" in policy.ledger else policy.path.parent / policy.ledger
+
+
+def open_ledger(policy: Policy, place: str | Path) -> Ledger:
+    """Open the ledger with the budgets that the policy puts in force. Needs no data source."""
+    protections = policy.protections
+    return Ledger.open(
+        place,
+        {p.name: Budget.of(p.epsilon, p.delta) for p in protections},
+        analysts={
+            p.name: {who: Budget.of(*share) for who, share in p.analysts.items()}
+            for p in protections
+            if p.analysts
+        },
+        renewals={p.name: p.renewal for p in protections if p.renewal},
+        compositions={p.name: p.composition or "basic" for p in protections},
+    )
 
 
 class Connection:
@@ -159,8 +174,7 @@ class Connection:
     def ledger(self) -> Ledger:
         """The ledger, opened when it is first needed."""
         if self._ledger is None:
-            budgets = {p.name: Budget.of(p.epsilon, p.delta) for p in self.policy.protections}
-            self._ledger = Ledger.open(self._place, budgets)
+            self._ledger = open_ledger(self.policy, self._place)
         return self._ledger
 
     @property

@@ -44,12 +44,13 @@ class Questions:
         self.favored = favored
         """Tables to ask about most of the time: those that something protects."""
         self.names = 0
+        self.nested = 0
         self.with_: list[str] = []
         self.known: list[tuple[str, tuple[Col, ...]]] = []
 
     def question(self) -> str:
         """Give the text of one query."""
-        self.names, self.with_, self.known = 0, [], []
+        self.names, self.nested, self.with_, self.known = 0, 0, [], []
         if self.chance(0.15):
             self._common_table()
         text = self._answer()
@@ -133,7 +134,7 @@ class Questions:
             f"abs({column.text})", f"CASE WHEN {self.test(source, 0)} THEN {column.text} ELSE {constant} END",
             f"coalesce({column.text}, {constant})", f"least({column.text}, {constant})", f"-{column.text}",
             f"{column.text} * {other.text}", f"greatest({column.text}, {other.text})",
-            f"CASE WHEN {self.test(source, 0)} THEN 1 ELSE 0 END", f"{column.text} / 2",
+            f"CASE WHEN {self.test(source, self.pick((0, 1)))} THEN 1 ELSE 0 END", f"{column.text} / 2",
             f"CAST({column.text} AS DOUBLE)",
         ))  # fmt: skip
 
@@ -181,11 +182,13 @@ class Questions:
                 pairs = [(a, b) for a in left.columns for b in right.columns if a.role and a.role == b.role]
         condition = self.tie(left.columns, right.columns, pairs)
         if self.chance(0.2):
-            condition += f" AND {self.test(Source('', both), 0)}"
+            condition += f" AND {self.test(Source('', both), self.pick((0, 0, 1)))}"
         if style < 0.5:
             text = f"{left.text} JOIN {right.text} ON {condition}"
-        elif style < 0.75:
+        elif style < 0.72:
             text = f"{left.text} LEFT JOIN {right.text} ON {condition}"
+        elif style < 0.77:
+            text = f"{left.text} RIGHT JOIN {right.text} ON {condition}"
         elif style < 0.85:
             text = f"{left.text} CROSS JOIN {right.text}"
         else:
@@ -308,8 +311,13 @@ class Questions:
         roles = {c.role for c in outer.columns} - {None}
         names = [t for (t, _), role in ROLES.items() if role in roles]
         inner = self.table(self.pick(names)) if names and self.chance(0.9) else self.source(1)
-        if self.chance(0.2):
+        shape = self.draw.random()
+        if shape < 0.2:
             inner = self._padded(inner, outer)
+        elif shape < 0.3:
+            inner = self.derived(1)
+        elif shape < 0.42:
+            inner = self._tied_inside(inner, outer)
         pairs = [(a, b) for a in inner.columns for b in outer.columns if a.role and a.role == b.role]
         negative = self.pick(("", "", "NOT "))
         if self.chance(0.35):
@@ -328,6 +336,10 @@ class Questions:
         tied = self.tie(inner.columns, outer.columns, pairs) if self.chance(0.9) else "TRUE"
         if self.chance(0.4):
             tied += f" AND {self.test(inner, 0)}"
+        if self.nested < 2 and self.chance(0.15):  # a subquery in the subquery, which may see both rows
+            self.nested += 1
+            around = Source("", inner.columns + outer.columns)
+            tied += f" AND {self.subquery(around if self.chance(0.5) else inner)}"
         if self.chance(0.6):
             return f"{negative}EXISTS (SELECT 1 FROM {inner.text} WHERE {tied})"
         numbers = [c for c in inner.columns if c.kind != "text"]
@@ -335,6 +347,20 @@ class Questions:
             return "TRUE"
         call = self.pick(("count(*)", f"max({self.pick(numbers).text})", f"sum({self.pick(numbers).text})"))
         return f"(SELECT {call} FROM {inner.text} WHERE {tied}) {self.pick(COMPARISONS)} {self.pick(WHOLE)}"
+
+    def _tied_inside(self, inner: Source, outer: Source) -> Source:
+        """A derived table inside a subquery that is itself tied to the outer row."""
+        pairs = [(a, b) for a in inner.columns for b in outer.columns if a.role and a.role == b.role]
+        if not pairs:
+            return inner
+        alias = self.alias()
+        tied = self.tie(inner.columns, outer.columns, pairs)
+        shown = self._some(inner)
+        form = self.pick(("SELECT ", "SELECT DISTINCT "))
+        text = f"({form}{_list(shown)} FROM {inner.text} WHERE {tied}"
+        if form == "SELECT " and self.chance(0.3):
+            text += f" {self.pick(('UNION ALL', 'UNION', 'EXCEPT'))} {form}{_list(shown)} FROM {inner.text} WHERE {tied}"
+        return Source(f"{text}) {alias}", tuple(replace(c, text=f"{alias}.{c.text}") for c in _named(shown)))
 
     def _padded(self, inner: Source, outer: Source) -> Source:
         """A LEFT JOIN inside a subquery whose condition speaks of the outer row."""

@@ -326,7 +326,24 @@ def test_lemma_3_106_fails_when_unused_budget_is_kept() -> None:
 
 def test_with_four_tables_not_even_the_count_holds_when_unused_budget_is_kept() -> None:
     # Found by search: the path of each use (mall, shop, basket), and what each may pay by then.
-    paths = ["00", "10", "11", "10", "20", "20", "21", "20", "21", "20", "21", "21", "20", "20", "20", "20"]
+    paths = [
+        "00",
+        "10",
+        "11",
+        "10",
+        "20",
+        "20",
+        "21",
+        "20",
+        "21",
+        "20",
+        "21",
+        "21",
+        "20",
+        "20",
+        "20",
+        "20",
+    ]
     # The blocked holder of each step is full; all others on its path have room for one more.
     blocked = [None, "", "1", "10", "", "", "2", "", "2", "", "2", "2", "20", "20", "20", "20"]
     taken_before = [1, 0, 1, 1, 0, 0, 1, 0, 1, 0, 1, 1, 1, 1, 1, 1]

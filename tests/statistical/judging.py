@@ -57,7 +57,7 @@ def violation(
     epsilon: float,
     delta: float = 0.0,
     *,
-    bins: int = 40,
+    bins: int = 16,
     alarm: float = ALARM,
 ) -> float:
     """Give by how much P₁(S) > e^ε P₂(S) + δ is certain for the best S found; at most 0 if not.

@@ -90,12 +90,12 @@ def many_betas() -> Case:
     halves = tuple(replace(choice, rate=2 * choice.rate) for choice in noise.choices if choice)
     half = replace(noise, choices=halves)
     # at the first database the second bound is smaller, at the second the first
-    here, there = [1.0, 0.99], [float(np.exp(-0.2)), 0.99]
+    here, there = [1.1, 1.0], [float(1.1 * np.exp(-0.2)), 1.0]
     move = there[0]
     return Case(
         "many-betas", 0.5, 0.0,
         lambda: float(noise.draw(0.0, here)), lambda: float(noise.draw(move, there)),
-        lambda: float(half.draw(0.0, here)), lambda: float(half.draw(move, there)), 24_000,
+        lambda: float(half.draw(0.0, here)), lambda: float(half.draw(move, there)), 40_000,
     )  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def threshold_counts(kind: Any) -> Case:
     return Case(
         f"threshold-{kind}", 2.0, 0.02,
         lambda: noise.draw({"a": 501})["a"], lambda: noise.draw({"a": 500})["a"],
-        lambda: half.draw({"a": 501})["a"], lambda: half.draw({"a": 500})["a"],
+        lambda: half.draw({"a": 501})["a"], lambda: half.draw({"a": 500})["a"], 16_000,
     )  # fmt: skip
 
 
@@ -138,7 +138,7 @@ def function_release() -> Case:
     return Case(
         "bernstein", 2.0, 0.0,
         lambda: label(noise.draw([1, 1])), lambda: label(noise.draw([0, 0])),
-        lambda: label(half.draw([1, 1])), lambda: label(half.draw([0, 0])), 16_000,
+        lambda: label(half.draw([1, 1])), lambda: label(half.draw([0, 0])), 10_000,
     )  # fmt: skip
 
 
@@ -147,7 +147,7 @@ def personal() -> Case:
     limits = [PersonalLimit(Fraction(1), Fraction(2)), PersonalLimit(Fraction(1), Fraction(1, 2))]
     noise = PersonalNoise().calibrate(limits, grid=GRID)
     half = replace(noise, noise=replace(noise.noise, scale=noise.noise.scale / 2))
-    return additive("personal", noise, half, epsilon=0.5, count=30_000)
+    return additive("personal", noise, half, epsilon=0.5, count=14_000)
 
 
 def revealed_level() -> Case:
@@ -165,7 +165,7 @@ def revealed_level() -> Case:
     return Case(
         "revealed-level", float(noise.level_epsilon), 0.0,
         lambda: level(noise, 1.0), lambda: level(noise, large),
-        lambda: level(half, 1.0), lambda: level(half, large),
+        lambda: level(half, 1.0), lambda: level(half, large), 4000,
     )  # fmt: skip
 
 
@@ -178,7 +178,10 @@ def cases() -> list[Case]:
     return [
         additive("laplace", laplace, replace(laplace, scale=laplace.scale / 2), epsilon=1),
         additive("discrete-laplace", whole, replace(whole, scale=whole.scale / 2), epsilon=1),
-        additive("gaussian", normal, replace(normal, sigma=normal.sigma / 2), epsilon=1, delta=0.01),
+        additive(
+            "gaussian", normal, replace(normal, sigma=normal.sigma / 2),
+            epsilon=1, delta=0.01, count=24_000,
+        ),
         additive(
             # the formula wastes so much that half of it shows only in the exact check (unit tests)
             "gaussian-classical", classical, replace(classical, sigma=classical.sigma / 4),
@@ -186,7 +189,7 @@ def cases() -> list[Case]:
         ),
         additive(
             "discrete-gaussian", discrete, replace(discrete, variance=discrete.variance / 4),
-            epsilon=1, delta=0.01,
+            epsilon=1, delta=0.01, count=16_000,
         ),
         smooth("optimal", OptimalNoise()),
         smooth("cauchy", CauchyNoise(Fraction(2)), epsilon=0.5, count=24_000),

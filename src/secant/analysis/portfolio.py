@@ -16,6 +16,7 @@ from secant.analysis.stability.room import StabilityRoom
 from secant.plan import nodes as n
 from secant.plan.enforce import Release, enforce, is_protected
 from secant.plan.measures import Problem
+from secant.plan.total import make_total
 from secant.plan.verify import verify
 from secant.terms.catalog import Catalog
 from secant.terms.policy import Policy, Protection
@@ -59,6 +60,8 @@ def prepare(
         post = work.visit(plan)
     except _Exposed as exposed:
         return tuple(work.refusals) if work.refusals else RawRows(exposed.scan)
+    if work.bounded:
+        post = make_total(post)  # the answer is paid for: one bad cell must not cost the others
     verify(post)
     return Prepared(post, tuple(work.bounded))
 

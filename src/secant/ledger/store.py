@@ -69,11 +69,11 @@ class Ledger:
             raise UsageError("USE-001", "a ledger waits between 0 and 3600 seconds for its turn")
         ledger = cls(_journal(location, create=create, wait_seconds=wait_seconds), limits)
         try:
-            ledger.balances()
+            with ledger._reading():
+                return ledger  # what can be read was read, and the chain from its last summary on
         except BaseException:
             ledger.close()
             raise
-        return ledger
 
     def close(self) -> None:
         """Let go of the file or connection."""

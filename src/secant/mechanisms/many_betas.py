@@ -52,7 +52,7 @@ class ManyBetasNoise:
         rounding: Rounding = EXACT,
     ) -> ManyNoise:
         """Fix a rate for each β; those that allow none drop out, for every database alike."""
-        offered = (bounds,) if isinstance(bounds, SmoothBound) else tuple(bounds)
+        offered = tuple(bounds) if isinstance(bounds, Sequence) else (bounds,)
         single: list[SmoothNoise | None] = []
         for bound in offered:
             try:

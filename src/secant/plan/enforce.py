@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from secant.plan import nodes as n
-from secant.plan.domains import Chosen, Domain, Listed, Looked, domains_of, region_of
+from secant.plan.domains import Chosen, Domain, Listed, domains_of, region_of
 from secant.plan.measures import Measure, Measures, Problem, Stopped
 from secant.plan.ownership import Ownerships, Paths
 from secant.plan.ranges import ranges_of
-from secant.plan.total import make_total, many_rowed
+from secant.plan.total import make_total, many_rowed, total, unguarded
 from secant.plan.typing import fields_of, type_of
 from secant.plan.verify import verify
 from secant.terms import types as t
@@ -93,7 +93,7 @@ class _Builder:
         self.measured = Measures(self.name)
 
     def build(self) -> Release:
-        several = many_rowed(self.aggregate.input)
+        several = many_rowed(self.aggregate)
         if several is not None:
             raise Stopped(
                 Problem(
@@ -129,6 +129,16 @@ class _Builder:
                 weight=1.0
             )  # the keys alone were asked for: something must be measured
         enforced = self._rows(rows, domains, owners)
+        risky = unguarded(enforced)
+        if risky is not None:
+            raise Stopped(
+                Problem(
+                    "T-SUBQUERY",
+                    risky,
+                    "an expression over a subquery can fail on a row, and the error would tell",
+                    "compute the subquery in FROM and join it",
+                )
+            )
         keys = tuple(
             n.Named(k.name, n.Column(k.name, type_of(k.expression))) for k in self.aggregate.keys
         )
@@ -253,7 +263,7 @@ class _Builder:
     def _rows(
         self, rows: n.Relation, domains: tuple[Domain, ...], owners: dict[str, Ownerships]
     ) -> n.Relation:
-        keys = tuple(self.aggregate.keys)
+        keys = tuple(n.Named(k.name, total(k.expression)) for k in self.aggregate.keys)
         unit_columns: dict[str, str] = {}
         carried: dict[str, n.Named] = {}
         orders: dict[str, tuple[str, ...]] = {}
@@ -270,7 +280,7 @@ class _Builder:
         taken = {k.name for k in keys} | {i.name for i in self.measured.items}
         items = [*keys, *self.measured.items, *(i for c, i in carried.items() if c not in taken)]
         projected: n.Relation = n.Project(rows, tuple(items))
-        projected = self._listed(projected, domains)
+        self._note_keys(domains)
         for protection in self.protections:
             if protection.kind == "unit" and protection.name in unit_columns:
                 projected = self._truncated(
@@ -279,29 +289,25 @@ class _Builder:
                 )  # fmt: skip
         return projected
 
-    def _listed(self, rows: n.Relation, domains: tuple[Domain, ...]) -> n.Relation:
-        """Drop rows whose key is not listed, before they use up a unit's limit."""
-        kinds = {f.name: f.type for f in fields_of(rows)}
-        parts: list[n.Scalar] = []
+    def _note_keys(self, domains: tuple[Domain, ...]) -> None:
+        """Say where keys come from.
+
+        Rows with other keys are left out of the answer, not of the statement: filtering them early
+        costs more than grouping them.
+        """
         for domain in domains:
-            if isinstance(domain, Listed) and 0 < len(domain.values) <= MAX_FILTERED:
-                kind = kinds[domain.key]
-                literals = tuple(n.Literal(v, kind) for v in domain.values if v is not None)
-                test: n.Scalar = n.InList(n.Column(domain.key, kind), literals)
-                if None in domain.values:
-                    test = n.Or((test, n.IsNull(n.Column(domain.key, kind))))
-                parts.append(test)
+            if isinstance(domain, Listed):
                 self.notes.append(
                     f"keys {_short(domain.key)}: {len(domain.values)} from {domain.source}"
                 )
-            elif isinstance(domain, Looked):
-                names = ", ".join(_short(k) for k in domain.keys)
-                self.notes.append(f"keys {names}: from {domain.source}")
-            elif isinstance(domain, Chosen):
-                names = ", ".join(_short(k) for k in domain.keys)
-                self.notes.append(f"keys {names}: chosen privately with delta")
-        predicate = n.conjunction(tuple(parts))
-        return rows if predicate is None else n.Filter(rows, predicate)
+                continue
+            names = ", ".join(_short(k) for k in domain.keys)
+            source = (
+                "chosen privately with delta"
+                if isinstance(domain, Chosen)
+                else f"from {domain.source}"
+            )
+            self.notes.append(f"keys {names}: {source}")
 
     def _truncated(
         self,

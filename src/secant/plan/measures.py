@@ -21,6 +21,7 @@ from secant.terms import types as t
 
 GRID_BITS = 40  # a real summand is rounded to 2^-40 of its bound: far below any noise
 WHOLE = 2**62
+WIDEST = Fraction(10) ** 100  # squares of larger numbers leave the doubles
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,17 @@ class Measures:
                     f"declare {columns}" if columns else "use only columns with declared ranges",
                 )
             )
-        return found.ends()
+        low, high = found.ends()
+        if max(abs(low), abs(high)) > WIDEST:
+            raise Stopped(
+                Problem(
+                    "T-RANGE",
+                    call,
+                    "the summed value may be too large for the engine's numbers",
+                    "sum smaller numbers, or declare narrower ranges",
+                )
+            )
+        return low, high
 
     def _count(self, call: n.Aggregation, weight: float) -> n.Column:
         if call.argument is None:
@@ -141,13 +152,14 @@ class Measures:
         power: int,
         weight: float,
     ) -> n.Column:
-        """Sum (x - center)^power over clamped x, as whole multiples of a public step."""
+        """Sum (x - center)^power over clamped x, as whole multiples of a public step (T-MEASURE)."""
         assert call.argument is not None
         column = self.argument(call.argument)
         kind = type_of(column)
-        exact = (
-            kind.kind in ("INTEGER", "DECIMAL") and power == 1 and max(abs(low), abs(high)) < WHOLE
-        )
+        # Counted in whole steps, so that no engine's sum of 2^60 rows can overflow.
+        reach = max(abs(low), abs(high))
+        exact = kind.kind in ("INTEGER", "DECIMAL") and power == 1
+        exact = exact and reach * 10**kind.scale < WHOLE
         words = ("sum of " if power == 1 else "sum of squares of ") + _told(call.argument)
         if exact:
             step = Fraction(1, 10**kind.scale)
@@ -204,6 +216,18 @@ class Measures:
     def sum_formula(self, call: n.Aggregation, low: Fraction, high: Fraction) -> n.Scalar:
         """SUM is its own measure; a sum of values of one sign keeps that sign."""
         total_column = self._sum(call, low, high, Fraction(0), 1, 1.0)
+        if (
+            total_column.type.kind == "DOUBLE"
+            and type_of(call.argument or total_column).kind != "DOUBLE"
+        ):
+            raise Stopped(
+                Problem(
+                    "T-RANGE",
+                    call,
+                    "the summed value may be too large to be summed exactly",
+                    "cast it to DOUBLE, or declare narrower ranges",
+                )
+            )
         zero = (
             n.Literal(0, t.INTEGER)
             if total_column.type.kind != "DOUBLE"

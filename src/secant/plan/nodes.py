@@ -387,7 +387,10 @@ class Except(Relation):
 
 @record
 class Truncate(Relation):
-    """The first `limit` rows of each owner, by `order` and then by all other columns. Rows without owner go."""
+    """The first `limit` rows of each owner, by `order` and then by the other columns that are read.
+
+    Rows without owner go.
+    """
 
     input: Relation
     owner: tuple[str, ...]

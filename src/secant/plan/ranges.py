@@ -7,6 +7,7 @@ days). The result is a wish, not a belief: whoever uses it clamps the value to i
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -27,7 +28,7 @@ def as_number(value: object) -> Fraction | None:
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, (int, Decimal, float, Fraction)):
-        return Fraction(value)
+        return Fraction(value) if math.isfinite(value) else None
     if isinstance(value, datetime.datetime):
         seconds = (value - datetime.datetime(1970, 1, 1)).total_seconds()  # noqa: DTZ001
         return Fraction(seconds) / 86_400

@@ -19,7 +19,7 @@ LARGEST = 1e100  # squares of larger numbers overflow a double, and engines rais
 
 
 def make_total(plan: n.Relation) -> n.Relation:
-    """Give the plan with every expression that can fail wrapped, at the largest piece that has one value."""
+    """Give the plan with every expression that can fail wrapped (T-TOTAL)."""
 
     def change(node: n.Node) -> n.Node:
         if isinstance(node, n.Filter):
@@ -28,6 +28,10 @@ def make_total(plan: n.Relation) -> n.Relation:
             return replace(node, condition=total(node.condition))
         if isinstance(node, n.Project):
             return replace(node, items=tuple(_item(i) for i in node.items))
+        if isinstance(node, n.Sort):
+            return replace(
+                node, keys=tuple(replace(k, expression=total(k.expression)) for k in node.keys)
+            )
         if isinstance(node, n.Aggregate):
             calls = tuple(_call(c) for c in node.aggregations)
             return replace(node, keys=tuple(_item(k) for k in node.keys), aggregations=calls)
@@ -57,7 +61,8 @@ def total(scalar: n.Scalar) -> n.Scalar:
         return scalar
     if isinstance(scalar, n.Attempt):
         return scalar
-    if type_of(scalar).kind != "BOOLEAN" and not _has_subquery(scalar):
+    open_truth = type_of(scalar).kind == "BOOLEAN" and not _fails_itself(scalar)
+    if not open_truth and not _has_subquery(scalar):
         return n.Attempt(scalar)
 
     def change(node: n.Node) -> n.Node:
@@ -80,14 +85,32 @@ def _can_fail(scalar: n.Scalar) -> bool:
         node = stack.pop()
         if isinstance(node, (n.Attempt, n.Relation)):
             continue
-        if isinstance(node, (n.Arithmetic, n.Negate)) and type_of(node).kind != "DOUBLE":
-            return True
-        if isinstance(node, n.Cast) and not _safe_cast(node):
-            return True
-        if isinstance(node, n.Call) and FUNCTIONS[node.function].partial:
+        if _fails_itself(node):
             return True
         stack.extend(n.children(node))
     return False
+
+
+def _fails_itself(node: n.Node) -> bool:
+    if isinstance(node, (n.Arithmetic, n.Negate)):
+        return type_of(node).kind != "DOUBLE"
+    if isinstance(node, n.Cast):
+        return not _safe_cast(node)
+    if isinstance(node, n.Call) and node.function == "abs":
+        return type_of(node).kind != "DOUBLE"  # only the smallest whole number has no counterpart
+    return isinstance(node, n.Call) and FUNCTIONS[node.function].partial
+
+
+def unguarded(plan: n.Relation) -> n.Node | None:
+    """Give an expression that can still fail on a row: an Attempt cannot hold a subquery."""
+    stack: list[n.Node] = [plan]
+    while stack:
+        node = stack.pop()
+        if _fails_itself(node):
+            return node
+        if not isinstance(node, n.Attempt):
+            stack.extend(n.children(node))
+    return None
 
 
 def _safe_cast(node: n.Cast) -> bool:

@@ -72,7 +72,7 @@ def open_file(path: Path, *, threads: int | None = None) -> DuckDB:
     if not path.is_file():
         raise BackendError("BAK-001", f"there is no DuckDB file {path}", hint="check the source")
     # Settings go in with the opening: connections of one process share the engine, which the first one locks.
-    settings = dict(_settings(threads))
+    settings: dict[str, str | bool | int | float | list[str]] = dict(_settings(threads))
     try:
         return DuckDB(duckdb.connect(str(path), read_only=True, config=settings))
     except duckdb.Error:

@@ -139,6 +139,11 @@ def _literal(node: n.Literal, env: Env) -> Span | None:
     return None if number is None else (number, number)
 
 
+@ERRORS.rule(n.Attempt)
+def _attempt(node: n.Attempt, env: Env) -> Span | None:
+    return span_of(node.operand, env)
+
+
 @ERRORS.rule(n.Negate)
 def _negate(node: n.Negate, env: Env) -> Span | None:
     a = span_of(node.operand, env)

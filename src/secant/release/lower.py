@@ -226,10 +226,10 @@ def _project(w: Writer, node: n.Project, env: Env) -> Block:
 def _join(w: Writer, node: n.Join, env: Env) -> Block:
     left = _open(w, _relation(w, node.left, env))
     right = _open(w, _relation(w, node.right, env))
-    if node.kind == "left" and right.where:
-        right = _closed(
-            w, right
-        )  # its conditions belong inside: outside they would drop padded rows
+    if node.kind == "left" and (right.where or not _bare(node.right)):
+        # Its conditions belong inside: outside they would drop padded rows. So do its constants:
+        # outside they would not be padded.
+        right = _closed(w, right)
     left = left if left.source else _closed(w, left)
     right = right if right.source else _closed(w, right)
     refs = {**left.refs, **right.refs}
@@ -241,6 +241,16 @@ def _join(w: Writer, node: n.Join, env: Env) -> Block:
         word = "LEFT JOIN" if node.kind == "left" else "JOIN"
         source = f"{left.source} {word} {right_source} ON {on}"
     return Block(source, refs, left.where + right.where)
+
+
+def _bare(relation: n.Relation) -> bool:
+    """Whether every column of the relation is printed as a column of some table."""
+    return not any(
+        isinstance(item.expression, n.Literal)
+        for node in n.walk(relation)
+        if isinstance(node, n.Project)
+        for item in node.items
+    )
 
 
 @RELATIONS.rule(n.Aggregate)
@@ -264,8 +274,30 @@ def _aggregate(w: Writer, node: n.Aggregate, env: Env) -> Block:
 def _aggregation(w: Writer, node: n.Aggregation, scope: Env) -> str:
     if node.argument is None:
         return "count(*)"
+    shift = _shift(node)
+    if shift is not None:
+        # sum(x - c) is sum(x) - c * count(x), exactly; the engine computes a sum and a count that
+        # other measures also need only once.
+        inner, constant_part = (_scalar(w, part, scope) for part in shift)
+        return f"(sum({inner}) - {constant_part} * count({inner}))"
     distinct = "DISTINCT " if node.distinct else ""
     return f"{node.function}({distinct}{_scalar(w, node.argument, scope)})"
+
+
+def _shift(node: n.Aggregation) -> tuple[n.Scalar, n.Scalar] | None:
+    """Give (x, c) for an exact sum of x - c with a clamped x and a constant c."""
+    argument = node.argument
+    if (
+        node.function == "sum"
+        and not node.distinct
+        and isinstance(argument, n.Arithmetic)
+        and argument.op == "-"
+        and isinstance(argument.left, n.Clamp)
+        and isinstance(argument.right, n.Literal)
+        and type_of(argument).kind in ("INTEGER", "DECIMAL")
+    ):
+        return argument.left, argument.right
+    return None
 
 
 @RELATIONS.rule(n.Distinct)
@@ -401,6 +433,8 @@ def _arithmetic(w: Writer, node: n.Arithmetic, env: Env) -> str:
         and not isinstance(node.left, n.Arithmetic)
     ):
         left = f"CAST({left} AS {type_name(w.dialect, INTEGER)})"  # the plan's whole numbers have 64 bits
+    if type_of(node).temporal and type_of(node.right) == INTEGER:
+        right = f"CAST({right} AS INTEGER)"  # engines add days as 32-bit numbers only
     return f"({left} {node.op} {right})"
 
 

@@ -46,7 +46,7 @@ def protects(protection: Protection) -> str:
         )
         return f"{what} replaced by another" if protection.replace else f"{what} added or removed"
     if protection.kind == "unit" and protection.unit is not None:
-        return f"all data of one {protection.unit[0]} ({protection.unit[1]}) added or removed"
+        return f"all rows of one unit ({'.'.join(protection.unit)}), added or removed"
     return "the values of protected cells"
 
 

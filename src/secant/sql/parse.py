@@ -11,7 +11,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
-from secant.errors import Span, SqlError
+from secant.errors import Span, SqlError, UsageError
 
 MAX_CHARACTERS = 200_000
 
@@ -21,6 +21,8 @@ logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
 def parse(text: str, dialect: str = "duckdb") -> exp.Query:
     """Give the syntax tree of the one SELECT in `text`."""
+    if not isinstance(text, str):
+        raise UsageError("USE-001", "the query is not text", hint="pass the query as a string")
     if len(text) > MAX_CHARACTERS:
         raise SqlError(
             "SQL-007",

@@ -102,7 +102,7 @@ def _gentle(parts: list[str], queries: list[str], source: random.Random) -> list
             return [*parts[:at], source.choice(AROUND).replace("%", word), *parts[at + 1 :]]
         names = [w for w in words(source.choice(queries)) if NAME.fullmatch(w) and w.upper() not in KEYWORDS]
         return [*parts[:at], source.choice(names), *parts[at + 1 :]]
-    if word[0].isdigit() or word[0] == "'":
+    if word[:1].isdigit() or word[:1] == "'":
         new = source.choice(NUMBERS) if source.random() < 0.5 else source.choice(AROUND).replace("%", word)
         return [*parts[:at], new, *parts[at + 1 :]]
     if word.upper() in OPERATORS:

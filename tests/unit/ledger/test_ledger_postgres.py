@@ -41,7 +41,9 @@ def test_a_lost_connection_is_an_error_once(ledger: Ledger, postgres_database: s
     reservation = ledger.reserve([Charge.of("rows", 1)])
     with psycopg.connect(postgres_database, autocommit=True) as other:
         others = "datname = current_database() AND pid <> pg_backend_pid()"
-        other.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
+        other.execute(
+            f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE {others}"
+        )
     with pytest.raises(BudgetError) as caught:
         reservation.mark_sent()
     assert code_of(caught) == ("BUD-002", "the ledger cannot be reached")

@@ -5,17 +5,41 @@ What the binder does not know it refuses (I3); there is no pass-through.
 
 from __future__ import annotations
 
+from secant.errors import SqlError
 from secant.plan.from_sql.relations import Binder
-from secant.plan.nodes import Relation
+from secant.plan.nodes import Node, Relation, children
 from secant.plan.verify import verify
 from secant.sql.parse import parse
 from secant.sql.screen import screen
 from secant.terms.catalog import Catalog
+
+MAX_UNFOLDED = 40_000
 
 
 def from_sql(text: str, catalog: Catalog, dialect: str = "duckdb") -> Relation:
     """Give the verified plan of the one SELECT in `text`. Its columns are named as the user named them."""
     tree = screen(parse(text, dialect), text)
     plan = Binder(catalog, text).bind(tree)
+    if unfolded_size(plan) > MAX_UNFOLDED:
+        raise SqlError(
+            "SQL-007",
+            "the query is too large once its WITH clauses are written out where they are used",
+            hint="use each WITH table fewer times",
+        )
     verify(plan)
     return plan
+
+
+def unfolded_size(plan: Relation) -> int:
+    """Count the nodes of a plan as if nothing were shared: a chain of WITH clauses can double at each step."""
+    sizes: dict[Node, int] = {}
+    stack: list[Node] = [plan]
+    while stack:
+        node = stack[-1]
+        below = list(children(node))
+        missing = [child for child in below if child not in sizes]
+        if missing:
+            stack.extend(missing)
+            continue
+        sizes[stack.pop()] = 1 + sum(sizes[child] for child in below)
+    return sizes[plan]

@@ -7,6 +7,7 @@ Aggregate calls are handed to the SELECT that owns them through `collect`; where
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
@@ -206,6 +207,8 @@ def number(b: ScalarBinder, tree: Any) -> n.Literal:
                     tree, "a whole number beyond 64 bits is not accepted", "write it as 1e20"
                 )
             return n.Literal(value, t.INTEGER)
+        if math.isinf(float(written)):
+            raise b.refuse(tree, "the number is beyond every double")
         if "e" in written.lower():
             return n.Literal(float(written), t.DOUBLE)
         value_decimal = Decimal(written)

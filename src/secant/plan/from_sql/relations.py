@@ -369,6 +369,14 @@ class Binder:
         outputs = [
             o for item in tree.expressions for o in self._outputs(item, scope, grouping.collect)
         ]
+        if not outputs:
+            raise SqlError(
+                "SQL-001",
+                "there is nothing between SELECT and FROM",
+                text=self.text,
+                span=span_of(tree),
+                hint="name what to show, for example count(*)",
+            )
         having_tree = tree.args.get("having")
         having_span = span_of(having_tree) if having_tree is not None else None
         aliases = {o.name.lower(): o.scalar for o in reversed(outputs)}
@@ -509,8 +517,10 @@ class Binder:
 
     def _whole(self, tree: Any) -> int:
         inner = tree.expression
-        if not isinstance(inner, exp.Literal) or inner.is_string or not inner.name.isdigit():
+        if not isinstance(inner, exp.Literal) or inner.is_string or not inner.name.isdecimal():
             raise self.scalars.refuse(tree, "LIMIT and OFFSET take a whole number")
+        if len(inner.name) > 18:  # engines add the two in 64 bits
+            raise self.scalars.refuse(tree, "LIMIT or OFFSET is too large", "leave it out")
         return int(inner.name)
 
     def _position(self, tree: Any, count: int) -> int:

@@ -1,0 +1,275 @@
+"""Databases made to hurt one rule each: what random search would need long to find is written down here.
+
+Each case is a query, the protections in force and one database. All claims must hold on all its neighbors; the planted
+faults show that each case would notice if its rule were wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from drawn_worlds import COLUMNS, KEYS, RANGES, REFERENCES, VALUES
+from neighbor_check import Database, Findings, World, check
+
+from secant.terms import types as t
+from secant.terms.catalog import Table, catalog
+from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
+
+ALL = {**COLUMNS, "meter": (("pid", t.DOUBLE), ("code", t.DOUBLE), ("mark", t.INTEGER))}
+"""The drawn schema, and a table that refers to whole numbers by reals."""
+REFERS = {**REFERENCES, "meter": {"pid": ("person", "id")}}
+LIMITS = {"visit": 2, "item": 2, "note": 2, "meter": 2}
+
+PEOPLE = Protection(
+    "people", "unit", Fraction(1), Fraction(1, 1000), unit=("person", "id"), limits=LIMITS
+)
+FEW = replace(PEOPLE, limits={name: 1 for name in LIMITS})
+VISITS = Protection("visits", "unit", Fraction(1), unit=("visit", "vid"), limits={"item": 2})
+ROWS = Protection(
+    "rows", "rows", Fraction(1), Fraction(1, 1000),
+    tables=("person", "visit", "item", "note", "other", "meter"),
+)  # fmt: skip
+ITEMS = replace(ROWS, tables=("item",))
+SWAP = replace(ROWS, replace=True)
+
+
+def world_of(*protections: Protection) -> World:
+    """Give the schema with everything declared, under these protections."""
+    tables = {}
+    for name, columns in ALL.items():
+        facts = {c: ColumnFacts(range=RANGES[name, c]) for c, _ in columns if (name, c) in RANGES}
+        facts |= {c: ColumnFacts(values=VALUES[name, c]) for c, _ in columns if (name, c) in VALUES}
+        tables[name] = TableFacts(KEYS.get(name, ()), REFERS.get(name, {}), facts)
+    known = catalog(*(Table(name, columns) for name, columns in ALL.items()))
+    return World(known, Policy("", tables, protections))
+
+
+def rows(**tables: Sequence[Sequence[Any]]) -> Database:
+    """Write a database as tuples; columns left out at the end are NULL."""
+    found = {}
+    for name, columns in ALL.items():
+        names = [c for c, _ in columns]
+        padded = [[*row, *[None] * (len(names) - len(row))] for row in tables.get(name, ())]
+        found[name] = [dict(zip(names, row, strict=True)) for row in padded]
+    return found
+
+
+@dataclass(frozen=True)
+class Directed:
+    """A query, what protects it, and a database."""
+
+    text: str
+    protections: tuple[Protection, ...]
+    database: Database
+    pool: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+
+    def findings(self) -> Findings:
+        """Try the case on all neighbors."""
+        found = Findings()
+        check(self.text, world_of(*self.protections), [self.database], found, self.pool)
+        return found
+
+
+def case(text: str, *protections: Protection, **tables: Sequence[Sequence[Any]]) -> Directed:
+    """Write a case in one line."""
+    return Directed(text, protections, rows(**tables))
+
+
+# Columns: person(id, mail, age, city) visit(vid, pid, code, cost, kind) item(vid, qty, price, tag)
+#          note(mail, words) place(code, region, size) other(oid, amount, kind) meter(pid, code, mark)
+# Two visits of one number that belong to two people, and their items: nobody may believe that keys hold.
+DOUBLED = {"visit": [(1, 1, 1, 1, "a"), (1, 2, 1, 1, "b")], "item": [(1, 1, 1, "a"), (1, 2, 1, "b")]}
+BIG = 2**53
+
+CASES: dict[str, Directed] = {
+    "rows of one table": case("SELECT count(*) FROM visit", ROWS, visit=[(1, 1)]),
+    "a filtered table": case("SELECT count(*) FROM visit WHERE vid > 0", ROWS, visit=[(1, 1)]),
+    "people's rows": case("SELECT count(*) FROM visit", PEOPLE, visit=[(1, 1), (2, 1), (3, 1)]),
+    "constants are padded by units": case(
+        "SELECT (v.vid IS NULL) AS k, count(*) FROM (SELECT 1 AS k UNION ALL SELECT 2) z "
+        "LEFT JOIN visit v ON z.k = v.pid GROUP BY (v.vid IS NULL)",
+        FEW, visit=[(1, 1)],
+    ),
+    "a condition that asks all rows": case(
+        "SELECT count(*) FROM visit WHERE EXISTS (SELECT 1 FROM other)",
+        ROWS, visit=[(1, 1), (2, 1), (3, 1)], other=[(1, 1, "a")],
+    ),
+    "a condition that asks other people": case(
+        "SELECT count(*) FROM person p WHERE EXISTS (SELECT 1 FROM visit v WHERE v.pid <> p.id)",
+        PEOPLE, person=[(1,), (2,), (3,)], visit=[(1, 1)],
+    ),
+    "a value that asks all rows": case(
+        "SELECT sum(x) FROM (SELECT CASE WHEN EXISTS (SELECT 1 FROM other) THEN 1 ELSE 0 END AS x "
+        "FROM visit) q",
+        ROWS, visit=[(1, 1), (2, 1), (3, 1)], other=[(1, 1, "a")],
+    ),
+    "a sorted table": case(
+        "SELECT count(*) FROM (SELECT vid FROM visit ORDER BY cost) q", ROWS, visit=[(1, 1)]
+    ),
+    "the first row of all": case(
+        "SELECT tag, count(*) FROM (SELECT tag, qty FROM item ORDER BY qty LIMIT 1) q GROUP BY tag",
+        ROWS, item=[(1, 1, 1, "a"), (1, 2, 1, "b")],
+    ),
+    "the first row of all, by people": case(
+        "SELECT kind, count(*) FROM (SELECT pid, kind, vid FROM visit ORDER BY vid LIMIT 2) q "
+        "GROUP BY kind",
+        FEW, visit=[(1, 1, 1, 1, "a"), (2, 1, 1, 1, "a"), (3, 2, 1, 1, "b"), (4, 3, 1, 1, "b")],
+    ),
+    "sorted above a cut": case(
+        "SELECT kind, count(*) FROM (SELECT pid, kind FROM (SELECT pid, kind, vid FROM visit "
+        "ORDER BY vid LIMIT 1) z ORDER BY kind) q GROUP BY kind",
+        FEW, visit=[(1, 1, 1, 1, "a"), (2, 2, 1, 1, "b")],
+    ),
+    "different rows": case("SELECT count(*) FROM (SELECT DISTINCT kind FROM visit) q", ROWS,
+                           visit=[(1, 1, 1, 1, "a")]),
+    "different rows of a shared number": case(
+        "SELECT kind, count(*) FROM (SELECT DISTINCT vid, kind FROM visit) q GROUP BY kind",
+        FEW, **DOUBLED,
+    ),
+    "groups of groups": case(
+        "SELECT n, count(*) FROM (SELECT kind, count(*) AS n FROM visit GROUP BY kind) q "
+        "WHERE n IN (1, 2) GROUP BY n",
+        ROWS, visit=[(1, 1, 1, 1, "a"), (2, 1, 1, 1, "a")],
+    ),
+    "groups of a shared number": case(
+        "SELECT n, count(*) FROM (SELECT vid, count(*) AS n FROM visit GROUP BY vid) q "
+        "WHERE n IN (1, 2) GROUP BY n",
+        FEW, **DOUBLED,
+    ),
+    "groups of joined rows of a shared number": case(
+        "SELECT n, count(*) FROM (SELECT i.vid, count(*) AS n FROM item i JOIN visit v "
+        "ON i.vid = v.vid GROUP BY i.vid) q WHERE n IN (1, 2, 3, 4) GROUP BY n",
+        FEW, **DOUBLED,
+    ),
+    "groups of people": case(
+        "SELECT sum(n) FROM (SELECT pid, kind, count(*) AS n FROM visit GROUP BY pid, kind) q",
+        PEOPLE, visit=[(1, 1, 1, 1, x) for x in ("a", "b", "ab", "c")],
+    ),
+    "groups of one computed id": case(
+        "SELECT n, count(*) FROM (SELECT p, count(*) AS n FROM (SELECT pid * 0 AS p FROM visit) z "
+        "GROUP BY p) q WHERE n IN (1, 2) GROUP BY n",
+        PEOPLE, visit=[(1, 1), (2, 2)],
+    ),
+    "rows without owner change": case(
+        "SELECT sum(n) FROM (SELECT v.pid, count(*) AS n FROM visit v JOIN item i ON v.vid = i.vid "
+        "GROUP BY v.pid) q",
+        PEOPLE, visit=[(1, None), (1, 1)], item=[(1, 1), (1, 1)],
+    ),
+    "rows without owner are tested": case(
+        "SELECT count(*) FROM (SELECT v.pid FROM visit v WHERE EXISTS (SELECT 1 FROM item i "
+        "WHERE i.vid = v.vid) GROUP BY v.pid) q",
+        PEOPLE, visit=[(1, None), (1, 1)], item=[(1, 1)],
+    ),
+    "a join on no key": case(
+        "SELECT count(*) FROM visit v JOIN place p ON v.kind = p.region", ROWS,
+        visit=[(1, 1, 1, 1, "a")], place=[(1, "a", 1), (2, "a", 1)],
+    ),
+    "a join of two protected tables": case(
+        "SELECT count(*) FROM visit v JOIN item i ON v.vid = i.vid", ROWS,
+        visit=[(1, 1)], item=[(1, 1), (1, 2), (1, 3)],
+    ),
+    "a padded public table": case(
+        "SELECT (v.vid IS NULL) AS k, count(*) FROM place p LEFT JOIN (SELECT code, max(vid) AS vid "
+        "FROM visit GROUP BY code) v ON p.code = v.code GROUP BY (v.vid IS NULL)",
+        ROWS, visit=[(1, 1, 1)], place=[(1, "a", 1)],
+    ),
+    "all pairs of people": case(
+        "SELECT v.kind, count(*) FROM person p CROSS JOIN visit v GROUP BY v.kind", PEOPLE,
+        person=[(1,), (2,), (3,)], visit=[(1, 1, 1, 1, "a"), (2, 2, 1, 1, "b")],
+    ),
+    "a padded row asks about another": case(
+        "SELECT count(*) FROM person p WHERE EXISTS (SELECT 1 FROM visit a LEFT JOIN visit b "
+        "ON a.pid = b.pid AND a.pid = p.id WHERE a.kind = 'a')",
+        PEOPLE, person=[(1,), (2,), (3,)], visit=[(1, 1, 1, 1, "a")],
+    ),
+    "a padded row asks about another, beside a public table": case(
+        "SELECT count(*) FROM person p WHERE EXISTS (SELECT 1 FROM visit a LEFT JOIN place b "
+        "ON a.code = b.code AND a.pid = p.id WHERE a.kind = 'a')",
+        PEOPLE, person=[(1,), (2,), (3,)], visit=[(1, 1, 1, 1, "a")],
+    ),
+    "the same table twice": case(
+        "SELECT count(*) FROM (SELECT kind FROM visit UNION ALL SELECT kind FROM visit) q",
+        ROWS, visit=[(1, 1)],
+    ),
+    "a union that mixes ids": case(
+        "SELECT k, count(*) FROM (SELECT pid AS x, kind AS k FROM visit UNION ALL "
+        "SELECT code, kind FROM visit) q GROUP BY k",
+        FEW, visit=[(1, 1, 2, 1, "a"), (2, 2, 1, 1, "b"), (0, 1, 2, 1, "b")],
+    ),
+    "not among others": case(
+        "SELECT count(*) FROM person p WHERE p.id NOT IN (SELECT v.pid FROM visit v JOIN item i "
+        "ON v.vid = i.vid)",  # the NULL of a visit without owner is seen as long as the item is there
+        PEOPLE, person=[(1,), (2,), (3,)], visit=[(1, None), (1, 1)], item=[(1, 1)],
+    ),
+    "among the many": case(
+        "SELECT count(*) FROM person p WHERE p.age IN (SELECT v.code FROM visit v)",
+        PEOPLE, person=[(1, "", 1), (2, "", 1), (3, "", 1)], visit=[(1, 1, 1)],
+    ),
+    "a row pushes another out": case(
+        "SELECT kind, count(*) FROM visit GROUP BY kind", FEW, replace(ROWS, tables=("visit",)),
+        visit=[(1, 1, 1, 1, "a"), (2, 1, 1, 1, "b")],
+    ),
+    "a row pushes a group out": case(
+        "SELECT tag, count(*) FROM item GROUP BY tag", replace(VISITS, groups=1, limits={"item": 3}),
+        ITEMS, item=[(1, 1, 1, "a"), (1, 2, 1, "b"), (1, 3, 1, "b"), (1, 4, 1, "b")],
+        visit=[(1, 1)],
+    ),
+    "a visit pushes a person's row out": case(
+        "SELECT i.tag, count(*) FROM item i JOIN visit v ON i.vid = v.vid GROUP BY i.tag",
+        PEOPLE, VISITS, visit=[(1, 1), (2, 1)],
+        item=[(1, 1, 1, "a"), (1, 1, 1, "a"), (2, 2, 1, "b"), (2, 2, 1, "b")],
+    ),
+    "a visit pushes a person's group out": case(
+        "SELECT i.tag, count(*) FROM item i JOIN visit v ON i.vid = v.vid GROUP BY i.tag",
+        replace(PEOPLE, groups=1), VISITS, visit=[(1, 1), (2, 1)],
+        item=[(1, 1, 1, "a"), (1, 1, 1, "a"), (2, 2, 1, "b"), (2, 2, 1, "b")],
+    ),
+    "groups of a person": case(
+        "SELECT kind, count(DISTINCT pid) FROM visit GROUP BY kind",
+        replace(PEOPLE, groups=2, limits={"visit": 5}),
+        visit=[(i, 1, 1, 1, x) for i, x in enumerate(("a", "b", "ab"))],
+    ),
+    "different values": case(
+        "SELECT count(DISTINCT cost) FROM visit", PEOPLE,
+        visit=[(i, 1, 1, x) for i, x in enumerate((1, 2, 3))],
+    ),
+    "a sum": case("SELECT sum(qty) FROM item", ROWS, item=[(1, -50, 1, "a"), (1, 50, 1, "a")]),
+    "a real sum": case("SELECT sum(price) FROM item", ROWS, item=[(1, 1, 1e300, "a")]),
+    "a sum of squares": case("SELECT var_pop(qty) FROM item", ROWS,
+                             item=[(1, -50, 1, "a"), (1, 3, 1, "a"), (1, 0)]),
+    "a sum of different values": case(
+        "SELECT sum(DISTINCT qty) FROM item", ROWS, item=[(1, 3, 1, "a"), (1, 1, 1, "a")]
+    ),
+    "a replaced row": Directed(
+        "SELECT kind, count(*) FROM visit GROUP BY kind", (SWAP,), rows(visit=[(1, 1, 1, 1, "a")]),
+        {"visit": rows(visit=[(1, 1, 1, 1, "b")])["visit"]},
+    ),
+    "a replaced row between groups": Directed(
+        "SELECT n, count(*) FROM (SELECT vid, count(*) AS n FROM visit GROUP BY vid) q GROUP BY n",
+        (SWAP,), rows(visit=[(1, 1), (2, 1), (2, 1)]), {"visit": rows(visit=[(3, 1)])["visit"]},
+    ),
+    "protected keys counted twice": case(
+        "SELECT c, count(*) FROM (SELECT code AS c FROM visit UNION ALL SELECT code FROM visit) q "
+        "GROUP BY c",
+        ROWS, visit=[(1, 1, 1)],
+    ),
+    "protected keys of people": case(
+        "SELECT code, count(*) FROM visit GROUP BY code", PEOPLE, visit=[(1, 1, 1), (2, 1, 1)]
+    ),
+    "a scalar of one's own with several rows": case(
+        "SELECT count(*) FROM visit v WHERE v.cost > (SELECT w.cost FROM visit w WHERE w.pid = v.pid)",
+        PEOPLE, visit=[(1, 1, 1, 1), (2, 1, 1, 1)],
+    ),
+    "a real beside a whole key": case(
+        "SELECT count(*) FROM meter m JOIN place p ON m.code = p.code", ROWS,
+        meter=[(1, BIG, 1)], place=[(BIG, "a", 1), (BIG + 1, "a", 1)],
+    ),
+    "reals beside whole ids": case(
+        "SELECT x, count(*) FROM (SELECT id, age AS x FROM person UNION ALL SELECT pid, mark "
+        "FROM meter) q WHERE x IN (1, 2) GROUP BY x",
+        FEW, person=[(BIG, "", 1), (BIG, "", 1), (BIG + 1, "", 2), (BIG + 1, "", 2)],
+    ),
+}  # fmt: skip

@@ -1,0 +1,375 @@
+"""Wrong rules, one for each rule id at least, and the directed case that notices each.
+
+A fault is a function that takes pytest's monkeypatch and breaks one rule: a dropped factor, `max` for a sum, a second
+use that is forgotten, a check that is skipped. Most wrap the rule as it stands, so that they stay wrong when it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from secant.analysis.stability import room, rules
+from secant.plan import enforce, measures, ownership
+from secant.plan import nodes as n
+from secant.plan.ownership import OWNERSHIP, Ownership, Term
+from secant.plan.rewrite import transform
+from secant.plan.rules import RuleTable
+from secant.plan.typing import fields_of
+
+Fault = Callable[[Any], None]
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A fault, the rule that it breaks, and the directed case that must notice it."""
+
+    rule: str
+    what: str
+    plant: Fault
+    case: str
+
+
+def _wrapped(table: RuleTable[Any], node: type[n.Node], change: Callable[[Any, Any, Any], Any]) -> Fault:
+    """Replace a rule by change(found, work, node), where found is what the rule itself gives."""
+
+    def plant(patch: Any) -> None:
+        original = table._rules[node]
+        patch.setitem(table._rules, node, lambda work, x: change(original(work, x), work, x))
+
+    return plant
+
+
+def _put(table: RuleTable[Any], node: type[n.Node], rule: Callable[[Any, Any], Any]) -> Fault:
+    return lambda patch: patch.setitem(table._rules, node, rule)
+
+
+def _all(*faults: Fault) -> Fault:
+    def plant(patch: Any) -> None:
+        for fault in faults:
+            fault(patch)
+
+    return plant
+
+
+def _skipped(module: Any, name: str, result: Callable[..., Any]) -> Fault:
+    return lambda patch: patch.setattr(module, name, result)
+
+
+# ── stability ────────────────────────────────────────────────────────────────────────────────────
+
+STABILITY = rules.STABILITY
+
+
+def _halved(found: rules.Stable, *_: Any) -> rules.Stable:
+    return found if found.changed is None else replace(found, changed=found.changed // 2)
+
+
+def _through(work: Any, node: Any) -> Any:
+    return work.of(node.input)
+
+
+def _larger_side(work: Any, node: Any) -> rules.Stable:
+    left, right = work.of(node.left), work.of(node.right)
+    return left if (left.changed or 0) >= (right.changed or 0) else right
+
+
+def _unchecked_join(work: Any, node: Any) -> rules.Stable:
+    """Whatever is joined: as many rows differ as on the side where most do."""
+    return _larger_side(work, node)
+
+
+def _single_truncation(work: Any, node: Any) -> rules.Stable:
+    """The new row is counted, the one that it pushes out is not."""
+    inner = work.of(node.input)
+    own = work.ownerships is not None and rules.owned_by(work.ownerships, node.input, node.owner)
+    return replace(inner, changed=node.limit) if own else inner
+
+
+# ── the measures ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _measure(rule: str, change: Callable[[Fraction], Fraction]) -> Fault:
+    def plant(patch: Any) -> None:
+        original = room._measure_bound
+
+        def wrong(*arguments: Any, **named: Any) -> Any:
+            found, value, words = original(*arguments, **named)
+            return found, change(value) if found == rule else value, words
+
+        patch.setattr(room, "_measure_bound", wrong)
+
+    return plant
+
+
+def _half(value: Fraction) -> Fraction:
+    return value / 2
+
+
+def _never_replaced(patch: Any) -> None:
+    original = room.StabilityRoom.bound
+    patch.setattr(
+        room.StabilityRoom,
+        "bound",
+        lambda self, request: original(
+            self, replace(request, protection=replace(request.protection, replace=False))
+        ),
+    )
+
+
+def _one_row_a_unit(found: Ownership, *_: Any) -> Ownership:
+    return replace(found, guaranteed=1, expected=1) if found.local else found
+
+
+# ── ownership ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _all_shared(found: Ownership, *_: Any) -> Ownership:
+    return replace(found, terms=frozenset(replace(t, shared=True) for t in found.terms))
+
+
+def _constants_are_units(found: Ownership, work: Any, node: Any) -> Ownership:
+    columns = [f.name for f in fields_of(node)]
+    terms = frozenset(Term(work.paths.unit, c, True) for c in columns)
+    return replace(found, touched=True, terms=terms, expected=1)
+
+
+def _computed_ids(found: Ownership, work: Any, node: Any) -> Ownership:
+    """A value made of the unit's id is taken for the id."""
+    inner = {t.column for t in work.of(node.input).terms if t.via == work.paths.unit}
+    made = {
+        Term(work.paths.unit, item.name, True)
+        for item in node.items
+        if inner & {x.name for x in n.walk(item.expression) if isinstance(x, n.Column)}
+    }
+    return replace(found, terms=found.terms | made)
+
+
+def _cut_keeps_owners(found: Ownership, work: Any, node: Any) -> Ownership:
+    """Still blocked, but the owners can be read off."""
+    inner = work.of(node.input)
+    return replace(found, terms=inner.terms, expected=inner.expected)
+
+
+def _unblocked(found: Ownership, *_: Any) -> Ownership:
+    return replace(found, blocked=None)
+
+
+def _any_comparison_pins(inner: Ownership, parts: Any) -> frozenset[Term]:
+    pins = set()
+    for part in parts:
+        if isinstance(part, n.Compare):
+            for a, b in ((part.left, part.right), (part.right, part.left)):
+                if isinstance(a, n.Column) and isinstance(b, n.Outer):
+                    pins |= {replace(t, column=b.name) for t in inner.terms if t.column == a.name}
+    return frozenset(pins)
+
+
+def _merged_with_everything(work: Any, node: Any) -> Ownership:
+    """Merging rows is taken to keep owners apart, by whatever column leads to them."""
+    found = work.of(node.input)
+    return _all_shared(replace(found, keys=()))
+
+
+def _mixed_groups(work: Any, node: Any) -> Ownership:
+    """A group is taken to belong to its owners, by whatever column leads to them."""
+    inner = _all_shared(work.of(node.input))
+    names = {k.expression.name: k.name for k in node.keys if isinstance(k.expression, n.Column)}
+    terms = frozenset(replace(t, column=names[t.column]) for t in inner.terms if t.column in names)
+    return Ownership(True, terms, inner.pinned, inner.expected, None, inner.missing, ())
+
+
+def _untied_join(work: Any, node: Any) -> Ownership:
+    left, right = work.of(node.left), work.of(node.right)
+    return replace(left, terms=left.terms | right.terms)
+
+
+def _first_side(work: Any, node: Any) -> Ownership:
+    """Only the left side's owners are looked at."""
+    left = work.of(node.left)
+    names = {f.name: out.name for f, out in zip(fields_of(node.left), node.columns, strict=True)}
+    terms = frozenset(replace(t, column=names[t.column]) for t in left.terms)
+    return replace(left, terms=terms, keys=())
+
+
+def _foreign_truncation(work: Any, node: Any) -> Ownership:
+    """A truncation by another unit is taken to leave owners alone."""
+    inner = work.of(node.input)
+    own = {t.column for t in inner.terms if t.via == work.paths.unit}
+    if isinstance(node, n.Truncate) and node.owner[0] in own:
+        return replace(inner, guaranteed=node.limit, expected=node.limit, missing=())
+    return inner
+
+
+def _pinned_by_padding(found: Ownership, work: Any, node: Any) -> Ownership:
+    """Conditions of a LEFT JOIN are taken to hold for padded rows as well."""
+    pins = _any_comparison_pins(found, n.conjuncts(node.condition))
+    return replace(found, pinned=found.pinned | pins)
+
+
+def _everything_is_linked(term: Term, link: Term) -> bool:
+    return term.via == link.via and term.column == link.column
+
+
+def _every_in_is_positive(patch: Any) -> None:
+    original = ownership._with_subqueries
+
+    def wrong(work: Any, node: Any, predicate: Any, found: Ownership) -> Ownership:
+        def positive(part: n.Node) -> n.Node:
+            plain = isinstance(part, n.Not) and isinstance(part.operand, n.InSubquery)
+            return part.operand if plain else n.rebuild(part, positive)  # type: ignore[attr-defined]
+
+        return original(work, node, None if predicate is None else positive(predicate), found)
+
+    patch.setattr(ownership, "_with_subqueries", wrong)
+
+
+def _unknown_passes(patch: Any) -> None:
+    """A node without a rule is taken to change nothing."""
+    for table in (OWNERSHIP, STABILITY):
+        patch.delitem(table._rules, n.Limit)
+        original = table.find
+
+        def find(node: Any, original: Any = original) -> Any:
+            return original(node) or _through
+
+        patch.setattr(table, "find", find)
+
+
+# ── enforcement: what runs is not what was bounded ───────────────────────────────────────────────
+
+
+def _lost(node: type[n.Node], field: str) -> Fault:
+    """The operator is in the plan that is bounded and not in the plan that runs."""
+
+    def plant(patch: Any) -> None:
+        import neighbor_check
+
+        original = neighbor_check.compiled
+
+        def run(plan: n.Relation) -> Any:
+            def drop(part: n.Node) -> n.Node:
+                return getattr(part, field) if isinstance(part, node) else part
+
+            return original(transform(plan, drop))
+
+        patch.setattr(neighbor_check, "compiled", run)
+
+    return plant
+
+
+def _rows_choose_keys(patch: Any) -> None:
+    """Private keys are chosen by their rows instead of their units."""
+    patch.setattr(
+        enforce._Builder,
+        "_selector",
+        lambda self, *_: self.measured.count_rows(weight=0.5).name,
+    )
+
+
+NOTHING_ASKED = _all(
+    _skipped(rules.Stabilities, "still", lambda *_: None),
+)
+
+FAULTS: tuple[Planted, ...] = (
+    Planted("G-SCAN", "a table that differs is taken to be fixed",
+            _wrapped(STABILITY, n.Scan, lambda f, *_: replace(f, changed=0)), "rows of one table"),
+    Planted("G-SCAN", "a unit is taken to have one row",
+            _wrapped(STABILITY, n.Scan, lambda f, *_: replace(f, changed=1)), "people's rows"),
+    Planted("G-PUBLIC", "a protected table is taken for constants",
+            _put(STABILITY, n.Scan, STABILITY._rules[n.Values]), "rows of one table"),
+    Planted("G-FILTER", "a changed row is lost", _wrapped(STABILITY, n.Filter, _halved),
+            "a filtered table"),
+    Planted("G-FILTER", "subqueries are not looked at", NOTHING_ASKED, "a condition that asks all rows"),
+    Planted("G-PROJECT", "subqueries are not looked at", NOTHING_ASKED, "a value that asks all rows"),
+    Planted("G-PROJECT", "a changed row is lost", _wrapped(STABILITY, n.Project, _halved),
+            "rows of one table"),
+    Planted("G-SORT", "a changed row is lost", _wrapped(STABILITY, n.Sort, _halved), "a sorted table"),
+    Planted("G-LIMIT", "LIMIT passes rows through", _put(STABILITY, n.Limit, _through),
+            "the first row of all"),
+    Planted("G-DISTINCT", "a changed row is lost", _wrapped(STABILITY, n.Distinct, _halved),
+            "different rows"),
+    Planted("G-GROUP", "only the new row of a group is counted",
+            _wrapped(STABILITY, n.Aggregate, _halved), "groups of groups"),
+    Planted("G-JOIN", "no key is asked for", _put(STABILITY, n.Join, _unchecked_join), "a join on no key"),
+    Planted("G-JOIN", "both sides may differ", _put(STABILITY, n.Join, _unchecked_join),
+            "a join of two protected tables"),
+    Planted("G-JOIN", "padding is forgotten", _put(STABILITY, n.Join, lambda work, node: replace(
+            _larger_side(work, node), changed=1)), "a padded public table"),
+    Planted("G-SET", "the larger side instead of both", _put(STABILITY, n.Union, _larger_side),
+            "the same table twice"),
+    Planted("G-TRUNCATE", "the row that is pushed out is forgotten",
+            _put(STABILITY, n.Truncate, _single_truncation), "a row pushes another out"),
+    Planted("G-TRUNCATE", "the limit is halved", _wrapped(STABILITY, n.Truncate, _halved), "people's rows"),
+    Planted("G-TRUNCATE-GROUPS", "a group that is pushed out is forgotten",
+            _put(STABILITY, n.TruncateGroups, _through), "a row pushes a group out"),
+    Planted("G-COUNT", "half of it", _measure("G-COUNT", _half), "rows of one table"),
+    Planted("G-COUNT-UNITS", "a unit counts once in all groups together",
+            _measure("G-COUNT-UNITS", lambda _: Fraction(1)), "groups of a person"),
+    Planted("G-COUNT-DISTINCT", "one value instead of one for each row",
+            _measure("G-COUNT-DISTINCT", lambda _: Fraction(1)), "different values"),
+    Planted("G-SUM", "half of it", _measure("G-SUM", _half), "a sum"),
+    Planted("G-SUM", "half of a real sum", _measure("G-SUM", _half), "a real sum"),
+    Planted("G-SUM-DISTINCT", "half of it", _measure("G-SUM-DISTINCT", _half),
+            "a sum of different values"),
+    Planted("G-REPLACE", "only one of the two rows is counted", _never_replaced, "a replaced row"),
+    Planted("G-OWNED", "several groups of a unit are taken for one",
+            _wrapped(OWNERSHIP, n.Aggregate, _one_row_a_unit), "groups of people"),
+    Planted("G-UNKNOWN", "a node without a rule passes", _unknown_passes, "the first row of all"),
+    Planted("O-UNKNOWN", "a node without a rule passes", _unknown_passes, "the first row of all, by people"),
+    Planted("O-SCAN", "some owners are taken for all", _wrapped(OWNERSHIP, n.Scan, _all_shared),
+            "groups of a shared number"),
+    Planted("O-PUBLIC", "constants are taken for ids", _wrapped(OWNERSHIP, n.Union, _constants_are_units),
+            "constants are padded by units"),
+    Planted("O-FILTER", "any comparison ties a subquery to the row",
+            _skipped(ownership, "_pins", _any_comparison_pins), "a condition that asks other people"),
+    Planted("O-SUBQUERY", "no subquery is looked at",
+            _skipped(ownership, "_subqueries", lambda _: []), "among the many"),
+    Planted("O-SUBQUERY", "NOT IN is taken for IN", _every_in_is_positive, "not among others"),
+    Planted("O-PROJECT", "a value made of an id is taken for it",
+            _wrapped(OWNERSHIP, n.Project, _computed_ids), "groups of one computed id"),
+    Planted("O-SORT", "what is blocked below is forgotten",
+            _all(_wrapped(OWNERSHIP, n.Sort, _unblocked), _wrapped(OWNERSHIP, n.Limit, _cut_keeps_owners),
+                 _put(STABILITY, n.Limit, _through)),
+            "sorted above a cut"),
+    Planted("O-LIMIT", "LIMIT passes rows through",
+            _all(_put(OWNERSHIP, n.Limit, _through), _put(STABILITY, n.Limit, _through)),
+            "the first row of all, by people"),
+    Planted("O-DISTINCT", "rows of a shared number are taken apart",
+            _put(OWNERSHIP, n.Distinct, _merged_with_everything), "different rows of a shared number"),
+    Planted("O-AGGREGATE", "groups of a shared number are taken apart",
+            _put(OWNERSHIP, n.Aggregate, _mixed_groups), "groups of a shared number"),
+    Planted("O-TRUNCATE", "another unit's truncation leaves owners alone",
+            _put(OWNERSHIP, n.Truncate, _foreign_truncation), "a visit pushes a person's row out"),
+    Planted("O-TRUNCATE-GROUPS", "another unit's truncation leaves owners alone",
+            _all(_put(OWNERSHIP, n.TruncateGroups, _foreign_truncation),
+                 _put(OWNERSHIP, n.Truncate, _foreign_truncation),
+                 _put(STABILITY, n.TruncateGroups, _through)),
+            "a visit pushes a person's group out"),
+    Planted("O-JOIN", "narrowing is forgotten",
+            _skipped(ownership, "_narrowed", lambda _, side: side),
+            "groups of joined rows of a shared number"),
+    Planted("O-JOIN", "the sides need no tie", _put(OWNERSHIP, n.Join, _untied_join), "all pairs of people"),
+    Planted("O-JOIN", "the condition of a LEFT JOIN ties padded rows",
+            _wrapped(OWNERSHIP, n.Join, _pinned_by_padding), "a padded row asks about another"),
+    Planted("O-SET", "the second side's owners are not looked at",
+            _put(OWNERSHIP, n.Union, _first_side), "a union that mixes ids"),
+    Planted("T-RANGE", "the clamp is lost", _lost(n.Clamp, "operand"), "a sum"),
+    Planted("T-LIMIT", "the truncation is lost", _lost(n.Truncate, "input"), "people's rows"),
+    Planted("T-LIMIT", "the truncation of groups is lost", _lost(n.TruncateGroups, "input"),
+            "groups of a person"),
+    Planted("T-KEYS", "rows choose keys instead of units", _rows_choose_keys, "protected keys of people"),
+    Planted("T-SUBQUERY", "a scalar may have several rows",
+            _skipped(enforce, "many_rowed", lambda _: None), "a scalar of one's own with several rows"),
+)  # fmt: skip
+
+REFUSALS = {
+    "G-KIND": "names a kind of protection that this room does not bound; nothing follows from it",
+    "T-AGGREGATE": "names a function without measures; there is no plan to bound",
+    "T-CORRELATED": "an aggregate of an outer row has no plan of its own to run",
+}
+"""Ids that only name a refusal: without them there would be no plan, so there is nothing to be wrong about."""
+
+assert measures is not None

@@ -1,0 +1,41 @@
+"""The suite can fail: a wrong rule of every id is planted, and the checker notices each."""
+
+import re
+from pathlib import Path
+
+import pytest
+from directed_cases import CASES
+from planted_faults import FAULTS, REFUSALS
+
+from secant.analysis.stability import room
+from secant.analysis.stability.rules import STABILITY
+from secant.plan import enforce, measures, ownership
+
+NAMED = re.compile(r'"([GOT]-[A-Z-]+)"')
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_neighbor_refutes_a_directed_case(name):
+    findings = CASES[name].findings()
+    assert [str(v) for v in findings.violations] == []
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f.rule}: {f.what} ({f.case})")
+def test_a_planted_fault_is_noticed(fault, monkeypatch):
+    fault.plant(monkeypatch)
+    assert CASES[fault.case].findings().violations
+
+
+def test_every_rule_id_has_a_planted_fault():
+    named = set(STABILITY.ids.values()) | set(ownership.OWNERSHIP.ids.values())
+    for module in (room, ownership, enforce, measures):
+        named |= set(NAMED.findall(Path(module.__file__).read_text(encoding="utf-8")))
+    planted = {fault.rule for fault in FAULTS}
+    assert named - planted == set(REFUSALS)
+
+
+def test_every_directed_case_is_of_use():
+    """Each either is accepted and tried on a neighbor, or is refused until a fault lets it pass."""
+    used = {fault.case for fault in FAULTS}
+    idle = [name for name in CASES if name not in used and not CASES[name].findings().triples]
+    assert idle == []
