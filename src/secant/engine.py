@@ -91,6 +91,8 @@ def connect(
         policy: The policy file, or a policy.
         ledger: Where the budget is kept; by default beside the policy file.
     """
+    if not isinstance(policy, (str, Path, Policy)):
+        raise UsageError("USE-001", "the policy is neither a file nor a Policy")
     read = policy if isinstance(policy, Policy) else load_policy(policy)
     beside = read.path.parent if read.path is not None else None
     place = ledger_place(read, ledger)
@@ -369,12 +371,14 @@ def _no_surprises(text: str) -> Iterator[None]:
         ValueError,
         ArithmeticError,
         AttributeError,
+        RuntimeError,
+        OSError,
     ) as error:
         raise InternalError(
             "BUG-001",
             f"an invariant of Secant broke ({type(error).__name__})",
             hint="report the query, without data; budget that was reserved stays spent if anything was sent",
-        ) from error
+        ) from None  # a cause's own words may quote a row
 
 
 def _deltas(protections: tuple[Protection, ...], delta: Number | None) -> dict[str, Fraction]:

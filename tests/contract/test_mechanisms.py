@@ -181,6 +181,27 @@ def test_a_grid_that_cannot_be_meant(mechanism: Any, grid: Any) -> None:
     assert caught.value.code == "USE-001"
 
 
+@taking("grid")
+def test_a_grid_out_of_reach_of_the_noise_is_refused_before_anything_is_drawn(
+    mechanism: Any,
+) -> None:
+    use = USES[mechanism.name]
+    if isinstance(use.bound, GlobalBound):
+        huge = GlobalBound(Fraction(10) ** 400, use.bound.norm)
+        with pytest.raises(UsageError) as caught:
+            mechanism.calibrate(huge, **use.calibration)
+        assert caught.value.code == "USE-001"
+    else:  # the scale is private: any value must be drawn with, and none may be told by an error
+        noise = calibrated(mechanism)
+        for size in (0, 5e-324, Fraction(1, 10**400), 1e308, Fraction(10**400)):
+            inputs = (
+                [Private(1.5)] if mechanism.name == "personal" else [Private(1.5), Private(size)]
+            )
+            if mechanism.name == "many-betas":
+                inputs[1] = [inputs[1]]  # type: ignore[call-overload]
+            assert numbers_in(noise.draw(*inputs))
+
+
 @every
 @pytest.mark.parametrize("bad", [float("nan"), None, "secret text"])
 def test_a_private_value_that_is_no_number_is_never_quoted(mechanism: Any, bad: Any) -> None:

@@ -77,6 +77,15 @@ class Findings:
     rules: dict[str, int] = field(default_factory=dict)
     """Rule id -> accepted certificates whose derivation uses it."""
 
+    def add(self, other: Findings) -> None:
+        """Take in what another search has seen."""
+        self.asked += other.asked
+        self.accepted += other.accepted
+        self.triples += other.triples
+        self.violations += other.violations
+        for rule, times in other.rules.items():
+            self.rules[rule] = self.rules.get(rule, 0) + times
+
 
 def prepared_for(text: str, world: World) -> Prepared | None:
     """Give the bounded query, or None if it is refused. A typed error is a refusal; anything else is a fault."""

@@ -13,11 +13,19 @@ STARTS = 3
 STEPS = 12
 
 
-def attack(draw: random.Random, findings: Findings, *, starts: int = STARTS, steps: int = STEPS) -> bool:
-    """Draw one world and one question and attack it; whether the question was accepted."""
-    world = draw_world(draw)
-    text = Questions(draw, favored_tables(world)).question()
-    return attack_query(text, world, draw, findings, starts, steps)
+def attack(
+    question: random.Random,
+    draw: random.Random,
+    findings: Findings,
+    *,
+    starts: int = STARTS,
+    steps: int = STEPS,
+) -> World:
+    """Draw one world and one question from the first source, and attack it with databases from the second."""
+    world = draw_world(question)
+    text = Questions(question, favored_tables(world)).question()
+    attack_query(text, world, draw, findings, starts, steps)
+    return world
 
 
 def attack_query(

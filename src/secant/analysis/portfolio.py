@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from secant.analysis.certificate import Certificate, Refusal
 from secant.analysis.interface import Analysis, Request
 from secant.analysis.stability.room import StabilityRoom
+from secant.errors import InternalError
 from secant.plan import nodes as n
 from secant.plan.enforce import Release, enforce, is_protected
 from secant.plan.measures import Problem
@@ -63,6 +64,8 @@ def prepare(
     if work.bounded:
         post = make_total(post)  # the answer is paid for: one bad cell must not cost the others
     verify(post)
+    if work.exposed(post):
+        raise InternalError("BUG-001", "a protected table is left outside of every release")
     return Prepared(post, tuple(work.bounded))
 
 
@@ -122,6 +125,10 @@ class _Split:
             self.done[node] = n.rebuild(node, self._descend)
         return self.done[node]
 
+    def exposed(self, relation: n.Relation) -> bool:
+        """Whether a protected table is still read: the last wall before a plan runs without noise."""
+        return self._touched(relation)
+
     def _touched(self, relation: n.Relation) -> bool:
         return any(
             isinstance(s, n.Scan) and is_protected(s.table.lower(), self.policy, self.protections)
@@ -137,7 +144,7 @@ def bound_aggregate(
     catalog: Catalog,
 ) -> Bounded | Sequence[Refusal]:
     """Enforce one aggregate and bound it under every protection, or give all reasons against it."""
-    release = enforce(aggregate, name, policy, protections)
+    release = enforce(aggregate, name, policy, protections, catalog)
     if isinstance(release, Problem):
         return (Refusal("enforce", release.rule, release.reason, release.hint, release.node),)
     certificates: list[Certificate] = []

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from secant.errors import UsageError
-from secant.mechanisms.laplace import GlobalNoise
+from secant.mechanisms.laplace import GlobalNoise, fitting
 from secant.mechanisms.laws import LaplaceLaw, reach
 from secant.mechanisms.smooth import Secret
 from secant.numeric.ball import ball, upper, working_precision
@@ -138,5 +138,5 @@ class BernsteinNoise:
             raise UsageError("USE-001", "a function needs a positive bound in the linf norm")
         budget, step = epsilon_of(epsilon), positive(grid, "grid")
         scale = bound.value * (self.cover + 1) ** self.dimension / budget
-        noise = GlobalNoise("laplace", budget, scale, step, discrete=False)
+        noise = GlobalNoise("laplace", budget, fitting(scale, step), step, discrete=False)
         return LatticeNoise(self.name, budget, noise, self.dimension, self.cover, self.order)

@@ -115,6 +115,7 @@ class DiscreteGaussianNoise:
         variance = squared / (2 * _largest_rho(budget, slack))
         if squared == 1 and variance <= _EXACT_UP_TO**2:
             variance = _tightened(variance, budget, slack)
+        positive(variance, "the noise in grid steps")
         return WholeNormalNoise(self.name, budget, slack, variance, step)
 
 

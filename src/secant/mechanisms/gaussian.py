@@ -16,7 +16,7 @@ from flint import arb
 from secant.errors import Refused, UsageError
 from secant.mechanisms.admission import round_up
 from secant.mechanisms.grid import rational
-from secant.mechanisms.laplace import nearest
+from secant.mechanisms.laplace import fitting, nearest
 from secant.mechanisms.laws import GaussianLaw, reach
 from secant.mechanisms.smooth import Secret, release
 from secant.numeric.ball import Ball, ball, decide, upper, working_precision
@@ -112,7 +112,7 @@ class GaussianNoise:
         budget, slack = epsilon_of(epsilon), _positive_delta(delta)
         step = positive(grid, "grid")
         sigma = bound.value * least_multiplier(budget, slack) if bound.value else Fraction(0)
-        return NormalNoise(self.name, budget, slack, sigma, step)
+        return NormalNoise(self.name, budget, slack, fitting(sigma, step), step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,8 @@ class ClassicalGaussianNoise:
                 "the classical formula for normal noise holds for epsilon below 1 only",
                 hint="use the analytic gaussian mechanism, which has no such limit",
             )
-        return NormalNoise(self.name, budget, slack, bound.value * multiplier, step)
+        sigma = fitting(bound.value * multiplier, step)
+        return NormalNoise(self.name, budget, slack, sigma, step)
 
 
 def _positive_delta(delta: Number) -> Fraction:

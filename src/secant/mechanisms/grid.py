@@ -7,6 +7,7 @@ where to look first, and exact arithmetic says whether it was right.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Protocol
 
@@ -16,11 +17,18 @@ from secant.mechanisms.randomness import LazyUniform, word
 from secant.numeric.ball import Ball, decide
 
 _START = 64  # bits; few draws are left open by these unless the grid is very fine
+_RARE = 2.0**-16  # below this the known bits of a uniform say too little for floats
+_ENOUGH = 60  # bits of a uniform that floats need
 _REACH = 1e300  # where a guess stops; heavier draws are found by doubling
 
 
 class Law(Protocol):
     """The law of a magnitude |V|: how likely it is to exceed v, and where to look first."""
+
+    @property
+    def sharp(self) -> bool:
+        """Promise that `quantile` errs by less than 2^-44 · (1 + v) wherever u is above 2^-16."""
+        ...
 
     def survival(self, v: Ball, precision: int) -> Ball:
         """Enclose P(|V| > v) for every positive v in the ball."""
@@ -56,6 +64,10 @@ def cell_of(law: Law, offset: fmpq, scale: fmpq, uniform: LazyUniform) -> int:
     first = int((offset + fmpq(1, 2)).floor())  # the cell of the offset itself: |V| ≥ 0
     near = (uniform.numerator + 0.5) * 2.0**-uniform.known
     guess = min(law.quantile(near), _REACH)
+    if law.sharp and near > _RARE and uniform.known >= _ENOUGH:
+        quick = _by_float(offset, scale, guess)
+        if quick is not None:
+            return quick
     steps = offset + scale * _exactly(guess) + fmpq(1, 2)
     cell = max(first, int(steps.floor()))
 
@@ -77,6 +89,20 @@ def cell_of(law: Law, offset: fmpq, scale: fmpq, uniform: LazyUniform) -> int:
         else:
             cell = max(low, high - stride)
         stride *= 2
+
+
+def _by_float(offset: fmpq, scale: fmpq, v: float) -> int | None:
+    """Give the cell if every |V| within 2^-40 · (1 + v) of `v` has the same one."""
+    whole = offset.floor()
+    rest = offset - whole
+    try:
+        width = int(scale.p) / int(scale.q)
+    except OverflowError:
+        return None
+    place = int(rest.p) / int(rest.q) + width * v + 0.5
+    guard = 2.0**-40 * (1.0 + width * (1.0 + v))
+    cell = math.floor(place - guard)
+    return int(whole) + cell if cell == math.floor(place + guard) else None
 
 
 def _exactly(value: float) -> fmpq:

@@ -61,8 +61,8 @@ class GlobalNoise:
             steps = [nearest(value, self.grid) for value in values]
         else:
             steps = laplace_cells(values, scale=self.scale, grid=self.grid)
-        top, bottom = self.grid.as_integer_ratio()
-        return [Fraction(step * top, bottom) for step in steps]
+        points = {step: step * self.grid for step in set(steps)}  # few, unless the grid is fine
+        return [points[step] for step in steps]
 
     def error(self, level: Number) -> Fraction:
         """Give t with P(|released - answer| ≤ t) ≥ level."""
@@ -72,6 +72,13 @@ class GlobalNoise:
         if self.discrete:
             return discrete_laplace_error(self.scale / self.grid, chance) * self.grid
         return reach(LaplaceLaw(), chance) * self.scale + self.grid / 2
+
+
+def fitting(scale: Fraction, grid: Fraction) -> Fraction:
+    """Give the scale back if it is zero or within reach of the grid; raise before anything runs."""
+    if scale:
+        positive(scale / grid, "the noise in grid steps")
+    return scale
 
 
 def nearest(value: Secret, grid: Fraction) -> int:
@@ -108,7 +115,8 @@ class LaplaceNoise:
         if not self.admits(bound):
             raise UsageError("USE-001", "Laplace noise needs a global bound in the l1 norm")
         budget, step = epsilon_of(epsilon), positive(grid, "grid")
-        return GlobalNoise(self.name, budget, bound.value / budget, step, discrete=False)
+        scale = fitting(bound.value / budget, step)
+        return GlobalNoise(self.name, budget, scale, step, discrete=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +138,7 @@ class DiscreteLaplaceNoise:
             raise UsageError("USE-001", "discrete Laplace noise needs a global bound in l1")
         budget, step = epsilon_of(epsilon), positive(grid, "grid")
         # answers on the grid differ by whole steps, so the part of a step cannot be reached
-        scale = (bound.value // step) * step / budget
+        scale = fitting((bound.value // step) * step / budget, step)
         return GlobalNoise(self.name, budget, scale, step, discrete=True)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
+from typing import ClassVar
 
 from flint import arb
 
@@ -24,6 +25,8 @@ _STANDARD_NORMAL = NormalDist()
 class LaplaceLaw:
     """P(|V| > v) = exp(-v)."""
 
+    sharp: ClassVar[bool] = True
+
     def survival(self, v: Ball, precision: int) -> Ball:
         """Enclose the tail."""
         return (-v).exp()
@@ -36,6 +39,8 @@ class LaplaceLaw:
 @dataclass(frozen=True, slots=True)
 class GaussianLaw:
     """The standard normal law."""
+
+    sharp: ClassVar[bool] = False
 
     def survival(self, v: Ball, precision: int) -> Ball:
         """Enclose the tail."""
@@ -72,6 +77,8 @@ class OptimalLaw:
 
     k: Fraction
 
+    sharp: ClassVar[bool] = True
+
     def survival(self, v: Ball, precision: int) -> Ball:
         """Enclose the tail: one formula on each side of v = 1, both where the ball holds 1."""
         order, step, body, tail = _optimal_constants(self.k, precision)
@@ -100,6 +107,8 @@ class CauchyLaw:
 
     gamma: Fraction
 
+    sharp: ClassVar[bool] = False
+
     def survival(self, v: Ball, precision: int) -> Ball:
         """Enclose the tail, a regularized incomplete beta function; for gamma = 2 an arctangent."""
         if self.gamma == 2:
@@ -126,6 +135,8 @@ class StudentLaw:
     """Student's t law with `degrees` > 0, density ∝ (1 + v²/degrees)^(-(degrees+1)/2)."""
 
     degrees: Fraction
+
+    sharp: ClassVar[bool] = False
 
     def survival(self, v: Ball, precision: int) -> Ball:
         """Enclose the tail, a regularized incomplete beta function."""

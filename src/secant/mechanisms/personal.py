@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import ClassVar, Literal
 
 from secant.errors import UsageError
-from secant.mechanisms.laplace import GlobalNoise
+from secant.mechanisms.laplace import GlobalNoise, fitting
 from secant.mechanisms.selection import Choice, pick_exponential
 from secant.mechanisms.smooth import Secret
 from secant.numeric.parameters import Number, epsilon_of, exact, positive
@@ -91,7 +91,7 @@ class PersonalNoise:
         """Fix the scale of Laplace noise."""
         step, scale = positive(grid, "grid"), personal_scale(limits, self.neighbors)
         most = max(limit.epsilon for limit in limits)
-        noise = GlobalNoise("laplace", most, scale, step, discrete=False)
+        noise = GlobalNoise("laplace", most, fitting(scale, step), step, discrete=False)
         return PersonalRelease(self.name, tuple(limits), noise)
 
     def calibrate_choice(self, limits: Sequence[PersonalLimit]) -> Choice:

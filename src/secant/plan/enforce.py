@@ -19,6 +19,7 @@ from secant.plan.total import make_total, many_rowed, total, unguarded
 from secant.plan.typing import fields_of, type_of
 from secant.plan.verify import verify
 from secant.terms import types as t
+from secant.terms.catalog import Catalog
 from secant.terms.policy import Policy, Protection
 
 MAX_FILTERED = (
@@ -72,9 +73,10 @@ def enforce(
     name: str,
     policy: Policy,
     protections: tuple[Protection, ...],
+    catalog: Catalog,
 ) -> Release | Problem:
     """Turn one aggregate into a release, or say why that cannot be done."""
-    builder = _Builder(aggregate, name, policy, protections)
+    builder = _Builder(aggregate, name, policy, protections, catalog)
     try:
         return builder.build()
     except Stopped as stopped:
@@ -87,6 +89,7 @@ class _Builder:
     name: str
     policy: Policy
     protections: tuple[Protection, ...]
+    catalog: Catalog
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -239,26 +242,22 @@ class _Builder:
                 return rows
             term = usable[0]
             parent, key = term.via.split(".", 1)
-            alias = f"{self.name}.owner{step}.{parent}"
-            upward = [c for c, _, _ in paths.parents.get(parent, ())]
-            unit_table, unit_column = paths.unit.split(".", 1)
-            if parent == unit_table:
-                upward.append(unit_column)
-            names = list(dict.fromkeys([key, *upward]))
+            scan = self._parent(parent, f"{self.name}.owner{step}.{parent}")
             kinds = {f.name: f.type for f in fields_of(rows)}
-            # The types of parents' columns are those of the columns that refer to them: they are compared as equals.
-            fields = tuple(n.Field(f"{alias}.{c}", kinds[term.column]) for c in names)
-            scan = n.Scan(parent, alias, fields)
-            condition = n.Compare(
-                "=",
-                n.Column(term.column, kinds[term.column]),
-                n.Column(f"{alias}.{key}", kinds[term.column]),
-            )
+            here = n.Column(term.column, kinds[term.column])
+            there = next(f for f in scan.columns if f.name.lower() == f"{scan.alias}.{key}".lower())
+            condition = n.Compare("=", here, n.Column(there.name, there.type))
             rows = n.Join("inner", rows, scan, condition)
             self.notes.append(
                 f"owner looked up: {term.column.rsplit('.', 1)[-1]} -> {parent}.{key}"
             )
         return rows
+
+    def _parent(self, table: str, alias: str) -> n.Scan:
+        found = self.catalog.table(table)
+        assert found is not None, "a reference leads to a table that the catalog lacks"
+        fields = tuple(n.Field(f"{alias}.{c}", kind) for c, kind in found.columns)
+        return n.Scan(found.name, alias, fields)
 
     def _rows(
         self, rows: n.Relation, domains: tuple[Domain, ...], owners: dict[str, Ownerships]

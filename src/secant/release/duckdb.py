@@ -7,6 +7,7 @@ is the second wall.
 from __future__ import annotations
 
 import re
+import threading
 from pathlib import Path
 
 import duckdb
@@ -24,6 +25,9 @@ _TYPES = {
     "TIMESTAMP_MS": t.TIMESTAMP, "TIMESTAMP_NS": t.TIMESTAMP,
 }  # fmt: skip
 
+# What the driver raises: its own errors, and Python's where a value or a text cannot be carried over.
+_FAILURES = (duckdb.Error, RuntimeError, ValueError, OverflowError)
+
 
 class DuckDB:
     """A locked DuckDB connection."""
@@ -33,6 +37,8 @@ class DuckDB:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
         self._catalog: Catalog | None = None
+        self._one_at_a_time = threading.Lock()  # the engine's connection is not for several threads
+        self._closed = False
 
     def catalog(self) -> Catalog:
         """Read names, types and engine-kept keys once."""
@@ -43,8 +49,8 @@ class DuckDB:
     def check(self, statement: str) -> None:
         """Let the engine bind and plan the statement without running it."""
         try:
-            self._connection.execute("EXPLAIN " + statement).fetchall()
-        except duckdb.Error:
+            self._fetched("EXPLAIN " + statement)
+        except _FAILURES:
             raise BackendError(
                 "BAK-003",
                 "the engine does not accept the statement that the query becomes",
@@ -54,17 +60,25 @@ class DuckDB:
     def rows(self, statement: str) -> list[tuple[object, ...]]:
         """Run a statement."""
         try:
-            return self._connection.execute(statement).fetchall()
-        except duckdb.Error:
+            return self._fetched(statement)
+        except _FAILURES:
             raise BackendError(
                 "BAK-002",
                 "the engine failed while running a statement; its own message is withheld, it may quote data",
                 hint="the data owner can run `secant inspect` with the same query",
             ) from None
 
+    def _fetched(self, statement: str) -> list[tuple[object, ...]]:
+        with self._one_at_a_time:
+            if self._closed:
+                raise BackendError("BAK-001", "the data source is closed", hint="connect again")
+            return self._connection.execute(statement).fetchall()
+
     def close(self) -> None:
         """Close the connection."""
-        self._connection.close()
+        with self._one_at_a_time:
+            self._closed = True
+            self._connection.close()
 
 
 def open_file(path: Path, *, threads: int | None = None) -> DuckDB:

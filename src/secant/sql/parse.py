@@ -30,6 +30,12 @@ def parse(text: str, dialect: str = "duckdb") -> exp.Query:
             hint="split the query, or put long lists into a table",
         )
     try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise SqlError(
+            "SQL-001", "the text is not valid Unicode", hint="look for broken characters"
+        ) from None
+    try:
         statements = [s for s in sqlglot.parse(text, read=dialect) if s is not None]
     except ParseError as error:
         raise _syntax_error(text, error) from None

@@ -8,6 +8,7 @@ import mpmath
 import pytest
 from flint import fmpq
 
+from secant.mechanisms import grid
 from secant.mechanisms.grid import Law, cell_of, draw_cell
 from secant.mechanisms.laws import (
     CauchyLaw,
@@ -17,7 +18,7 @@ from secant.mechanisms.laws import (
     StudentLaw,
     reach,
 )
-from secant.mechanisms.randomness import LazyUniform
+from secant.mechanisms.randomness import LazyUniform, word
 from secant.numeric.ball import ball, lower, upper, working_precision
 
 LAWS = [
@@ -114,13 +115,14 @@ def test_a_bad_guess_costs_time_and_changes_nothing(
     numerators = [1 << 890, 1 << 898, (1 << 899) + 12345, 3 << 840]
     arguments = (fmpq(1, 3), fmpq(1000))
     honest = [cell_of(law, *arguments, LazyUniform(n, known)) for n in numerators]
+    monkeypatch.setattr(type(law), "sharp", False)
     for guess in (0.0, 1e9):
         monkeypatch.setattr(type(law), "quantile", lambda self, u, guess=guess: guess)
         assert [cell_of(law, *arguments, LazyUniform(n, known)) for n in numerators] == honest
 
 
 @pytest.mark.parametrize("law", LAWS[:6], ids=repr)
-@pytest.mark.parametrize("scale", [Fraction(1, 10**9), Fraction(10**40)])
+@pytest.mark.parametrize("scale", [Fraction(1, 10**9), Fraction(10**40), Fraction(1, 10**400)])
 def test_scales_far_from_the_grid(law: Law, scale: Fraction) -> None:
     drawn = draw_cell(law, fmpq(1, 3), fmpq(scale.numerator, scale.denominator))
     assert type(drawn) is int
@@ -133,3 +135,47 @@ def test_reach_is_enough_and_tight(law: Law, level: Fraction) -> None:
     with working_precision(200):
         assert upper(law.survival(ball(v), 200)) <= 1 - level
         assert lower(law.survival(ball(v * Fraction(999, 1000)), 200)) > 1 - level
+
+
+@pytest.mark.parametrize(
+    "law",
+    [LaplaceLaw(), *(OptimalLaw(Fraction(k)) for k in (1, "1.0001", "1.5", 10, 40, 10**6, 10**12))],
+    ids=repr,
+)
+def test_floats_agree_with_exact_arithmetic_on_the_same_bits(
+    law: Law, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The quick way and the exact way, for uniforms all over the place and next to every edge."""
+    offset, scale = fmpq(10**15 + 1, 3), fmpq(700, 3)
+    numerators = [word() >> 1 for _ in range(300)]
+    with working_precision(256):
+        for cell in range(1, 1500, 50):  # heads whose |V| lies at an edge, give or take a unit
+            edge = ball(Fraction(2 * cell + 1, 2) * Fraction(3, 700))
+            head = int(lower(law.survival(edge, 256)) * 2**63)
+            numerators += [head - 1, head, head + 1]
+        joint = int(lower(law.survival(ball(Fraction(1)), 256)) * 2**63)
+    numerators += [joint + step for step in (-4096, -1, 0, 1, 4096)]
+    numerators += [2**47 + 1, 2**48, 2**63 - 1, 2**63 - 2]
+    numerators = [n for n in numerators if 0 < n < 2**63]
+    quick = [cell_of(law, offset, scale, LazyUniform(n << 400, 463)) for n in numerators]
+    used = [grid._by_float(offset, scale, law.quantile((n + 0.5) / 2**63)) for n in numerators]
+    monkeypatch.setattr(grid, "_by_float", lambda *_: None)
+    exact = [cell_of(law, offset, scale, LazyUniform(n << 400, 463)) for n in numerators]
+    assert quick == exact
+    assert sum(cell is not None for cell in used) > 300  # the quick way was taken
+
+
+@pytest.mark.parametrize(
+    "law",
+    [LaplaceLaw(), *(OptimalLaw(Fraction(k)) for k in (1, "1.0001", "1.5", 10, 10**6))],
+    ids=repr,
+)
+def test_the_sharp_quantiles_are_sharp(law: Law) -> None:
+    """Claimed: within 2^-44 (1 + v) above u = 2^-16, for every real that starts with the bits."""
+    for u in [2.0**-16 * 1.01, 1e-3, 0.1, 0.3, 0.5, 0.6, 0.66, 0.67, 0.7, 0.9, 0.999, 1 - 2.0**-50]:
+        v = Fraction(law.quantile(u))
+        room = Fraction(1, 2**44) * (1 + v)
+        low, high = Fraction(u) * (1 - Fraction(1, 2**47)), Fraction(u) * (1 + Fraction(1, 2**47))
+        with working_precision(256):
+            assert v <= room or lower(law.survival(ball(v - room), 256)) >= min(high, 1)
+            assert upper(law.survival(ball(v + room), 256)) <= low

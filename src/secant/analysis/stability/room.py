@@ -27,6 +27,10 @@ class StabilityRoom:
 
     def bound(self, request: Request) -> Certificate | Refusal:
         """Bound every measure of the release, or say which node stands in the way."""
+        covered = tables_of(request.policy, request.protection)
+        if not any(t in covered for t in _read(request.release)):
+            step = Step("G-PUBLIC", "no table of this protection is read", "0 rows differ")
+            return _certificate(self.name, request, 0, 0, step, None, set())
         try:
             if request.protection.kind == "rows":
                 return self._rows(request)
@@ -45,19 +49,17 @@ class StabilityRoom:
         """One row of one table differs: the worst over the protected tables that the query reads."""
         release, protection = request.release, request.protection
         covered = tables_of(request.policy, protection)
-        read = {s.table.lower() for s in n.walk(release.exact) if isinstance(s, n.Scan)}
         worst: Stable | None = None
+        changed = 0
         claims: set[KeyClaim] = set()
-        for table in sorted(t for t in read if t in covered):
+        for table in sorted(t for t in _read(release) if t in covered):
             work = _stabilities(request, _only(table), None)
             found = work.of(release.exact.input)
+            assert found.changed is not None, "rows of a table always have a number"
             claims |= work.claims
-            if worst is None or (found.changed or 0) > (worst.changed or 0):
-                worst = found
-        if worst is None or worst.changed is None:
-            step = Step("G-SCAN", "no protected table is read", "0 rows differ")
-            worst = Stable(0, step)
-        changed = worst.changed or 0
+            if worst is None or found.changed > changed:
+                worst, changed = found, found.changed
+        assert worst is not None, "a protected table is read"
         step = worst.step
         if protection.replace:
             changed *= 2
@@ -96,6 +98,10 @@ class StabilityRoom:
         return _certificate(
             self.name, request, changed, groups, step, (ownerships, owned), work.claims
         )
+
+
+def _read(release: Release) -> frozenset[str]:
+    return frozenset(s.table.lower() for s in n.walk(release.exact) if isinstance(s, n.Scan))
 
 
 def _only(table: str) -> Callable[[str], bool]:
