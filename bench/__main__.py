@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-NAMES = ("spine", "noise", "accounting", "ledger")
+NAMES = ("spine", "tpch", "noise", "accounting", "ledger")
 RESULTS = Path(__file__).resolve().parent / "results"
 
 

@@ -1,12 +1,13 @@
 """What a private answer costs beside the plain query: compile time for 22 queries, release time for Q1 and Q6.
 
-`python -m bench.spine [--scale S]`. Plain and private run in one process on one engine, in turns; ratios are of the best
-of several runs each.
+`python -m bench.spine [--scale S]`. Plain and private run in one process on one engine, in turns; ratios are
+of the best of several runs each.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import statistics
 import subprocess
@@ -21,8 +22,8 @@ from secant.engine import Connection, connect
 from secant.errors import SecantError
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalise
-from secant.release.lower import lower
 from secant.release import run as releases
+from secant.release.lower import lower
 from secant.release.shares import calibrate
 from secant.terms.policy_file import read_policy
 
@@ -75,10 +76,8 @@ def compile_times(db: Connection) -> dict[str, Any]:
         best = []
         for _ in range(6):
             start = time.perf_counter()
-            try:
+            with contextlib.suppress(SecantError):
                 job_of(db, text)
-            except SecantError:
-                pass
             best.append(time.perf_counter() - start)
         times[path.stem] = round(1000 * statistics.median(best[1:]), 2)
     return {

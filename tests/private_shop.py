@@ -5,14 +5,19 @@ No test may ever see a secret outside the data: `no_secret_in` is the check.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pytest
 
 import secant
+from secant import engine
 from secant.engine import Connection
+from secant.release.backend import Backend
 from secant.release.run import Job, Keys, Shown, look_up_keys, plan_release, run
 from secant.release.shares import calibrate
 
@@ -86,7 +91,7 @@ UNIT = """
 [protections.people]
 kind = "unit"
 unit = "customers.id"
-epsilon = 1000
+epsilon = 100000
 delta = 0.001
 [protections.people.limits]
 orders = 5
@@ -96,7 +101,7 @@ ROWWISE = """
 [protections.single]
 kind = "rows"
 tables = ["customers", "orders", "nothing", "holes"]
-epsilon = 1000
+epsilon = 100000
 delta = 0.001
 """
 
@@ -109,7 +114,9 @@ def make_shop(directory: Path, *, rows: str = ROWS) -> Path:
     return path
 
 
-def open_shop(directory: Path, protections: str = UNIT, *, tables: str = TABLES, head: str = "") -> Connection:
+def open_shop(
+    directory: Path, protections: str = UNIT, *, tables: str = TABLES, head: str = ""
+) -> Connection:
     """Open the shop of the directory under a policy with a fresh ledger beside it."""
     if not (directory / "shop.duckdb").exists():
         make_shop(directory)
@@ -135,28 +142,71 @@ class FreePermit:
         self.sent += 1
 
 
+class Remembering:
+    """A backend that runs the statements of a job once: the data do not change between draws."""
+
+    def __init__(self, inner: Backend, statements: tuple[str, ...]) -> None:
+        self._inner, self.dialect = inner, inner.dialect
+        self._known = {statement: inner.rows(statement) for statement in statements}
+
+    def rows(self, statement: str) -> list[tuple[object, ...]]:
+        """Give the rows, from memory where the statement reads protected rows."""
+        return self._known[statement] if statement in self._known else self._inner.rows(statement)
+
+
 @dataclass
 class Compiled:
     """A job that can be drawn from many times, without a ledger."""
 
-    db: Connection
     job: Job
-    keys: dict[str, Keys | None] = field(default_factory=dict)
+    keys: dict[str, Keys | None]
+    backend: Any
 
     def draw(self) -> Shown:
         """Release once more."""
-        return run(self.job, self.keys, self.db._backend, FreePermit())
+        return run(self.job, self.keys, self.backend, FreePermit())
+
+    def with_noise_times(self, factor: Fraction) -> Compiled:
+        """Give the same job with a fault: all noise is larger or smaller than it should be."""
+        noise = {
+            column: replace(n, scale=None if n.scale is None else n.scale * factor)
+            for column, n in self.job.noise.noise.items()
+        }
+        job = replace(self.job, noise=replace(self.job.noise, noise=noise))
+        return Compiled(job, self.keys, self.backend)
 
 
 def compile_release(db: Connection, text: str, *, epsilon: Any = 1, delta: Any = None) -> Compiled:
     """Take a query as far as `Connection.sql` takes it before it reserves budget."""
-    from fractions import Fraction
-
-    from secant import engine
-
     prepared = db._prepare(text, db.policy.protections)
     noise = calibrate(
-        prepared.bounded, db.policy.protections, Fraction(epsilon), engine._deltas(db.policy.protections, delta)
+        prepared.bounded,
+        db.policy.protections,
+        Fraction(epsilon),
+        engine._deltas(db.policy.protections, delta),
     )
     job = plan_release(prepared, noise, Fraction(95, 100), db._backend)
-    return Compiled(db, job, look_up_keys(job, db._backend))
+    backend = Remembering(db._backend, tuple(job.statements.values()))
+    return Compiled(job, look_up_keys(job, db._backend), backend)
+
+
+@pytest.fixture(scope="session")
+def shop_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a directory that holds the shop; tests only read it."""
+    directory = tmp_path_factory.mktemp("shop")
+    make_shop(directory)
+    return directory
+
+
+@pytest.fixture(scope="session")
+def people(shop_directory: Path) -> Iterator[Connection]:
+    """Give the shop with customers as protected units."""
+    with open_shop(shop_directory, UNIT) as db:
+        yield db
+
+
+@pytest.fixture(scope="session")
+def single(shop_directory: Path) -> Iterator[Connection]:
+    """Give the shop with single rows protected."""
+    with open_shop(shop_directory, ROWWISE) as db:
+        yield db

@@ -135,7 +135,7 @@ def open_ledger(policy: Policy, place: str | Path) -> Ledger:
             if p.analysts
         },
         renewals={p.name: p.renewal for p in protections if p.renewal},
-        compositions={p.name: p.composition or "basic" for p in protections},
+        compositions={p.name: p.composition for p in protections if p.composition},
     )
 
 

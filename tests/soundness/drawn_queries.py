@@ -1,7 +1,7 @@
 """A grammar of questions over the small worlds: typed, and tied along references often enough to be answerable.
 
-In: a `random.Random`. Out: SQL text. Columns carry a role (which unit or key they lead to), so that joins and subqueries
-meet on columns that belong together most of the time, and on others some of the time.
+In: a `random.Random`. Out: SQL text. Columns carry a role (which unit or key they lead to), so that joins and
+subqueries meet on columns that belong together most of the time, and on others some of the time.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 
 from drawn_worlds import COLUMNS, ROLES
 
-from secant.plan.functions import FUNCTIONS
-
 WHOLE = ("0", "1", "2", "3", "-1")
-CONSTANTS = {"int": WHOLE, "dec": ("0.5", "1.25", "2"), "real": ("0.5", "1.5e0", "0"), "text": ("'a'", "'b'", "'ab'")}
+CONSTANTS = {
+    "int": WHOLE,
+    "dec": ("0.5", "1.25", "2"),
+    "real": ("0.5", "1.5e0", "0"),
+    "text": ("'a'", "'b'", "'ab'"),
+}
 COMPARISONS = ("=", "=", "<>", "<", "<=", ">", ">=")
-assert {"abs", "coalesce", "least", "greatest", "length"} <= set(FUNCTIONS)
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,9 @@ class Questions:
         numbers = [c for c in source.columns if c.kind != "text"]
         any_ = self.pick(source.columns)
         if not numbers or self.chance(0.35):
-            return self.pick(("count(*)", "count(*)", f"count({any_.text})", f"count(DISTINCT {any_.text})"))
+            return self.pick(
+                ("count(*)", "count(*)", f"count({any_.text})", f"count(DISTINCT {any_.text})")
+            )
         bounded = [c for c in numbers if c.role is None] or numbers
         number = self.number(self.pick(bounded if self.chance(0.95) else numbers), source)
         return self.pick((
@@ -165,11 +169,15 @@ class Questions:
     def _known_again(self) -> Source:
         name, columns = self.pick(self.known)
         alias = self.alias()
-        return Source(f"{name} {alias}", tuple(replace(c, text=f"{alias}.{c.text}") for c in columns))
+        return Source(
+            f"{name} {alias}", tuple(replace(c, text=f"{alias}.{c.text}") for c in columns)
+        )
 
     def join(self, depth: int) -> Source:
         left = self.source(depth - 1)
-        right = self.source(depth - 1) if not self.known or self.chance(0.7) else self._known_again()
+        right = (
+            self.source(depth - 1) if not self.known or self.chance(0.7) else self._known_again()
+        )
         both = left.columns + right.columns
         style = self.draw.random()
         pairs = [(a, b) for a in left.columns for b in right.columns if a.role and a.role == b.role]
@@ -179,7 +187,12 @@ class Questions:
             if names:
                 right = self.table(self.pick(names))
                 both = left.columns + right.columns
-                pairs = [(a, b) for a in left.columns for b in right.columns if a.role and a.role == b.role]
+                pairs = [
+                    (a, b)
+                    for a in left.columns
+                    for b in right.columns
+                    if a.role and a.role == b.role
+                ]
         condition = self.tie(left.columns, right.columns, pairs)
         if self.chance(0.2):
             condition += f" AND {self.test(Source('', both), self.pick((0, 0, 1)))}"
@@ -213,7 +226,9 @@ class Questions:
     def derived(self, depth: int) -> Source:
         alias = self.alias()
         text, columns = self.select(depth - 1)
-        return Source(f"({text}) {alias}", tuple(replace(c, text=f"{alias}.{c.text}") for c in columns))
+        return Source(
+            f"({text}) {alias}", tuple(replace(c, text=f"{alias}.{c.text}") for c in columns)
+        )
 
     def select(self, depth: int) -> tuple[str, tuple[Col, ...]]:
         """Give a SELECT that can stand in FROM, and its columns."""
@@ -257,22 +272,35 @@ class Questions:
             call = f"{self.pick(('sum', 'max', 'min', 'avg'))}({number.text})"
             kind = "real" if call.startswith("avg") else number.kind
         shown = [*keys, Col(call, kind)]
-        text = f"SELECT {_list(shown)} FROM {source.text}{self.where(source, 0)} GROUP BY {', '.join(k.text for k in keys)}"
+        grouped = ", ".join(k.text for k in keys)
+        text = f"SELECT {_list(shown)} FROM {source.text}{self.where(source, 0)} GROUP BY {grouped}"
         if self.chance(0.25):
             text += f" HAVING count(*) {self.pick(('>', '<', '='))} {self.pick('12')}"
         return text, _named(shown)
 
     def _set(self, source: Source, shown: list[Col], depth: int) -> tuple[str, tuple[Col, ...]]:
-        word = self.pick(("UNION", "UNION ALL", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL"))
+        word = self.pick(
+            (
+                "UNION",
+                "UNION ALL",
+                "UNION ALL",
+                "INTERSECT",
+                "INTERSECT ALL",
+                "EXCEPT",
+                "EXCEPT ALL",
+            )
+        )
         other = self.source(depth) if self.chance(0.6) else source
         fitting: list[Col] = []
         for column in shown:
             same = [c for c in other.columns if c.kind == column.kind and c.role == column.role]
             near = [c for c in other.columns if (c.kind == "text") == (column.kind == "text")]
-            found = self.pick(same) if same and self.chance(0.95) else self.pick(near) if near else None
+            found = (
+                self.pick(same) if same and self.chance(0.95) else self.pick(near) if near else None
+            )
             fitting.append(found or Col("NULL", column.kind))
         both = [
-            replace(a, role=a.role if a.role == b.role else None, kind="real" if a.kind != b.kind and a.kind != "text" else a.kind)
+            Col(a.text, a.kind if a.kind in (b.kind, "text") else "real", a.role if a.role == b.role else None)
             for a, b in zip(shown, fitting, strict=True)
         ]  # fmt: skip
         first = f"SELECT {_list(shown)} FROM {source.text}{self.where(source, 0)}"
@@ -295,7 +323,9 @@ class Questions:
             return self.subquery(source)
         column = self.pick(source.columns)
         value = self.pick(CONSTANTS[column.kind])
-        other = self.pick([c for c in source.columns if (c.kind == "text") == (column.kind == "text")])
+        other = self.pick(
+            [c for c in source.columns if (c.kind == "text") == (column.kind == "text")]
+        )
         choices = [
             f"{column.text} {self.pick(COMPARISONS)} {value}", f"{column.text} {self.pick(COMPARISONS)} {other.text}",
             f"{column.text} IS {self.pick(('', 'NOT '))}NULL",
@@ -304,7 +334,8 @@ class Questions:
             f"NOT ({column.text} = {value})", f"({column.text} = {value} OR {other.text} IS NULL)",
         ]  # fmt: skip
         if column.kind == "text":
-            choices.append(f"{column.text} {self.pick(('', 'NOT '))}LIKE {self.pick(('$a%$', '$%b$', '$_$')).replace('$', chr(39))}")
+            pattern = self.pick(("'a%'", "'%b'", "'_'"))
+            choices.append(f"{column.text} {self.pick(('', 'NOT '))}LIKE {pattern}")
         return self.pick(choices)
 
     def subquery(self, outer: Source) -> str:
@@ -318,14 +349,19 @@ class Questions:
             inner = self.derived(1)
         elif shape < 0.42:
             inner = self._tied_inside(inner, outer)
-        pairs = [(a, b) for a in inner.columns for b in outer.columns if a.role and a.role == b.role]
+        pairs = [
+            (a, b) for a in inner.columns for b in outer.columns if a.role and a.role == b.role
+        ]
         negative = self.pick(("", "", "NOT "))
         if self.chance(0.35):
             if pairs and self.chance(0.9):
                 b, a = self.pick(pairs)
             else:
                 a = self.pick(outer.columns)
-                b = self.pick([c for c in inner.columns if (c.kind == "text") == (a.kind == "text")] or inner.columns)
+                b = self.pick(
+                    [c for c in inner.columns if (c.kind == "text") == (a.kind == "text")]
+                    or inner.columns
+                )
                 if (a.kind == "text") != (b.kind == "text"):
                     return "TRUE"
             condition = self.where(inner, 0)
@@ -336,7 +372,9 @@ class Questions:
         tied = self.tie(inner.columns, outer.columns, pairs) if self.chance(0.9) else "TRUE"
         if self.chance(0.4):
             tied += f" AND {self.test(inner, 0)}"
-        if self.nested < 2 and self.chance(0.15):  # a subquery in the subquery, which may see both rows
+        if self.nested < 2 and self.chance(
+            0.15
+        ):  # a subquery in the subquery, which may see both rows
             self.nested += 1
             around = Source("", inner.columns + outer.columns)
             tied += f" AND {self.subquery(around if self.chance(0.5) else inner)}"
@@ -345,12 +383,16 @@ class Questions:
         numbers = [c for c in inner.columns if c.kind != "text"]
         if not numbers:
             return "TRUE"
-        call = self.pick(("count(*)", f"max({self.pick(numbers).text})", f"sum({self.pick(numbers).text})"))
+        call = self.pick(
+            ("count(*)", f"max({self.pick(numbers).text})", f"sum({self.pick(numbers).text})")
+        )
         return f"(SELECT {call} FROM {inner.text} WHERE {tied}) {self.pick(COMPARISONS)} {self.pick(WHOLE)}"
 
     def _tied_inside(self, inner: Source, outer: Source) -> Source:
         """A derived table inside a subquery that is itself tied to the outer row."""
-        pairs = [(a, b) for a in inner.columns for b in outer.columns if a.role and a.role == b.role]
+        pairs = [
+            (a, b) for a in inner.columns for b in outer.columns if a.role and a.role == b.role
+        ]
         if not pairs:
             return inner
         alias = self.alias()
@@ -359,8 +401,11 @@ class Questions:
         form = self.pick(("SELECT ", "SELECT DISTINCT "))
         text = f"({form}{_list(shown)} FROM {inner.text} WHERE {tied}"
         if form == "SELECT " and self.chance(0.3):
-            text += f" {self.pick(('UNION ALL', 'UNION', 'EXCEPT'))} {form}{_list(shown)} FROM {inner.text} WHERE {tied}"
-        return Source(f"{text}) {alias}", tuple(replace(c, text=f"{alias}.{c.text}") for c in _named(shown)))
+            word = self.pick(("UNION ALL", "UNION", "EXCEPT"))
+            text += f" {word} {form}{_list(shown)} FROM {inner.text} WHERE {tied}"
+        return Source(
+            f"{text}) {alias}", tuple(replace(c, text=f"{alias}.{c.text}") for c in _named(shown))
+        )
 
     def _padded(self, inner: Source, outer: Source) -> Source:
         """A LEFT JOIN inside a subquery whose condition speaks of the outer row."""
@@ -369,12 +414,16 @@ class Questions:
         if not names:
             return inner
         right = self.table(self.pick(names))
-        pairs = [(a, b) for a in inner.columns for b in right.columns if a.role and a.role == b.role]
+        pairs = [
+            (a, b) for a in inner.columns for b in right.columns if a.role and a.role == b.role
+        ]
         ties = [(a, b) for a in inner.columns for b in outer.columns if a.role and a.role == b.role]
         condition = self.tie(inner.columns, right.columns, pairs)
         if ties:
             condition += f" AND {self.tie(inner.columns, outer.columns, ties)}"
-        return Source(f"{inner.text} LEFT JOIN {right.text} ON {condition}", inner.columns + right.columns)
+        return Source(
+            f"{inner.text} LEFT JOIN {right.text} ON {condition}", inner.columns + right.columns
+        )
 
 
 _KINDS = {"INTEGER": "int", "DECIMAL": "dec", "DOUBLE": "real", "TEXT": "text"}
@@ -382,7 +431,8 @@ _KINDS = {"INTEGER": "int", "DECIMAL": "dec", "DOUBLE": "real", "TEXT": "text"}
 
 def _columns(table: str, alias: str) -> tuple[Col, ...]:
     return tuple(
-        Col(f"{alias}.{name}", _KINDS[kind.kind], ROLES.get((table, name))) for name, kind in COLUMNS[table]
+        Col(f"{alias}.{name}", _KINDS[kind.kind], ROLES.get((table, name)))
+        for name, kind in COLUMNS[table]
     )
 
 

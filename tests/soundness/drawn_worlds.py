@@ -24,6 +24,7 @@ COLUMNS: dict[str, tuple[tuple[str, t.Type], ...]] = {
     "visit": (("vid", t.INTEGER), ("pid", t.INTEGER), ("code", t.INTEGER), ("cost", PRICE), ("kind", t.TEXT)),
     "item": (("vid", t.INTEGER), ("qty", t.INTEGER), ("price", t.DOUBLE), ("tag", t.TEXT)),
     "note": (("mail", t.TEXT), ("words", t.INTEGER)),
+    "meter": (("pid", t.DOUBLE), ("code", t.DOUBLE), ("mark", t.INTEGER)),
     "place": (("code", t.INTEGER), ("region", t.TEXT), ("size", t.INTEGER)),
     "other": (("oid", t.INTEGER), ("amount", t.INTEGER), ("kind", t.TEXT)),
 }  # fmt: skip
@@ -31,6 +32,7 @@ REFERENCES = {
     "visit": {"pid": ("person", "id"), "code": ("place", "code")},
     "item": {"vid": ("visit", "vid")},
     "note": {"mail": ("person", "mail")},
+    "meter": {"pid": ("person", "id"), "code": ("place", "code")},  # reals refer to whole numbers
 }
 KEYS = {"person": ("id",), "visit": ("vid",), "place": ("code",), "other": ("oid",)}
 ROLES = {
@@ -38,7 +40,7 @@ ROLES = {
     ("visit", "vid"): "visit.vid", ("item", "vid"): "visit.vid",
     ("person", "mail"): "person.mail", ("note", "mail"): "person.mail",
     ("place", "code"): "place.code", ("visit", "code"): "place.code",
-    ("other", "oid"): "other.oid",
+    ("other", "oid"): "other.oid", ("meter", "pid"): "person.id", ("meter", "code"): "place.code",
 }  # fmt: skip
 """Columns of one role are meant to be joined with each other."""
 
@@ -47,13 +49,14 @@ LETTERS = ("a", "b", "ab")
 RANGES = {
     ("person", "age"): (0, 3), ("visit", "cost"): (Decimal("0.50"), Decimal("4.00")),
     ("item", "qty"): (-2, 3), ("item", "price"): (0, 2), ("note", "words"): (-1, 2),
-    ("place", "size"): (1, 4), ("other", "amount"): (0, 5),
+    ("place", "size"): (1, 4), ("other", "amount"): (0, 5), ("meter", "mark"): (0, 2),
 }  # fmt: skip
 VALUES = {
     ("person", "city"): ("a", "b"), ("visit", "kind"): ("a", "b", "ab"), ("item", "tag"): ("a", "b"),
     ("place", "region"): ("a", "b"), ("other", "kind"): ("a",),
 }  # fmt: skip
 WILD_WHOLE = (0, 1, 2, 3, 5, -4, 2**53, 2**53 + 1, 2**62, -(2**62))
+WILD_IDS = (0, 2**53, 2**53 + 1, -(2**62))
 WILD_REAL = (0.5, 1.5, -3.25, 1e300, math.nan, math.inf, -math.inf, -0.0, 2.0**53)
 WILD_PRICE = tuple(Decimal(x) for x in ("0.00", "1.25", "3.99", "-7.50", "999999.99"))
 
@@ -98,7 +101,7 @@ def favored_tables(world: World) -> tuple[str, ...]:
         if protection.kind == "rows":
             found += protection.tables or tuple(COLUMNS)
         else:
-            found += {"people": ("person", "visit", "visit", "item", "item", "note"),
+            found += {"people": ("person", "visit", "visit", "visit", "item", "item", "note", "meter"),
                       "visits": ("visit", "item"), "others": ("other",)}[protection.name]  # fmt: skip
     return tuple(found)
 
@@ -110,7 +113,7 @@ def _shuffled(draw: random.Random, *protections: Protection) -> tuple[Protection
 
 
 def _people(draw: random.Random, generous: bool) -> Protection:
-    tables = ("visit", "item", "note")
+    tables = ("visit", "item", "note", "meter")
     limits = {x: 60 if generous else draw.choice((1, 2, 3)) for x in tables}
     if not generous and draw.random() < 0.3:
         limits["person"] = 2
@@ -132,7 +135,13 @@ def _others(draw: random.Random, generous: bool) -> Protection:
 
 def _rows(draw: random.Random) -> Protection:
     tables = draw.choice(
-        (None, ("person", "visit", "item", "note"), ("visit", "item", "other"), ("item",), ("visit",))
+        (
+            None,
+            ("person", "visit", "item", "note", "meter"),
+            ("visit", "item", "other"),
+            ("item",),
+            ("visit",),
+        )
     )
     return Protection(
         "rows", "rows", Fraction(1), Fraction(1, 1000), tables=tables, replace=draw.random() < 0.35
@@ -163,7 +172,9 @@ def changed_database(
         rows = found[name]
         action = draw.random()
         if not rows or (action < 0.35 and len(rows) < 8):
-            rows.append(dict(draw.choice(rows)) if rows and draw.random() < 0.5 else _wild_row(draw, name))
+            rows.append(
+                dict(draw.choice(rows)) if rows and draw.random() < 0.5 else _wild_row(draw, name)
+            )
         elif action < 0.5:
             rows.pop(draw.randrange(len(rows)))
         else:
@@ -204,7 +215,7 @@ def _wild(draw: random.Random, table: str, column: str, kind: t.Type) -> Any:
     if kind.kind == "TEXT":
         return draw.choice(LETTERS)
     if role is not None:
-        return draw.choice(IDS) if draw.random() < 0.97 else draw.choice(WILD_WHOLE)
+        return draw.choice(IDS) if draw.random() < 0.97 else draw.choice(WILD_IDS)
     if draw.random() < 0.2:
         return draw.choice({"INTEGER": WILD_WHOLE, "DOUBLE": WILD_REAL}.get(kind.kind, WILD_PRICE))
     return _tame(draw, table, column, kind)
@@ -228,7 +239,7 @@ def draw_clean_database(draw: random.Random, world: World, *, most: int = 4) -> 
     """Draw rows for which everything declared holds: keys, references, ranges, values; no unit is NULL."""
     counts = {name: draw.randint(1, most) for name in COLUMNS}
     database: dict[str, list[Row]] = {}
-    for name in ("place", "person", "visit", "item", "note", "other"):
+    for name in ("place", "person", "visit", "item", "note", "meter", "other"):
         rows = []
         for index in range(counts[name]):
             row: dict[str, Any] = {}
@@ -240,7 +251,12 @@ def draw_clean_database(draw: random.Random, world: World, *, most: int = 4) -> 
 
 
 def _clean(
-    draw: random.Random, table: str, column: str, kind: t.Type, index: int, database: dict[str, list[Row]]
+    draw: random.Random,
+    table: str,
+    column: str,
+    kind: t.Type,
+    index: int,
+    database: dict[str, list[Row]],
 ) -> Any:
     reference = REFERENCES.get(table, {}).get(column)
     if reference is not None:

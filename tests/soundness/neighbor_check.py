@@ -16,9 +16,7 @@ from typing import Any
 from secant.analysis.certificate import Certificate
 from secant.analysis.portfolio import Bounded, Prepared, prepare
 from secant.errors import SecantError
-from secant.plan import nodes as n
 from secant.plan.domains import Listed
-from secant.plan.enforce import MAX_FILTERED
 from secant.plan.evaluate import prepare as compiled
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalise
@@ -100,7 +98,9 @@ def prepared_for(text: str, world: World) -> Prepared | None:
 # ── neighbors ────────────────────────────────────────────────────────────────────────────────────
 
 
-def owners_of(table: str, policy: Policy, unit: tuple[str, str], database: Database) -> list[set[Any]]:
+def owners_of(
+    table: str, policy: Policy, unit: tuple[str, str], database: Database
+) -> list[set[Any]]:
     """Give the owner set of each row of a table, by the definition."""
     rows = database[table]
     if table == unit[0]:
@@ -121,11 +121,15 @@ def owners_of(table: str, policy: Policy, unit: tuple[str, str], database: Datab
                 value = parent_row[key]
                 if value is not None and compare(value, row[column]) == 0:
                     owners |= parent_owners
-    return found
+    return [owners or {NOBODY} for owners in found]
+
+
+NOBODY = "nobody"
+"""Owns what no unit owns, and never goes."""
 
 
 def _single(value: Any) -> set[Any]:
-    return set() if value is None else {same_key(value)}
+    return {NOBODY} if value is None else {same_key(value)}
 
 
 def _leads(table: str, policy: Policy, unit: tuple[str, str], seen: set[str]) -> bool:
@@ -160,7 +164,9 @@ def neighbors(
                 yield {**database, table: [*rows, row]}
 
 
-def _without_units(database: Database, policy: Policy, protection: Protection) -> Iterator[Database]:
+def _without_units(
+    database: Database, policy: Policy, protection: Protection
+) -> Iterator[Database]:
     assert protection.unit is not None
     owners = {
         table: owners_of(table, policy, protection.unit, database)
@@ -169,6 +175,8 @@ def _without_units(database: Database, policy: Policy, protection: Protection) -
     }
     everyone = sorted(set().union(*(o for rows in owners.values() for o in rows)), key=str)
     for unit in everyone:
+        if unit == NOBODY:
+            continue
         yield {
             table: [r for r, o in zip(rows, owners[table], strict=True) if o != {unit}]
             if table in owners
@@ -214,12 +222,12 @@ def _steps(value: Any, measure: Any) -> Fraction:
 
 
 def _shown_keys(bounded: Bounded) -> Any:
-    """Lists that are too long to be written into the statement (or empty) are applied to its answer."""
+    """Keys that a list leaves out are computed and never shown."""
     names = [k.name for k in bounded.release.exact.keys]
     lists = {
         names.index(d.key): {same_key(v) for v in d.values}
         for d in bounded.release.domains
-        if isinstance(d, Listed) and not 0 < len(d.values) <= MAX_FILTERED
+        if isinstance(d, Listed)
     }
     return lambda row: all(same_key(row[i]) in values for i, values in lists.items())
 
@@ -339,14 +347,17 @@ def _comparisons(
     nothing = (Fraction(0),) * len(release.measures)
     keys = [*before, *(k for k in after if k not in before)]
     for index, measure in enumerate(release.measures):
-        changes = [
-            abs(before.get(k, nothing)[index] - after.get(k, nothing)[index]) for k in keys
-        ]
+        changes = [abs(before.get(k, nothing)[index] - after.get(k, nothing)[index]) for k in keys]
         moved = sum(changes, Fraction(0))
         bound = certificate.bounds[measure.column].value
         yield "bound", f"{measure.column} {measure.words}", bound, moved
         if measure.column == release.selector:
-            yield "one for each key", measure.column, Fraction(1), max(changes, default=Fraction(0))
+            yield (
+                "one key",
+                measure.column,
+                Fraction(certificate.contribution),
+                max(changes, default=Fraction(0)),
+            )
     if release.selector is not None:
         different = Fraction(sum(before.get(k) != after.get(k) for k in keys))
         yield "groups", "", Fraction(certificate.groups), different

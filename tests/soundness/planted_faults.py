@@ -1,7 +1,8 @@
 """Wrong rules, one for each rule id at least, and the directed case that notices each.
 
 A fault is a function that takes pytest's monkeypatch and breaks one rule: a dropped factor, `max` for a sum, a second
-use that is forgotten, a check that is skipped. Most wrap the rule as it stands, so that they stay wrong when it changes.
+use that is forgotten, a check that is skipped. Most wrap the rule as it stands, so that they stay wrong when it
+changes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from secant.analysis.stability import room, rules
-from secant.plan import enforce, measures, ownership
+from secant.plan import enforce, ownership
 from secant.plan import nodes as n
 from secant.plan.ownership import OWNERSHIP, Ownership, Term
 from secant.plan.rewrite import transform
@@ -32,7 +33,9 @@ class Planted:
     case: str
 
 
-def _wrapped(table: RuleTable[Any], node: type[n.Node], change: Callable[[Any, Any, Any], Any]) -> Fault:
+def _wrapped(
+    table: RuleTable[Any], node: type[n.Node], change: Callable[[Any, Any, Any], Any]
+) -> Fault:
     """Replace a rule by change(found, work, node), where found is what the rule itself gives."""
 
     def plant(patch: Any) -> None:
@@ -357,10 +360,16 @@ FAULTS: tuple[Planted, ...] = (
     Planted("O-SET", "the second side's owners are not looked at",
             _put(OWNERSHIP, n.Union, _first_side), "a union that mixes ids"),
     Planted("T-RANGE", "the clamp is lost", _lost(n.Clamp, "operand"), "a sum"),
+    Planted("T-MEASURE", "what is summed is not what was clamped",
+            _lost(n.Clamp, "operand"), "a sum of squares"),
+    Planted("T-TOTAL", "what can fail is left as it is",
+            _all(_skipped(enforce, "make_total", lambda plan: plan),
+                 _skipped(enforce, "unguarded", lambda _: None)), "a number that is too large"),
     Planted("T-LIMIT", "the truncation is lost", _lost(n.Truncate, "input"), "people's rows"),
     Planted("T-LIMIT", "the truncation of groups is lost", _lost(n.TruncateGroups, "input"),
             "groups of a person"),
-    Planted("T-KEYS", "rows choose keys instead of units", _rows_choose_keys, "protected keys of people"),
+    Planted("T-KEYS", "rows choose keys, and each is taken for a unit",
+            _all(_rows_choose_keys, _skipped(room, "_contribution", lambda *_: 1)), "protected keys of people"),
     Planted("T-SUBQUERY", "a scalar may have several rows",
             _skipped(enforce, "many_rowed", lambda _: None), "a scalar of one's own with several rows"),
 )  # fmt: skip
@@ -371,5 +380,3 @@ REFUSALS = {
     "T-CORRELATED": "an aggregate of an outer row has no plan of its own to run",
 }
 """Ids that only name a refusal: without them there would be no plan, so there is nothing to be wrong about."""
-
-assert measures is not None

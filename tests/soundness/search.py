@@ -6,7 +6,14 @@ import random
 import re
 
 from drawn_queries import Questions
-from drawn_worlds import COLUMNS, changed_database, draw_database, draw_pool, draw_world, favored_tables
+from drawn_worlds import (
+    COLUMNS,
+    changed_database,
+    draw_database,
+    draw_pool,
+    draw_world,
+    favored_tables,
+)
 from neighbor_check import Findings, World, target_for
 
 STARTS = 3

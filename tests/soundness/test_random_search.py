@@ -7,7 +7,7 @@ than 100 000. The count is asserted, so that a grammar that is refused too often
 import os
 import random
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from neighbor_check import Findings, smallest
 from search import attack
@@ -28,6 +28,7 @@ def test_no_neighbor_refutes_a_certificate(record_property):
         max_examples=EXAMPLES,
         deadline=None,
         database=None,
+        phases=(Phase.generate, Phase.shrink),
         suppress_health_check=list(HealthCheck),
     )
     @given(st.randoms(use_true_random=False), st.integers(0, 2**64))

@@ -16,10 +16,11 @@ from scipy import stats
 
 from secant.mechanisms.discrete_gaussian import discrete_gaussian_noise
 from secant.mechanisms.discrete_laplace import discrete_laplace_noise
-from secant.mechanisms.geometric import flip_exponential
+from secant.mechanisms.geometric import Shape, draw_geometric, flip_exponential, many_geometric
 from secant.mechanisms.grid import Law, draw_cell
 from secant.mechanisms.laplace import laplace_cells
 from secant.mechanisms.laws import CauchyLaw, GaussianLaw, LaplaceLaw, OptimalLaw, StudentLaw
+from secant.mechanisms.randomness import words
 from secant.numeric.ball import ball, lower, working_precision
 
 
@@ -56,7 +57,7 @@ REAL = [
 def test_real_noise_fills_its_cells(law: Law, count: int) -> None:
     offset, scale = Fraction(1, 3), Fraction(5, 2)
     arguments = (fmpq(1, 3), fmpq(5, 2))
-    sample = [draw_cell(law, *arguments) for _ in range(draws(count, count * 50))]
+    sample = [draw_cell(law, *arguments) for _ in range(draws(count))]
     assert misfits(sample, cell_shares(law, offset, scale, 12)) == []
 
 
@@ -84,6 +85,21 @@ def test_discrete_laplace_in_blocks(scale: Fraction) -> None:
     # the low bits of an offset within a block are uniform up to 1/scale
     low = [z % 8 for z in discrete_laplace_noise(draws(60_000), scale=scale)]
     assert misfits(low, dict.fromkeys(range(8), 1 / 8)) == []
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_blocks_and_offsets_make_up_the_geometric_law(at_once: bool) -> None:
+    """A split far coarser than any in use, so that offsets are often rejected and drawn again."""
+    ratio = Fraction(3, 8)
+    shape = Shape(Fraction(3), 3, ratio, float(ratio) * (1 - 2**-40), float(ratio) * (1 + 2**-40))
+    heads = (words(draws(12_000, 200_000)) >> np.uint64(11)).astype(np.int64)
+    sample = (
+        many_geometric(shape, heads)
+        if at_once
+        else [draw_geometric(shape, int(head)) for head in heads]
+    )
+    r = math.exp(-1 / 3)
+    assert misfits(sample, {g: (1 - r) * r**g for g in range(40)}) == []
 
 
 @pytest.mark.parametrize("offset", [Fraction(0), Fraction(1, 3), Fraction(-7, 2)])

@@ -39,6 +39,8 @@ class Certificate:
     """Rows of the aggregate's input that differ between neighbors, at most."""
     groups: int
     """Groups that differ between neighbors, at most."""
+    contribution: int
+    """What the number by which private keys are chosen can move in one group, at most."""
     claims: tuple[KeyClaim, ...]
     derivation: tuple[Step, ...]
 

@@ -18,6 +18,7 @@ from secant.plan import nodes as n
 from secant.plan.enforce import Release, enforce, is_protected
 from secant.plan.measures import Problem
 from secant.plan.total import make_total
+from secant.plan.typing import fields_of
 from secant.plan.verify import verify
 from secant.terms.catalog import Catalog
 from secant.terms.policy import Policy, Protection
@@ -56,7 +57,13 @@ def prepare(
     plan: n.Relation, policy: Policy, protections: tuple[Protection, ...], catalog: Catalog
 ) -> Outcome:
     """Split the plan into releases and what follows them, or say why that cannot be done."""
-    work = _Split(policy, protections, catalog)
+    taken = frozenset(
+        f.name.partition(".")[0]
+        for r in n.walk(plan)
+        if isinstance(r, n.Relation)
+        for f in fields_of(r)
+    )
+    work = _Split(policy, protections, catalog, taken)
     try:
         post = work.visit(plan)
     except _Exposed as exposed:
@@ -80,6 +87,8 @@ class _Split:
     policy: Policy
     protections: tuple[Protection, ...]
     catalog: Catalog
+    taken: frozenset[str]
+    """First parts of column names in the query: releases are called otherwise."""
     bounded: list[Bounded] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     done: dict[n.Node, n.Node] = field(default_factory=dict)
@@ -100,7 +109,7 @@ class _Split:
         if isinstance(relation, n.Aggregate):
             outcome = bound_aggregate(
                 relation,
-                f"release{len(self.bounded) + 1}",
+                self._name(),
                 self.policy,
                 self.protections,
                 self.catalog,
@@ -117,6 +126,12 @@ class _Split:
             del self.bounded[before:]
             raise
         return rebuilt
+
+    def _name(self) -> str:
+        name = f"release{len(self.bounded) + 1}"
+        while name in self.taken:
+            name += "_"
+        return name
 
     def _descend(self, node: n.Node) -> n.Node:
         if isinstance(node, n.Relation):

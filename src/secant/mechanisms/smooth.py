@@ -94,7 +94,10 @@ class SmoothNoise:
         return bound / rational(self.rate)
 
     def error(self, level: Number) -> Fraction:
-        """Give t with P(|noise| ≤ t · bound) ≥ level. The bound itself is the owner's to know."""
+        """Give t with P(|noise| ≤ t · bound) ≥ level, `bound` as used: capped and widened.
+
+        The bound is the owner's to know; a grid step's half comes on top.
+        """
         return reach(self.law, level_of(level)) / self.rate
 
 

@@ -7,12 +7,13 @@ A room bounds exactly this plan, and exactly this plan runs (I1).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from secant.plan import nodes as n
 from secant.plan.domains import Chosen, Domain, Listed, domains_of, region_of
 from secant.plan.measures import Measure, Measures, Problem, Stopped
+from secant.plan.owners import OwnerColumns, rows_of_unit, unit_column
 from secant.plan.ownership import Ownerships, Paths
 from secant.plan.ranges import ranges_of
 from secant.plan.total import make_total, many_rowed, total, unguarded
@@ -120,7 +121,9 @@ class _Builder:
         owners = {
             p.name: Ownerships(Paths(self.policy, p)) for p in self.protections if p.kind == "unit"
         }
-        rows = self._carry(rows, owners)
+        columns = OwnerColumns(self.name, self.catalog, self.notes)
+        for ownerships in owners.values():
+            rows = columns.bring(rows, ownerships)
         region = region_of(rows)
         ranges = ranges_of(rows, self.policy, lambda r: _rows_per_group(r, owners))
         domains = domains_of(self.aggregate.keys, region, ranges, self._public)
@@ -138,8 +141,8 @@ class _Builder:
                 Problem(
                     "T-SUBQUERY",
                     risky,
-                    "an expression over a subquery can fail on a row, and the error would tell",
-                    "compute the subquery in FROM and join it",
+                    "an expression can fail on a row, and the error would tell",
+                    "cast explicitly, or compute the subquery in FROM and join it",
                 )
             )
         keys = tuple(
@@ -181,16 +184,12 @@ class _Builder:
             )
         kinds = {f.name: f.type for f in fields_of(rows)}
         for ownerships in owners.values():
-            terms = ownerships.of(rows).terms
-            columns = sorted(x.column for x in terms if x.via == ownerships.paths.unit)
-            if columns:
-                unit = n.Column(columns[0], kinds[columns[0]])
-                call = n.Aggregation(
-                    "", "count", self.measured.argument(unit), True, self.aggregate.span
-                )
-                return self.measured.measure(
-                    call, Fraction(1), t.INTEGER, 0.5, "number of units"
-                ).name
+            column = unit_column(ownerships.of(rows), ownerships)
+            if column is not None:
+                argument = self.measured.argument(n.Column(column, kinds[column]))
+                call = n.Aggregation("", "count", argument, True, self.aggregate.span)
+                found = self.measured.measure(call, Fraction(1), t.INTEGER, 0.5, "number of units")
+                return found.name
         return self.measured.count_rows(weight=0.5).name
 
     def _refuse_telling_keys(
@@ -223,42 +222,6 @@ class _Builder:
             for s in n.walk(relation)
         )
 
-    def _carry(self, rows: n.Relation, owners: dict[str, Ownerships]) -> n.Relation:
-        """Carry unit columns through projections, and look them up where a table only refers to its owner."""
-        for ownerships in owners.values():
-            rows = _carried(rows, ownerships)
-            rows = self._attached(rows, ownerships)
-        return rows
-
-    def _attached(self, rows: n.Relation, ownerships: Ownerships) -> n.Relation:
-        """Join the parents that lead from the rows to the unit's own column."""
-        paths = ownerships.paths
-        for step in range(20):
-            found = ownerships.of(rows)
-            if not found.local or any(term.via == paths.unit for term in found.terms):
-                return rows
-            usable = sorted((x for x in found.terms if x.shared), key=lambda x: (x.via, x.column))
-            if not usable:
-                return rows
-            term = usable[0]
-            parent, key = term.via.split(".", 1)
-            scan = self._parent(parent, f"{self.name}.owner{step}.{parent}")
-            kinds = {f.name: f.type for f in fields_of(rows)}
-            here = n.Column(term.column, kinds[term.column])
-            there = next(f for f in scan.columns if f.name.lower() == f"{scan.alias}.{key}".lower())
-            condition = n.Compare("=", here, n.Column(there.name, there.type))
-            rows = n.Join("inner", rows, scan, condition)
-            self.notes.append(
-                f"owner looked up: {term.column.rsplit('.', 1)[-1]} -> {parent}.{key}"
-            )
-        return rows
-
-    def _parent(self, table: str, alias: str) -> n.Scan:
-        found = self.catalog.table(table)
-        assert found is not None, "a reference leads to a table that the catalog lacks"
-        fields = tuple(n.Field(f"{alias}.{c}", kind) for c, kind in found.columns)
-        return n.Scan(found.name, alias, fields)
-
     def _rows(
         self, rows: n.Relation, domains: tuple[Domain, ...], owners: dict[str, Ownerships]
     ) -> n.Relation:
@@ -268,13 +231,13 @@ class _Builder:
         orders: dict[str, tuple[str, ...]] = {}
         for name, ownerships in owners.items():
             found = ownerships.of(rows)
-            columns = sorted(x.column for x in found.terms if x.via == ownerships.paths.unit)
-            if found.local and columns:
-                unit_columns[name] = columns[0]
+            unit = unit_column(found, ownerships)
+            if unit is not None:
+                unit_columns[name] = unit
                 kinds = {f.name: f.type for f in fields_of(rows)}
                 order = min((sorted(k) for k in found.keys), key=len, default=[])
                 orders[name] = tuple(c for c in order if c in kinds)
-                for column in (columns[0], *orders[name]):
+                for column in (unit, *orders[name]):
                     carried[column] = n.Named(column, n.Column(column, kinds[column]))
         taken = {k.name for k in keys} | {i.name for i in self.measured.items}
         items = [*keys, *self.measured.items, *(i for c, i in carried.items() if c not in taken)]
@@ -330,37 +293,9 @@ class _Builder:
                 f"at most {found.guaranteed} row of a unit by construction ({protection.name})"
             )
             return projected
-        if found.expected is None:
-            wanted = ", ".join(found.missing) or f"limits in protections.{protection.name}"
-            raise Stopped(
-                Problem(
-                    "T-LIMIT",
-                    self.aggregate,
-                    f"how many rows of one unit can count is not declared ({wanted})",
-                    f"declare {wanted} in the policy",
-                )
-            )
-        self.notes.append(f"first {found.expected} rows of a unit ({protection.name})")
-        return n.Truncate(projected, (column,), order, found.expected)
-
-
-def _carried(rows: n.Relation, ownerships: Ownerships) -> n.Relation:
-    """Let projections keep the columns that lead to the unit; a column more changes no count of rows."""
-    if isinstance(rows, n.Filter):
-        return replace(rows, input=_carried(rows.input, ownerships))
-    if isinstance(rows, n.Sort):
-        return replace(rows, input=_carried(rows.input, ownerships))
-    if isinstance(rows, n.Join):
-        left, right = _carried(rows.left, ownerships), _carried(rows.right, ownerships)
-        return replace(rows, left=left, right=right)
-    if isinstance(rows, n.Project):
-        inner = _carried(rows.input, ownerships)
-        kinds = {f.name: f.type for f in fields_of(inner)}
-        names = {i.name for i in rows.items}
-        wanted = sorted({x.column for x in ownerships.of(inner).terms} - names)
-        extra = tuple(n.Named(c, n.Column(c, kinds[c])) for c in wanted)
-        return n.Project(inner, rows.items + extra)
-    return rows
+        limit = rows_of_unit(self.aggregate, found, ownerships)
+        self.notes.append(f"first {limit} rows of a unit ({protection.name})")
+        return n.Truncate(projected, (column,), order, limit)
 
 
 def _rows_per_group(relation: n.Relation, owners: dict[str, Ownerships]) -> int | None:

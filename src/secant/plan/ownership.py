@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from secant.plan import nodes as n
+from secant.plan.matching import equal_columns, exactly_comparable
 from secant.plan.rules import RuleTable
 from secant.plan.typing import fields_of
 from secant.terms.policy import Policy, Protection
@@ -129,6 +130,8 @@ class Ownerships:
                 found = _stop(relation, "O-UNKNOWN", f"{type(relation).__name__} has no rule", "")
             else:
                 found = rule(self, relation)
+            if found.blocked is not None:
+                found = Ownership(touched=True, blocked=found.blocked)  # nothing else is claimed
             self.done[relation] = found
         return found
 
@@ -199,7 +202,7 @@ def _pins(inner: Ownership, parts: Iterable[n.Scalar]) -> frozenset[Term]:
     for part in parts:
         if isinstance(part, n.Compare) and part.op == "=":
             for a, b in ((part.left, part.right), (part.right, part.left)):
-                if isinstance(a, n.Column) and isinstance(b, n.Outer):
+                if isinstance(a, n.Column) and isinstance(b, n.Outer) and exactly_comparable(a, b):
                     pins |= {
                         Term(t.via, b.name, t.shared) for t in inner.terms if t.column == a.name
                     }
@@ -218,15 +221,19 @@ def _with_subqueries(
         if inner.blocked is not None:
             return replace(found, touched=True, blocked=inner.blocked)
         links = inner.pinned
+        inside = fields_of(part.relation)[0] if isinstance(part, n.InSubquery) else None
         if (
             isinstance(part, n.InSubquery)
+            and inside is not None
             and id(part) in positive
             and isinstance(part.operand, n.Column)
+            and exactly_comparable(part.operand, inside)
         ):
             # TRUE needs a match, and a match has the operand's owners. NOT IN would also see NULLs of others.
-            inside = fields_of(part.relation)[0].name
             links |= {
-                Term(t.via, part.operand.name, t.shared) for t in inner.terms if t.column == inside
+                Term(t.via, part.operand.name, t.shared)
+                for t in inner.terms
+                if t.column == inside.name
             }
         if not any(_linked(t, link) for t in found.terms for link in links):
             return replace(
@@ -361,17 +368,30 @@ def _aggregate(o: Ownerships, node: n.Aggregate) -> Ownership:
 
 @OWNERSHIP.rule(n.Truncate, id="O-TRUNCATE")
 def _truncate(o: Ownerships, node: n.Truncate) -> Ownership:
-    inner = o.of(node.input)
-    owners = {t.column for t in inner.terms if t.via == o.paths.unit}
-    if inner.local and node.owner[0] in owners and len(node.owner) == 1:
-        smallest = node.limit if inner.guaranteed is None else min(node.limit, inner.guaranteed)
-        return replace(inner, guaranteed=smallest, expected=smallest, missing=())
-    return inner
+    inner = _by_own_column(o, node, "O-TRUNCATE")
+    if not inner.local:
+        return inner
+    smallest = node.limit if inner.guaranteed is None else min(node.limit, inner.guaranteed)
+    return replace(inner, guaranteed=smallest, expected=smallest, missing=())
 
 
 @OWNERSHIP.rule(n.TruncateGroups, id="O-TRUNCATE-GROUPS")
 def _truncate_groups(o: Ownerships, node: n.TruncateGroups) -> Ownership:
-    return o.of(node.input)
+    return _by_own_column(o, node, "O-TRUNCATE-GROUPS")
+
+
+def _by_own_column(o: Ownerships, node: n.Truncate | n.TruncateGroups, rule: str) -> Ownership:
+    """Truncation keeps rows apart only if it goes by this unit's own column."""
+    inner = o.of(node.input)
+    owners = {t.column for t in inner.terms if t.via == o.paths.unit}
+    if not inner.local or (len(node.owner) == 1 and node.owner[0] in owners):
+        return inner
+    return _stop(
+        node,
+        rule,
+        "rows are limited by the unit of another protection, where units of this one push each other out",
+        "let one unit protection cover the table",
+    )
 
 
 # ── two inputs ───────────────────────────────────────────────────────────────────────────────────
@@ -380,10 +400,11 @@ def _truncate_groups(o: Ownerships, node: n.TruncateGroups) -> Ownership:
 @OWNERSHIP.rule(n.Join, id="O-JOIN")
 def _join(o: Ownerships, node: n.Join) -> Ownership:
     left, right = o.of(node.left), o.of(node.right)
-    equal = _equalities(node)
+    equal = equal_columns(node)
     found = _joined(o, node, left, right, equal)
     if found.blocked is None:
-        found = replace(found, pinned=found.pinned | _pins(found, n.conjuncts(node.condition)))
+        if node.kind != "left":  # the condition of a LEFT JOIN leaves every left row in
+            found = replace(found, pinned=found.pinned | _pins(found, n.conjuncts(node.condition)))
         found = _with_subqueries(o, node, node.condition, found)
     keys = _joined_keys(left, right, equal)
     return replace(found, keys=keys)
@@ -473,21 +494,6 @@ def _narrowed(o: Ownerships, side: Ownership) -> Ownership:
     return replace(side, terms=weaker(side.terms), pinned=weaker(side.pinned))
 
 
-def _equalities(node: n.Join) -> list[tuple[str, str]]:
-    """Give the (left column, right column) pairs that the join condition makes equal."""
-    names = {f.name for f in fields_of(node.left)}
-    pairs = []
-    for part in n.conjuncts(node.condition):
-        if isinstance(part, n.Compare) and part.op == "=":
-            a, b = part.left, part.right
-            if isinstance(a, n.Column) and isinstance(b, n.Column):
-                if a.name in names and b.name not in names:
-                    pairs.append((a.name, b.name))
-                elif b.name in names and a.name not in names:
-                    pairs.append((b.name, a.name))
-    return pairs
-
-
 def _fan(side: Ownership, columns: list[str]) -> int | None:
     return 1 if any(key <= set(columns) for key in side.keys) else side.expected
 
@@ -517,8 +523,14 @@ def _set_operation(o: Ownerships, node: n.Union | n.Intersect | n.Except) -> Own
         {f.name: out.name for f, out in zip(fields_of(side), node.columns, strict=True)}
         for side in (node.left, node.right)
     ]
+    kinds = {f.name: f for side in (node.left, node.right) for f in fields_of(side)}
+    results = {f.name: f for f in node.columns}
     sets = [
-        {replace(t, column=names[i][t.column]) for t in _separating(side.terms)}
+        {
+            replace(t, column=names[i][t.column])
+            for t in _separating(side.terms)
+            if exactly_comparable(kinds[t.column], results[names[i][t.column]])
+        }
         for i, side in enumerate((left, right))
     ]
     terms = frozenset(sets[0] & sets[1])

@@ -6,12 +6,13 @@ a scalar subquery that might return two rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from secant.plan import nodes as n
 from secant.plan.functions import FUNCTIONS
 from secant.plan.rewrite import transform
-from secant.plan.typing import type_of
+from secant.plan.typing import fields_of, type_of
 from secant.terms import types as t
 
 SPREAD = ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
@@ -92,6 +93,8 @@ def _can_fail(scalar: n.Scalar) -> bool:
 
 
 def _fails_itself(node: n.Node) -> bool:
+    if _cannot_meet(node):
+        return True
     if isinstance(node, (n.Arithmetic, n.Negate)):
         return type_of(node).kind != "DOUBLE"
     if isinstance(node, n.Cast):
@@ -99,6 +102,41 @@ def _fails_itself(node: n.Node) -> bool:
     if isinstance(node, n.Call) and node.function == "abs":
         return type_of(node).kind != "DOUBLE"  # only the smallest whole number has no counterpart
     return isinstance(node, n.Call) and FUNCTIONS[node.function].partial
+
+
+def _cannot_meet(node: n.Node) -> bool:
+    """Whether an engine must bring values to one type that cannot hold them all."""
+    if isinstance(node, n.Case):
+        parts = [*(b.value for b in node.branches), node.default]
+    elif isinstance(node, (n.Compare, n.SameValue, n.InList, n.Call)):
+        parts = [c for c in n.children(node) if isinstance(c, n.Scalar)]
+    elif isinstance(node, n.InSubquery):
+        kinds = [type_of(node.operand), fields_of(node.relation)[0].type]
+        return _wide(kinds, [None, None])
+    elif isinstance(node, (n.Union, n.Intersect, n.Except)):
+        pairs = zip(fields_of(node.left), fields_of(node.right), strict=True)
+        return any(_wide([a.type, b.type], [None, None]) for a, b in pairs)
+    else:
+        return False
+    known = [p for p in parts if isinstance(p, n.Scalar)]
+    return _wide([type_of(p) for p in known], known)
+
+
+def _wide(kinds: list[t.Type], parts: Sequence[n.Scalar | None]) -> bool:
+    if {"DATE", "TIMESTAMP"} <= {k.kind for k in kinds}:
+        return True  # dates reach further than timestamps
+    if any(k.kind == "DOUBLE" for k in kinds) or all(k.kind != "DECIMAL" for k in kinds):
+        return False
+    before = after = 0
+    for kind, part in zip(kinds, parts, strict=True):
+        if kind.kind == "INTEGER" and isinstance(part, n.Literal):
+            before = max(before, len(str(part.value)))
+        elif kind.kind == "INTEGER":
+            # 64 bits in a column, 128 where numbers were added or multiplied
+            before = max(before, 20 if isinstance(part, n.Column) else 39)
+        elif kind.kind == "DECIMAL":
+            before, after = max(before, kind.precision - kind.scale), max(after, kind.scale)
+    return before + after > t.MAX_PRECISION
 
 
 def unguarded(plan: n.Relation) -> n.Node | None:

@@ -101,12 +101,13 @@ def _choice(
     delta: Fraction,
     costs: dict[str, tuple[Fraction, Fraction]],
 ) -> KeyChoice:
-    groups = max(c.groups for c in b.certificates)
+    groups = max(1, *(c.groups for c in b.certificates))
+    contribution = max(1, *(c.contribution for c in b.certificates))
     for certificate in b.certificates:
         if certificate.groups:
             spent, slack = costs[certificate.protection]
             costs[certificate.protection] = (spent, slack + delta)
     if noise.scale is None:
         return KeyChoice(1, 0, Fraction(0))
-    threshold = noisy_threshold(noise.scale, delta=delta, groups=max(1, groups), contribution=1)
+    threshold = noisy_threshold(noise.scale, delta=delta, groups=groups, contribution=contribution)
     return KeyChoice(threshold, groups, delta)

@@ -72,11 +72,14 @@ class StabilityRoom:
         paths = Paths(request.policy, request.protection)
         ownerships = Ownerships(paths)
         owned = ownerships.of(release.exact.input)
-        blocked = owned.blocked
-        if blocked is not None:
-            raise CannotBound(blocked.rule, blocked.node, blocked.reason, blocked.hint)
         work = _stabilities(request, lambda name: name in paths.reached, ownerships)
-        found = work.of(release.exact.input)
+        blocked = owned.blocked
+        try:
+            found = work.of(release.exact.input)
+        except CannotBound:
+            if blocked is None:
+                raise
+            raise CannotBound(blocked.rule, blocked.node, blocked.reason, blocked.hint) from None
         changed, step = found.changed, found.step
         if (
             owned.local
@@ -87,6 +90,8 @@ class StabilityRoom:
             step = Step(
                 "G-OWNED", "rows that a unit has by construction", f"{changed} rows differ", (step,)
             )
+        if changed is None and blocked is not None:
+            raise CannotBound(blocked.rule, blocked.node, blocked.reason, blocked.hint)
         if changed is None:
             raise CannotBound(
                 "G-TRUNCATE",
@@ -161,9 +166,27 @@ def _certificate(
             )
         )
     ordered = tuple(sorted(claims, key=lambda c: (c.table, c.columns)))
+    contribution = _contribution(request.release, changed, owned)
     return Certificate(
-        room, request.protection.name, bounds, changed, groups, ordered, tuple(steps)
+        room,
+        request.protection.name,
+        bounds,
+        changed,
+        groups,
+        contribution,
+        ordered,
+        tuple(steps),
     )
+
+
+def _contribution(
+    release: Release, changed: int, owned: tuple[Ownerships, Ownership] | None
+) -> int:
+    """What one group's selecting number can move: a unit counts once; else all rows may share a key."""
+    calls = [c for c in release.exact.aggregations if c.name == release.selector]
+    if calls and calls[0].argument is not None and owned is not None:
+        return min(1, changed) if _is_owner(calls[0].argument, *owned) else changed
+    return changed
 
 
 def _measure_bound(

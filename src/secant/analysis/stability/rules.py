@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from secant.analysis.certificate import KeyClaim, Step
 from secant.plan import nodes as n
+from secant.plan.matching import equal_columns
 from secant.plan.ownership import Ownerships
 from secant.plan.rules import RuleTable
 from secant.plan.show import show_scalar
@@ -201,7 +202,7 @@ def _join(s: Stabilities, node: n.Join) -> Stable:
         _row_by_row(s, node, node.condition, "G-JOIN")
     if s.ownerships is not None and s.ownerships.of(node).local:
         return Stable(None, _step("G-JOIN", node, None, left, right, words="join inside units"))
-    equal = _equal_columns(node)
+    equal = equal_columns(node)
     if left.changed == 0 and right.changed == 0:
         step = _step("G-JOIN", node, 0, left, right, words="nothing that is joined differs")
         return Stable(0, step, _keys_after(left, right, equal))
@@ -238,20 +239,6 @@ def _partner(
         f"a row may meet many rows of {tables}: the join is not on a key of it that can be checked",
         f"join {tables} on its key, and declare tables.{tables}.key",
     )
-
-
-def _equal_columns(node: n.Join) -> list[tuple[str, str]]:
-    left = {f.name for f in fields_of(node.left)}
-    pairs = []
-    for part in n.conjuncts(node.condition):
-        if isinstance(part, n.Compare) and part.op == "=":
-            a, b = part.left, part.right
-            if isinstance(a, n.Column) and isinstance(b, n.Column):
-                if a.name in left and b.name not in left:
-                    pairs.append((a.name, b.name))
-                elif b.name in left and a.name not in left:
-                    pairs.append((b.name, a.name))
-    return pairs
 
 
 def _keys_after(

@@ -558,6 +558,8 @@ class Binder:
         return self._position(tree, count)
 
     def _alias(self, wanted: str) -> str:
+        # Without a dot of its own, an alias ends at the first dot of `alias.column`: no two columns get one name.
+        wanted = wanted.replace(".", "_")
         name, count = wanted, 2
         while name.lower() in self._aliases:
             name, count = f"{wanted}#{count}", count + 1
