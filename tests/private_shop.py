@@ -93,6 +93,7 @@ kind = "unit"
 unit = "customers.id"
 epsilon = 100000
 delta = 0.001
+composition = "basic"
 [protections.people.limits]
 orders = 5
 """
@@ -103,6 +104,7 @@ kind = "rows"
 tables = ["customers", "orders", "nothing", "holes"]
 epsilon = 100000
 delta = 0.001
+composition = "basic"
 """
 
 

@@ -55,7 +55,7 @@ class Questions:
         self.names, self.nested, self.with_, self.known = 0, 0, [], []
         if self.chance(0.15):
             self._common_table()
-        text = self._answer()
+        text = self._layered() if self.chance(0.4) else self._answer()
         if self.chance(0.08):
             text = f"SELECT max(m) FROM ({self._answer_with_alias()}) z"
         prefix = f"WITH {', '.join(self.with_)} " if self.with_ else ""
@@ -90,6 +90,30 @@ class Questions:
         if keys and self.chance(0.15):
             text += f" ORDER BY c0 {self.pick(('ASC', 'DESC'))} LIMIT 2"
         return text
+
+    def _layered(self) -> str:
+        """Count what an inner query has grouped, merged or put together, by what it says of each group.
+
+        A plain count hardly shows that an inner row has changed; a count by its values does.
+        """
+        alias = self.alias()
+        source = self.join(1) if self.chance(0.5) else self.table()
+        kind = self.draw.random()
+        if kind < 0.5:
+            text, columns = self._grouped(source)
+        elif kind < 0.75:
+            text, columns = self._set(source, self._some(source), 0)
+        else:
+            shown = self._some(source)
+            word = self.pick(("DISTINCT ", "DISTINCT ", ""))
+            text, columns = f"SELECT {word}{_list(shown)} FROM {source.text}{self.where(source, 1)}", _named(shown)
+            if self.chance(0.2):
+                text += f" ORDER BY {self.pick(columns).text}{self.pick(('', ' LIMIT 1', ' LIMIT 2'))}"
+        outer = Source("", tuple(replace(c, text=f"{alias}.{c.text}") for c in columns))
+        plain = [c for c in outer.columns if c.role is None]
+        key = self.pick(plain or outer.columns).text
+        where = self.where(outer, 1) if self.chance(0.3) else ""
+        return f"SELECT {key} AS k0, {self.pick(('count(*)', self.call(outer)))} AS c0 FROM ({text}) {alias}{where} GROUP BY {key}"
 
     def _answer_with_alias(self) -> str:
         source = self.source(1)

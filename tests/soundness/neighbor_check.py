@@ -358,9 +358,8 @@ def _comparisons(
                 Fraction(certificate.contribution),
                 max(changes, default=Fraction(0)),
             )
-    if release.selector is not None:
-        different = Fraction(sum(before.get(k) != after.get(k) for k in keys))
-        yield "groups", "", Fraction(certificate.groups), different
+    different = Fraction(sum(before.get(k) != after.get(k) for k in keys))
+    yield "groups", "", Fraction(certificate.groups), different
 
 
 def smallest(violation: Violation, world: World) -> Violation:

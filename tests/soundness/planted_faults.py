@@ -150,16 +150,6 @@ def _computed_ids(found: Ownership, work: Any, node: Any) -> Ownership:
     return replace(found, terms=found.terms | made)
 
 
-def _cut_keeps_owners(found: Ownership, work: Any, node: Any) -> Ownership:
-    """Still blocked, but the owners can be read off."""
-    inner = work.of(node.input)
-    return replace(found, terms=inner.terms, expected=inner.expected)
-
-
-def _unblocked(found: Ownership, *_: Any) -> Ownership:
-    return replace(found, blocked=None)
-
-
 def _any_comparison_pins(inner: Ownership, parts: Any) -> frozenset[Term]:
     pins = set()
     for part in parts:
@@ -333,10 +323,8 @@ FAULTS: tuple[Planted, ...] = (
     Planted("O-SUBQUERY", "NOT IN is taken for IN", _every_in_is_positive, "not among others"),
     Planted("O-PROJECT", "a value made of an id is taken for it",
             _wrapped(OWNERSHIP, n.Project, _computed_ids), "groups of one computed id"),
-    Planted("O-SORT", "what is blocked below is forgotten",
-            _all(_wrapped(OWNERSHIP, n.Sort, _unblocked), _wrapped(OWNERSHIP, n.Limit, _cut_keeps_owners),
-                 _put(STABILITY, n.Limit, _through)),
-            "sorted above a cut"),
+    Planted("O-SORT", "sorted rows are taken to be one for each unit",
+            _wrapped(OWNERSHIP, n.Sort, _one_row_a_unit), "people's sorted rows"),
     Planted("O-LIMIT", "LIMIT passes rows through",
             _all(_put(OWNERSHIP, n.Limit, _through), _put(STABILITY, n.Limit, _through)),
             "the first row of all, by people"),

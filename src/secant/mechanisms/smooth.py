@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from numbers import Integral
 from typing import Any, ClassVar
 
 from flint import fmpq
@@ -112,6 +113,8 @@ def private_bound(sensitivity: Secret, *, cap: Fraction | None, grid: Fraction) 
 def private_ratio(value: Secret) -> tuple[int, int]:
     """Give a private number exactly; what an analysis must have ruled out is a fault of ours."""
     content: Any = unseal(value)
+    if isinstance(content, Integral):
+        return int(content), 1
     try:
         top, bottom = content.as_integer_ratio()
     except (AttributeError, ValueError, OverflowError):

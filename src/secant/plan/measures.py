@@ -300,6 +300,8 @@ def _undeclared(scalar: n.Scalar, ranges: Ranges) -> list[tuple[str, str]]:
             seen.add(node.name)
             if node.name in ranges.origins and not ranges.of(node).bounded:
                 found.append(ranges.origins[node.name])
+            elif node.name in ranges.merged:
+                stack += ranges.merged[node.name]
             elif node.name in ranges.definitions:
                 stack.append(ranges.definitions[node.name])
             elif node.name in ranges.aggregations:

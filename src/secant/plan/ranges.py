@@ -17,7 +17,7 @@ from secant.numeric import interval as iv
 from secant.plan import nodes as n
 from secant.plan.rules import RuleTable
 from secant.plan.show import same
-from secant.plan.typing import type_of
+from secant.plan.typing import fields_of, type_of
 from secant.terms.policy import Policy
 
 RANGES: RuleTable[Callable[..., iv.Interval]] = RuleTable("ranges")
@@ -48,6 +48,8 @@ class Ranges:
     """Column -> expression, for computed columns."""
     aggregations: dict[str, tuple[n.Aggregation, int | None]] = field(default_factory=dict)
     """Column -> inner aggregate and the rows that one group can have, if that is declared."""
+    merged: dict[str, tuple[n.Column, n.Column]] = field(default_factory=dict)
+    """Column of a set operation -> the columns of both sides."""
     filtered: dict[str, iv.Interval] = field(default_factory=dict)
     """Column -> what the conditions on the way leave of it."""
 
@@ -75,6 +77,11 @@ def ranges_of(
                 found.definitions.setdefault(key.name, key.expression)
             for call in node.aggregations:
                 found.aggregations[call.name] = (call, rows(node.input))
+        elif isinstance(node, (n.Union, n.Intersect, n.Except)):
+            sides = (fields_of(node.left), fields_of(node.right))
+            for f, *both in zip(node.columns, *sides, strict=True):
+                left, right = (n.Column(side.name, side.type) for side in both)
+                found.merged[f.name] = (left, right)
     for condition in conditions_on(relation):
         _learn(found, condition)
     return found
@@ -147,6 +154,8 @@ def _column(r: Ranges, node: n.Column) -> iv.Interval:
         known = declared(r.policy, *r.origins[node.name])
     elif node.name in r.aggregations:
         known = _aggregation(r, *r.aggregations[node.name])
+    elif node.name in r.merged:
+        known = iv.hull(*(r.of(side) for side in r.merged[node.name]))
     elif node.name in r.definitions:
         inner = r.definitions[node.name]
         if not (isinstance(inner, n.Column) and inner.name == node.name):

@@ -111,15 +111,38 @@ def _cannot_meet(node: n.Node) -> bool:
     elif isinstance(node, (n.Compare, n.SameValue, n.InList, n.Call)):
         parts = [c for c in n.children(node) if isinstance(c, n.Scalar)]
     elif isinstance(node, n.InSubquery):
-        kinds = [type_of(node.operand), fields_of(node.relation)[0].type]
-        return _wide(kinds, [None, None])
+        inner = fields_of(node.relation)[0]
+        kinds = [type_of(node.operand), inner.type]
+        return _wide(kinds, [node.operand, _source(node.relation, inner.name)])
     elif isinstance(node, (n.Union, n.Intersect, n.Except)):
         pairs = zip(fields_of(node.left), fields_of(node.right), strict=True)
-        return any(_wide([a.type, b.type], [None, None]) for a, b in pairs)
+        return any(
+            _wide([a.type, b.type], [_source(node.left, a.name), _source(node.right, b.name)])
+            for a, b in pairs
+        )
     else:
         return False
     known = [p for p in parts if isinstance(p, n.Scalar)]
     return _wide([type_of(p) for p in known], known)
+
+
+def _source(relation: n.Relation, name: str) -> n.Scalar | None:
+    """Follow a column down to a base table or a constant; None where it is computed on the way."""
+    while True:
+        if isinstance(relation, (n.Filter, n.Sort, n.Distinct, n.Limit)):
+            relation = relation.input
+        elif isinstance(relation, n.Project):
+            found = next(i.expression for i in relation.items if i.name == name)
+            if not isinstance(found, n.Column):
+                return found if isinstance(found, n.Literal) else None
+            relation, name = relation.input, found.name
+        elif isinstance(relation, n.Join):
+            left = any(f.name == name for f in fields_of(relation.left))
+            relation = relation.left if left else relation.right
+        elif isinstance(relation, n.Scan):
+            return next(n.Column(f.name, f.type) for f in relation.columns if f.name == name)
+        else:
+            return None
 
 
 def _wide(kinds: list[t.Type], parts: Sequence[n.Scalar | None]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -116,6 +117,13 @@ def test_a_private_value_that_is_no_number_is_our_fault_and_stays_unquoted(value
             noise.draw(*arguments)  # type: ignore[arg-type]
         assert str(value) not in caught.value.message
         assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    "value", [3, 3.0, Fraction(3), Decimal(3), np.int64(3), np.float64(3), np.float32(3), True + 2]
+)
+def test_every_kind_of_number_is_taken_exactly(value: object) -> None:
+    assert smooth.private_ratio(Private(value)) == (3, 1)
 
 
 @pytest.mark.parametrize("gamma", [Fraction(1), Fraction(0), Fraction(2000), 4.0])
