@@ -106,14 +106,20 @@ class Questions:
         else:
             shown = self._some(source)
             word = self.pick(("DISTINCT ", "DISTINCT ", ""))
-            text, columns = f"SELECT {word}{_list(shown)} FROM {source.text}{self.where(source, 1)}", _named(shown)
+            text, columns = (
+                f"SELECT {word}{_list(shown)} FROM {source.text}{self.where(source, 1)}",
+                _named(shown),
+            )
             if self.chance(0.2):
-                text += f" ORDER BY {self.pick(columns).text}{self.pick(('', ' LIMIT 1', ' LIMIT 2'))}"
+                text += (
+                    f" ORDER BY {self.pick(columns).text}{self.pick(('', ' LIMIT 1', ' LIMIT 2'))}"
+                )
         outer = Source("", tuple(replace(c, text=f"{alias}.{c.text}") for c in columns))
         plain = [c for c in outer.columns if c.role is None]
         key = self.pick(plain or outer.columns).text
         where = self.where(outer, 1) if self.chance(0.3) else ""
-        return f"SELECT {key} AS k0, {self.pick(('count(*)', self.call(outer)))} AS c0 FROM ({text}) {alias}{where} GROUP BY {key}"
+        call = self.pick(("count(*)", self.call(outer)))
+        return f"SELECT {key} AS k0, {call} AS c0 FROM ({text}) {alias}{where} GROUP BY {key}"
 
     def _answer_with_alias(self) -> str:
         source = self.source(1)

@@ -34,7 +34,7 @@ class Case:
     count: int = 8000
 
 
-def audit(case: Case) -> None:
+def check_audit(case: Case) -> None:
     """Hold a mechanism to its guarantee, and the audit to catching the planted fault."""
     count = draws(case.count // 2, 10 * case.count)
     one = [case.one() for _ in range(count)]

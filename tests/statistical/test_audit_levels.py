@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from auditing import GRID, Case, audit
+from auditing import GRID, Case, check_audit
 from judging import draws, violation
 
 from secant.mechanisms.revealed import RevealedNoise, level_index
@@ -37,7 +37,7 @@ LEVEL = revealed_level()
 
 
 def test_the_level_alone_costs_its_part_and_halved_noise_is_caught() -> None:
-    audit(LEVEL)
+    check_audit(LEVEL)
 
 
 def test_level_and_answer_together_keep_the_whole_guarantee() -> None:

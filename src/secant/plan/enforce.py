@@ -16,7 +16,7 @@ from secant.plan.measures import Measure, Measures, Problem, Stopped
 from secant.plan.owners import OwnerColumns, rows_of_unit, unit_column
 from secant.plan.ownership import Ownerships, Paths
 from secant.plan.ranges import ranges_of
-from secant.plan.total import make_total, many_rowed, total, unguarded
+from secant.plan.total import group_key, make_total, many_rowed, unguarded
 from secant.plan.typing import fields_of, type_of
 from secant.plan.verify import verify
 from secant.terms import types as t
@@ -225,7 +225,7 @@ class _Builder:
     def _rows(
         self, rows: n.Relation, domains: tuple[Domain, ...], owners: dict[str, Ownerships]
     ) -> n.Relation:
-        keys = tuple(n.Named(k.name, total(k.expression)) for k in self.aggregate.keys)
+        keys = tuple(n.Named(k.name, group_key(k.expression)) for k in self.aggregate.keys)
         unit_columns: dict[str, str] = {}
         carried: dict[str, n.Named] = {}
         orders: dict[str, tuple[str, ...]] = {}

@@ -102,13 +102,14 @@ class Measures:
                 )
             )
         low, high = found.ends()
-        if max(abs(low), abs(high)) > WIDEST:
+        reach, width = max(abs(low), abs(high)), high - low
+        if reach > WIDEST or 0 < reach < 1 / WIDEST or 0 < width < 1 / WIDEST:
             raise Stopped(
                 Problem(
                     "T-RANGE",
                     call,
-                    "the summed value may be too large for the engine's numbers",
-                    "sum smaller numbers, or declare narrower ranges",
+                    "the summed value may be too large or too small for the engine's numbers",
+                    "sum values of a usual size, or declare other ranges",
                 )
             )
         return low, high

@@ -6,6 +6,7 @@ a scalar subquery that might return two rows.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -74,6 +75,33 @@ def total(scalar: n.Scalar) -> n.Scalar:
         return n.rebuild(node, change)
 
     return n.rebuild(scalar, change)
+
+
+def group_key(scalar: n.Scalar) -> n.Scalar:
+    """Give a key that cannot fail and that two groups never share once their rows are fetched.
+
+    A driver gives infinite dates as the last date there is, and drops nanoseconds. Groups that only then meet would
+    take each other's place, and one row could move a whole group: such keys become one before they are grouped.
+    """
+    guarded = total(scalar)
+    kind = type_of(guarded)
+    if kind.kind not in _LAST:
+        return guarded
+    first, last = _LAST[kind.kind]
+    stored = n.Cast(guarded, kind)
+    outside = n.Or(
+        (
+            n.Compare("<", guarded, n.Literal(first, kind)),
+            n.Compare(">", guarded, n.Literal(last, kind)),
+        )
+    )
+    return n.Case((n.Branch(outside, n.Literal(None, t.NULL)),), stored)
+
+
+_LAST: dict[str, tuple[datetime.date, datetime.date]] = {
+    "DATE": (datetime.date.min, datetime.date.max),
+    "TIMESTAMP": (datetime.datetime.min, datetime.datetime.max),
+}
 
 
 def _has_subquery(scalar: n.Scalar) -> bool:

@@ -173,7 +173,7 @@ def _choose(
     allowed = _listed_parts(b)
     keys = sorted(
         (original for original, _ in exact.values() if allowed(original)),
-        key=lambda key: tuple((v is None, str(type(v)), v if v is not None else 0) for v in key),
+        key=lambda key: tuple(_order(v) for v in key),
     )
     counts = [_whole(exact, key, index, measure) for key in keys]
     scale = job.noise.noise[measure.column].scale
@@ -182,6 +182,12 @@ def _choose(
         (key, count) for key, count in zip(keys, noisy, strict=True) if count >= choice.threshold
     ]
     return [key for key, _ in kept], {measure.column: [count for _, count in kept]}
+
+
+def _order(value: object) -> tuple[bool, str, Any]:
+    """Give a total order of keys: where a NaN or a NULL stands must not depend on the other rows."""
+    nothing = value is None or value != value
+    return nothing, type(value).__name__, 0 if nothing else value
 
 
 def _listed_parts(b: Bounded) -> Any:

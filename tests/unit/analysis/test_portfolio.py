@@ -32,6 +32,11 @@ def prepared(text, policy=POLICY):
     return prepare(normalise(from_sql(text, CATALOG)), policy, policy.protections, CATALOG)
 
 
+def largest_bound(found):
+    (bounded,) = found.bounded
+    return max(bound.value for c in bounded.certificates for bound in c.bounds.values())
+
+
 def test_rooms_are_an_explicit_tuple_with_names():
     assert isinstance(ANALYSES, tuple)
     assert [room.name for room in ANALYSES] == sorted({room.name for room in ANALYSES})
@@ -68,11 +73,11 @@ def test_the_outermost_aggregate_that_can_be_bounded_is_released():
     inner = "(SELECT person, sum(cost) AS s FROM visit GROUP BY person) AS u"
     outer = prepared(f"SELECT count(*) FROM {inner}")
     assert isinstance(outer, Prepared)
-    assert outer.bounded[0].certificates[0].changed == 2
+    assert largest_bound(outer) == 2
     # max has no measures: its input is released instead, and max works on public numbers.
     further_in = prepared(f"SELECT max(s) FROM {inner}")
     assert isinstance(further_in, Prepared)
-    assert further_in.bounded[0].certificates[0].changed == 1
+    assert largest_bound(further_in) == 10
     assert further_in.bounded[0].release.selector is not None
 
 
