@@ -13,7 +13,8 @@ from fractions import Fraction
 from math import ceil, floor
 
 from secant.errors import BudgetError, UsageError
-from secant.terms.events import ApproximateEvent, Composed, Event, Number, PureEvent, exact
+from secant.numeric.parameters import Number, exact
+from secant.terms.events import ApproximateEvent, Composed, Event, PureEvent
 
 EPSILON_UNITS = 10**9
 """One ε in ledger units (nano-ε)."""

@@ -19,7 +19,8 @@ from math import ceil
 
 from secant.errors import UsageError
 from secant.ledger.amounts import EPSILON_UNITS, LARGEST_EPSILON, Budget
-from secant.terms.events import Number, exact_count, exact_epsilon
+from secant.numeric.parameters import Number
+from secant.terms.events import exact_count, exact_epsilon
 
 STREAM_CHANGE = 2
 """L-USES: so many uses come or go, at most, when one use is removed: itself and one other."""

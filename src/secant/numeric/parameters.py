@@ -6,9 +6,9 @@ rounded here, and nothing is read from data.
 
 from __future__ import annotations
 
-import math
 from decimal import Decimal
 from fractions import Fraction
+from numbers import Rational
 
 from secant.errors import UsageError
 
@@ -19,36 +19,34 @@ _SMALLEST = Fraction(1, 1 << 512)
 _LARGEST = Fraction(1 << 512)
 EPSILON_SMALLEST = Fraction(1, 10**12)
 EPSILON_LARGEST = Fraction(10**6)
+_MOST_BITS = 6000
 
 
-def exact(value: Number, name: str, code: str = "USE-001") -> Fraction:
-    """Give a finite number as an exact rational."""
-    if type(value) is Fraction:
-        return value
-    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, Fraction, str)):
-        raise UsageError(code, f"{name} must be a number")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise UsageError(code, f"{name} must be finite")
-    if isinstance(value, Decimal) and not value.is_finite():
-        raise UsageError(code, f"{name} must be finite")
-    if isinstance(value, (str, Decimal)) and _exponent(value) > 400:
-        raise UsageError(code, f"{name} is out of range")
+def exact(value: object, what: str, code: str = "USE-001") -> Fraction:
+    """Give the number that `value` denotes, unrounded; a float is the binary number that it is."""
+    number = _fraction(value)
+    # What cannot be written as text and read again must not enter a ledger.
+    if number is None or max(abs(number.numerator), number.denominator).bit_length() > _MOST_BITS:
+        raise UsageError(code, f"{what} must be a finite number of at most {_MOST_BITS} bits")
+    return number
+
+
+def _fraction(value: object) -> Fraction | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
     try:
-        return Fraction(value)
-    except (ValueError, ZeroDivisionError):
-        raise UsageError(code, f"{name} must be a finite number") from None
-
-
-def _exponent(value: str | Decimal) -> int:
-    """Bound the digits that an exact rational of this text would need."""
-    if isinstance(value, str):
-        head, _, power = value.lower().partition("e")
-        digits = power.strip().lstrip("+-").replace("_", "").lstrip("0")
-        if len(digits) > 6:
-            return 10**6
-        return len(head) + (int(digits) if digits.isdecimal() else 0)
-    exponent = value.as_tuple().exponent
-    return abs(exponent) if isinstance(exponent, int) else 0
+        if isinstance(value, str):
+            if "/" in value:
+                return Fraction(value)
+            value = Decimal(value)
+        if isinstance(value, Decimal):
+            # An exponent of a billion would be expanded into a billion digits.
+            return Fraction(value) if abs(value.adjusted()) < _MOST_BITS else None
+        return Fraction(value) if isinstance(value, float) else None
+    except (ValueError, OverflowError, ArithmeticError):
+        return None
 
 
 def positive(value: Number, name: str) -> Fraction:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from secant.analysis.portfolio import Bounded, Prepared
-from secant.errors import PolicyError, Refused
+from secant.errors import InternalError, PolicyError, Refused
 from secant.mechanisms.discrete_laplace import add_discrete_laplace, discrete_laplace_error
 from secant.plan import nodes as n
 from secant.plan.domains import Chosen, Listed, Looked
@@ -142,10 +142,10 @@ def unnoised(job: Job, keys: Mapping[str, Keys | None], backend: Backend) -> Sho
 def _released(b: Bounded, job: Job, keys: Keys | None, backend: Backend) -> n.Values:
     """Compute one release: exact measures inside, noisy ones outside."""
     width = len(b.release.exact.keys)
-    exact = {
-        tuple(_key(v) for v in row[:width]): (row[:width], row[width:])
-        for row in backend.rows(job.statements[b.release.name])
-    }
+    found = backend.rows(job.statements[b.release.name])
+    exact = {tuple(_key(v) for v in row[:width]): (row[:width], row[width:]) for row in found}
+    if len(exact) != len(found):
+        raise InternalError("BUG-001", "two groups have the same key")
     if keys is None:
         shown, start = _choose(b, job, exact)
     else:

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
-from numbers import Rational
 from typing import ClassVar, TypeAlias
 
 from secant.errors import BudgetError, UsageError
+from secant.numeric.parameters import Number, exact
 
-Number: TypeAlias = int | float | str | Decimal | Fraction
 Json: TypeAlias = "str | int | Sequence[Json] | Mapping[str, Json]"
 
 # Outside these ranges a parameter is a mistake: less than 1e-30 buys nothing, more than 1e9
@@ -27,34 +25,6 @@ SMALLEST = Fraction(1, 10**30)
 LARGEST = Fraction(10**9)
 SMALLEST_DELTA = Fraction(1, 10**300)
 DEEPEST = 50
-_MOST_BITS = 6000
-
-
-def exact(value: object, *, what: str, code: str = "USE-001") -> Fraction:
-    """Give the number that `value` denotes, unrounded; a float is the binary number that it is."""
-    number = _fraction(value)
-    # What cannot be written as text and read again must not enter a ledger.
-    if number is None or max(abs(number.numerator), number.denominator).bit_length() > _MOST_BITS:
-        raise UsageError(code, f"{what} must be a finite number of at most {_MOST_BITS} bits")
-    return number
-
-
-def _fraction(value: object) -> Fraction | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, Rational):
-        return Fraction(int(value.numerator), int(value.denominator))
-    try:
-        if isinstance(value, str):
-            if "/" in value:
-                return Fraction(value)
-            value = Decimal(value)
-        if isinstance(value, Decimal):
-            # An exponent of a billion would be expanded into a billion digits.
-            return Fraction(value) if abs(value.adjusted()) < _MOST_BITS else None
-        return Fraction(value) if isinstance(value, float) else None
-    except (ValueError, OverflowError, ArithmeticError):
-        return None
 
 
 def exact_epsilon(value: Number, *, what: str = "epsilon") -> Fraction:

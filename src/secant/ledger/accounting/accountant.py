@@ -19,15 +19,14 @@ from secant.ledger.accounting.concentrated import gaussian, renyi, zero_concentr
 from secant.ledger.accounting.dp_accounting_bridge import dp_accounting_epsilon
 from secant.ledger.accounting.filters import FILTERS, filter_reading, odometer
 from secant.ledger.accounting.tally import Tally, exact_sum, on_good_databases, slack, tally
+from secant.numeric.parameters import Number, exact
 from secant.terms.events import (
     Event,
     LaplaceEvent,
     Leaf,
     MetricEvent,
-    Number,
     PureEvent,
     RandomEvent,
-    exact,
     exact_delta,
     exact_epsilon,
 )
