@@ -59,7 +59,7 @@ def test_no_neighbor_refutes_a_certificate(record_property):
     print(f"{total.triples} triples, {total.accepted} of {total.asked} queries accepted")
     assert total.triples >= TRIPLES
     assert total.accepted >= ACCEPTED * total.asked
-    assert not LONG or RULES <= set(total.rules)
+    assert not LONG or set(total.rules) >= RULES
 
 
 @pytest.mark.parametrize(

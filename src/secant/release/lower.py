@@ -278,14 +278,15 @@ def _aggregation(w: Writer, node: n.Aggregation, scope: Env) -> str:
     if shift is not None:
         # sum(x - c) is sum(x) - c * count(x), exactly; the engine computes a sum and a count that
         # other measures also need only once.
-        inner, constant_part = (_scalar(w, part, scope) for part in shift)
-        return f"(sum({inner}) - {constant_part} * count({inner}))"
+        clamped, shifted_by = shift
+        summed, counted = _scalar(w, clamped, scope), _scalar(w, clamped.operand, scope)
+        return f"(sum({summed}) - {_scalar(w, shifted_by, scope)} * count({counted}))"
     distinct = "DISTINCT " if node.distinct else ""
     return f"{node.function}({distinct}{_scalar(w, node.argument, scope)})"
 
 
-def _shift(node: n.Aggregation) -> tuple[n.Scalar, n.Scalar] | None:
-    """Give (x, c) for an exact sum of x - c with a clamped x and a constant c."""
+def _shift(node: n.Aggregation) -> tuple[n.Clamp, n.Scalar] | None:
+    """Give (x, c) for an exact sum of x - c with a clamped x, NULL where its operand is, and a constant c."""
     argument = node.argument
     if (
         node.function == "sum"

@@ -99,7 +99,7 @@ class StabilityRoom:
                 "rows of one unit are not limited",
                 f"declare limits in protections.{request.protection.name}",
             )
-        groups = _groups(release, ownerships, changed)
+        groups = _groups(release, ownerships, changed) if owned.local else changed
         return _certificate(
             self.name, request, changed, groups, step, (ownerships, owned), work.claims
         )
