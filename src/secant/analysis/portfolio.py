@@ -71,9 +71,31 @@ def prepare(
     if work.bounded:
         post = make_total(post)  # the answer is paid for: one bad cell must not cost the others
     verify(post)
+    several = _many_released(post, work.bounded)
+    if several is not None:
+        return (several,)
     if work.exposed(post):
         raise InternalError("BUG-001", "a protected table is left outside of every release")
     return Prepared(post, tuple(work.bounded))
+
+
+def _many_released(post: n.Relation, bounded: list[Bounded]) -> Refusal | None:
+    """A scalar subquery over released groups would fail after it was paid for."""
+    grouped = {b.release.name for b in bounded if b.release.exact.keys}
+    for node in n.walk(post):
+        if isinstance(node, n.ScalarSubquery):
+            inner = node.relation
+            while isinstance(inner, (n.Project, n.Filter, n.Sort)):
+                inner = inner.input
+            if isinstance(inner, n.Released) and inner.name in grouped:
+                return Refusal(
+                    "portfolio",
+                    "T-SUBQUERY",
+                    "the scalar subquery might return several rows",
+                    "aggregate its groups, for example with max()",
+                    node,
+                )
+    return None
 
 
 class _Exposed(Exception):  # noqa: N818 - control flow inside this module only

@@ -185,7 +185,13 @@ def _clamp(node: n.Clamp, env: Env) -> Span | None:
         return None
     if a is None:
         return low[0], high[1]  # whatever it is, it was moved in here
-    return min(max(a[0], low[0]), high[0]), max(min(a[1], high[1]), low[1])
+    moved = min(max(a[0], low[0]), high[0]), max(min(a[1], high[1]), low[1])
+    half = min((a[1] - a[0]) / 2, high[1] - low[0])
+    if moved[1] - moved[0] >= half:
+        return moved
+    # The noise went far beyond a limit. Showing the limit as certain would be true at this level and
+    # mislead all the same: the interval keeps half of its width, inward.
+    return (moved[1] - half, moved[1]) if a[0] > low[0] else (moved[0], moved[0] + half)
 
 
 @ERRORS.rule(n.Call)
@@ -194,10 +200,13 @@ def _call(node: n.Call, env: Env) -> Span | None:
     if any(p is None for p in parts):
         return None
     known = [p for p in parts if p is not None]
+    half = max(p[1] - p[0] for p in known) / 2  # as in a clamp, never narrower than this
     if node.function == "greatest":
-        return max(p[0] for p in known), max(p[1] for p in known)
+        bottom = max(p[0] for p in known)
+        return bottom, max(bottom + half, *(p[1] for p in known))
     if node.function == "least":
-        return min(p[0] for p in known), min(p[1] for p in known)
+        top = min(p[1] for p in known)
+        return min(top - half, *(p[0] for p in known)), top
     a = known[0]
     if node.function == "abs":
         low = 0.0 if a[0] <= 0 <= a[1] else min(abs(a[0]), abs(a[1]))
