@@ -24,10 +24,15 @@ _MOST_BITS = 6000
 
 def exact(value: object, what: str, code: str = "USE-001") -> Fraction:
     """Give the number that `value` denotes, unrounded; a float is the binary number that it is."""
-    number = _fraction(value)
+    try:
+        number = _fraction(value)
+    except (ValueError, ArithmeticError):
+        number = None
+    if number is None:
+        raise UsageError(code, f"{what} must be a finite number")
     # What cannot be written as text and read again must not enter a ledger.
-    if number is None or max(abs(number.numerator), number.denominator).bit_length() > _MOST_BITS:
-        raise UsageError(code, f"{what} must be a finite number of at most {_MOST_BITS} bits")
+    if max(abs(number.numerator), number.denominator).bit_length() > _MOST_BITS:
+        raise UsageError(code, f"{what} is out of range")
     return number
 
 
@@ -36,17 +41,11 @@ def _fraction(value: object) -> Fraction | None:
         return None
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
-    try:
-        if isinstance(value, str):
-            if "/" in value:
-                return Fraction(value)
-            value = Decimal(value)
-        if isinstance(value, Decimal):
-            # An exponent of a billion would be expanded into a billion digits.
-            return Fraction(value) if abs(value.adjusted()) < _MOST_BITS else None
-        return Fraction(value) if isinstance(value, float) else None
-    except (ValueError, OverflowError, ArithmeticError):
-        return None
+    if isinstance(value, str) and "/" not in value:
+        value = Decimal(value)
+    if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) >= _MOST_BITS:
+        return Fraction(1 << (_MOST_BITS + 1))  # out of range; its digits would fill the memory
+    return Fraction(value) if isinstance(value, (str, float, Decimal)) else None
 
 
 def positive(value: Number, name: str) -> Fraction:
