@@ -139,6 +139,18 @@ def open_ledger(policy: Policy, place: str | Path) -> Ledger:
     )
 
 
+def accounts_of(ledger: Ledger) -> dict[str, Account]:
+    """Give the budget of each protection as exact numbers."""
+    found = {}
+    for name, b in ledger.balances().items():
+        (e, d), (se, sd), (re, rd) = (
+            (Fraction(x.epsilon, EPSILON_UNITS), Fraction(x.delta, DELTA_UNITS))
+            for x in (b.budget, b.spent, b.remaining)
+        )
+        found[name] = Account(e, d, se, sd, re, rd)
+    return found
+
+
 class Connection:
     """An open data source with its policy and its ledger. Close it, or use it as a context manager."""
 
@@ -182,15 +194,7 @@ class Connection:
     @property
     def budget(self) -> dict[str, Account]:
         """What each protection has, has spent, and has left."""
-        found = {}
-        for name, b in self.ledger.balances().items():
-            amounts = [
-                (Fraction(x.epsilon, EPSILON_UNITS), Fraction(x.delta, DELTA_UNITS))
-                for x in (b.budget, b.spent, b.remaining)
-            ]
-            (e, d), (se, sd), (re, rd) = amounts
-            found[name] = Account(e, d, se, sd, re, rd)
-        return found
+        return accounts_of(self.ledger)
 
     def protection(self, name: str) -> Protection:
         """Give a protection by name."""

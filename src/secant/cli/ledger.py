@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from secant.cli.options import Json, PolicyPath, Source
-from secant.errors import UsageError
+from secant.errors import BackendError, UsageError
 
 if TYPE_CHECKING:
     from secant.ledger.history import Release
@@ -40,11 +41,9 @@ def ledger(
     json: Json = False,
 ) -> int:
     """Show budgets and, if asked, the history; export or verify the records."""
-    import secant
     from secant.cli import show
 
-    with secant.connect(source, policy=policy) as database:
-        books = database.ledger
+    with _books(policy, source) as (books, accounts_now):
         report: dict[str, object] = {}
         if export is not None:
             _write(books.export("csv" if export.endswith(".csv") else "jsonl"), export)
@@ -54,7 +53,7 @@ def ledger(
         if verify:
             end = books.verify()
             report["verified"] = {"records": end.sequence, "digest": end.digest}
-        accounts = database.budget
+        accounts = accounts_now()
         releases = books.history() if history else []
     if json:
         report["budget"] = {name: _account(account) for name, account in accounts.items()}
@@ -70,6 +69,23 @@ def ledger(
     if history:
         show.print_records([_line(release) for release in releases], empty="No release yet.")
     return 0
+
+
+@contextmanager
+def _books(policy: str, source: str | None) -> Iterator[tuple[Any, Callable[[], Any]]]:
+    """Open the ledger; the books can be read when the data source is away."""
+    import secant
+    from secant import engine
+
+    try:
+        database = secant.connect(source, policy=policy)
+    except BackendError:
+        owner_policy = secant.load_policy(policy)
+        with engine.open_ledger(owner_policy, engine.ledger_place(owner_policy)) as books:
+            yield books, lambda: engine.accounts_of(books)
+        return
+    with database:
+        yield database.ledger, lambda: database.budget
 
 
 def _write(lines: Iterable[str], target: str) -> None:

@@ -185,6 +185,15 @@ def test_the_ledger_lists_verifies_and_exports(clinic, run):
     assert run("ledger", "--export", "copy.csv")[0] == 0
 
 
+def test_the_ledger_is_read_without_the_data(clinic, run):
+    run("query", COUNT, "--epsilon", "0.5")
+    spent = json.loads(run("ledger", "--json")[1])["budget"]
+    (clinic / "clinic.duckdb").rename(clinic / "away.duckdb")
+    status, out, _ = run("ledger", "--json")
+    assert status == 0
+    assert json.loads(out)["budget"] == spent
+
+
 def test_the_demo_answers_refuses_and_shows_the_budget(tmp_path, run):
     status, out, err = run("demo", "--keep", str(tmp_path / "kept"))
     assert (status, err) == (0, "")
