@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -18,6 +18,7 @@ from typing import Any
 from secant.analysis import explain as wording
 from secant.analysis.portfolio import Prepared, RawRows, prepare
 from secant.errors import (
+    BudgetError,
     InternalError,
     PolicyError,
     Refused,
@@ -232,7 +233,7 @@ class Connection:
             keys = look_up_keys(job, self._backend)
             with self.ledger.reserve(_charges(noise), analyst=analyst, note=_note(job)) as permit:
                 shown = run(job, keys, self._backend, permit)
-                permit.settle()
+            # leaving the block has settled; if that failed, the answer is paid for all the same
             return self._answer(shown, job, in_force, protection, permit.release_id)
 
     def explain(
@@ -340,7 +341,10 @@ class Connection:
         release_id: str | None,
     ) -> Answer:
         uncovered = [p.name for p in self.policy.protections if p not in in_force]
-        accounts = {name: a.to_dict() for name, a in self.budget.items() if name in job.noise.costs}
+        accounts: dict[str, Any] = {}
+        # The answer is paid for: it leaves also if the books cannot be read now.
+        with suppress(BudgetError):
+            accounts = {n: a.to_dict() for n, a in self.budget.items() if n in job.noise.costs}
         return Answer(
             columns=list(shown.columns),
             rows=shown.rows,

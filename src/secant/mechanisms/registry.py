@@ -110,9 +110,15 @@ def choose(
     return min(candidates, key=lambda noise: noise.error(Fraction(95, 100)))
 
 
-def accuracy(noise: Calibrated, *, failure: Number) -> Fraction:
+def accuracy(noise: Calibrated, *, failure: Number, candidates: int | None = None) -> Fraction:
     """Give α such that the released value is off by more than α with probability at most `failure`.
 
-    In units of the answer, the score or the (private) bound, as `noise.error_unit` says.
+    In units of the answer, the score or the (private) bound, as `noise.error_unit` says. A choice
+    is the worse the more `candidates` there are, so it needs their number.
     """
-    return noise.error(1 - exact(failure, "failure", "USE-004"))
+    level = 1 - exact(failure, "failure", "USE-004")
+    if not isinstance(noise, Choice):
+        return noise.error(level)
+    if candidates is None:
+        raise UsageError("USE-001", "the accuracy of a choice needs the number of candidates")
+    return noise.error(level, candidates)

@@ -103,11 +103,11 @@ class SmoothNoise:
 
 
 def private_bound(sensitivity: Secret, *, cap: Fraction | None, grid: Fraction) -> fmpq:
-    """Give the bound that the noise is scaled to: at most the cap, never zero (N-LEAST)."""
+    """Give the bound that the noise is scaled to: capped, and never zero (N-LEAST)."""
     content: Any = unseal(sensitivity)
-    if cap is not None and content >= cap:
-        return rational(cap)
-    return max(private_number(content), rational(grid) * _FLOOR)
+    bound = rational(cap) if cap is not None and content >= cap else private_number(content)
+    # the floor comes last: with a cap below it, a larger bound would get less noise
+    return max(bound, rational(grid) * _FLOOR)
 
 
 def private_ratio(value: Secret) -> tuple[int, int]:

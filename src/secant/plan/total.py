@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 
 from secant.plan import nodes as n
 from secant.plan.functions import FUNCTIONS
@@ -18,6 +19,9 @@ from secant.terms import types as t
 
 SPREAD = ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
 LARGEST = 1e100  # squares of larger numbers overflow a double, and engines raise then
+ROW_DIGITS = 12  # no engine goes through a group of more rows
+WHOLE = 2**63 - 1
+WHOLE_DIGITS = 19
 
 
 def make_total(plan: n.Relation) -> n.Relation:
@@ -35,7 +39,7 @@ def make_total(plan: n.Relation) -> n.Relation:
                 node, keys=tuple(replace(k, expression=total(k.expression)) for k in node.keys)
             )
         if isinstance(node, n.Aggregate):
-            calls = tuple(_call(c) for c in node.aggregations)
+            calls = tuple(_call(c, node.input) for c in node.aggregations)
             return replace(node, keys=tuple(_item(k) for k in node.keys), aggregations=calls)
         return node
 
@@ -46,15 +50,46 @@ def _item(item: n.Named) -> n.Named:
     return n.Named(item.name, total(item.expression))
 
 
-def _call(call: n.Aggregation) -> n.Aggregation:
+def _call(call: n.Aggregation, rows: n.Relation) -> n.Aggregation:
     if call.argument is None:
         return call
     argument = total(call.argument)
+    most = _most(argument, rows) if call.function in ("sum", "avg") else None
+    if most is not None:
+        assert isinstance(most.value, (int, Decimal))
+        least = n.Literal(-most.value, most.type)
+        usual_sum = n.And((n.Compare(">=", argument, least), n.Compare("<=", argument, most)))
+        argument = n.Case((n.Branch(usual_sum, argument),), n.Literal(None, t.NULL))
     if call.function in SPREAD:
         magnitude = n.Call("abs", (n.Cast(argument, t.DOUBLE),))
         usual = n.Compare("<=", magnitude, n.Literal(LARGEST, t.DOUBLE))
         argument = n.Case((n.Branch(usual, argument),), n.Literal(None, t.NULL))
     return replace(call, argument=argument)
+
+
+def _most(argument: n.Scalar, rows: n.Relation) -> n.Literal | None:
+    """Give the largest value of which any number of rows can be summed; None if the type has no larger one.
+
+    Engines sum exact numbers in 128 bits and raise beyond them.
+    """
+    kind = type_of(argument)
+    digits = t.MAX_PRECISION - ROW_DIGITS
+    if kind.kind == "DECIMAL" and kind.precision > digits:
+        most = Decimal(10**digits - 1).scaleb(-kind.scale)
+        return n.Literal(most, t.decimal(max(digits, kind.scale), kind.scale))
+    if kind.kind == "INTEGER" and not _stored(argument, rows):
+        return n.Literal(WHOLE, t.INTEGER)  # a sum has 128 bits itself
+    return None
+
+
+def _stored(scalar: n.Scalar, rows: n.Relation) -> bool:
+    """Whether an expression is made of constants and columns of base tables."""
+    for node in n.walk(scalar):
+        if isinstance(node, (n.Relation, n.Outer)):
+            return False
+        if isinstance(node, n.Column) and _source(rows, node.name) is None:
+            return False
+    return True
 
 
 def total(scalar: n.Scalar) -> n.Scalar:
@@ -129,6 +164,8 @@ def _fails_itself(node: n.Node) -> bool:
         return not _safe_cast(node)
     if isinstance(node, n.Call) and node.function == "abs":
         return type_of(node).kind != "DOUBLE"  # only the smallest whole number has no counterpart
+    if isinstance(node, n.Call) and node.function == "date_trunc":
+        return True  # dates reach further than timestamps, and the first period begins before the first moment
     return isinstance(node, n.Call) and FUNCTIONS[node.function].partial
 
 
@@ -183,8 +220,9 @@ def _wide(kinds: list[t.Type], parts: Sequence[n.Scalar | None]) -> bool:
         if kind.kind == "INTEGER" and isinstance(part, n.Literal):
             before = max(before, len(str(part.value)))
         elif kind.kind == "INTEGER":
-            # 64 bits in a column, 128 where numbers were added or multiplied
-            before = max(before, 20 if isinstance(part, n.Column) else 39)
+            # 64 bits in a column, or a sum of such; 128 where numbers were added or multiplied
+            column = WHOLE_DIGITS + ROW_DIGITS
+            before = max(before, column if isinstance(part, n.Column) else 39)
         elif kind.kind == "DECIMAL":
             before, after = max(before, kind.precision - kind.scale), max(after, kind.scale)
     return before + after > t.MAX_PRECISION

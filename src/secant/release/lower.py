@@ -14,7 +14,9 @@ from secant.plan import nodes as n
 from secant.plan.rules import RuleTable
 from secant.plan.typing import fields_of, type_of
 from secant.release.dialect import DUCKDB, Dialect, constant, quote, type_name
-from secant.terms.types import INTEGER
+from secant.terms.types import INTEGER, Type
+
+SMALL = 2**20  # 64 bits hold it 2^43 times
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,10 +297,17 @@ def _shift(node: n.Aggregation) -> tuple[n.Clamp, n.Scalar] | None:
         and argument.op == "-"
         and isinstance(argument.left, n.Clamp)
         and isinstance(argument.right, n.Literal)
-        and type_of(argument).kind in ("INTEGER", "DECIMAL")
+        and _fits(argument.right, type_of(argument))
     ):
         return argument.left, argument.right
     return None
+
+
+def _fits(constant_: n.Literal, kind: Type) -> bool:
+    """Whether the constant times any number of rows stays in the engine's numbers: it raises beyond them."""
+    if kind.kind == "INTEGER":
+        return isinstance(constant_.value, int) and abs(constant_.value) < SMALL
+    return kind.kind == "DECIMAL"  # multiplied in 128 bits, the constant has 64
 
 
 @RELATIONS.rule(n.Distinct)
@@ -428,12 +437,12 @@ def _literal(w: Writer, node: n.Literal, env: Env) -> str:
 @SCALARS.rule(n.Arithmetic)
 def _arithmetic(w: Writer, node: n.Arithmetic, env: Env) -> str:
     left, right = _scalar(w, node.left, env), _scalar(w, node.right, env)
-    if (
-        type_of(node) == INTEGER
-        and type_of(node.left) == INTEGER
-        and not isinstance(node.left, n.Arithmetic)
-    ):
-        left = f"CAST({left} AS {type_name(w.dialect, INTEGER)})"  # the plan's whole numbers have 64 bits
+    if type_of(node) == INTEGER and type_of(node.left) == type_of(node.right) == INTEGER:
+        # The plan's whole numbers have 64 bits; an engine's sums have more.
+        if not isinstance(node.left, n.Arithmetic):
+            left = f"CAST({left} AS {type_name(w.dialect, INTEGER)})"
+        if not isinstance(node.right, (n.Arithmetic, n.Literal)):
+            right = f"CAST({right} AS {type_name(w.dialect, INTEGER)})"
     if type_of(node).temporal and type_of(node.right) == INTEGER:
         right = f"CAST({right} AS INTEGER)"  # engines add days as 32-bit numbers only
     return f"({left} {node.op} {right})"

@@ -1,6 +1,6 @@
 """Run a prepared query: look up public keys, reserve, compute exact measures, add noise, do the rest, settle.
 
-Values computed from protected rows live only inside `_measured`, as whole numbers, until noise is on them (I5).
+Values computed from protected rows live only inside `_released`, as whole numbers, until noise is on them (I5).
 """
 
 from __future__ import annotations
