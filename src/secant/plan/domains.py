@@ -102,12 +102,8 @@ def region_of(relation: n.Relation) -> Region:
         else:
             leaves.append(node)
     region = Region(tuple(leaves), (), definitions)
-    written = tuple(region.expand(c) if not _has_subquery(c) else c for c in conditions)
+    written = tuple(region.expand(c) if not n.has_subquery(c) else c for c in conditions)
     return Region(tuple(leaves), written, definitions)
-
-
-def _has_subquery(scalar: n.Scalar) -> bool:
-    return any(isinstance(x, n.Relation) for x in n.walk(scalar))
 
 
 def domains_of(
@@ -153,7 +149,7 @@ def _listed(
     tests = [
         c
         for c in region.conditions
-        if not _has_subquery(c) and columns_of(c) and columns_of(c) <= columns_of(key)
+        if not n.has_subquery(c) and columns_of(c) and columns_of(c) <= columns_of(key)
     ]
     if not isinstance(key, n.Column) or not tests:
         return candidates, source
@@ -236,7 +232,7 @@ def _passing(
 def _public_only(key: n.Scalar, region: Region, public: Callable[[n.Relation], bool]) -> bool:
     names = columns_of(key)
     visible = {f.name for leaf in region.leaves if public(leaf) for f in fields_of(leaf)}
-    return bool(names) and names <= visible and not _has_subquery(key)
+    return bool(names) and names <= visible and not n.has_subquery(key)
 
 
 def _lookup(keys: list[n.Named], region: Region, public: Callable[[n.Relation], bool]) -> Looked:
@@ -247,7 +243,7 @@ def _lookup(keys: list[n.Named], region: Region, public: Callable[[n.Relation], 
     conditions = [
         c
         for c in region.conditions
-        if not _has_subquery(c) and columns_of(c) and columns_of(c) <= visible
+        if not n.has_subquery(c) and columns_of(c) and columns_of(c) <= visible
     ]
     wanted = frozenset().union(*(columns_of(k.expression) for k in keys))
     picked = [leaf for leaf in leaves if fields[leaf] & wanted]

@@ -16,6 +16,7 @@ from secant.plan.measures import Measure, Measures, Problem, Stopped
 from secant.plan.owners import OwnerColumns, rows_of_unit, unit_column
 from secant.plan.ownership import Ownerships, Paths
 from secant.plan.ranges import ranges_of
+from secant.plan.scopes import borrowed
 from secant.plan.total import group_key, make_total, many_rowed, unguarded
 from secant.plan.typing import fields_of, type_of
 from secant.plan.verify import verify
@@ -107,8 +108,7 @@ class _Builder:
                     "aggregate inside the subquery, for example with max()",
                 )
             )
-        outside = free_columns(self.aggregate)
-        if outside:
+        if borrowed(self.aggregate, {})[self.aggregate]:
             raise Stopped(
                 Problem(
                     "T-CORRELATED",
@@ -302,14 +302,6 @@ def _rows_per_group(relation: n.Relation, owners: dict[str, Ownerships]) -> int 
     counts = [o.of(relation).expected for o in owners.values()]
     known = [c for c in counts if c is not None]
     return min(known) if known else None
-
-
-def free_columns(relation: n.Relation) -> frozenset[str]:
-    """Give the outer columns that a relation takes from queries around it."""
-    inside = {f.name for r in n.walk(relation) if isinstance(r, n.Relation) for f in fields_of(r)}
-    return frozenset(
-        x.name for x in n.walk(relation) if isinstance(x, n.Outer) and x.name not in inside
-    )
 
 
 def _short(name: str) -> str:

@@ -474,6 +474,11 @@ def walk(node: Node) -> Iterator[Node]:
         stack.extend(reversed(list(children(current))))
 
 
+def has_subquery(scalar: Node) -> bool:
+    """Whether a relation stands inside an expression."""
+    return any(isinstance(part, Relation) for part in walk(scalar))
+
+
 def conjuncts(predicate: Scalar | None) -> tuple[Scalar, ...]:
     """Split a predicate at its top-level ANDs."""
     if predicate is None:

@@ -99,7 +99,7 @@ def total(scalar: n.Scalar) -> n.Scalar:
     if isinstance(scalar, n.Attempt):
         return scalar
     open_truth = type_of(scalar).kind == "BOOLEAN" and not _fails_itself(scalar)
-    if not open_truth and not _has_subquery(scalar):
+    if not open_truth and not n.has_subquery(scalar):
         return n.Attempt(scalar)
 
     def change(node: n.Node) -> n.Node:
@@ -137,10 +137,6 @@ _LAST: dict[str, tuple[datetime.date, datetime.date]] = {
     "DATE": (datetime.date.min, datetime.date.max),
     "TIMESTAMP": (datetime.datetime.min, datetime.datetime.max),  # noqa: DTZ901 - SQL's has none
 }
-
-
-def _has_subquery(scalar: n.Scalar) -> bool:
-    return any(isinstance(x, n.Relation) for x in n.walk(scalar))
 
 
 def _can_fail(scalar: n.Scalar) -> bool:

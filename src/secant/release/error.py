@@ -64,9 +64,7 @@ def _definitions(relation: n.Relation) -> dict[str, n.Scalar | None]:
 
 def _over(scalar: n.Scalar, below: Mapping[str, n.Scalar | None]) -> n.Scalar | None:
     names = columns_of(scalar)
-    if any(below.get(c) is None for c in names) or any(
-        isinstance(x, n.Relation) for x in n.walk(scalar)
-    ):
+    if any(below.get(c) is None for c in names) or n.has_subquery(scalar):
         return None
     known = {c: s for c in names if (s := below[c]) is not None}
     if sum(1 for s in known.values() for _ in n.walk(s)) > 2_000:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from secant.plan import nodes as n
 from secant.plan.rules import RuleTable
+from secant.plan.scopes import borrowed
 from secant.plan.typing import fields_of, type_of
 from secant.release.dialect import DUCKDB, Dialect, constant, quote, type_name
 from secant.terms.types import INTEGER, Type
@@ -68,7 +69,11 @@ def lower(plan: n.Relation, dialect: Dialect = DUCKDB) -> str:
         for child in n.children(node)
         if isinstance(child, n.Relation) and not isinstance(child, (n.Scan, n.Released))
     )
-    shared = frozenset(r for r, times in uses.items() if times > 1 and not _correlated(r))
+    repeated = [r for r, times in uses.items() if times > 1]
+    needs = borrowed(plan, {}) if repeated else {}
+    shared = frozenset(
+        r for r in repeated if not needs[r]
+    )  # a correlated one differs from row to row
     outputs = [f.name for f in fields_of(plan)]
     used = frozenset(outputs) | frozenset(_read_columns(plan))
     writer = Writer(dialect, used, shared)
@@ -99,20 +104,6 @@ def _read_columns(plan: n.Relation) -> list[str]:
         elif isinstance(node, n.TruncateGroups):
             names += [*node.owner, *node.groups]
     return names
-
-
-def _correlated(relation: n.Relation) -> bool:
-    inside = {f.name for r in n.walk(relation) if isinstance(r, n.Relation) for f in _own_fields(r)}
-    return any(isinstance(x, n.Outer) and x.name not in inside for x in n.walk(relation))
-
-
-def _own_fields(relation: n.Relation) -> tuple[n.Field, ...]:
-    if isinstance(
-        relation,
-        (n.Scan, n.Values, n.Project, n.Aggregate, n.Union, n.Intersect, n.Except, n.Released),
-    ):
-        return fields_of(relation)
-    return ()
 
 
 def _relation(w: Writer, relation: n.Relation, env: Env) -> Block:
@@ -363,40 +354,49 @@ RELATIONS.rule(n.Except)(_set_operation("EXCEPT"))
 
 @RELATIONS.rule(n.Truncate)
 def _truncate(w: Writer, node: n.Truncate, env: Env) -> Block:
-    """Keep the first rows of each owner. Ranking every row is dear, so only owners over the limit are ranked."""
     rows, names, owner = _owned_rows(w, node.input, node.owner)
-    order = [quote(c) for c in (*node.order, *(c for c in names if c not in node.order))]
-    over, alias = w.alias(), w.alias()
-    w.tables.append(
-        f"{over} AS MATERIALIZED (SELECT {owner} FROM {rows} GROUP BY ALL HAVING count(*) > {node.limit})"
+    order = ", ".join(quote(c) for c in (*node.order, *(c for c in names if c not in node.order)))
+    return _first_of_owners(
+        w,
+        node.limit,
+        rows,
+        names,
+        owner,
+        rows,
+        f"row_number() OVER (PARTITION BY {owner} ORDER BY {order})",
     )
-    kept = ", ".join(quote(c) for c in names)
-    ranked = f"row_number() OVER (PARTITION BY {owner} ORDER BY {', '.join(order)}) AS place"
-    source = (
-        f"(SELECT {kept} FROM {rows} ANTI JOIN {over} USING ({owner}) UNION ALL "
-        f"SELECT {kept} FROM (SELECT {kept}, {ranked} FROM {rows} SEMI JOIN {over} USING ({owner})) "
-        f"WHERE place <= {node.limit}) AS {alias}"
-    )
-    return Block(source, {c: f"{alias}.{quote(c)}" for c in names})
 
 
 @RELATIONS.rule(n.TruncateGroups)
 def _truncate_groups(w: Writer, node: n.TruncateGroups, env: Env) -> Block:
-    """Keep the rows of the first groups of each owner; only owners over the limit are ranked."""
     rows, names, owner = _owned_rows(w, node.input, node.owner)
     groups = ", ".join(quote(c) for c in node.groups)
+    order = ", ".join(f"{quote(c)} ASC NULLS LAST" for c in node.groups)
+    counted = f"(SELECT DISTINCT {owner}, {groups} FROM {rows})"
+    return _first_of_owners(
+        w,
+        node.limit,
+        rows,
+        names,
+        owner,
+        counted,
+        f"dense_rank() OVER (PARTITION BY {owner} ORDER BY {order})",
+    )
+
+
+def _first_of_owners(
+    w: Writer, limit: int, rows: str, names: list[str], owner: str, counted: str, rank: str
+) -> Block:
+    """Keep what ranks first for each owner. Ranking every row is dear: only owners over the limit are ranked."""
     over, alias = w.alias(), w.alias()
     w.tables.append(
-        f"{over} AS MATERIALIZED (SELECT {owner} FROM (SELECT DISTINCT {owner}, {groups} FROM {rows}) "
-        f"GROUP BY ALL HAVING count(*) > {node.limit})"
+        f"{over} AS MATERIALIZED (SELECT {owner} FROM {counted} GROUP BY ALL HAVING count(*) > {limit})"
     )
     kept = ", ".join(quote(c) for c in names)
-    order = ", ".join(f"{quote(c)} ASC NULLS LAST" for c in node.groups)
-    ranked = f"dense_rank() OVER (PARTITION BY {owner} ORDER BY {order}) AS place"
     source = (
         f"(SELECT {kept} FROM {rows} ANTI JOIN {over} USING ({owner}) UNION ALL "
-        f"SELECT {kept} FROM (SELECT {kept}, {ranked} FROM {rows} SEMI JOIN {over} USING ({owner})) "
-        f"WHERE place <= {node.limit}) AS {alias}"
+        f"SELECT {kept} FROM (SELECT {kept}, {rank} AS place FROM {rows} SEMI JOIN {over} USING ({owner})) "
+        f"WHERE place <= {limit}) AS {alias}"
     )
     return Block(source, {c: f"{alias}.{quote(c)}" for c in names})
 

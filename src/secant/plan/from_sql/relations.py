@@ -190,7 +190,7 @@ class Binder:
 
     def _output_column(self, tree: Any, columns: Any, scope: Scope) -> n.Scalar:
         if isinstance(tree, exp.Literal) and not tree.is_string:
-            _, unique, kind = columns[self._position(tree, len(columns))]
+            _, unique, kind = columns[self.position(tree, len(columns))]
             return n.Column(unique, kind)
         return self.scalars.bind(tree, scope, self._no_aggregates("ORDER BY of a set operation"))
 
@@ -443,7 +443,7 @@ class Binder:
             if isinstance(inner, exp.Column) and not inner.table and inner.name.lower() == "all":
                 raise self.scalars.refuse(item, "ORDER BY ALL is not accepted", "list the columns")
             if isinstance(inner, exp.Literal) and not inner.is_string:
-                scalar = outputs[self._position(inner, len(outputs))].scalar
+                scalar = outputs[self.position(inner, len(outputs))].scalar
             elif (
                 isinstance(inner, exp.Column) and not inner.table and inner.name.lower() in aliases
             ):
@@ -523,7 +523,8 @@ class Binder:
             raise self.scalars.refuse(tree, "LIMIT or OFFSET is too large", "leave it out")
         return int(inner.name)
 
-    def _position(self, tree: Any, count: int) -> int:
+    def position(self, tree: Any, count: int) -> int:
+        """Read an ordinal such as GROUP BY 1."""
         value = number(self.scalars, tree).value
         if not isinstance(value, int) or not 1 <= value <= count:
             raise SqlError(
@@ -552,10 +553,6 @@ class Binder:
         extra = [k for k, v in tree.args.items() if v and k not in names]
         if extra:
             raise self.scalars.refuse(tree, f"{extra[0].rstrip('_').upper()} is not accepted here")
-
-    def position(self, tree: Any, count: int) -> int:
-        """Read an ordinal such as GROUP BY 1."""
-        return self._position(tree, count)
 
     def _alias(self, wanted: str) -> str:
         # Without a dot of its own, an alias ends at the first dot of `alias.column`: no two columns get one name.
