@@ -9,7 +9,9 @@ import sys
 import time
 from pathlib import Path
 
-NAMES = ("spine", "tpch", "noise", "accounting", "ledger")
+NAMES = (
+    "spine", "tpch", "noise", "accounting", "ledger", "laud", "statistics", "preprocessing", "sampler",
+)  # fmt: skip
 RESULTS = Path(__file__).resolve().parent / "results"
 
 

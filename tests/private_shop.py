@@ -180,7 +180,7 @@ class Compiled:
 
 def compile_release(db: Connection, text: str, *, epsilon: Any = 1, delta: Any = None) -> Compiled:
     """Take a query as far as `Connection.sql` takes it before it reserves budget."""
-    prepared = db._prepare(text, db.policy.protections)
+    prepared = db._prepare(text, db.policy.protections, Fraction(epsilon))
     noise = calibrate(
         prepared.bounded,
         db.policy.protections,

@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from secant import attack, blackbox, stats
     from secant.engine import Answer, Connection, Explanation, connect
     from secant.terms.policy_file import load_policy, read_policy
 
@@ -18,10 +19,13 @@ __all__ = [
     "Connection",
     "Explanation",
     "__version__",
+    "attack",
+    "blackbox",
     "connect",
     "errors",
     "load_policy",
     "read_policy",
+    "stats",
 ]
 
 _HOMES = {
@@ -41,8 +45,8 @@ def __getattr__(name: str) -> object:
         return version("secant")
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
-    if name == "errors":
-        return importlib.import_module("secant.errors")
+    if name in ("attack", "blackbox", "errors", "stats"):
+        return importlib.import_module(f"secant.{name}")
     raise AttributeError(f"module 'secant' has no attribute {name!r}")
 
 

@@ -16,7 +16,8 @@ from types import TracebackType
 from typing import Any
 
 from secant.analysis import explain as wording
-from secant.analysis.portfolio import Prepared, RawRows, prepare
+from secant.analysis.portfolio import Prepared, PublicFacts, RawRows, prepare
+from secant.attack import attack_lines, attack_report, parse_attacker
 from secant.errors import (
     BudgetError,
     InternalError,
@@ -31,10 +32,13 @@ from secant.ledger.amounts import DELTA_UNITS, EPSILON_UNITS, Budget, Charge, as
 from secant.ledger.store import Ledger
 from secant.numeric.parameters import delta_of, epsilon_of, level_of
 from secant.plan import nodes as n
+from secant.plan.expected import expected_rows
 from secant.plan.from_sql import from_sql
+from secant.plan.ranges import as_number
 from secant.plan.rewrite import normalise
 from secant.release.answer import Answer
 from secant.release.backend import Backend
+from secant.release.dialect import quote
 from secant.release.lower import lower
 from secant.release.report import Explanation, explanation, guarantee, inspection, mechanisms
 from secant.release.run import (
@@ -49,6 +53,7 @@ from secant.release.run import (
 )
 from secant.release.shares import Calibrated, calibrate
 from secant.release.sources import open_source
+from secant.stats.budget import Allowance
 from secant.terms.catalog import Catalog
 from secant.terms.events import ApproximateEvent, PureEvent
 from secant.terms.policy import Policy, Protection
@@ -161,6 +166,8 @@ class Connection:
         self._place = ledger
         self._ledger: Ledger | None = None
         self._checked: set[Any] = set()
+        self._counts: dict[str, int | None] = {}
+        self._ends: dict[tuple[str, str], tuple[Fraction, Fraction] | None] = {}
 
     def close(self) -> None:
         """Let go of the data and of the ledger."""
@@ -197,15 +204,16 @@ class Connection:
         """What each protection has, has spent, and has left."""
         return accounts_of(self.ledger)
 
-    def protection(self, name: str) -> Protection:
-        """Give a protection by name."""
+    def protection(self, name: str) -> Allowance:
+        """Give a protection with its budget, for `secant.stats` and `secant.blackbox` to charge."""
         found = self.policy.protection(name)
         if found is None:
             known = ", ".join(p.name for p in self.policy.protections)
             raise UsageError(
                 "USE-005", f"there is no protection {name!r}", hint=f"there are: {known}"
             )
-        return found
+        others = tuple(p.name for p in self.policy.protections if p.name != name)
+        return Allowance(found, lambda: self.ledger, others, accept=self.policy.accept)
 
     # ── the story ────────────────────────────────────────────────────────────────────────────────
 
@@ -224,7 +232,7 @@ class Connection:
             budget = epsilon_of(as_written(epsilon, what="epsilon", code="USE-002"))
             confidence = level_of(as_written(level, what="level", code="USE-004"))
             in_force = self._in_force(protection)
-            prepared = self._prepare(text, in_force)
+            prepared = self._prepare(text, in_force, budget)
             noise = calibrate(prepared.bounded, in_force, budget, _deltas(in_force, delta))
             job = plan_release(prepared, noise, confidence, self._backend)
             check_job(job, self._backend, self._checked)
@@ -244,18 +252,29 @@ class Connection:
         delta: Number | None = None,
         level: Number = 0.95,
         protection: str | None = None,
+        attacker: str | None = None,
     ) -> Explanation:
-        """Show the derivation, the noise and the statements of a query. Spends nothing, reads no data."""
+        """Show the derivation, the noise and the statements of a query. Spends nothing, reads no protected data.
+
+        `attacker`, such as "visits.cost within 50", adds what the answer would let somebody guess.
+        """
         with _no_surprises(text):
             confidence = level_of(as_written(level, what="level", code="USE-004"))
             in_force = self._in_force(protection)
-            prepared = self._prepare(text, in_force)
             budget = epsilon_of(
                 as_written(1 if epsilon is None else epsilon, what="epsilon", code="USE-002")
             )
+            prepared = self._prepare(text, in_force, budget)
             noise = calibrate(prepared.bounded, in_force, budget, _deltas(in_force, delta))
             job = plan_release(prepared, noise, confidence, self._backend)
-            return explanation(text, job, in_force, budget, assumed=epsilon is None)
+            told = explanation(text, job, in_force, budget, assumed=epsilon is None)
+            return told if attacker is None else self._with_attacker(told, attacker)
+
+    def _with_attacker(self, told: Explanation, attacker: str) -> Explanation:
+        asked = parse_attacker(attacker)
+        report = attack_report(asked, self.policy, told.record["guarantee"], self.catalog)
+        text = "\n".join([told.text, *attack_lines(asked, report)])
+        return Explanation(text, {**told.record, "attacker": report}, told.statements)
 
     def inspect(
         self,
@@ -273,27 +292,29 @@ class Connection:
             confidence = level_of(as_written(level, what="level", code="USE-004"))
             in_force = self._in_force(protection)
             plan = normalise(from_sql(text, self.catalog))
-            prepared = self._prepare(text, in_force)
+            prepared = self._prepare(text, in_force, budget)
             noise = calibrate(prepared.bounded, in_force, budget, _deltas(in_force, delta))
             job = plan_release(prepared, noise, confidence, self._backend)
-            check_job(job, self._backend, self._checked)
             compiled = time.perf_counter()
+            check_job(job, self._backend, self._checked)
+            checked = time.perf_counter()
             exact = self._backend.rows(lower(plan, self._backend.dialect))
             answered = time.perf_counter()
-            softened = unnoised(job, look_up_keys(job, self._backend), self._backend)
+            softened, bounds = unnoised(job, look_up_keys(job, self._backend), self._backend)
             released = time.perf_counter()
             seconds = {
                 "compile": compiled - started,
-                "plain": answered - compiled,
-                "release": released - answered,
+                "plain": answered - checked,
+                "release": released - answered + (checked - compiled),
             }
-            return inspection(job, exact, softened, seconds)
+            return inspection(job, exact, softened, bounds, seconds)
 
     # ── stages ───────────────────────────────────────────────────────────────────────────────────
 
-    def _prepare(self, text: str, in_force: tuple[Protection, ...]) -> Prepared:
+    def _prepare(self, text: str, in_force: tuple[Protection, ...], epsilon: Fraction) -> Prepared:
         plan = normalise(from_sql(text, self.catalog))
-        outcome = prepare(plan, self.policy, in_force, self.catalog)
+        facts = PublicFacts(epsilon, self._estimated_rows, self._public_ends, self._counted_rows)
+        outcome = prepare(plan, self.policy, in_force, self.catalog, facts)
         if isinstance(outcome, Prepared):
             return outcome
         if isinstance(outcome, RawRows):
@@ -313,6 +334,28 @@ class Connection:
             details=tuple(dict.fromkeys(wording.refusal_line(r) for r in outcome)),
             hint=first.hint,
         )
+
+    def _estimated_rows(self, relation: n.Relation) -> int | None:
+        """Guess how many rows a relation over public columns has, from the numbers of rows of its tables."""
+        return expected_rows(relation, self.policy, self._counted_rows)
+
+    def _counted_rows(self, table: str) -> int | None:
+        """Count the rows of a table whose number is public, once a connection."""
+        if table not in self._counts:
+            ((found,),) = self._backend.rows(f"SELECT count(*) FROM {quote(table)}")
+            self._counts[table] = found if isinstance(found, int) else None
+        return self._counts[table]
+
+    def _public_ends(self, table: str, column: str) -> tuple[Fraction, Fraction] | None:
+        """Look up the smallest and the largest value of a public column, once a connection."""
+        if (table, column) not in self._ends:
+            name = quote(column)
+            ((low, high),) = self._backend.rows(
+                f"SELECT min({name}), max({name}) FROM {quote(table)}"
+            )
+            ends = as_number(low), as_number(high)
+            self._ends[table, column] = None if None in ends else (ends[0], ends[1])  # type: ignore[assignment]
+        return self._ends[table, column]
 
     def _in_force(self, chosen: str | None) -> tuple[Protection, ...]:
         """All protections hold together; among declared alternatives a query may choose one."""

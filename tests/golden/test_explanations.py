@@ -24,6 +24,8 @@ epsilon = 1
 distance = { orders = "l1(total)" }
 """
 
+BOTH = CELLS.replace('kind = "cells"', 'kind = "rows+cells"\nadd_remove = { orders = 30 }')
+
 CASES = {
     "count_rows": (ROWWISE, "SELECT count(*) FROM orders WHERE total > 5"),
     "count_units": (UNIT, "SELECT status, count(DISTINCT customer) FROM orders GROUP BY status"),
@@ -57,9 +59,10 @@ CASES = {
         ("SELECT count(*) FROM orders WHERE status IN "
         "(SELECT town FROM (SELECT town FROM towns ORDER BY people LIMIT 2))"),
     ),
+    "median_and_maximum": (UNIT, "SELECT status, median(total), max(quantity), count(*) FROM orders GROUP BY status"),
     "public": (UNIT, "SELECT town, people FROM towns"),
     # refusals
-    "no_rule_for_max": (UNIT, "SELECT max(total) FROM orders"),
+    "ranks_of_different_values": (UNIT, "SELECT median(DISTINCT total) FROM orders"),
     "no_range": (UNIT, "SELECT sum(length(note)) FROM orders"),
     "no_limit": (UNIT, "SELECT count(*) FROM orders AS o, towns AS t"),
     "computed_for_each_outer_row": (
@@ -90,12 +93,15 @@ CASES = {
     "two_protected_sides": (ROWWISE, "SELECT count(*) FROM orders AS o JOIN customers AS c ON o.customer = c.id"),
     "groups_of_another_protection": (GROUPED + ROWWISE, "SELECT status, count(*) FROM orders GROUP BY status"),
     "cells": (CELLS, "SELECT sum(total) FROM orders"),
+    "cells_filtered": (CELLS, "SELECT status, count(*), sum(total) FROM orders WHERE total > 5 GROUP BY status"),
+    "cells_jump": (CELLS, "SELECT total, count(*) FROM orders GROUP BY total"),
+    "rows_and_cells": (BOTH, "SELECT sum(total) FROM orders"),
 }  # fmt: skip
 
 # Rules that hold without showing: an order changes nothing, and ownership is shown only where it fails.
 SILENT = {
     "G-SORT", "G-UNKNOWN", "O-UNKNOWN", "O-SCAN", "O-FILTER", "O-PROJECT", "O-SORT", "O-PUBLIC", "O-TRUNCATE",
-    "O-TRUNCATE-GROUPS",
+    "O-TRUNCATE-GROUPS", "T-AGGREGATE",
 }  # fmt: skip
 ID = re.compile(r"(?<![\w-])[GOT]-[A-Z]+(?:-[A-Z]+)*")
 

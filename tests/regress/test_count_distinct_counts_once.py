@@ -27,5 +27,5 @@ def test_distinct_and_plain_counts_are_two_measures(single):
         single, "SELECT count(quantity), count(DISTINCT quantity) FROM orders WHERE id < 1000"
     )
     assert len(compiled.job.noise.noise) == 2
-    shown = unnoised(compiled.job, look_up_keys(compiled.job, single._backend), single._backend)
+    shown, _ = unnoised(compiled.job, look_up_keys(compiled.job, single._backend), single._backend)
     assert shown.rows == [(200, 9)]

@@ -18,7 +18,7 @@ def measured(directory, query):
     """Give the exact measure that would get noise, and the scale of the noise."""
     with open_shop(directory, ROWWISE) as db:
         compiled = compile_release(db, query, epsilon=1)
-        shown = unnoised(compiled.job, look_up_keys(compiled.job, db._backend), db._backend)
+        shown, _ = unnoised(compiled.job, look_up_keys(compiled.job, db._backend), db._backend)
         ((measure, noise),) = compiled.job.noise.noise.items()
         step = compiled.job.prepared.bounded[0].release.measures[0].step
         assert measure == compiled.job.prepared.bounded[0].release.measures[0].column

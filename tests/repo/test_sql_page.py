@@ -32,7 +32,8 @@ EXAMPLES = [
 def test_every_function_is_documented():
     listed = set(re.findall(r"`(\w+)`", PAGE.read_text(encoding="utf-8")))
     operators = {"concat_op"}  # written `a || b`
-    assert (set(FUNCTIONS) | set(AGGREGATES)) - operators - listed == set()
+    written = {name for name, f in FUNCTIONS.items() if f.written}
+    assert (written | set(AGGREGATES)) - operators - listed == set()
 
 
 @pytest.mark.parametrize("text", EXAMPLES)

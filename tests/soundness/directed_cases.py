@@ -84,6 +84,18 @@ DOUBLED = {
 BIG = 2**53
 
 CASES: dict[str, Directed] = {
+    "a person's median": case(
+        "SELECT median(cost) FROM visit", PEOPLE,
+        visit=[(1, 1, 1, 1), (2, 1, 1, 1), (3, 2, 1, 3), (4, 3, 1, 4), (5, 3, 1, 2)],
+    ),
+    "a person's maximum in each group": case(
+        "SELECT kind, max(cost) FROM visit GROUP BY kind", PEOPLE,
+        visit=[(1, 1, 1, 3, "a"), (2, 1, 1, 3, "b"), (3, 2, 1, 1, "a"), (4, 2, 1, 1, "b")],
+    ),
+    "a quantile": case(
+        "SELECT quantile_disc(qty, 0.25) FROM item", ROWS,
+        item=[(1, -2), (1, -1), (1, 0), (1, 0), (1, 1), (1, 1), (1, 2), (1, 3)],
+    ),
     "rows of one table": case("SELECT count(*) FROM visit", ROWS, visit=[(1, 1)]),
     "a filtered table": case("SELECT count(*) FROM visit WHERE vid > 0", ROWS, visit=[(1, 1)]),
     "people's rows": case("SELECT count(*) FROM visit", PEOPLE, visit=[(1, 1), (2, 1), (3, 1)]),

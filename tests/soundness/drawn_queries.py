@@ -155,6 +155,7 @@ class Questions:
             f"sum({number})", f"sum({number})", f"avg({number})", f"sum(DISTINCT {number})",
             f"var_pop({number})", f"stddev_samp({number})", f"avg(DISTINCT {number})",
             f"count(DISTINCT {number})", f"sum({number}) FILTER (WHERE {self.test(source, 0)})",
+            self.pick((f"median({number})", f"min({number})", f"max({number})", f"quantile_disc({number}, 0.25)")),
         ))  # fmt: skip
 
     def number(self, column: Col, source: Source) -> str:

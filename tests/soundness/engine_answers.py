@@ -109,7 +109,7 @@ def in_steps(release: Release, rows: Sequence[Sequence[Any]]) -> Steps:
     """Read the rows of a release: keys, and measures as numbers of steps."""
     width = len(release.exact.keys)
     found: dict[tuple[Any, ...], tuple[Fraction, ...]] = {}
-    for row in rows:
+    for row in rows if release.measures else ():
         key = tuple(map(same_key, row[:width]))
         assert key not in found, "one row for each group"
         pairs = zip(row[width:], release.measures, strict=True)
@@ -130,6 +130,11 @@ def difference(engine: Engine, release: Release, database: Database) -> str | No
     """Say how the engine's answer to a release differs from the interpreter's; None if it does not."""
     try:
         got = in_steps(release, engine.rows(release.exact, database))
+        for ranked in release.ranked:
+            counted = engine.rows(ranked.cells, database), evaluate(ranked.cells, database)
+            mine, meant = (sorted((*map(str, map(same_key, r)),) for r in x) for x in counted)
+            if mine != meant:
+                return f"cells {mine} instead of {meant} of {ranked.words}"
     except Failure:
         return FAILED
     want = in_steps(release, evaluate(release.exact, database))
@@ -151,7 +156,14 @@ def releases_of(text: str, world: World) -> tuple[Bounded, ...]:
 def target_on(engine: Engine, text: str, world: World, findings: Findings) -> Target:
     """Give a query as a target whose answers come from the engine."""
     found = releases_of(text, world)
-    runners = tuple(_Runner(b, engine.answers(b.release.exact)) for b in found)
+    runners = tuple(
+        _Runner(
+            b,
+            engine.answers(b.release.exact),
+            tuple(engine.answers(r.cells) for r in b.release.ranked),
+        )
+        for b in found
+    )
     return Target(text, world, runners, findings)
 
 

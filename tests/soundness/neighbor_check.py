@@ -188,6 +188,8 @@ def _without_units(
 # ── claims ───────────────────────────────────────────────────────────────────────────────────────
 
 Measured = Mapping[tuple[Any, ...], tuple[Fraction, ...]]
+Cells = Mapping[tuple[Any, ...], Mapping[int, int]]
+"""Group -> point -> rows nearest to it."""
 
 
 @dataclass(frozen=True)
@@ -196,9 +198,27 @@ class _Runner:
 
     bounded: Bounded
     run: Any
+    counts: tuple[Any, ...] = ()
+    """For each order statistic, what counts its cells."""
+
+    def cells(self, database: Database) -> list[Cells]:
+        """Give for each order statistic the rows of each cell, group by group."""
+        width = len(self.bounded.release.exact.keys)
+        allowed = _shown_keys(self.bounded)
+        found: list[Cells] = []
+        for run in self.counts:
+            groups: dict[tuple[Any, ...], dict[int, int]] = {}
+            for row in run(database):
+                if allowed(row[:width]):
+                    group = groups.setdefault(tuple(map(same_key, row[:width])), {})
+                    group[row[width]] = row[width + 1]
+            found.append(groups)
+        return found
 
     def measured(self, database: Database) -> Measured:
         release = self.bounded.release
+        if not release.measures:  # order statistics alone: the statement is never sent
+            return {}
         width = len(release.exact.keys)
         allowed = _shown_keys(self.bounded)
         found: dict[tuple[Any, ...], tuple[Fraction, ...]] = {}
@@ -267,7 +287,10 @@ def target_for(text: str, world: World, findings: Findings) -> Target | None:
         for certificate in bounded.certificates:
             for rule in _rules_of(certificate):
                 findings.rules[rule] = findings.rules.get(rule, 0) + 1
-    runners = tuple(_Runner(b, compiled(b.release.exact)) for b in prepared.bounded)
+    runners = tuple(
+        _Runner(b, compiled(b.release.exact), tuple(compiled(r.cells) for r in b.release.ranked))
+        for b in prepared.bounded
+    )
     return Target(text, world, runners, findings)
 
 
@@ -299,7 +322,7 @@ class Target:
     ) -> Fraction:
         worst = Fraction(0)
         try:
-            before = runner.measured(database)
+            before, cells = runner.measured(database), runner.cells(database)
         except Failure:
             self._violated(database, database, "", "never fails", "", "an answer", "a failure")
             return worst
@@ -314,13 +337,17 @@ class Target:
             for neighbor in neighbors(database, self.world, protection, pool):
                 self.findings.triples += 1
                 try:
-                    after = runner.measured(neighbor)
+                    after, moved = runner.measured(neighbor), runner.cells(neighbor)
                 except Failure:
                     self._violated(
                         database, neighbor, protection.name, "never fails", "", "an answer", "none"
                     )
                     continue
-                for claim in _comparisons(runner.bounded, certificate, before, after):
+                claims = itertools.chain(
+                    _comparisons(runner.bounded, certificate, before, after),
+                    _rank_comparisons(runner.bounded, certificate, cells, moved),
+                )
+                for claim in claims:
                     _, _, claimed, found = claim
                     ratio = found / claimed if claimed else Fraction(2 if found else 0)
                     worst = max(worst, ratio)
@@ -360,6 +387,37 @@ def _comparisons(
             )
     different = Fraction(sum(before.get(k) != after.get(k) for k in keys))
     yield "groups", "", Fraction(certificate.groups), different
+
+
+def _rank_comparisons(
+    bounded: Bounded, certificate: Certificate, before: list[Cells], after: list[Cells]
+) -> Iterator[tuple[str, str, Fraction, Fraction]]:
+    """Give how far the rank distances of two points move apart, summed over the groups, by the definition."""
+    for ranked, one, two in zip(bounded.release.ranked, before, after, strict=True):
+        apart = Fraction(0)
+        for key in {*one, *two}:
+            cells = one.get(key, {}), two.get(key, {})
+            # between two occupied points, and beyond them, distances are those of any point there
+            near = {i + d for i in {*cells[0], *cells[1]} for d in (-1, 0, 1)}
+            points = [i for i in near if 0 <= i < ranked.grid.count]
+            moves = [
+                rank_distance(ranked.fraction, cells[1], i)
+                - rank_distance(ranked.fraction, cells[0], i)
+                for i in points
+            ]
+            apart += max(moves) - min(moves) if moves else 0
+        bound = certificate.bounds[ranked.column].value
+        yield "ranks", f"{ranked.column} {ranked.words}", bound, apart
+
+
+def rank_distance(q: Fraction, cells: Mapping[int, int], point: int) -> Fraction:
+    """Give how many rows lie between a point and the quantile."""
+    total = sum(cells.values())
+    below = sum(rows for i, rows in cells.items() if i < point)
+    above = sum(rows for i, rows in cells.items() if i > point)
+    if q in (0, 1):
+        return Fraction(below if q == 0 else above)
+    return max(Fraction(0), below - q * total, above - (1 - q) * total)
 
 
 def smallest(violation: Violation, world: World) -> Violation:

@@ -107,6 +107,12 @@ def _measure(rule: str, change: Callable[[Fraction], Fraction]) -> Fault:
     return plant
 
 
+def _ranks(change: Callable[[Any, int], Fraction]) -> Fault:
+    return lambda patch: patch.setattr(
+        room, "_rank_bound", lambda ranked, changed: change(ranked, changed)
+    )
+
+
 def _half(value: Fraction) -> Fraction:
     return value / 2
 
@@ -307,6 +313,12 @@ FAULTS: tuple[Planted, ...] = (
     Planted("G-SUM", "half of a real sum", _measure("G-SUM", _half), "a real sum"),
     Planted("G-SUM-DISTINCT", "half of it", _measure("G-SUM-DISTINCT", _half),
             "a sum of different values"),
+    Planted("G-RANK", "one row for all rows of a unit", _ranks(lambda r, _: r.span), "a person's median"),
+    Planted("G-RANK", "one row in all groups together", _ranks(lambda r, _: r.span),
+            "a person's maximum in each group"),
+    Planted("G-RANK", "the factor two is left out", _ranks(lambda r, c: c * r.span / 2), "a quantile"),
+    Planted("G-RANK", "a row below moves a quantile by its own share only",
+            _ranks(lambda r, c: 2 * c * min(r.fraction, 1 - r.fraction)), "a quantile"),
     Planted("G-REPLACE", "only one of the two rows is counted", _never_replaced, "a replaced row"),
     Planted("G-OWNED", "several groups of a unit are taken for one",
             _wrapped(OWNERSHIP, n.Aggregate, _one_row_a_unit), "groups of people"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
 from secant.plan.nodes import Node
 from secant.terms.bounds import GlobalBound
@@ -28,12 +30,36 @@ class KeyClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class Curve:
+    """A smooth bound of one measure for every beta: what to compute is written once beta is known."""
+
+    cap: Fraction | None
+    """A public global bound, in whole steps; None if there is none."""
+    bounded: bool
+    """Whether all sizes are limited by declared ranges, so that the bound does not leap with 1/beta."""
+    steady: bool
+    """Whether the bound is its cap whatever the data: then plain noise is best."""
+    floors: Mapping[str, Fraction]
+    """Scan -> the least that its part of the bound is taken as, in whole steps; what is smaller is not computed."""
+    motions: Callable[[Fraction], Any]
+    """For a beta, how the measure moves with the rows of each scan."""
+    typical: Callable[[Fraction], float | None]
+    """For a beta, how large the bound is where values lie evenly in their declared ranges; None if unknown."""
+    space: Any
+    """The space that the parts are put together in."""
+    factor: Fraction
+    """Whole steps in a unit of what the motions bound."""
+    rounding: Fraction
+    """How far the computed measure may be from the real one, in whole steps."""
+
+
+@dataclass(frozen=True, slots=True)
 class Certificate:
     """For one protection: how far each measure can move, in whole steps, all groups together (an L1 bound)."""
 
     room: str
     protection: str
-    bounds: Mapping[str, GlobalBound]
+    bounds: Mapping[str, GlobalBound | Curve]
     """Measure column -> bound."""
     rows: int
     """Rows of the aggregate's input that differ between neighbors, at most."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from secant.analysis.certificate import Certificate, Refusal, Step
 from secant.analysis.portfolio import Bounded
+from secant.plan.show import show
 
 
 def derivation(certificate: Certificate) -> list[str]:
@@ -42,6 +43,9 @@ def summary(bounded: Bounded) -> list[str]:
     """Give what was enforced and every certificate of one release."""
     lines = [f"release {bounded.release.name}: enforced"]
     lines += [f"  - {note}" for note in bounded.release.notes] or ["  - nothing"]
+    if bounded.softened is not None:
+        lines.append("  softened query, which is released instead of the exact one:")
+        lines += [f"    {line}" for line in show(bounded.softened.aggregate).splitlines()]
     for certificate in bounded.certificates:
         lines.append(f"  protection {certificate.protection}, proved by {certificate.room}:")
         lines += [f"  {line}" for line in derivation(certificate) + claims(certificate)]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from secant.analysis.certificate import Certificate, Refusal
 from secant.plan.enforce import Release
+from secant.plan.nodes import Scalar
 from secant.terms.catalog import Catalog
 from secant.terms.policy import Policy, Protection
 
@@ -19,12 +21,18 @@ class Request:
     policy: Policy
     protection: Protection
     catalog: Catalog
+    public_rows: Mapping[str, Scalar] = field(default_factory=dict)
+    """Scan alias -> condition on public columns under which a row does not move, for `cells`."""
+    count: Callable[[str], int | None] = lambda table: None
+    """Rows of a table, where their number is public."""
 
 
 class Analysis(Protocol):
     """One way to bound how far an answer moves between neighboring databases."""
 
     name: str
+    kinds: tuple[str, ...]
+    """The kinds of protection that it has rules for."""
 
     def bound(self, request: Request) -> Certificate | Refusal:
         """Give a certificate, or refuse with a reason; never raise because something is unknown."""

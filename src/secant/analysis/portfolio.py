@@ -7,23 +7,50 @@ smallest wins. What stands above a release works on public numbers and needs no 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
-from secant.analysis.certificate import Certificate, Refusal
+from secant.analysis.certificate import Certificate, Curve, Refusal
+from secant.analysis.derivative.calculus import CannotBound
+from secant.analysis.derivative.public_rows import public_rows_of
+from secant.analysis.derivative.room import DerivativeRoom
+from secant.analysis.derivative.soften import Softened, soften
+from secant.analysis.derivative.space import space_of
 from secant.analysis.interface import Analysis, Request
 from secant.analysis.stability.room import StabilityRoom
 from secant.errors import InternalError
 from secant.plan import nodes as n
 from secant.plan.enforce import Release, enforce, is_protected
 from secant.plan.measures import Problem
+from secant.plan.rewrite import retype
 from secant.plan.total import make_total
 from secant.plan.typing import fields_of
 from secant.plan.verify import verify
+from secant.terms.bounds import GlobalBound
 from secant.terms.catalog import Catalog
 from secant.terms.policy import Policy, Protection
 
-ANALYSES: tuple[Analysis, ...] = (StabilityRoom(),)
+ANALYSES: tuple[Analysis, ...] = (StabilityRoom(), DerivativeRoom())
+
+
+@dataclass(frozen=True, slots=True)
+class PublicFacts:
+    """What may steer how useful a release is: how much is spent, and how many rows a public query has."""
+
+    epsilon: Fraction = Fraction(1)
+    rows: Callable[[n.Relation], int | None] = lambda relation: None
+    """Rows that the engine expects of a relation over public columns."""
+    ends: Callable[[str, str], tuple[Fraction, Fraction] | None] = lambda table, column: None
+    """Smallest and largest value of a public column of a table."""
+    count: Callable[[str], int | None] = lambda table: None
+    """Rows of a table whose number is public."""
+
+
+def _unknown(table: str) -> int | None:
+    """Nothing is known of a table's number of rows."""
+    del table
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +60,10 @@ class Bounded:
     release: Release
     certificates: tuple[Certificate, ...]
     tried: tuple[Refusal, ...]
+    softened: Softened | None = None
+    """How the user's aggregate was softened, where values are protected."""
+    rows: int | None = None
+    """A public estimate of the joined rows, where there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +85,11 @@ Outcome = Prepared | RawRows | tuple[Refusal, ...]
 
 
 def prepare(
-    plan: n.Relation, policy: Policy, protections: tuple[Protection, ...], catalog: Catalog
+    plan: n.Relation,
+    policy: Policy,
+    protections: tuple[Protection, ...],
+    catalog: Catalog,
+    facts: PublicFacts | None = None,
 ) -> Outcome:
     """Split the plan into releases and what follows them, or say why that cannot be done."""
     taken = frozenset(
@@ -63,11 +98,13 @@ def prepare(
         if isinstance(r, n.Relation)
         for f in fields_of(r)
     )
-    work = _Split(policy, protections, catalog, taken)
+    work = _Split(policy, protections, catalog, taken, facts or PublicFacts(), read_columns(plan))
     try:
         post = work.visit(plan)
     except _Exposed as exposed:
         return tuple(work.refusals) if work.refusals else RawRows(exposed.scan)
+    if any(b.softened is not None for b in work.bounded):
+        post = retype(post)
     if work.bounded:
         post = make_total(post)  # the answer is paid for: one bad cell must not cost the others
     verify(post)
@@ -111,6 +148,9 @@ class _Split:
     catalog: Catalog
     taken: frozenset[str]
     """First parts of column names in the query: releases are called otherwise."""
+    facts: PublicFacts
+    read: frozenset[str]
+    """Columns that the query reads or shows."""
     bounded: list[Bounded] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     done: dict[n.Node, n.Node] = field(default_factory=dict)
@@ -135,10 +175,13 @@ class _Split:
                 self.policy,
                 self.protections,
                 self.catalog,
+                self.facts,
             )
             if isinstance(outcome, Bounded):
                 self.bounded.append(outcome)
-                return outcome.release.finish
+                if outcome.softened is None:
+                    return outcome.release.finish
+                return n.Project(outcome.release.finish, outcome.softened.outputs)
             self.refusals += [r for r in outcome if r not in self.refusals]
         # Not an aggregate, or one that no room can bound: it may still work on releases further in.
         before = len(self.bounded)
@@ -168,9 +211,33 @@ class _Split:
 
     def _touched(self, relation: n.Relation) -> bool:
         return any(
-            isinstance(s, n.Scan) and is_protected(s.table.lower(), self.policy, self.protections)
+            _shows_protected(s, self.policy, self.protections, self.read)
             for s in n.walk(relation)
+            if isinstance(s, n.Scan)
         )
+
+
+def read_columns(plan: n.Relation) -> frozenset[str]:
+    """Give all columns that a plan reads, compares as part of whole rows, or shows."""
+    names = {f.name for f in fields_of(plan)}
+    for node in n.walk(plan):
+        if isinstance(node, (n.Column, n.Outer)):
+            names.add(node.name)
+        elif isinstance(node, (n.Distinct, n.Union, n.Intersect, n.Except, n.InSubquery)):
+            sides = [c for c in n.children(node) if isinstance(c, n.Relation)]
+            names |= {f.name for side in sides for f in fields_of(side)}
+    return frozenset(names)
+
+
+def _shows_protected(
+    scan: n.Scan, policy: Policy, protections: tuple[Protection, ...], read: frozenset[str]
+) -> bool:
+    """Whether a scan shows something protected: any of its rows, or a value that a norm names."""
+    cells = tuple(p for p in protections if p.kind == "cells")
+    others = tuple(p for p in protections if p.kind != "cells")
+    if is_protected(scan.table.lower(), policy, others):
+        return True
+    return any(name in read for p in cells for name in space_of(p, (scan,)).variables)
 
 
 def bound_aggregate(
@@ -179,23 +246,111 @@ def bound_aggregate(
     policy: Policy,
     protections: tuple[Protection, ...],
     catalog: Catalog,
+    facts: PublicFacts,
 ) -> Bounded | Sequence[Refusal]:
     """Enforce one aggregate and bound it under every protection, or give all reasons against it."""
-    release = enforce(aggregate, name, policy, protections, catalog)
+    read = read_columns(aggregate)
+    scans = [s for s in n.walk(aggregate) if isinstance(s, n.Scan)]
+
+    def touched(p: Protection) -> bool:
+        return any(_shows_protected(s, policy, (p,), read) for s in scans)
+
+    cells = tuple(p for p in protections if p.kind == "cells" and touched(p))
+    softened: Softened | None = None
+    public_rows = {}
+    rows: int | None = None
+    count: Callable[[str], int | None] = _unknown
+    if cells:
+        moving = not any(p.kind != "cells" and touched(p) for p in protections)
+        estimate = facts.rows if moving else lambda relation: None
+        others = tuple(p for p in policy.protections if p.kind != "cells")
+
+        def ends(table: str, column: str) -> tuple[Fraction, Fraction] | None:
+            return None if is_protected(table, policy, others) else facts.ends(table, column)
+
+        def public_count(table: str) -> int | None:
+            return None if is_protected(table, policy, others) else facts.count(table)
+
+        count = public_count
+
+        share = facts.epsilon / max(1, len(aggregate.aggregations))
+        try:
+            softened = soften(aggregate, policy, cells, share, estimate, ends)
+            softened_scans = [s for s in n.walk(softened.aggregate) if isinstance(s, n.Scan)]
+            public_rows = {
+                p.name: public_rows_of(p, policy, softened_scans, catalog) for p in cells
+            }
+        except CannotBound as verdict:
+            reason = (verdict.rule, verdict.reason, verdict.hint, verdict.node)
+            return (Refusal("derivative", *reason),)
+        aggregate, rows = softened.aggregate, softened.rows
+        release = enforce(aggregate, name, policy, protections, catalog, moving=moving)
+    else:
+        release = enforce(aggregate, name, policy, protections, catalog)
     if isinstance(release, Problem):
         return (Refusal("enforce", release.rule, release.reason, release.hint, release.node),)
+    if softened is not None:
+        release = replace(release, notes=(*softened.notes, *release.notes))
     certificates: list[Certificate] = []
     refusals: list[Refusal] = []
     for protection in protections:
         found: list[Certificate] = []
-        for room in ANALYSES:
-            outcome = room.bound(Request(release, policy, protection, catalog))
+        rooms = [r for r in ANALYSES if protection.kind in r.kinds] or ANALYSES
+        for room in rooms:
+            request = Request(
+                release, policy, protection, catalog, public_rows.get(protection.name, {}), count
+            )
+            outcome = room.bound(request)
             if isinstance(outcome, Certificate):
                 found.append(outcome)
             else:
                 refusals.append(outcome)
         if found:
-            certificates.append(min(found, key=lambda c: sum(b.value for b in c.bounds.values())))
+            certificates.append(min(found, key=_most))
     if len(certificates) < len(protections):
         return tuple(refusals)
-    return Bounded(release, tuple(certificates), tuple(refusals))
+    settled = _one_noise(certificates, release)
+    if isinstance(settled, Refusal):
+        return (settled, *refusals)
+    return Bounded(release, settled, tuple(refusals), softened, rows)
+
+
+def _most(certificate: Certificate) -> Fraction:
+    """Compare global bounds; a smooth one stands alone in its kind of protection."""
+    return sum(
+        (b.value for b in certificate.bounds.values() if isinstance(b, GlobalBound)), Fraction(0)
+    )
+
+
+def _one_noise(
+    certificates: list[Certificate], release: Release
+) -> tuple[Certificate, ...] | Refusal:
+    """One noise serves all protections (C-ONE): a smooth bound only where no other protection is moved.
+
+    A bound that is smooth in the values of cells may leap when a row comes or goes, so beside another
+    protection, and where it would be its cap anyway, its public cap takes its place.
+    """
+    settled = list(certificates)
+    for measure in release.measures:
+        moved = [c for c in settled if not _still(c.bounds[measure.column])]
+        for index, certificate in enumerate(settled):
+            bound = certificate.bounds[measure.column]
+            if not isinstance(bound, Curve) or (len(moved) == 1 and not bound.steady):
+                continue
+            if bound.cap is None:
+                return Refusal(
+                    "portfolio",
+                    "C-ONE",
+                    "several protections are moved, and one of them has no public limit",
+                    "let the owner list the protections as alternatives",
+                    release.original,
+                )
+            value = GlobalBound(bound.cap + 2 * bound.rounding)
+            settled[index] = replace(
+                certificate, bounds={**certificate.bounds, measure.column: value}
+            )
+    return tuple(settled)
+
+
+def _still(bound: GlobalBound | Curve) -> bool:
+    return isinstance(bound, GlobalBound) and bound.value == 0

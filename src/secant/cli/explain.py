@@ -22,6 +22,15 @@ WithSql = Annotated[
     bool, Parameter(name="--sql", negative="", help="Also print the statements that would run.")
 ]
 
+AttackerText = Annotated[
+    str | None,
+    Parameter(
+        name="--attacker",
+        help="Also bound what is guessed: `table.column within R [of C] [prior ...] [member P]`.",
+        metavar="TEXT",
+    ),
+]
+
 
 def explain(
     sql: Question,
@@ -32,15 +41,18 @@ def explain(
     level: Level = "0.95",
     protection: ProtectionName = None,
     statements: WithSql = False,
+    attacker: AttackerText = None,
     policy: PolicyPath = "policy.toml",
     source: Source = None,
     json: Json = False,
 ) -> int:
     """Show the derivation of the bound, rule by rule, and every analysis that was tried."""
     import secant
+    from secant.attack import attack_lines, attack_report, parse_attacker
     from secant.cli import show
 
     text = question_of(sql)
+    aim = None if attacker is None else parse_attacker(attacker)
     with (
         show.working("deriving", quiet=json),
         secant.connect(source, policy=policy) as database,
@@ -48,13 +60,19 @@ def explain(
         explanation = database.explain(
             text, epsilon=epsilon, delta=delta, level=level, protection=protection
         )
-    if json:
         report = explanation.to_dict()
+        if aim is not None:
+            charged = report["guarantee"]
+            report["attacker"] = attack_report(aim, database.policy, charged, database.catalog)
+    if json:
         if statements:
             report["statements"] = list(explanation.statements)
         show.print_json(report)
         return 0
     show.say(str(explanation))
+    if aim is not None:
+        for line in attack_lines(aim, report["attacker"]):
+            show.say(line)
     if statements:
         show.say()
         for number, statement in enumerate(explanation.statements, start=1):

@@ -1,12 +1,17 @@
 """`secant inspect`: the owner looks behind the noise. What it prints is not private.
 
-In: a question. Out: the true answer, its sensitivity and its noise, for the owner's eyes. Nothing
-is released and no budget is spent, so nothing that is printed here may be passed on.
+In: a question. Out: the true answer, its sensitivity and its noise, or the curve of error against ε, for
+the owner's eyes. Nothing is released and no budget is spent, so nothing that is printed or drawn here may
+be passed on.
 """
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from secant.cli.options import (
     Delta,
@@ -18,32 +23,66 @@ from secant.cli.options import (
     Source,
     question_of,
 )
+from secant.errors import UsageError
+from secant.numeric.parameters import level_of
 
 WARNING = "OWNER ONLY: true answers follow. They are not private, and nothing is charged."
+
+AsCurve = Annotated[
+    bool,
+    Parameter(name="--curve", negative="", help="Show the error at many epsilons, 0.01 to 10."),
+]
+PlotFile = Annotated[
+    str | None,
+    Parameter(name="--plot", help="With --curve: draw it into this SVG file.", metavar="FILE"),
+]
 
 
 def inspect(
     sql: Question,
     /,
     *,
-    epsilon: Epsilon = "1",
+    epsilon: Epsilon | None = None,
     delta: Delta = None,
     level: Level = "0.95",
+    curve: AsCurve = False,
+    plot: PlotFile = None,
     policy: PolicyPath = "policy.toml",
     source: Source = None,
     json: Json = False,
 ) -> int:
     """OWNER ONLY: true answer, sensitivity, noise scale, error and times; releases nothing."""
     import secant
+    from secant.cli import curve as curves
     from secant.cli import show
 
     text = question_of(sql)
+    if plot is not None and not curve:
+        raise UsageError("USE-001", "--plot draws a curve", hint="add --curve")
+    if curve and epsilon is not None:
+        raise UsageError("USE-001", "a curve has its own epsilons", hint="leave out --epsilon")
+    confidence = float(level_of(level))
     sys.stderr.write(WARNING + "\n")
     with (
         show.working("inspecting", quiet=json),
         secant.connect(source, policy=policy) as database,
     ):
-        columns = database.inspect(text, epsilon=epsilon, delta=delta, level=level)
+        if curve:
+            found = curves.curves_of(
+                lambda e: database.inspect(text, epsilon=e, delta=delta, level=level)
+            )
+        else:
+            asked = "1" if epsilon is None else epsilon
+            columns = database.inspect(text, epsilon=asked, delta=delta, level=level)
+    if curve:
+        if plot is not None:
+            _write(Path(plot), curves.svg(found, confidence, "error against epsilon"))
+        if json:
+            for one in found:
+                show.print_json(one.to_dict(confidence))
+        else:
+            show.print_curves(found, confidence)
+        return 0
     if json:
         # One object per output column, one to a line.
         for column in columns:
@@ -51,4 +90,12 @@ def inspect(
         return 0
     for column in columns:
         show.print_facts(column)
+        show.print_relative(curves.relative_error_of(column), confidence)
     return 0
+
+
+def _write(path: Path, drawing: str) -> None:
+    try:
+        path.write_text(drawing, encoding="utf-8")
+    except OSError as error:
+        raise UsageError("USE-001", f"the plot cannot be written: {error.strerror}") from None

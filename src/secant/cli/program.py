@@ -44,6 +44,11 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
         "OWNER ONLY: true answer, sensitivity, noise, times.",
     ),
     ("ledger", "secant.cli.ledger:ledger", "Show budgets and history; export and verify them."),
+    (
+        "bench",
+        "secant.cli.bench:bench",
+        "Run published benchmark queries beside the published numbers.",
+    ),
 )
 
 

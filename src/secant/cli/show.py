@@ -23,6 +23,7 @@ from secant.cli.numbers import error_text, plain, remaining_text, spent_text, va
 from secant.cli.output import writing
 
 if TYPE_CHECKING:
+    from secant.cli.curve import Curve
     from secant.engine import Account
 
 MOST_ROWS = 200
@@ -209,3 +210,39 @@ def print_records(records: Sequence[Mapping[str, str]], *, empty: str) -> None:
     for record in records:
         table.add_row(*(Text(value_text(value)) for value in record.values()))
     show(table)
+
+
+def print_relative(share: float | None, level: object) -> None:
+    """Say how large the errors of a column are beside its true answers, as lengths of vectors."""
+    if share is not None:
+        say(f"‖errors‖₂/‖answers‖₂ at {_percent(level)}: {_share_text(share)}")
+
+
+def print_curves(curves: Sequence[Curve], level: object) -> None:
+    """Print error against ε, with a bar on a logarithmic scale beside each relative error."""
+    from secant.cli.curve import bar
+
+    if not curves:
+        say("No column is noisy: the answer is exact at every epsilon.")
+        return
+    for curve in curves:
+        table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        for title in ("epsilon", f"± ({_percent(level)})", "relative"):
+            table.add_column(Text(title), justify="right")
+        table.add_column(Text("(logarithmic)"))
+        beside = curve.relative if any(curve.relative) else curve.errors
+        for place, epsilon in enumerate(curve.epsilons):
+            share = curve.relative[place]
+            table.add_row(
+                Text(f"{epsilon:g}"),
+                # An error of 0 is a quantile of the noise here, not an exact answer.
+                Text("±0" if curve.errors[place] == 0 else error_text(curve.errors[place])),
+                Text("?" if share is None else _share_text(share)),
+                Text(bar(beside[place], beside)),
+            )
+        say(value_text(curve.column), style="bold")
+        show(table)
+
+
+def _share_text(share: float) -> str:
+    return f"{share * 100:.3g} %"

@@ -26,7 +26,8 @@ class Aggregator:
 
     name: str
     result: Callable[[Type], Type | None]
-    apply: Callable[[Sequence[Any]], Value]
+    apply: Callable[..., Value]
+    """Takes the values; a quantile takes its fraction besides."""
 
 
 def _sum_type(argument: Type) -> Type | None:
@@ -120,6 +121,28 @@ def _median(values: Sequence[Any]) -> Value:
     return float(Fraction(low + high, 2))
 
 
+def _ranked(values: Sequence[Any], fraction: Fraction) -> Value:
+    """The least value with at least that share of the values at or below it."""
+    ranked = sorted(values, key=order_key)
+    found: Value = ranked[max(1, math.ceil(fraction * len(ranked))) - 1] if ranked else None
+    return found
+
+
+def _between(values: Sequence[Any], fraction: Fraction) -> Value:
+    """The value at that share of the way through the ranks, between its two neighbors in proportion."""
+    if not values:
+        return None
+    ranked = sorted(values, key=order_key)
+    place = fraction * (len(ranked) - 1)
+    low, high, part = ranked[math.floor(place)], ranked[math.ceil(place)], place % 1
+    if isinstance(low, Decimal):
+        scale = max(-int(value.as_tuple().exponent) for value in ranked)
+        exact = Fraction(low) + part * (Fraction(high) - Fraction(low))
+        return Decimal(math.trunc(exact * 10**scale)).scaleb(-scale)
+    low, high = float(low), float(high)
+    return low if low == high else low + (high - low) * float(part)
+
+
 _LIST = (
     Aggregator("count", lambda _: INTEGER, len),
     Aggregator("sum", _sum_type, _sum),
@@ -131,5 +154,8 @@ _LIST = (
     Aggregator("stddev_samp", _double, _variance(sample=True, root=True)),
     Aggregator("stddev_pop", _double, _variance(sample=False, root=True)),
     Aggregator("median", _median_type, _median),
+    Aggregator("quantile_cont", _median_type, _between),
+    Aggregator("quantile_disc", _ordered, _ranked),
 )
+QUANTILES = ("quantile_cont", "quantile_disc")
 AGGREGATES: Mapping[str, Aggregator] = MappingProxyType({a.name: a for a in _LIST})

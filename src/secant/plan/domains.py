@@ -51,7 +51,14 @@ class Chosen:
     keys: tuple[str, ...]
 
 
-Domain = Listed | Looked | Chosen
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Keys that only public columns decide: the answer's own groups are shown as they are found."""
+
+    keys: tuple[str, ...]
+
+
+Domain = Listed | Looked | Chosen | Open
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from secant.plan import nodes as n
-from secant.plan.domains import Chosen, Domain, Listed, domains_of, region_of
+from secant.plan.domains import Chosen, Domain, Listed, Open, domains_of, region_of
 from secant.plan.measures import Measure, Measures, Problem, Stopped
 from secant.plan.owners import OwnerColumns, rows_of_unit, unit_column
 from secant.plan.ownership import Ownerships, Paths
-from secant.plan.ranges import ranges_of
+from secant.plan.ranges import Ranges, ranges_of
+from secant.plan.ranked import FUNCTIONS as RANKED_FUNCTIONS
+from secant.plan.ranked import Ranked, RankedCalls
 from secant.plan.scopes import borrowed
 from secant.plan.total import group_key, make_total, many_rowed, unguarded
 from secant.plan.typing import fields_of, type_of
@@ -44,6 +46,8 @@ class Release:
     """What was enforced, in words, for explain."""
     selector: str | None = None
     """The measure by which private keys are chosen: a unit or a row adds at most one to it for each key."""
+    ranked: tuple[Ranked, ...] = ()
+    """Order statistics, each with the aggregate that counts its cells."""
 
 
 def is_protected(table: str, policy: Policy, protections: tuple[Protection, ...]) -> bool:
@@ -76,9 +80,15 @@ def enforce(
     policy: Policy,
     protections: tuple[Protection, ...],
     catalog: Catalog,
+    *,
+    moving: bool = False,
 ) -> Release | Problem:
-    """Turn one aggregate into a release, or say why that cannot be done."""
-    builder = _Builder(aggregate, name, policy, protections, catalog)
+    """Turn one aggregate into a release, or say why that cannot be done.
+
+    `moving` says that values move and rows stay under all protections that the aggregate touches: then
+    public columns decide which groups there are.
+    """
+    builder = _Builder(aggregate, name, policy, protections, catalog, moving)
     try:
         return builder.build()
     except Stopped as stopped:
@@ -92,10 +102,14 @@ class _Builder:
     policy: Policy
     protections: tuple[Protection, ...]
     catalog: Catalog
+    moving: bool = False
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.measured = Measures(self.name)
+        self.measured = Measures(self.name, self.moving)
+        self.ranked = RankedCalls(self.name)
+        # Arguments of their own: a statement carries, and ties among rows are broken by, what it reads.
+        self.arguments = Measures(f"{self.name}.rank")
 
     def build(self) -> Release:
         several = many_rowed(self.aggregate)
@@ -126,21 +140,27 @@ class _Builder:
             rows = columns.bring(rows, ownerships)
         region = region_of(rows)
         ranges = ranges_of(rows, self.policy, lambda r: _rows_per_group(r, owners))
-        domains = domains_of(self.aggregate.keys, region, ranges, self._public)
+        domains: tuple[Domain, ...]
+        if self.moving and self.aggregate.keys:
+            domains = (Open(tuple(k.name for k in self.aggregate.keys)),)
+        else:
+            domains = domains_of(self.aggregate.keys, region, ranges, self._public)
         self._refuse_telling_keys(rows, domains, owners)
-        outputs = [self.measured.output(call, ranges) for call in self.aggregate.aggregations]
+        outputs = [self._output(call, ranges) for call in self.aggregate.aggregations]
         selector = self._selector(rows, domains, owners)
-        if not self.measured.calls:
+        if not self.measured.calls and not self.ranked.wanted:
             self.measured.count_rows(
                 weight=1.0
             )  # the keys alone were asked for: something must be measured
-        enforced = self._rows(rows, domains, owners)
-        risky = unguarded(enforced)
-        if risky is not None:
+        self._note_keys(domains)
+        enforced = self._rows(rows, owners, self.measured.items, self.notes)
+        counted = {i.name: self._rows(rows, owners, [i], []) for i in self.arguments.items}
+        risky = [x for r in (enforced, *counted.values()) if (x := unguarded(r)) is not None]
+        if risky:
             raise Stopped(
                 Problem(
                     "T-SUBQUERY",
-                    risky,
+                    risky[0],
                     "an expression can fail on a row, and the error would tell",
                     "cast explicitly, or compute the subquery in FROM and join it",
                 )
@@ -150,10 +170,15 @@ class _Builder:
         )
         exact = n.Aggregate(enforced, keys, tuple(self.measured.calls), self.aggregate.span)
         verify(exact)
+        ranked = self.ranked.over(counted, keys)
+        self.notes += [f"{r.words}: moved to the nearest of {r.grid.count} points" for r in ranked]
+        for cells in {id(r.cells): r.cells for r in ranked}.values():
+            verify(cells)
         released = n.Released(
             self.name,
             tuple(n.Field(k.name, type_of(k.expression)) for k in self.aggregate.keys)
-            + tuple(n.Field(m.column, m.type) for m in self.measured.measures),
+            + tuple(n.Field(m.column, m.type) for m in self.measured.measures)
+            + tuple(n.Field(r.column, r.type) for r in ranked),
         )
         finish = n.Project(released, (*keys, *outputs))
         return Release(
@@ -165,7 +190,14 @@ class _Builder:
             self.aggregate,
             tuple(self.notes),
             selector,
+            ranked,
         )
+
+    def _output(self, call: n.Aggregation, ranges: Ranges) -> n.Named:
+        """Order statistics are drawn from counted cells where rows come and go; all else is measured."""
+        if call.function in RANKED_FUNCTIONS and not self.moving:
+            return self.ranked.output(call, ranges, self.arguments.argument)
+        return self.measured.output(call, ranges)
 
     def _selector(
         self, rows: n.Relation, domains: tuple[Domain, ...], owners: dict[str, Ownerships]
@@ -223,8 +255,13 @@ class _Builder:
         )
 
     def _rows(
-        self, rows: n.Relation, domains: tuple[Domain, ...], owners: dict[str, Ownerships]
+        self,
+        rows: n.Relation,
+        owners: dict[str, Ownerships],
+        arguments: list[n.Named],
+        notes: list[str],
     ) -> n.Relation:
+        """Give the enforced rows with keys and these arguments."""
         keys = tuple(n.Named(k.name, group_key(k.expression)) for k in self.aggregate.keys)
         unit_columns: dict[str, str] = {}
         carried: dict[str, n.Named] = {}
@@ -239,15 +276,14 @@ class _Builder:
                 orders[name] = tuple(c for c in order if c in kinds)
                 for column in (unit, *orders[name]):
                     carried[column] = n.Named(column, n.Column(column, kinds[column]))
-        taken = {k.name for k in keys} | {i.name for i in self.measured.items}
-        items = [*keys, *self.measured.items, *(i for c, i in carried.items() if c not in taken)]
+        taken = {k.name for k in keys} | {i.name for i in arguments}
+        items = [*keys, *arguments, *(i for c, i in carried.items() if c not in taken)]
         projected: n.Relation = n.Project(rows, tuple(items))
-        self._note_keys(domains)
         for protection in self.protections:
             if protection.kind == "unit" and protection.name in unit_columns:
                 projected = self._truncated(
                     projected, rows, protection, owners[protection.name], unit_columns[protection.name],
-                    orders[protection.name],
+                    orders[protection.name], notes,
                 )  # fmt: skip
         return projected
 
@@ -264,11 +300,12 @@ class _Builder:
                 )
                 continue
             names = ", ".join(_short(k) for k in domain.keys)
-            source = (
-                "chosen privately with delta"
-                if isinstance(domain, Chosen)
-                else f"from {domain.source}"
-            )
+            if isinstance(domain, Chosen):
+                source = "chosen privately with delta"
+            elif isinstance(domain, Open):
+                source = "as found, public columns decide them"
+            else:
+                source = f"from {domain.source}"
             self.notes.append(f"keys {names}: {source}")
 
     def _truncated(
@@ -279,27 +316,29 @@ class _Builder:
         ownerships: Ownerships,
         column: str,
         order: tuple[str, ...],
+        notes: list[str],
     ) -> n.Relation:
         """Keep the first rows (and groups) of each unit."""
         found = ownerships.of(rows)
         if protection.groups is not None and self.aggregate.keys:
             groups = tuple(k.name for k in self.aggregate.keys)
             projected = n.TruncateGroups(projected, (column,), groups, protection.groups)
-            self.notes.append(f"first {protection.groups} groups of a unit ({protection.name})")
+            notes.append(f"first {protection.groups} groups of a unit ({protection.name})")
         if found.guaranteed is not None and (
             found.expected is None or found.guaranteed <= found.expected
         ):
-            self.notes.append(
+            notes.append(
                 f"at most {found.guaranteed} row of a unit by construction ({protection.name})"
             )
             return projected
         limit = rows_of_unit(self.aggregate, found, ownerships)
-        self.notes.append(f"first {limit} rows of a unit ({protection.name})")
+        notes.append(f"first {limit} rows of a unit ({protection.name})")
         return n.Truncate(projected, (column,), order, limit)
 
 
-def _rows_per_group(relation: n.Relation, owners: dict[str, Ownerships]) -> int | None:
-    counts = [o.of(relation).expected for o in owners.values()]
+def _rows_per_group(inner: n.Aggregate, owners: dict[str, Ownerships]) -> int | None:
+    """Give what a unit's limit says of a group: nothing of one that rows of many units share."""
+    counts = [o.of(inner.input).expected for o in owners.values() if o.of(inner).local]
     known = [c for c in counts if c is not None]
     return min(known) if known else None
 

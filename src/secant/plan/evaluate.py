@@ -233,7 +233,8 @@ def _fold(node: n.Aggregation, place: Place) -> Callable[[list[Row], Frame], Val
         values = [x for row in rows if (x := argument(row, frame)) is not None]
         if node.distinct:
             values = list({v.same_key(value): value for value in reversed(values)}.values())
-        return v.conform(apply(values), target)
+        extra = () if node.fraction is None else (node.fraction,)
+        return v.conform(apply(values, *extra), target)
 
     return run
 

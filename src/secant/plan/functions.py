@@ -50,6 +50,8 @@ class Function:
     """Whether it can fail on some input."""
     null_safe: bool = False
     """Whether it is called with NULL arguments too."""
+    written: bool = True
+    """Whether a query may name it; the others are made by rewrites."""
 
 
 # ── result types ─────────────────────────────────────────────────────────────────────────────────
@@ -148,6 +150,33 @@ def _power(x: Any, y: Any) -> float:
         if x != 0:
             return math.nan
         return math.copysign(math.inf, x) if odd else math.inf
+
+
+def _lowest(*numbers: Any) -> float:
+    """Least of numbers that are all there; engines compute it faster than one that skips NULLs."""
+    return min(float(x) for x in numbers)
+
+
+def _highest(*numbers: Any) -> float:
+    return max(float(x) for x in numbers)
+
+
+def _ramp(x: Any) -> float:
+    """0 up to -1/2, 1 from 1/2 on, straight between: a step that is one unit wide."""
+    return min(1.0, max(0.0, float(x) + 0.5))
+
+
+def _within(x: float) -> float:
+    return min(700.0, max(-700.0, x))
+
+
+def _sigmoid(x: Any, slope: Any) -> float:
+    return 1.0 / (1.0 + math.exp(_within(-float(slope) * float(x))))
+
+
+def _tauoid(x: Any, slope: Any) -> float:
+    reach = _within(float(slope) * float(x))
+    return 2.0 / (math.exp(reach) + math.exp(-reach))
 
 
 def _absolute(x: Any) -> Value:
@@ -326,6 +355,11 @@ _LIST = (
     Function("sqrt", 1, 1, _to_double, _sqrt),
     Function("power", 2, 2, _to_double, _power),
     Function("abs", 1, 1, _same_number, _absolute, partial=True),
+    Function("lowest", 1, 64, _to_double, _lowest, written=False),
+    Function("highest", 1, 64, _to_double, _highest, written=False),
+    Function("ramp", 1, 1, _to_double, _ramp, written=False),
+    Function("sigmoid", 2, 2, _to_double, _sigmoid, written=False),
+    Function("tauoid", 2, 2, _to_double, _tauoid, written=False),
     Function("sign", 1, 1, _sign, _signum),
     Function("floor", 1, 1, _whole, _towards(ROUND_FLOOR, math.floor)),
     Function("ceil", 1, 1, _whole, _towards(ROUND_CEILING, math.ceil)),

@@ -20,6 +20,7 @@ from secant.plan.typing import type_of
 from secant.terms import types as t
 
 GRID_BITS = 40  # a real summand is rounded to 2^-40 of its bound: far below any noise
+FINE_BITS = 48  # where bounds may be far below the summand's own, and every row is rounded
 WHOLE = 2**62
 WIDEST = Fraction(10) ** 100  # squares of larger numbers leave the doubles
 
@@ -62,6 +63,8 @@ class Measures:
     """The measures of one release while they are collected; equal ones are computed and paid once."""
 
     name: str
+    moving: bool = False
+    """Whether only values move: sums need a finer grid then, and MIN and MAX are measures too."""
     items: list[n.Named] = field(default_factory=list)
     """Arguments, computed for each row."""
     calls: list[n.Aggregation] = field(default_factory=list)
@@ -72,13 +75,15 @@ class Measures:
         if call.function == "count":
             return n.Named(call.name, self._not_negative(self._count(call, weight=1.0)))
         rule = _FORMULAS.get(call.function)
+        if self.moving and call.function in ("min", "max"):
+            rule = Measures.extreme_formula
         if rule is None:
             raise Stopped(
                 Problem(
                     "T-AGGREGATE",
                     call,
                     f"{call.function} over protected rows has no measures yet",
-                    "use count, sum, avg, variance or stddev",
+                    "use count, sum, avg, variance, stddev, median, quantile_cont, min or max",
                 )
             )
         assert call.argument is not None
@@ -91,7 +96,7 @@ class Measures:
             raise Stopped(Problem("T-RANGE", call, "only numbers can be summed", "sum a number"))
         found = ranges.of(call.argument)
         if not found.bounded:
-            missing = _undeclared(call.argument, ranges)
+            missing = undeclared(call.argument, ranges)
             columns = ", ".join(f"tables.{a}.columns.{b}.range" for a, b in missing)
             raise Stopped(
                 Problem(
@@ -119,7 +124,7 @@ class Measures:
             return self.count_rows(weight)
         argument = self.argument(call.argument)
         words = "number of different" if call.distinct else "number of"
-        words = f"{words} {_told(call.argument)}"
+        words = f"{words} {told(call.argument)}"
         return self.measure(
             n.Aggregation("", "count", argument, call.distinct, call.span),
             Fraction(1),
@@ -161,36 +166,61 @@ class Measures:
         reach = max(abs(low), abs(high))
         exact = kind.kind in ("INTEGER", "DECIMAL") and power == 1
         exact = exact and reach * 10**kind.scale < WHOLE
-        words = ("sum of " if power == 1 else "sum of squares of ") + _told(call.argument)
+        words = ("sum of " if power == 1 else "sum of squares of ") + told(call.argument)
         if exact:
             step = Fraction(1, 10**kind.scale)
             lows, highs = low // step * step, -(-high // step) * step
             shift = center // step * step
-            summand: n.Scalar = n.Clamp(column, _literal(lows, kind), _literal(highs, kind))
+            summand: n.Scalar = n.Clamp(column, literal(lows, kind), literal(highs, kind))
             if shift:
-                summand = n.Arithmetic("-", summand, _literal(shift, kind))
+                summand = n.Arithmetic("-", summand, literal(shift, kind))
             released = t.INTEGER if kind.kind == "INTEGER" else t.decimal(38, kind.scale)
             call = n.Aggregation("", "sum", summand, call.distinct, call.span)
             return self.measure(call, step, released, weight, words)
+        if self.moving and power == 1 and not center:
+            return self._moving_sum(call, column, reach, weight, words)
         clamped = n.Clamp(
-            n.Cast(column, t.DOUBLE), _literal(low, t.DOUBLE, -1), _literal(high, t.DOUBLE, +1)
+            n.Cast(column, t.DOUBLE), literal(low, t.DOUBLE, -1), literal(high, t.DOUBLE, +1)
         )
         summand = clamped
         if center:
-            summand = n.Arithmetic("-", clamped, _literal(center, t.DOUBLE))
+            summand = n.Arithmetic("-", clamped, literal(center, t.DOUBLE))
         if power == 2:
             half = (high - low) ** 2 / 8
             summand = n.Arithmetic(
-                "-", n.Arithmetic("*", summand, summand), _literal(half, t.DOUBLE)
+                "-", n.Arithmetic("*", summand, summand), literal(half, t.DOUBLE)
             )
         reach = max(abs(low - center), abs(high - center)) ** power
         step = _grid(reach)
-        whole = n.Cast(n.Arithmetic("*", summand, _literal(1 / step, t.DOUBLE)), t.INTEGER)
         # The rounded multiple is clamped once more, so that the bound can be read off the plan.
         bound = _whole_bound(low, high, center, power, step)
-        limited = n.Clamp(whole, _literal(-bound, t.INTEGER), _literal(bound, t.INTEGER))
+        limited = n.Clamp(
+            _whole_multiple(summand, step),
+            literal(-bound, t.INTEGER),
+            literal(bound, t.INTEGER),
+        )
         aggregation = n.Aggregation("", "sum", limited, call.distinct, call.span)
         return self.measure(aggregation, step, t.DOUBLE, weight, words)
+
+    def _moving_sum(
+        self, call: n.Aggregation, column: n.Column, reach: Fraction, weight: float, words: str
+    ) -> n.Column:
+        """Sum floats whose columns are clamped already: what bounds them is how they move, not their size."""
+        step = _grid(reach, FINE_BITS)
+        whole = _whole_multiple(n.Cast(column, t.DOUBLE), step)
+        aggregation = n.Aggregation("", "sum", whole, call.distinct, call.span)
+        return self.measure(aggregation, step, t.DOUBLE, weight, words)
+
+    def extreme_formula(self, call: n.Aggregation, low: Fraction, high: Fraction) -> n.Scalar:
+        """MIN and MAX of values that move: a whole multiple of a public step, like a sum."""
+        assert call.argument is not None
+        column = self.argument(call.argument)
+        ends = literal(low, t.DOUBLE, -1), literal(high, t.DOUBLE, +1)
+        step = _grid(max(abs(low), abs(high)), FINE_BITS)
+        whole = _whole_multiple(n.Cast(column, t.DOUBLE), step)
+        words = f"{call.function} of {told(call.argument)}"
+        made = n.Aggregation("", call.function, whole, False, call.span)
+        return n.Clamp(self.measure(made, step, t.DOUBLE, 1.0, words), *ends)
 
     def measure(
         self, call: n.Aggregation, step: Fraction, kind: t.Type, weight: float, words: str
@@ -232,7 +262,7 @@ class Measures:
         zero = (
             n.Literal(0, t.INTEGER)
             if total_column.type.kind != "DOUBLE"
-            else _literal(Fraction(0), t.DOUBLE)
+            else literal(Fraction(0), t.DOUBLE)
         )
         if low >= 0:
             return n.Call("greatest", (total_column, zero))
@@ -258,8 +288,8 @@ class Measures:
     def average_formula(self, call: n.Aggregation, low: Fraction, high: Fraction) -> n.Scalar:
         """AVG is center + S/N, moved into the declared range."""
         mean, center = self._mean(call, low, high, 1.0)
-        value = n.Arithmetic("+", mean, _literal(center, t.DOUBLE))
-        return n.Clamp(value, _literal(low, t.DOUBLE), _literal(high, t.DOUBLE))
+        value = n.Arithmetic("+", mean, literal(center, t.DOUBLE))
+        return n.Clamp(value, literal(low, t.DOUBLE), literal(high, t.DOUBLE))
 
     def variance_formula(self, call: n.Aggregation, low: Fraction, high: Fraction) -> n.Scalar:
         """VARIANCE is Q/N - (S/N)^2 about the center, moved into [0, (range/2)^2]; the sample one by N/(N-1)."""
@@ -268,14 +298,14 @@ class Measures:
         count = self._number_of_values(call, 1 / 12)
         half = (high - low) ** 2 / 8
         second = n.Arithmetic(
-            "+", n.Arithmetic("/", n.Cast(squares, t.DOUBLE), count), _literal(half, t.DOUBLE)
+            "+", n.Arithmetic("/", n.Cast(squares, t.DOUBLE), count), literal(half, t.DOUBLE)
         )
         spread = n.Arithmetic("-", second, n.Arithmetic("*", mean, mean))
-        zero, top = _literal(Fraction(0), t.DOUBLE), _literal((high - low) ** 2 / 4, t.DOUBLE)
+        zero, top = literal(Fraction(0), t.DOUBLE), literal((high - low) ** 2 / 4, t.DOUBLE)
         result: n.Scalar = n.Clamp(spread, zero, top)
         if call.function in ("var_samp", "stddev_samp"):
-            two = n.Call("greatest", (count, _literal(Fraction(2), t.DOUBLE)))
-            less = n.Arithmetic("-", two, _literal(Fraction(1), t.DOUBLE))
+            two = n.Call("greatest", (count, literal(Fraction(2), t.DOUBLE)))
+            less = n.Arithmetic("-", two, literal(Fraction(1), t.DOUBLE))
             result = n.Arithmetic("*", result, n.Arithmetic("/", two, less))
         return n.Call("sqrt", (result,)) if call.function.startswith("stddev") else result
 
@@ -290,7 +320,7 @@ _FORMULAS: dict[str, Callable[[Measures, n.Aggregation, Fraction, Fraction], n.S
 }
 
 
-def _undeclared(scalar: n.Scalar, ranges: Ranges) -> list[tuple[str, str]]:
+def undeclared(scalar: n.Scalar, ranges: Ranges) -> list[tuple[str, str]]:
     """Give the base columns that an expression rests on and that have no declared bounds."""
     found: list[tuple[str, str]] = []
     stack: list[n.Node] = [scalar]
@@ -313,7 +343,7 @@ def _undeclared(scalar: n.Scalar, ranges: Ranges) -> list[tuple[str, str]]:
     return sorted(set(found))
 
 
-def _literal(value: Fraction, kind: t.Type, direction: int = 0) -> n.Literal:
+def literal(value: Fraction, kind: t.Type, direction: int = 0) -> n.Literal:
     """Write a rational as a constant of a type; doubles may be rounded outward."""
     if kind.kind == "INTEGER":
         return n.Literal(int(value), kind)
@@ -328,12 +358,17 @@ def _literal(value: Fraction, kind: t.Type, direction: int = 0) -> n.Literal:
     return n.Literal(number, t.DOUBLE)
 
 
-def _grid(reach: Fraction) -> Fraction:
-    """Give the power of two that is 2^-GRID_BITS of the bound, so that scaling a double by it is exact."""
+def _grid(reach: Fraction, bits: int = GRID_BITS) -> Fraction:
+    """Give the power of two that is 2^-bits of the bound, so that scaling a double by it is exact."""
     if reach <= 0:
         return Fraction(1)
     exponent = reach.numerator.bit_length() - reach.denominator.bit_length()
-    return Fraction(2) ** (exponent - GRID_BITS)
+    return Fraction(2) ** (exponent - bits)
+
+
+def _whole_multiple(summand: n.Scalar, step: Fraction) -> n.Scalar:
+    """Round a float to whole steps."""
+    return n.Cast(n.Arithmetic("*", summand, literal(1 / step, t.DOUBLE)), t.INTEGER)
 
 
 def _whole_bound(
@@ -346,7 +381,7 @@ def _whole_bound(
     return Fraction(-((-reach) // step))
 
 
-def _told(argument: n.Scalar | None) -> str:
+def told(argument: n.Scalar | None) -> str:
     """Give an argument as its writer would know it."""
     written = show_scalar(argument) if argument is not None else "rows"
     return written if len(written) <= 60 else written[:57] + "..."

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from typing import TypeVar, dataclass_transform
 
 from secant.errors import Span
@@ -248,6 +249,8 @@ class Aggregation(Node):
     argument: Scalar | None
     distinct: bool = False
     span: Span | None = None
+    fraction: Fraction | None = None
+    """Which quantile, from 0 to 1; None for every other function."""
 
 
 @record
@@ -430,16 +433,16 @@ _FIELDS: dict[type[Node], tuple[str, ...]] = {
 N = TypeVar("N", bound=Node)
 
 
-def children(node: Node) -> Iterator[Node]:
+def children(node: Node) -> list[Node]:
     """Give the nodes directly below, in order."""
+    found: list[Node] = []
     for name in _FIELDS[type(node)]:
         value = getattr(node, name)
         if isinstance(value, Node):
-            yield value
-        elif isinstance(value, tuple):
-            for item in value:
-                if isinstance(item, Node):
-                    yield item
+            found.append(value)
+        elif type(value) is tuple:
+            found += [item for item in value if isinstance(item, Node)]
+    return found
 
 
 def rebuild(node: N, change: Callable[[Node], Node]) -> N:
@@ -471,7 +474,7 @@ def walk(node: Node) -> Iterator[Node]:
             continue
         seen.add(id(current))
         yield current
-        stack.extend(reversed(list(children(current))))
+        stack.extend(reversed(children(current)))
 
 
 def has_subquery(scalar: Node) -> bool:

@@ -14,6 +14,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from secant.numeric import interval as iv
+from secant.numeric.powers import power_range
 from secant.plan import nodes as n
 from secant.plan.rules import RuleTable
 from secant.plan.show import same
@@ -52,15 +53,22 @@ class Ranges:
     """Column of a set operation -> the columns of both sides."""
     filtered: dict[str, iv.Interval] = field(default_factory=dict)
     """Column -> what the conditions on the way leave of it."""
+    remembered: dict[n.Node, iv.Interval] | None = None
+    """What was found before, for whoever asks about parts of one expression again and again."""
 
     def of(self, scalar: n.Scalar) -> iv.Interval:
         """Give an interval that holds the expression whenever declared facts hold (and it is not NULL)."""
+        if self.remembered is not None and scalar in self.remembered:
+            return self.remembered[scalar]
         rule = RANGES.find(scalar)
-        return iv.EVERYTHING if rule is None else rule(self, scalar)
+        found = iv.EVERYTHING if rule is None else rule(self, scalar)
+        if self.remembered is not None:
+            self.remembered[scalar] = found
+        return found
 
 
 def ranges_of(
-    relation: n.Relation, policy: Policy, rows: Callable[[n.Relation], int | None]
+    relation: n.Relation, policy: Policy, rows: Callable[[n.Aggregate], int | None]
 ) -> Ranges:
     """Collect what is known about the columns of a relation. `rows` bounds the rows of a group by declared limits."""
     found = Ranges(policy)
@@ -76,7 +84,7 @@ def ranges_of(
             for key in node.keys:
                 found.definitions.setdefault(key.name, key.expression)
             for call in node.aggregations:
-                found.aggregations[call.name] = (call, rows(node.input))
+                found.aggregations[call.name] = (call, rows(node))
         elif isinstance(node, (n.Union, n.Intersect, n.Except)):
             sides = (fields_of(node.left), fields_of(node.right))
             for f, *both in zip(node.columns, *sides, strict=True):
@@ -185,7 +193,7 @@ def _aggregation(r: Ranges, call: n.Aggregation, rows: int | None) -> iv.Interva
         return count
     assert call.argument is not None
     inner = r.of(call.argument)
-    if call.function in ("min", "max", "avg"):
+    if call.function in ("min", "max", "avg", "median", "quantile_cont", "quantile_disc"):
         return inner
     if call.function == "sum":
         return iv.hull(iv.multiply(inner, count), iv.point(0)) if rows else iv.EVERYTHING
@@ -279,6 +287,12 @@ def _call(r: Ranges, node: n.Call) -> iv.Interval:
     simple = _CALLS.get(node.function)
     if simple is not None:
         return simple(parts[0])
+    if node.function in ("lowest", "highest"):
+        strict = iv.smaller if node.function == "lowest" else iv.larger
+        result = parts[0]
+        for part in parts[1:]:
+            result = strict(result, part)
+        return result
     if node.function in ("least", "greatest", "coalesce"):
         join = {"least": iv.smaller, "greatest": iv.larger, "coalesce": iv.hull}[node.function]
         result = parts[0]
@@ -287,16 +301,21 @@ def _call(r: Ranges, node: n.Call) -> iv.Interval:
             result = iv.hull(iv.hull(join(result, part), result), part)
         return result
     if node.function == "power" and isinstance(node.arguments[1], n.Literal):
-        exponent = node.arguments[1].value
-        if isinstance(exponent, int) and 0 <= exponent <= 16:
-            return iv.whole_power(parts[0], exponent)
-        if as_number(exponent) == Fraction(1, 2):
-            return iv.square_root(parts[0])
+        exponent = as_number(node.arguments[1].value)
+        if exponent is not None and abs(exponent) <= 64:
+            return power_range(parts[0], exponent)
     if node.function == "nullif":
         return parts[0]
+    if node.function == "date_diff" and as_text(node.arguments[0]) == "day":
+        return iv.add(parts[2], iv.negate(parts[1]))
     if node.function == "length":
         return iv.Interval(Fraction(0), None)
     return iv.EVERYTHING
+
+
+def as_text(node: n.Scalar) -> str | None:
+    """Read a written text."""
+    return node.value if isinstance(node, n.Literal) and isinstance(node.value, str) else None
 
 
 def _whole_part(a: iv.Interval) -> iv.Interval:
@@ -311,4 +330,7 @@ _CALLS: dict[str, Callable[[iv.Interval], iv.Interval]] = {
     "floor": _whole_part,
     "ceil": _whole_part,
     "sign": lambda a: iv.interval(-1, 1),
+    "ramp": lambda a: iv.interval(0, 1),
+    "sigmoid": lambda a: iv.interval(0, 1),
+    "tauoid": lambda a: iv.interval(0, 1),
 }

@@ -203,6 +203,21 @@ def substitute(scalar: n.Scalar, columns: dict[str, n.Scalar]) -> n.Scalar:
     return changed
 
 
+def retype(plan: n.Relation) -> n.Relation:
+    """Let every column have the type that its source has now: a softened count is a float."""
+    kinds: dict[str, t.Type] = {}
+
+    def change(node: n.Node) -> n.Node:
+        if isinstance(node, (n.Column, n.Outer)):
+            kind = kinds.get(node.name, node.type)
+            return node if kind == node.type else replace(node, type=kind)
+        if isinstance(node, n.Relation):
+            kinds.update((f.name, f.type) for f in fields_of(node))
+        return node
+
+    return transform(plan, change)
+
+
 NORMALISE: tuple[Pass, ...] = (fold_constants, factor_disjunctions, merge_projections, push_filters)
 
 

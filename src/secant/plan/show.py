@@ -236,7 +236,8 @@ def _named(node: n.Named) -> str:
 @scalar(n.Aggregation)
 def _aggregation(node: n.Aggregation) -> str:
     argument = "*" if node.argument is None else show_scalar(node.argument)
-    return f"{node.name} := {node.function}({'DISTINCT ' * node.distinct}{argument})"
+    which = "" if node.fraction is None else f", {node.fraction}"
+    return f"{node.name} := {node.function}({'DISTINCT ' * node.distinct}{argument}{which})"
 
 
 @scalar(n.SortKey)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from secant.plan import nodes as n
+from secant.plan.aggregates import QUANTILES
 from secant.plan.functions import AGGREGATES, DIFFERENCE_PARTS, FUNCTIONS, TRUNCATION_PARTS
 from secant.plan.rules import RuleTable
 from secant.plan.values import CASTABLE
@@ -49,16 +50,27 @@ SCALAR_TYPES: RuleTable[Callable[..., Type]] = RuleTable("type_of")
 RELATION_FIELDS: RuleTable[Callable[..., Fields]] = RuleTable("fields_of")
 
 
-def type_of(scalar: n.Scalar, known: Known | None = None) -> Type:
-    """Give the type of a scalar whose parts all fit together."""
-    result = settle(scalar, {} if known is None else known)
+_SHARED: Known = {}
+"""What was settled before: nodes never change, so neither do their types. Emptied when it has grown large."""
+_LARGEST_SHARED = 200_000
+
+
+def _shared() -> Known:
+    if len(_SHARED) > _LARGEST_SHARED:
+        _SHARED.clear()
+    return _SHARED
+
+
+def type_of(scalar: n.Scalar | n.Aggregation, known: Known | None = None) -> Type:
+    """Give the type of a scalar, or of an aggregate's result, whose parts all fit together."""
+    result = settle(scalar, _shared() if known is None else known)
     assert isinstance(result, Type)
     return result
 
 
 def fields_of(relation: n.Relation, known: Known | None = None) -> Fields:
     """Give the names and types of a relation's columns."""
-    result = settle(relation, {} if known is None else known)
+    result = settle(relation, _shared() if known is None else known)
     assert isinstance(result, tuple)
     return result
 
@@ -365,6 +377,8 @@ def _aggregation(node: n.Aggregation, known: Known) -> Type:
         if node.function != "count" or node.distinct:
             raise Mistyped("only count takes no argument", node)
         return t.INTEGER
+    if (node.function in QUANTILES) != (node.fraction is not None):
+        raise Mistyped("a quantile, and nothing else, takes a fraction", node)
     argument = _type(node.argument, known)
     result = aggregator.result(argument)
     if result is None:

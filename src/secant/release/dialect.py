@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from secant.errors import BackendError
+from secant.plan.rules import RuleTable
 from secant.terms.types import Type
 
 
@@ -25,7 +26,31 @@ class Dialect:
     """Function name in the plan -> template with {0}, {1}, ... or {all}."""
     attempt: str | None
     """Template that gives NULL where its operand fails; None if the engine has none."""
+    rules: RuleTable[Callable[..., str]] | None = None
+    """Nodes that this engine writes in its own way; all others are written in the common way."""
+    stored: Mapping[str, str] = field(default_factory=dict)
+    """Kind -> template that turns a stored column into a value as the plan means it."""
+    shown: Mapping[str, str] = field(default_factory=dict)
+    """Kind -> template with {0} and {scale} for a column of the answer."""
+    whole: str = "{0}"
+    """Template of a whole constant that has 64 bits."""
+    word: str = "{0}"
+    """Template of a text constant."""
+    fence: str = ""
+    """What keeps the planner from merging a derived table with what reads it."""
+    split: tuple[str, str] = (
+        "ANTI JOIN {over} USING ({owner})",
+        "SEMI JOIN {over} USING ({owner})",
+    )
+    """Templates that keep the rows whose owner is not, and is, among `over`; owners are not NULL there."""
 
+
+SOFT_STEPS: Mapping[str, str] = {
+    "ramp": "CASE WHEN {0} <= -0.5 THEN 0.0 WHEN {0} >= 0.5 THEN 1.0 ELSE {0} + 0.5 END",
+    "sigmoid": "(1.0 / (1.0 + exp(- {1} * {0})))",
+    "tauoid": "(2.0 / (exp({1} * {0}) + exp(- {1} * {0})))",
+}
+"""Soft filters are floats throughout: every engine reads the constants beside a DOUBLE as such."""
 
 DUCKDB = Dialect(
     name="duckdb",
@@ -43,6 +68,7 @@ DUCKDB = Dialect(
         "starts_with": "starts_with({0}, {1})", "contains": "contains({0}, {1})",
         "replace": "replace({0}, {1}, {2})", "left": "left({0}, {1})", "right": "right({0}, {1})",
         "date_trunc": "date_trunc({0}, {1})", "date_diff": "date_diff({0}, {1}, {2})",
+        **SOFT_STEPS,
     },
     attempt="TRY({0})",
 )  # fmt: skip
@@ -78,7 +104,7 @@ def constant(dialect: Dialect, value: object, kind: Type) -> str:
     if isinstance(value, datetime.date):
         return f"DATE '{value.isoformat()}'"
     if isinstance(value, str):
-        return text(value)
+        return dialect.word.format(text(value))
     if isinstance(value, tuple):
         months, days, micros = value
         return f"INTERVAL '{months} months {days} days {micros} microseconds'"
@@ -89,5 +115,6 @@ def constant(dialect: Dialect, value: object, kind: Type) -> str:
     if isinstance(value, Decimal) or kind.kind == "DECIMAL":
         return f"CAST({Decimal(value):f} AS {type_name(dialect, kind)})"  # type: ignore[arg-type]
     if isinstance(value, int):
-        return str(value) if value >= 0 else f"({value})"
+        written = str(value) if value >= 0 else f"({value})"
+        return dialect.whole.format(written) if -(2**63) <= value < 2**63 else written
     raise AssertionError(f"no way to write a {type(value).__name__}")

@@ -29,6 +29,9 @@ _TYPES = {
 _FAILURES = (duckdb.Error, RuntimeError, ValueError, OverflowError)
 
 
+MOST_PREPARED = 32
+
+
 class DuckDB:
     """A locked DuckDB connection."""
 
@@ -40,6 +43,8 @@ class DuckDB:
         self._catalog: Catalog | None = None
         self._one_at_a_time = threading.Lock()  # the engine's connection is not for several threads
         self._closed = False
+        self._prepared: dict[str, str] = {}
+        """Statement -> the name it is prepared under: planned once, checked and run."""
 
     def catalog(self) -> Catalog:
         """Read names, types and engine-kept keys once."""
@@ -48,9 +53,16 @@ class DuckDB:
         return self._catalog
 
     def check(self, statement: str) -> None:
-        """Let the engine bind and plan the statement without running it."""
+        """Let the engine bind and plan the statement without running it; `rows` then need not plan it again."""
         try:
-            self._fetched("EXPLAIN " + statement)
+            if statement not in self._prepared:
+                if len(self._prepared) >= MOST_PREPARED:
+                    for name in self._prepared.values():
+                        self._fetched(f"DEALLOCATE {name}")
+                    self._prepared.clear()
+                name = f"secant_{len(self._prepared)}"
+                self._fetched(f"PREPARE {name} AS {statement}")
+                self._prepared[statement] = name
         except _FAILURES:
             raise BackendError(
                 "BAK-003",
@@ -60,8 +72,9 @@ class DuckDB:
 
     def rows(self, statement: str) -> list[tuple[object, ...]]:
         """Run a statement."""
+        name = self._prepared.get(statement)
         try:
-            return self._fetched(statement)
+            return self._fetched(statement if name is None else f"EXECUTE {name}")
         except _FAILURES:
             raise BackendError(
                 "BAK-002",
@@ -146,7 +159,7 @@ def _locked(
     allowed = ", ".join(text(d) for d in directories)
     connection.execute(f"SET allowed_directories = [{allowed}]")
     for name, value in _settings(threads):
-        connection.execute(f"SET {name} = {value}")
+        connection.execute(f"SET {name} = {text(value)}")
     return DuckDB(connection, views=True)  # the views of a directory are ours: one for each table
 
 
@@ -156,8 +169,9 @@ def _settings(threads: int | None) -> list[tuple[str, str]]:
     return [
         *wanted,
         ("error_on_division_by_zero", "false"),  # an error on one row would tell of the row
-        # This optimizer moves what is written twice out of TRY, where it raises after all.
-        ("disabled_optimizers", "common_subexpressions"),
+        # The first of these optimizers moves what is written twice out of TRY, where it raises after all; the second
+        # writes out projections where they are used, which computes shared parts anew each time.
+        ("disabled_optimizers", "common_subexpressions,partial_aggregate_pushdown"),
         ("autoinstall_known_extensions", "false"),
         ("autoload_known_extensions", "false"),
         ("enable_external_access", "false"),

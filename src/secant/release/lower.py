@@ -7,58 +7,21 @@ its meaning. A relation that is used twice becomes one WITH table. Only columns 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
 
 from secant.plan import nodes as n
 from secant.plan.rules import RuleTable
 from secant.plan.scopes import borrowed
 from secant.plan.typing import fields_of, type_of
 from secant.release.dialect import DUCKDB, Dialect, constant, quote, type_name
+from secant.release.writing import Block, Env, Writer
 from secant.terms.types import INTEGER, Type
 
 SMALL = 2**20  # 64 bits hold it 2^43 times
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A SELECT in the making: where rows come from and how each plan column is written."""
-
-    source: str
-    refs: Mapping[str, str]
-    where: tuple[str, ...] = ()
-    order: tuple[str, ...] = ()
-    limit: str = ""
-
-    def tail(self) -> str:
-        """Write everything after the select list."""
-        parts = [f" FROM {self.source}" if self.source else ""]
-        parts.append(" WHERE " + " AND ".join(self.where) if self.where else "")
-        parts.append(" ORDER BY " + ", ".join(self.order) if self.order else "")
-        return "".join(parts) + self.limit
-
-
-@dataclass
-class Writer:
-    """What one statement needs while it is written: names used, tables shared, aliases given."""
-
-    dialect: Dialect
-    used: frozenset[str]
-    shared: frozenset[n.Relation]
-    tables: list[str] = field(default_factory=list)
-    written: dict[n.Relation, str] = field(default_factory=dict)
-    known: dict[n.Node, object] = field(default_factory=dict)
-    count: int = 0
-
-    def alias(self) -> str:
-        """Give a fresh table alias."""
-        self.count += 1
-        return f"s{self.count}"
-
-
 RELATIONS: RuleTable[Callable[..., Block]] = RuleTable("lower relations")
 SCALARS: RuleTable[Callable[..., str]] = RuleTable("lower scalars")
-Env = Mapping[str, str]
 
 
 def lower(plan: n.Relation, dialect: Dialect = DUCKDB) -> str:
@@ -76,10 +39,24 @@ def lower(plan: n.Relation, dialect: Dialect = DUCKDB) -> str:
     )  # a correlated one differs from row to row
     outputs = [f.name for f in fields_of(plan)]
     used = frozenset(outputs) | frozenset(_read_columns(plan))
-    writer = Writer(dialect, used, shared)
-    body = _select(writer, _relation(writer, plan, {}), outputs, distinct=False)
+    writer = Writer(dialect, used, shared, plan=plan)
+    body = _select(writer, _shown(writer, plan), outputs, distinct=False)
     tables = "WITH " + ", ".join(writer.tables) + " " if writer.tables else ""
     return tables + body
+
+
+def _shown(w: Writer, plan: n.Relation) -> Block:
+    """Write the whole plan with its columns as the driver should give them."""
+    block = _relation(w, plan, {})
+    if not w.dialect.shown:
+        return block
+    refs = {
+        f.name: w.dialect.shown.get(f.type.kind, "{0}").format(
+            block.refs[f.name], scale=f.type.scale
+        )
+        for f in fields_of(plan)
+    }
+    return replace(block, refs=refs)
 
 
 def lower_scalar(scalar: n.Scalar, refs: Env, dialect: Dialect = DUCKDB) -> str:
@@ -159,7 +136,11 @@ def _used(w: Writer, relation: n.Relation) -> list[str]:
 def _scan(w: Writer, node: n.Scan, env: Env) -> Block:
     alias = quote(node.alias)
     prefix = len(node.alias) + 1
-    refs = {f.name: f"{alias}.{quote(f.name[prefix:])}" for f in node.columns if f.name in w.used}
+    refs = {
+        f.name: w.dialect.stored.get(f.type.kind, "{0}").format(f"{alias}.{quote(f.name[prefix:])}")
+        for f in node.columns
+        if f.name in w.used
+    }
     return Block(f"{quote(node.table)} AS {alias}", refs)
 
 
@@ -204,7 +185,8 @@ def _filter(w: Writer, node: n.Filter, env: Env) -> Block:
 @RELATIONS.rule(n.Project)
 def _project(w: Writer, node: n.Project, env: Env) -> Block:
     block = _relation(w, node.input, env)
-    items = [i for i in node.items if i.name in w.used]
+    read = w.fenced.get(node, w.used)
+    items = [i for i in node.items if i.name in read]
     scope = {**env, **block.refs}
     refs = {i.name: _scalar(w, i.expression, scope) for i in items}
     plain = all(isinstance(i.expression, (n.Column, n.Literal)) for i in items)
@@ -212,6 +194,8 @@ def _project(w: Writer, node: n.Project, env: Env) -> Block:
     if plain:
         return renamed
     # Computed once in a derived table, so that nothing above repeats the expression.
+    if node in w.fenced and not renamed.limit:
+        renamed = replace(renamed, limit=w.dialect.fence)
     return _closed(w, renamed)
 
 
@@ -274,8 +258,17 @@ def _aggregation(w: Writer, node: n.Aggregation, scope: Env) -> str:
         clamped, shifted_by = shift
         summed, counted = _scalar(w, clamped, scope), _scalar(w, clamped.operand, scope)
         return f"(sum({summed}) - {_scalar(w, shifted_by, scope)} * count({counted}))"
+    own = w.dialect.rules.find(node) if w.dialect.rules else None
+    if own is not None:
+        return own(w, node, scope)
     distinct = "DISTINCT " if node.distinct else ""
-    return f"{node.function}({distinct}{_scalar(w, node.argument, scope)})"
+    which = "" if node.fraction is None else f", {_fraction(node.fraction)}"
+    return f"{node.function}({distinct}{_scalar(w, node.argument, scope)}{which})"
+
+
+def _fraction(value: Fraction) -> str:
+    """Write which quantile: engines read it as a double."""
+    return repr(float(value))
 
 
 def _shift(node: n.Aggregation) -> tuple[n.Clamp, n.Scalar] | None:
@@ -390,12 +383,14 @@ def _first_of_owners(
     """Keep what ranks first for each owner. Ranking every row is dear: only owners over the limit are ranked."""
     over, alias = w.alias(), w.alias()
     w.tables.append(
-        f"{over} AS MATERIALIZED (SELECT {owner} FROM {counted} GROUP BY ALL HAVING count(*) > {limit})"
+        f"{over} AS MATERIALIZED (SELECT {owner} FROM {counted} AS counted "
+        f"GROUP BY {owner} HAVING count(*) > {limit})"
     )
     kept = ", ".join(quote(c) for c in names)
+    few, many = (side.format(over=over, owner=owner) for side in w.dialect.split)
     source = (
-        f"(SELECT {kept} FROM {rows} ANTI JOIN {over} USING ({owner}) UNION ALL "
-        f"SELECT {kept} FROM (SELECT {kept}, {rank} AS place FROM {rows} SEMI JOIN {over} USING ({owner})) "
+        f"(SELECT {kept} FROM {rows} {few} UNION ALL "
+        f"SELECT {kept} FROM (SELECT {kept}, {rank} AS place FROM {rows} {many}) AS ranked "
         f"WHERE place <= {limit}) AS {alias}"
     )
     return Block(source, {c: f"{alias}.{quote(c)}" for c in names})
@@ -417,8 +412,14 @@ def _owned_rows(
 # ── scalars ──────────────────────────────────────────────────────────────────────────────────────
 
 
+def write(w: Writer, scalar: n.Scalar, env: Env) -> str:
+    """Write an expression inside a statement, for the rules of an engine."""
+    return _scalar(w, scalar, env)
+
+
 def _scalar(w: Writer, scalar: n.Scalar, env: Env) -> str:
-    rule = SCALARS.find(scalar)
+    own = w.dialect.rules.find(scalar) if w.dialect.rules else None
+    rule = own or SCALARS.find(scalar)
     if rule is None:
         raise AssertionError(f"no way to print {type(scalar).__name__}")
     return rule(w, scalar, env)
@@ -511,7 +512,20 @@ def _cast(w: Writer, node: n.Cast, env: Env) -> str:
 @SCALARS.rule(n.Call)
 def _call(w: Writer, node: n.Call, env: Env) -> str:
     arguments = [_scalar(w, a, env) for a in node.arguments]
+    if node.function in ("lowest", "highest"):
+        return _first_extreme(arguments, "<=" if node.function == "lowest" else ">=")
     return w.dialect.functions[node.function].format(*arguments, all=", ".join(arguments))
+
+
+def _first_extreme(numbers: list[str], order: str) -> str:
+    """Write the extreme of numbers that are all there: comparisons alone are what engines do fastest."""
+    cases = []
+    for i, x in enumerate(numbers):
+        # Compared with every other one, so that nothing is the extreme of what is not all there.
+        later = [f"{x} {order} {y}" for y in numbers[i + 1 :]]
+        earlier = [f"{x} {order[0]} {y}" for y in numbers[:i]]
+        cases.append(f"WHEN {' AND '.join(later + earlier)} THEN {x}")
+    return f"CASE {' '.join(cases)} END" if len(numbers) > 1 else numbers[0]
 
 
 @SCALARS.rule(n.Extract)

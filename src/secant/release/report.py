@@ -5,20 +5,27 @@ Public values only, except in `inspection`, which is for the data owner and says
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from secant.analysis import explain as wording
+from secant.analysis.certificate import Curve
 from secant.analysis.portfolio import Bounded
 from secant.mechanisms.discrete_laplace import discrete_laplace_error
+from secant.plan import nodes as n
 from secant.plan.measures import Measure
+from secant.plan.ranges import as_number
+from secant.plan.ranked import Ranked
 from secant.plan.rewrite import columns_of
 from secant.release.answer import plain
 from secant.release.lower import lower
-from secant.release.run import Job, Shown
-from secant.release.shares import Calibrated
+from secant.release.ranked import mechanism_of, scale_of, words_of
+from secant.release.run import Job, Shown, public_error
+from secant.release.shares import Calibrated, MeasureNoise
+from secant.terms.bounds import GlobalBound
 from secant.terms.policy import Protection
 
 
@@ -47,7 +54,10 @@ def protects(protection: Protection) -> str:
         return f"{what} replaced by another" if protection.replace else f"{what} added or removed"
     if protection.kind == "unit" and protection.unit is not None:
         return f"all rows of one unit ({'.'.join(protection.unit)}), added or removed"
-    return "the values of protected cells"
+    norms = "; ".join(f"{table} by {norm}" for table, norm in sorted(protection.distance.items()))
+    return (
+        f"any move of values by a distance of 1 ({norms}), a longer one at its length times epsilon"
+    )
 
 
 def guarantee(protection: Protection, noise: Calibrated, uncovered: list[str]) -> dict[str, Any]:
@@ -76,6 +86,17 @@ def mechanisms(job: Job) -> list[dict[str, Any]]:
     for b in job.prepared.bounded:
         for measure in b.release.measures:
             noise = job.noise.noise[measure.column]
+            if noise.smooth is not None:
+                found.append(
+                    {
+                        "measure": measure.words,
+                        "mechanism": "optimal smooth noise",
+                        "epsilon": float(noise.epsilon),
+                        "beta": float(noise.beta or 0),
+                        "step": float(measure.step),
+                    }
+                )
+                continue
             found.append(
                 {
                     "measure": measure.words,
@@ -85,6 +106,7 @@ def mechanisms(job: Job) -> list[dict[str, Any]]:
                     "scale": 0.0 if noise.scale is None else float(noise.scale * measure.step),
                 }
             )
+        found += [mechanism_of(r, job.noise.ranks[r.column]) for r in b.release.ranked]
         choice = job.noise.choices.get(b.release.name)
         if choice is not None:
             found.append(
@@ -128,6 +150,9 @@ def _noise_lines(b: Bounded, job: Job) -> list[str]:
     lines = []
     for measure in b.release.measures:
         noise = job.noise.noise[measure.column]
+        if noise.smooth is not None:
+            lines.append(f"{measure.words}: {_smooth_words(noise, job.level, measure)}")
+            continue
         if noise.scale is None:
             lines.append(f"{measure.words}: none, nothing protected is seen")
             continue
@@ -137,12 +162,40 @@ def _noise_lines(b: Bounded, job: Job) -> list[str]:
             f"on a grid of {float(measure.step):g} (epsilon {float(noise.epsilon):.4g}); "
             f"within {float(error):.6g} at {float(job.level):.0%}"
         )
+    lines += [words_of(r, job.noise.ranks[r.column], job.level) for r in b.release.ranked]
     choice = job.noise.choices.get(b.release.name)
     if choice is not None:
         lines.append(
             f"keys: shown from a noisy count of {choice.threshold} on (delta {float(choice.delta):g})"
         )
     return lines
+
+
+def _smooth_words(noise: MeasureNoise, level: Fraction, measure: Measure) -> str:
+    """Say what is public of smooth noise: its shape, and at most how large it is."""
+    assert noise.smooth is not None
+    most = public_error(noise, level, measure)
+    told = (
+        "its size is known only to the owner"
+        if most is None
+        else f"at most {most:.6g} at {float(level):.0%}, known exactly only to the owner"
+    )
+    return (
+        f"optimal smooth noise, beta {float(noise.beta or 0):.4g}, "
+        f"epsilon {float(noise.epsilon):.4g}; {told}"
+    )
+
+
+def _public_bound(bound: GlobalBound | Curve, measure: Measure) -> object:
+    """Give a bound's public part: all of a global one, the cap of a smooth one."""
+    value = bound.value if isinstance(bound, GlobalBound) else bound.cap
+    return None if value is None else plain(value * measure.step)
+
+
+def _rank_bound(bound: GlobalBound | Curve) -> object:
+    """Give how far the rank distances of two points move apart, in rows."""
+    assert isinstance(bound, GlobalBound)
+    return plain(bound.value)
 
 
 def _release_record(b: Bounded, job: Job) -> dict[str, Any]:
@@ -154,8 +207,9 @@ def _release_record(b: Bounded, job: Job) -> dict[str, Any]:
                 "room": c.room,
                 "derivation": wording.derivation(c),
                 "sensitivity": {
-                    m.column: plain(c.bounds[m.column].value * m.step) for m in b.release.measures
-                },
+                    m.column: _public_bound(c.bounds[m.column], m) for m in b.release.measures
+                }
+                | {r.column: _rank_bound(c.bounds[r.column]) for r in b.release.ranked},
             }
             for c in b.certificates
         ],
@@ -165,52 +219,228 @@ def _release_record(b: Bounded, job: Job) -> dict[str, Any]:
 
 
 def inspection(
-    job: Job, exact: list[tuple[object, ...]], softened: Shown, seconds: dict[str, float]
+    job: Job,
+    exact: list[tuple[object, ...]],
+    softened: Shown,
+    bounds: Mapping[str, list[Fraction]],
+    seconds: dict[str, float],
 ) -> list[dict[str, Any]]:
-    """One record an output column. For several rows, errors are put together as lengths of vectors."""
+    """One record an output column, for the owner. For several rows, errors are put together as lengths of vectors.
+
+    `error` is the distance to the true answer that noise and softening together keep to, at the level.
+    """
     found = []
     measures = {m.column: m for b in job.prepared.bounded for m in b.release.measures}
+    ranked = {r.column: r for b in job.prepared.bounded for r in b.release.ranked}
+    percent = "95" if job.level == Fraction(95, 100) else ""
     for index, column in enumerate(softened.columns):
         truth = [plain(row[index]) for row in exact]
         soft = [plain(row[index]) for row in softened.rows]
-        errors = [e[index] for e in softened.errors or []]
-        known = [e for e in errors if e is not None]
         scalar = job.traced.made_of.get(column)
         used = [m for c, m in measures.items() if scalar is not None and c in columns_of(scalar)]
-        scales = [float((job.noise.noise[m.column].scale or 0) * m.step) for m in used]
+        ranks = [r for c, r in ranked.items() if scalar is not None and c in columns_of(scalar)]
+        if ranks:
+            errors = _strays(job, column, index, ranks, exact, softened, bounds)
+        else:
+            errors = _errors_of(job, column, index, used, exact, softened, bounds)
+        known = [e for e in errors if e is not None]
         numbers = [
             float(v) for v in truth if isinstance(v, (int, float)) and not isinstance(v, bool)
         ]
         length = sum(v * v for v in numbers) ** 0.5
-        error = max(known) if len(known) == len(errors) and known else (0.0 if not used else None)
+        shown = None if used or ranks else 0.0
+        error = max(known) if len(known) == len(errors) and known else shown
         together = sum(e * e for e in known) ** 0.5
         relative = together / length if error is not None and length else None
         one = len(softened.rows) == 1 and len(exact) == 1
+        sensitivities = [_seen(_sensitivity(job, m, bounds)) for m in used]
+        sensitivities += [_most_ranks(job, r) for r in ranks]
+        scales = [_seen(_scales(job, m, bounds)) for m in used]
+        scales += [scale_of(job.noise.ranks[r.column]) for r in ranks]
+        betas = [float(b) for m in used if (b := job.noise.noise[m.column].beta) is not None]
+        smooth = any(job.noise.noise[m.column].smooth is not None for m in used)
+        rooms = [_rooms(job, m) for m in used] + [_rooms(job, r) for r in ranks]
         found.append(
             {
                 "column": column,
                 "exact": truth[0] if one else truth,
                 "softened": soft[0] if one else soft,
-                "sensitivity": [float(_sensitivity(job, m)) for m in used] or 0.0,
-                "beta": None,
-                "noise_scale": scales[0] if len(scales) == 1 else scales or 0.0,
-                "error95" if job.level == Fraction(95, 100) else "error": error,
-                "relative_error95"
-                if job.level == Fraction(95, 100)
-                else "relative_error": relative,
-                "mechanism": "discrete laplace" if used else "none",
-                "analysis": "stability" if used else "public",
+                "sensitivity": _single(sensitivities),
+                "beta": _single(betas) if betas else None,
+                "noise_scale": _single(scales),
+                f"error{percent}": error,
+                f"relative_error{percent}": relative,
+                "mechanism": ", ".join(
+                    [("optimal smooth noise" if smooth else "discrete laplace")] * bool(used)
+                    + [r["mechanism"] for r in _choices(job, ranks)]
+                )
+                or "none",
+                "analysis": ", ".join(dict.fromkeys(rooms)) or "public",
                 "seconds": seconds,
             }
         )
     return found
 
 
-def _sensitivity(job: Job, measure: Measure) -> Fraction:
+def _single(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else values or 0.0
+
+
+def _seen(values: list[Fraction]) -> Any:
+    return _single([float(v) for v in values])
+
+
+def _choices(job: Job, ranks: list[Ranked]) -> list[dict[str, Any]]:
+    found = [mechanism_of(r, job.noise.ranks[r.column]) for r in ranks]
+    return list({r["mechanism"]: r for r in found}.values())
+
+
+def _most_ranks(job: Job, ranked: Ranked) -> float:
+    """Give how far rank distances move apart at most, under all protections, in rows."""
+    noise = job.noise.ranks[ranked.column]
+    return 0.0 if noise.choice is None else float(noise.epsilon / noise.choice.sharpness)
+
+
+def _strays(
+    job: Job,
+    column: str,
+    index: int,
+    ranks: list[Ranked],
+    exact: list[tuple[object, ...]],
+    softened: Shown,
+    bounds: Mapping[str, list[Fraction]],
+) -> list[float | None]:
+    """Give for each row how far draws of an order statistic stray, and the grid besides; dates in days."""
+    scalar = job.traced.made_of.get(column)
+    while isinstance(scalar, n.Attempt):
+        scalar = scalar.operand
+    groups = bounds[ranks[0].column]
+    rows = list(zip(exact, softened.rows, groups, strict=False))
+    if not isinstance(scalar, n.Column) or not len(exact) == len(softened.rows) == len(groups):
+        return [None] * len(softened.rows)
+    found: list[float | None] = []
+    for true, soft, far in rows:
+        numbers = as_number(true[index]), as_number(soft[index])
+        if numbers[0] is None or numbers[1] is None:
+            found.append(None)
+        else:
+            found.append(float(far + abs(numbers[0] - numbers[1])))
+    return found
+
+
+def _rooms(job: Job, measure: Measure | Ranked) -> str:
     for b in job.prepared.bounded:
-        for certificate in b.certificates:
-            if measure.column in certificate.bounds:
-                return max(c.bounds[measure.column].value for c in b.certificates) * Fraction(
-                    measure.step
-                )
-    return Fraction(0)
+        if measure in b.release.measures or measure in b.release.ranked:
+            certificates = [c for c in b.certificates if not _is_zero(c.bounds[measure.column])]
+            return ", ".join(dict.fromkeys(c.room for c in certificates)) or "public"
+    return "public"
+
+
+def _is_zero(bound: GlobalBound | Curve) -> bool:
+    return isinstance(bound, GlobalBound) and bound.value == 0
+
+
+def _sensitivity(
+    job: Job, measure: Measure, bounds: Mapping[str, list[Fraction]]
+) -> list[Fraction]:
+    """Give a measure's bound, one a group where it is smooth."""
+    if measure.column in bounds:
+        return [x * measure.step for x in bounds[measure.column]]
+    noise = job.noise.noise[measure.column]
+    return [(noise.scale or Fraction(0)) * noise.epsilon * measure.step]
+
+
+def _scales(job: Job, measure: Measure, bounds: Mapping[str, list[Fraction]]) -> list[Fraction]:
+    """Give the scale of a measure's noise: what the standard shape is multiplied by."""
+    noise = job.noise.noise[measure.column]
+    if noise.smooth is not None and noise.curve is not None:
+        widening = 2 * noise.curve.rounding
+        found = bounds.get(measure.column, [])
+        return [(x + widening) / noise.smooth.rate * measure.step for x in found]
+    return [(noise.scale or Fraction(0)) * measure.step]
+
+
+def _errors_of(
+    job: Job,
+    column: str,
+    index: int,
+    used: list[Measure],
+    exact: list[tuple[object, ...]],
+    softened: Shown,
+    bounds: Mapping[str, list[Fraction]],
+) -> list[float | None]:
+    """Give for each row how far noise and softening together may lead from the truth."""
+    if len(exact) != len(softened.rows):
+        return [None] * len(softened.rows)
+    found: list[float | None] = []
+    for i, (true, soft) in enumerate(zip(exact, softened.rows, strict=True)):
+        level = 1 - (1 - job.level) / max(1, len(used))
+        parts = [_reach_of(job, m, bounds, i, level) for m in used]
+        pair = [plain(true[index]), plain(soft[index])]
+        if not all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in pair):
+            found.append(None)
+            continue
+        bias = abs(float(pair[1]) - float(pair[0]))
+        if len(used) == 1 and _is_plain(job, column, used[0]):
+            found.append(_together(job.noise.noise[used[0].column], parts, bias, job.level))
+        else:
+            noise = (softened.errors or [])[i][index] if softened.errors else None
+            found.append(None if noise is None and used else bias + (noise or 0.0))
+    return found
+
+
+def _is_plain(job: Job, column: str, measure: Measure) -> bool:
+    """Whether an output is one measure, perhaps kept inside limits."""
+    scalar = job.traced.made_of.get(column)
+    while isinstance(scalar, (n.Call, n.Clamp, n.Attempt)):
+        if isinstance(scalar, n.Call) and scalar.function not in ("greatest", "least"):
+            return False
+        scalar = scalar.arguments[0] if isinstance(scalar, n.Call) else scalar.operand
+    return isinstance(scalar, n.Column) and scalar.name == measure.column
+
+
+def _reach_of(
+    job: Job, measure: Measure, bounds: Mapping[str, list[Fraction]], row: int, level: Fraction
+) -> float:
+    """Give the scale of a measure's noise in one row; smooth noise varies from group to group."""
+    del level
+    scales = _scales(job, measure, bounds)
+    return float(scales[row] if len(scales) > row else scales[0]) if scales else 0.0
+
+
+def _together(noise: MeasureNoise, scales: list[float], bias: float, level: Fraction) -> float:
+    """Give t with P(|bias + noise| <= t) = level: noise may also lead back to the truth."""
+    scale = scales[0]
+    miss = 1 - float(level)
+    if scale <= 0:
+        return bias
+    ratio = None
+    if noise.smooth is not None:
+        ratio = float(noise.epsilon / noise.smooth.beta)
+    low, high = 0.0, 1.0
+
+    def beyond(t: float) -> float:
+        return tail((t - bias) / scale, ratio) + tail((t + bias) / scale, ratio)
+
+    high = bias + scale
+    while beyond(high) > miss:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if beyond(middle) > miss else (low, middle)
+    return high
+
+
+def tail(v: float, ratio: float | None) -> float:
+    """Give P(V > v) for noise in units of sensitivity/epsilon: Laplace, or the optimal law of k = ratio."""
+    if v < 0:
+        return 1 - tail(-v, ratio)
+    if ratio is None:
+        return 0.5 * math.exp(-v)
+    k = ratio
+    a = (1 - 1 / k) ** (k - 1)
+    total = 1 + 2 * a / k
+    if v < 1:
+        return float(0.5 * (1 - (1 - (1 - v / k) ** k) / total))
+    outer = a * (1 + 1 / k) * ((1 + 1 / k) / (1 + v / k)) ** k
+    return float(0.5 * outer / total)

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol
 
+from secant.analysis.derivative.calculus import CannotBound
+from secant.analysis.derivative.statement import Instrument, Motion, instrument
 from secant.analysis.portfolio import Bounded, Prepared
 from secant.errors import InternalError, PolicyError, Refused
 from secant.mechanisms.discrete_laplace import add_discrete_laplace, discrete_laplace_error
 from secant.plan import nodes as n
-from secant.plan.domains import Chosen, Listed, Looked
+from secant.plan.domains import Chosen, Listed, Looked, Open
 from secant.plan.measures import Measure
 from secant.plan.rewrite import columns_of, transform
 from secant.plan.typing import fields_of
@@ -24,7 +26,8 @@ from secant.release.backend import Backend
 from secant.release.dialect import quote
 from secant.release.error import Traced, half_width, trace
 from secant.release.lower import lower
-from secant.release.shares import Calibrated
+from secant.release.ranked import Cells, drawn, exact_index, read_cells, statement_of, stray
+from secant.release.shares import SLACK, Calibrated, MeasureNoise
 
 MAX_KEYS = 200_000
 
@@ -44,16 +47,53 @@ class Job:
     prepared: Prepared
     noise: Calibrated
     statements: Mapping[str, str]
-    """Release name -> the statement over protected rows."""
+    """Release name -> the statement over protected rows; further ones of a release are numbered."""
+    instruments: Mapping[str, Instrument]
+    """Release name -> where the parts of smooth bounds stand, for releases that have them."""
     traced: Traced
     level: Fraction
 
 
 def plan_release(prepared: Prepared, noise: Calibrated, level: Fraction, backend: Backend) -> Job:
     """Print the statements and let the engine bind them; nothing is read."""
-    statements = {b.release.name: lower(b.release.exact, backend.dialect) for b in prepared.bounded}
+    statements: dict[str, str] = {}
+    instruments: dict[str, Instrument] = {}
+    for b in prepared.bounded:
+        name = b.release.name
+        for ranked in b.release.ranked:
+            if statement_of(ranked) not in statements:
+                statements[statement_of(ranked)] = lower(ranked.cells, backend.dialect)
+        made = _instrument(b, noise)
+        if made is None:
+            if b.release.measures:  # order statistics alone need their cells only
+                statements[name] = lower(b.release.exact, backend.dialect)
+            continue
+        instruments[name] = made
+        for index, relation in enumerate(made.statements):
+            statements[_numbered(name, index)] = lower(relation, backend.dialect)
     noisy = frozenset(m.column for b in prepared.bounded for m in b.release.measures)
-    return Job(prepared, noise, statements, trace(prepared.post, noisy), level)
+    return Job(prepared, noise, statements, instruments, trace(prepared.post, noisy), level)
+
+
+def _numbered(name: str, index: int) -> str:
+    return f"{name} {index + 1}" if index else name
+
+
+def _instrument(b: Bounded, noise: Calibrated) -> Instrument | None:
+    """Write measures and the parts of their smooth bounds into common statements."""
+    motions: list[Motion] = []
+    curved = False
+    for measure in b.release.measures:
+        made = noise.noise[measure.column]
+        if made.curve is not None and made.beta is not None:
+            try:
+                motions += made.curve.motions(made.beta)
+            except CannotBound as verdict:
+                raise Refused(
+                    "REF-104", verdict.reason, hint=verdict.hint or "ask with a larger epsilon"
+                ) from None
+            curved = True
+    return instrument(b.release, motions) if curved else None
 
 
 def check_job(job: Job, backend: Backend, checked: set[Any]) -> None:
@@ -85,7 +125,7 @@ Keys = list[tuple[object, ...]]
 
 
 def look_up_keys(job: Job, backend: Backend) -> dict[str, Keys | None]:
-    """Give for each release the keys that will be shown; None where they are chosen privately."""
+    """Give for each release the keys that will be shown; None where the release itself will find them."""
     return {b.release.name: _keys(b, backend) for b in job.prepared.bounded}
 
 
@@ -94,7 +134,7 @@ def _keys(b: Bounded, backend: Backend) -> Keys | None:
     parts: list[tuple[tuple[str, ...], list[tuple[object, ...]]]] = []
     count = 1
     for domain in b.release.domains:
-        if isinstance(domain, Chosen):
+        if isinstance(domain, (Chosen, Open)):
             return None
         if isinstance(domain, Listed):
             parts.append(((domain.key,), [(v,) for v in domain.values]))
@@ -128,60 +168,165 @@ def run(job: Job, keys: Mapping[str, Keys | None], backend: Backend, permit: Per
     return finish(job, tables, backend)
 
 
-def unnoised(job: Job, keys: Mapping[str, Keys | None], backend: Backend) -> Shown:
-    """For the data owner: what a release would show without its noise. Never for an analyst."""
-    quiet = {c: replace(noise, scale=None) for c, noise in job.noise.noise.items()}
-    silent = replace(job, noise=replace(job.noise, noise=quiet))
-    tables = {
-        b.release.name: _released(b, silent, keys[b.release.name], backend)
-        for b in job.prepared.bounded
+def unnoised(
+    job: Job, keys: Mapping[str, Keys | None], backend: Backend
+) -> tuple[Shown, dict[str, list[Fraction]]]:
+    """For the data owner: what a release would show without its noise, and its smooth bounds. Never for an analyst.
+
+    An order statistic has in place of a bound how far its draws stray from the truth, group by group.
+    """
+    tables: dict[str, n.Values] = {}
+    bounds: dict[str, list[Fraction]] = {}
+    for b in job.prepared.bounded:
+        found = _measured(b, job, keys[b.release.name], backend)
+        columns = [[_value(w, m) for w in found.whole[m.column]] for m in b.release.measures]
+        for r in b.release.ranked:
+            noise, groups = job.noise.ranks[r.column], found.cells[r.column]
+            nearest = [exact_index(r, cells) for cells in groups]
+            columns.append([None if i is None else r.grid.value(i, r.type) for i in nearest])
+            bounds[r.column] = [stray(r, noise, cells, job.level) for cells in groups]
+        tables[b.release.name] = _table(b, found.keys, columns)
+        bounds |= {c: list(values) for c, values in found.bounds.items()}
+    return finish(job, tables, backend, bounds), bounds
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """Exact measures and smooth bounds, private, for the groups that are shown or may be chosen."""
+
+    keys: Keys
+    whole: Mapping[str, list[int]]
+    bounds: Mapping[str, list[Fraction]]
+    cells: Mapping[str, list[Cells]]
+    """Column of an order statistic -> the counted cells of each group."""
+
+
+def _measured(b: Bounded, job: Job, keys: Keys | None, backend: Backend) -> _Measured:
+    """Run the statements of one release."""
+    name = b.release.name
+    width = len(b.release.exact.keys)
+    found = backend.rows(job.statements[name]) if b.release.measures else []
+    exact = {tuple(_key(v) for v in row[:width]): (row[:width], row[width:]) for row in found}
+    if len(exact) != len(found):
+        raise InternalError("BUG-001", "two groups have the same key")
+    shown = keys
+    if shown is None:
+        allowed = _listed_parts(b)
+        shown = sorted(
+            (original for original, _ in exact.values() if allowed(original)),
+            key=lambda key: tuple(_order(v) for v in key),
+        )
+    whole = {
+        m.column: [_whole(exact, key, index, m) for key in shown]
+        for index, m in enumerate(b.release.measures)
     }
-    return finish(job, tables, backend)
+    made = job.instruments.get(name)
+    bounds = {} if made is None else _bounds(b, job, made, exact, shown, backend)
+    return _Measured(shown, whole, bounds, _cells(b, job, shown, backend))
+
+
+def _cells(b: Bounded, job: Job, shown: Keys, backend: Backend) -> dict[str, list[Cells]]:
+    """Run the statements that count cells, once each; a group that is not there has no rows."""
+    counted: dict[str, dict[tuple[object, ...], Cells]] = {}
+    found = {}
+    for ranked in b.release.ranked:
+        statement = statement_of(ranked)
+        if statement not in counted:
+            rows = backend.rows(job.statements[statement])
+            counted[statement] = read_cells(rows, ranked.grid, lambda k: tuple(map(_key, k)))
+        groups = counted[statement]
+        found[ranked.column] = [groups.get(tuple(map(_key, key)), ()) for key in shown]
+    return found
+
+
+def _bounds(
+    b: Bounded,
+    job: Job,
+    made: Instrument,
+    exact: Mapping[tuple[object, ...], Any],
+    shown: Keys,
+    backend: Backend,
+) -> dict[str, list[Fraction]]:
+    """Put the parts of every smooth bound together, in whole steps, rounded up."""
+    name, width = b.release.name, len(b.release.exact.keys)
+    tables: list[Mapping[tuple[object, ...], Any]] = [exact]
+    for index in range(1, len(made.statements)):
+        rows = backend.rows(job.statements[_numbered(name, index)])
+        tables.append(
+            {tuple(_key(v) for v in row[:width]): (row[:width], row[width:]) for row in rows}
+        )
+    places = [
+        {f.name: i for i, f in enumerate(fields_of(relation)[width:])}
+        for relation in made.statements
+    ]
+    found: dict[str, list[Fraction]] = {}
+    for column, parts in made.parts.items():
+        curve = job.noise.noise[column].curve
+        assert curve is not None
+        values = []
+        for key in shown:
+            by_role: dict[str, Fraction] = {}
+            for part in parts:
+                row = tables[part.statement].get(tuple(_key(v) for v in key))
+                number = None if row is None else row[1][places[part.statement][part.column]]
+                found_part = part.total(number) * curve.factor * (1 + SLACK)
+                by_role[part.role] = max(found_part, curve.floors.get(part.role, Fraction(0)))
+            bound = curve.space.reach(by_role)
+            values.append(bound if curve.cap is None else min(bound, curve.cap))
+        found[column] = values
+    return found
 
 
 def _released(b: Bounded, job: Job, keys: Keys | None, backend: Backend) -> n.Values:
     """Compute one release: exact measures inside, noisy ones outside."""
-    width = len(b.release.exact.keys)
-    found = backend.rows(job.statements[b.release.name])
-    exact = {tuple(_key(v) for v in row[:width]): (row[:width], row[width:]) for row in found}
-    if len(exact) != len(found):
-        raise InternalError("BUG-001", "two groups have the same key")
-    if keys is None:
-        shown, start = _choose(b, job, exact)
-    else:
-        shown, start = keys, {}
+    found = _measured(b, job, keys, backend)
+    shown = found.keys
+    start: dict[str, list[int]] = {}
+    chosen = list(range(len(shown)))
+    if b.release.selector is not None and keys is None:
+        chosen, start = _choose(b, job, found)
     columns: list[list[object]] = []
-    for index, measure in enumerate(b.release.measures):
+    for measure in b.release.measures:
         if measure.column in start:
             noisy = start[measure.column]
         else:
-            whole = [_whole(exact, key, index, measure) for key in shown]
-            scale = job.noise.noise[measure.column].scale
-            noisy = whole if scale is None else add_discrete_laplace(whole, scale=scale)
+            whole = [found.whole[measure.column][i] for i in chosen]
+            bounds = found.bounds.get(measure.column)
+            noisy = _noisy(
+                job.noise.noise[measure.column], whole, bounds and [bounds[i] for i in chosen]
+            )
         columns.append([_value(m, measure) for m in noisy])
+    for ranked in b.release.ranked:
+        choice, groups = job.noise.ranks[ranked.column], found.cells[ranked.column]
+        columns.append([drawn(ranked, choice, groups[i]) for i in chosen])
+    return _table(b, [shown[i] for i in chosen], columns)
+
+
+def _noisy(noise: MeasureNoise, whole: list[int], bounds: list[Fraction] | None) -> list[int]:
+    if noise.smooth is not None and noise.curve is not None:
+        widening = 2 * noise.curve.rounding
+        exact_bounds = bounds if bounds is not None else [Fraction(0)] * len(whole)
+        return [
+            int(noise.smooth.draw(value, bound + widening))
+            for value, bound in zip(whole, exact_bounds, strict=True)
+        ]
+    return whole if noise.scale is None else add_discrete_laplace(whole, scale=noise.scale)
+
+
+def _table(b: Bounded, shown: Keys, columns: list[list[object]]) -> n.Values:
     rows = tuple((*key, *(column[i] for column in columns)) for i, key in enumerate(shown))
     return n.Values(_fields(b), rows)
 
 
-def _choose(
-    b: Bounded, job: Job, exact: Mapping[tuple[object, ...], Any]
-) -> tuple[Keys, dict[str, list[int]]]:
+def _choose(b: Bounded, job: Job, found: _Measured) -> tuple[list[int], dict[str, list[int]]]:
     """Show the keys whose noisy number of units reaches the threshold, in the order of the keys."""
     choice = job.noise.choices[b.release.name]
-    index = next(i for i, m in enumerate(b.release.measures) if m.column == b.release.selector)
-    measure = b.release.measures[index]
-    allowed = _listed_parts(b)
-    keys = sorted(
-        (original for original, _ in exact.values() if allowed(original)),
-        key=lambda key: tuple(_order(v) for v in key),
-    )
-    counts = [_whole(exact, key, index, measure) for key in keys]
-    scale = job.noise.noise[measure.column].scale
+    assert b.release.selector is not None
+    counts = found.whole[b.release.selector]
+    scale = job.noise.noise[b.release.selector].scale
     noisy = counts if scale is None else add_discrete_laplace(counts, scale=scale)
-    kept = [
-        (key, count) for key, count in zip(keys, noisy, strict=True) if count >= choice.threshold
-    ]
-    return [key for key, _ in kept], {measure.column: [count for _, count in kept]}
+    kept = [(i, count) for i, count in enumerate(noisy) if count >= choice.threshold]
+    return [i for i, _ in kept], {b.release.selector: [count for _, count in kept]}
 
 
 def _order(value: object) -> tuple[bool, str, Any]:
@@ -242,8 +387,16 @@ class Shown:
     errors: list[list[float | None]] | None
 
 
-def finish(job: Job, tables: Mapping[str, n.Values], backend: Backend) -> Shown:
-    """Put the released tables into the rest of the plan and run it on public numbers."""
+Bounds = Mapping[str, list[Fraction]]
+
+
+def finish(
+    job: Job, tables: Mapping[str, n.Values], backend: Backend, bounds: Bounds | None = None
+) -> Shown:
+    """Put the released tables into the rest of the plan and run it on public numbers.
+
+    `bounds` are the values of smooth bounds: the owner's errors rest on them, an analyst's on public facts.
+    """
     traced = job.traced
 
     def change(node: n.Node) -> n.Node:
@@ -256,17 +409,23 @@ def finish(job: Job, tables: Mapping[str, n.Values], backend: Backend) -> Shown:
     shown = [tuple(row[:width]) for row in rows]
     if not job.prepared.bounded:
         return Shown(traced.outputs, shown, None)
-    return Shown(traced.outputs, shown, _errors(job, names, rows))
+    return Shown(traced.outputs, shown, _errors(job, names, rows, bounds))
 
 
-def _errors(job: Job, names: list[str], rows: list[tuple[object, ...]]) -> list[list[float | None]]:
+def _errors(
+    job: Job, names: list[str], rows: list[tuple[object, ...]], bounds: Bounds | None
+) -> list[list[float | None]]:
     measures = {m.column: m for b in job.prepared.bounded for m in b.release.measures}
-    made = {}
+    ranked = {r.column for b in job.prepared.bounded for r in b.release.ranked}
+    made: dict[str, tuple[n.Scalar | None, dict[str, float | None]]] = {}
     for output in job.traced.outputs:
         scalar = job.traced.made_of.get(output)
+        if scalar is not None and columns_of(scalar) & ranked:
+            made[output] = (None, {})  # how far a rank is in value, the data decide
+            continue
         used = sorted(columns_of(scalar) & set(measures)) if scalar is not None else []
         level = 1 - (1 - job.level) / max(1, len(used))
-        made[output] = (scalar, {c: _error(job, measures[c], level) for c in used})
+        made[output] = (scalar, {c: _error(job, measures[c], level, bounds) for c in used})
     found = []
     for row in rows:
         values = dict(zip(names, row, strict=True))
@@ -274,20 +433,48 @@ def _errors(job: Job, names: list[str], rows: list[tuple[object, ...]]) -> list[
     return found
 
 
-def _error(job: Job, measure: Measure, level: Fraction) -> float:
-    scale = job.noise.noise[measure.column].scale
+def _error(job: Job, measure: Measure, level: Fraction, bounds: Bounds | None) -> float | None:
+    """Give how far noise moves a measure at a level, from public facts; None where the data decide."""
+    noise = job.noise.noise[measure.column]
+    if noise.smooth is not None and noise.curve is not None:
+        if bounds is not None:
+            largest = max(bounds.get(measure.column, []), default=Fraction(0))
+            most = largest + 2 * noise.curve.rounding
+            return float(noise.smooth.error(level) * most * measure.step)
+        return public_error(noise, level, measure) if _exact(job, measure) else None
+    scale = noise.scale
     return 0.0 if scale is None else float(discrete_laplace_error(scale, level) * measure.step)
 
 
+def public_error(noise: MeasureNoise, level: Fraction, measure: Measure) -> float | None:
+    """Give the most that smooth noise moves a measure at a level, by its public cap; None without one."""
+    if noise.smooth is None or noise.curve is None or noise.curve.cap is None:
+        return None
+    most = noise.curve.cap + 2 * noise.curve.rounding
+    return float(noise.smooth.error(level) * most * measure.step)
+
+
+def _exact(job: Job, measure: Measure) -> bool:
+    """Whether no filter of the measure was softened beyond the steps that values move in."""
+    return all(
+        b.softened is None or b.softened.exact
+        for b in job.prepared.bounded
+        if measure in b.release.measures
+    )
+
+
 def _cell(
-    values: Mapping[str, object], output: str, scalar: n.Scalar | None, errors: Mapping[str, float]
+    values: Mapping[str, object],
+    output: str,
+    scalar: n.Scalar | None,
+    errors: Mapping[str, float | None],
 ) -> float | None:
     if scalar is None or not errors:
         return None
     measured = {}
     for column, error in errors.items():
         value = values.get(column)
-        if not isinstance(value, (int, float, Decimal)):
+        if error is None or not isinstance(value, (int, float, Decimal)):
             return None
         measured[column] = (float(value), error)
     return half_width(scalar, values[output], measured, values)

@@ -7,12 +7,17 @@ w_i / epsilon_i^2 under a fixed total gives epsilon_i in proportion to the cube 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
+from secant.analysis.certificate import Certificate, Curve
+from secant.analysis.derivative.tuning import smoothness
 from secant.analysis.portfolio import Bounded
 from secant.errors import Refused
 from secant.mechanisms.discrete_laplace import noisy_threshold
+from secant.mechanisms.smooth import OptimalNoise, Rounding, SmoothNoise
+from secant.release.ranked import RankNoise, rank_noise
+from secant.terms.bounds import GlobalBound, SmoothBound
 from secant.terms.policy import Protection
 
 GRAIN = (
@@ -20,12 +25,23 @@ GRAIN = (
 )  # shares are whole multiples of epsilon / GRAIN, rounded down: their sum never exceeds epsilon
 
 
+SLACK = Fraction(1, 2**18)
+"""What floats and rounding up may add to a smooth bound, relatively (D-FLOATS)."""
+
+
 @dataclass(frozen=True, slots=True)
 class MeasureNoise:
-    """Exact discrete Laplace noise of one measure: scale in whole steps; None where nothing protected is seen."""
+    """Noise of one measure, in whole steps: exact discrete Laplace of a public scale, or smooth noise.
+
+    Neither, where nothing protected is seen.
+    """
 
     epsilon: Fraction
     scale: Fraction | None
+    smooth: SmoothNoise | None = None
+    curve: Curve | None = None
+    beta: Fraction | None = None
+    """Smoothness of the bound that is computed; the noise allows for floats on top."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +63,8 @@ class Calibrated:
     """Release name -> choice of keys."""
     costs: Mapping[str, tuple[Fraction, Fraction]]
     """Protection -> (epsilon, delta)."""
+    ranks: Mapping[str, RankNoise] = field(default_factory=dict)
+    """Column of an order statistic -> how its point is chosen."""
 
 
 def calibrate(
@@ -57,27 +75,77 @@ def calibrate(
 ) -> Calibrated:
     """Share epsilon among the measures of all releases and fix their noise."""
     weights = {m.column: m.weight ** (1 / 3) for b in bounded for m in b.release.measures}
+    weights |= {r.column: r.weight ** (1 / 3) for b in bounded for r in b.release.ranked}
     total = sum(weights.values())
     noise: dict[str, MeasureNoise] = {}
+    ranks: dict[str, RankNoise] = {}
     costs = {p.name: (Fraction(0), Fraction(0)) for p in protections}
     choices: dict[str, KeyChoice] = {}
     deltas = _deltas(bounded, delta)
     for b in bounded:
         for measure in b.release.measures:
             share = epsilon * int(GRAIN * weights[measure.column] / total) / GRAIN
-            largest = max(c.bounds[measure.column].value for c in b.certificates)
-            scale = largest / share if largest else None
-            noise[measure.column] = MeasureNoise(share, scale)
+            made = _noise(b, measure.column, share, protections)
+            noise[measure.column] = made
             for certificate in b.certificates:
                 spent, slack = costs[certificate.protection]
-                if scale is not None:
-                    spent += certificate.bounds[measure.column].value / scale
+                bound = certificate.bounds[measure.column]
+                if isinstance(bound, Curve):
+                    spent += share
+                elif made.scale is not None:
+                    spent += bound.value / made.scale
                 costs[certificate.protection] = (spent, slack)
+        for ranked in b.release.ranked:
+            share = epsilon * int(GRAIN * weights[ranked.column] / total) / GRAIN
+            bounds = {c.protection: _rank_bound(c, ranked.column) for c in b.certificates}
+            largest = max(bounds.values())
+            ranks[ranked.column] = rank_noise(ranked, largest, share)
+            for name, value in bounds.items():
+                spent, slack = costs[name]
+                costs[name] = (spent + (share * value / largest if largest else 0), slack)
         if b.release.selector is not None:
             choices[b.release.name] = _choice(
                 b, noise[b.release.selector], deltas[b.release.name], costs
             )
-    return Calibrated(noise, choices, costs)
+    return Calibrated(noise, choices, costs, ranks)
+
+
+def _rank_bound(certificate: Certificate, column: str) -> Fraction:
+    """Give what a certificate says of an order statistic; one that says nothing proves nothing (I3)."""
+    bound = certificate.bounds.get(column)
+    if not isinstance(bound, GlobalBound):
+        raise Refused(
+            "REF-101",
+            f"ranks are not bounded under the protection {certificate.protection}",
+            hint="ask for counts, sums or averages instead",
+        )
+    return bound.value
+
+
+def _noise(
+    b: Bounded, column: str, share: Fraction, protections: tuple[Protection, ...]
+) -> MeasureNoise:
+    """Fix the noise of one measure: smooth where its bound is a curve, plain otherwise."""
+    bounds = {c.protection: c.bounds[column] for c in b.certificates}
+    curved = [(name, x) for name, x in bounds.items() if isinstance(x, Curve)]
+    if not curved:
+        largest = max(x.value for x in bounds.values() if isinstance(x, GlobalBound))
+        return MeasureNoise(share, largest / share if largest else None)
+    ((name, curve),) = curved
+    owner = next(p for p in protections if p.name == name)
+    rounding = Rounding(bound=2 * SLACK)  # once for the bound, once for cap and floor beside it
+    beta = owner.beta
+    if beta is None:
+        beta = share / smoothness(share, capped=curve.bounded, typical=curve.typical)
+    if rounding.smoothness(beta) > share:
+        raise Refused(
+            "REF-104",
+            "this epsilon is too small for the smoothness that the policy sets",
+            hint="ask with a larger epsilon, or let the owner set a smaller beta",
+        )
+    bound = SmoothBound(beta, "the parts of the statement, put together")
+    smooth = OptimalNoise().calibrate(bound, epsilon=share, grid=1, rounding=rounding)
+    return MeasureNoise(share, None, smooth, curve, beta)
 
 
 def _deltas(bounded: tuple[Bounded, ...], delta: Mapping[str, Fraction]) -> dict[str, Fraction]:

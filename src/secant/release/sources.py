@@ -1,4 +1,4 @@
-"""A source as the owner writes it ("duckdb:shop.duckdb", "parquet:data") to an open engine."""
+"""A source as the owner writes it ("duckdb:shop.duckdb", "postgresql://…") to an open engine."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from secant.release.backend import Backend
 def open_source(source: str, *, beside: Path | None = None, threads: int | None = None) -> Backend:
     """Open a source. Relative paths start at `beside`, the directory of the policy file, if it is given."""
     kind, _, rest = source.partition(":")
+    if kind in ("postgresql", "postgres") and rest.startswith("//"):
+        from secant.release import postgres
+
+        return postgres.open_server(source)
     if not rest or kind not in ("duckdb", "parquet", "csv"):
         raise BackendError(
             "BAK-001",
             f"the source {source[:200]!r} is not understood",
-            hint="write duckdb:FILE, parquet:DIRECTORY or csv:DIRECTORY",
+            hint="write duckdb:FILE, parquet:DIRECTORY, csv:DIRECTORY or postgresql://ADDRESS",
         )
     from secant.release import duckdb
 

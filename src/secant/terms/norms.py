@@ -1,23 +1,31 @@
 """Composite norms as an owner writes them: `l1(quantity, 0.01*price, linf(shipped, received))`.
 
 In: text. Out: a tree of columns, positive factors and ℓp combinations; or a ValueError whose
-sentence the policy reader puts behind the line. What a norm means for a bound is not decided here.
+sentence the policy reader puts behind the line. Also the two numbers that a norm gives: the length
+of a move and the dual norm of a gradient, both rounded up. What a norm means for a bound is not
+decided here, and no data is read.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
+from secant.errors import UsageError
+from secant.numeric.interval import Interval
+from secant.numeric.powers import float_above, power
+
 _WORD = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d{1,2})?|\.\d+(?:[eE][+-]?\d{1,2})?)"
-    r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<mark>[(),*]))"
+    r"|(?P<name>[lL][0-9]+\.[0-9]+(?=\s*\()|[A-Za-z_][A-Za-z0-9_]*)|(?P<mark>[(),*]))"
 )
-_COMBINATION = re.compile(r"l(inf|[1-9][0-9]{0,3})\Z", re.IGNORECASE)
+_COMBINATION = re.compile(r"l(inf|[1-9][0-9]{0,3}(?:\.[0-9]{1,6})?)\Z", re.IGNORECASE)
+LOGARITHM = "ln"
 DEEPEST = 20
 LONGEST = 10_000
 
@@ -25,6 +33,13 @@ LONGEST = 10_000
 @dataclass(frozen=True, slots=True)
 class ColumnNorm:
     """How far one column moves: the absolute difference of its values."""
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogNorm:
+    """How far one positive column moves: the absolute difference of the logarithms."""
 
     column: str
 
@@ -39,13 +54,14 @@ class ScaledNorm:
 
 @dataclass(frozen=True, slots=True)
 class CombinedNorm:
-    """The ℓp norm of other norms; `power` None stands for the largest of them."""
+    """The ℓp norm of other norms, p ≥ 1; `power` None stands for p = ∞, the largest of them."""
 
-    power: int | None
+    power: Fraction | None
     parts: tuple[Norm, ...]
 
 
-Norm = ColumnNorm | ScaledNorm | CombinedNorm
+Norm = ColumnNorm | LogNorm | ScaledNorm | CombinedNorm
+Moves = Mapping[str, Fraction | float]
 
 
 def parse_norm(text: str) -> Norm:
@@ -69,13 +85,115 @@ def parse_norm(text: str) -> Norm:
 
 def columns_of(norm: Norm) -> Iterator[str]:
     """Give the columns that a norm names, as often as it names them."""
-    if isinstance(norm, ColumnNorm):
+    if isinstance(norm, (ColumnNorm, LogNorm)):
         yield norm.column
     elif isinstance(norm, ScaledNorm):
         yield from columns_of(norm.inner)
     else:
         for part in norm.parts:
             yield from columns_of(part)
+
+
+def logarithms_of(norm: Norm) -> Iterator[str]:
+    """Give the columns whose distance is measured in ln x."""
+    if isinstance(norm, LogNorm):
+        yield norm.column
+    elif isinstance(norm, ScaledNorm):
+        yield from logarithms_of(norm.inner)
+    elif isinstance(norm, CombinedNorm):
+        for part in norm.parts:
+            yield from logarithms_of(part)
+
+
+def read_power(name: str) -> Fraction | None:
+    """Read the p of a combination from its name: `l1`, `l1.5`, `l2`; None for `linf`.
+
+    >>> read_power("l1.5")
+    Fraction(3, 2)
+    """
+    known = _COMBINATION.match(name)
+    if known is None:
+        raise ValueError(f"there is no norm {name}; use l1, l1.5, l2, ... or linf")
+    return None if known[1].lower() == "inf" else Fraction(Decimal(known[1]))
+
+
+def dual_power(power: Fraction | None) -> Fraction | None:
+    """Give the p' with 1/p + 1/p' = 1, where None stands for infinity.
+
+    >>> dual_power(Fraction(3, 2))
+    Fraction(3, 1)
+    """
+    if power is None:
+        return Fraction(1)
+    return None if power == 1 else power / (power - 1)
+
+
+def combined(exponent: Fraction | None, sizes: Iterable[Fraction], *, up: bool = True) -> Fraction:
+    """Give the ℓp combination of sizes: exact for p = 1 and ∞, else rounded (M-LENGTH)."""
+    present = [size for size in sizes if size > 0]
+    largest = max(present, default=Fraction(0))
+    if exponent is None or len(present) <= 1:
+        return largest
+    if exponent == 1:
+        return sum(present, Fraction(0))
+    # Divided by the largest, so that the total lies between 1 and the number of parts.
+    total = sum((_end(power(size / largest, exponent), up) for size in present), Fraction(0))
+    return largest * _end(power(total, 1 / exponent), up)
+
+
+def length(norm: Norm, moves: Moves) -> float:
+    """Give the length of a move, column by column, rounded up (M-LENGTH).
+
+    For a `LogNorm` the entry is the move of ln x. A column that the norm does not name is public and
+    does not move: a move of it has infinite length.
+
+    >>> length(parse_norm("l1(a, 2*linf(b, c))"), {"a": 1, "b": -3, "c": 2})
+    7.0
+    """
+    return _reading(norm, moves, dual=False)
+
+
+def dual_of(norm: Norm, gradient: Moves) -> float:
+    """Give the dual norm of a vector of partial derivatives, rounded up (M-DUAL).
+
+    For a `LogNorm` the entry is the derivative by ln x, that is x·∂f/∂x. A derivative by a column that
+    the norm does not name has no bound here: leave out the columns that are public.
+
+    >>> dual_of(parse_norm("l1(a, 2*linf(b, c))"), {"a": 1, "b": -3, "c": 2})
+    2.5
+    """
+    return _reading(norm, gradient, dual=True)
+
+
+def _reading(norm: Norm, entries: Moves, *, dual: bool) -> float:
+    sizes: dict[str, Fraction] = {}
+    named = set(columns_of(norm))
+    unbounded = False
+    for column, entry in entries.items():
+        if isinstance(entry, float) and math.isnan(entry):
+            raise UsageError("USE-001", f"the entry for {column} must be a number")
+        if isinstance(entry, float) and math.isinf(entry):
+            unbounded = True
+        elif column in named:
+            sizes[column] = abs(Fraction(entry))
+        elif entry:
+            unbounded = True
+    return math.inf if unbounded else float_above(_size(norm, sizes, dual=dual))
+
+
+def _size(norm: Norm, sizes: Mapping[str, Fraction], *, dual: bool) -> Fraction:
+    if isinstance(norm, (ColumnNorm, LogNorm)):
+        return sizes.get(norm.column, Fraction(0))
+    if isinstance(norm, ScaledNorm):
+        inner = _size(norm.inner, sizes, dual=dual)
+        return inner / norm.factor if dual else inner * norm.factor
+    exponent = dual_power(norm.power) if dual else norm.power
+    return combined(exponent, [_size(part, sizes, dual=dual) for part in norm.parts])
+
+
+def _end(enclosure: Interval, up: bool) -> Fraction:
+    low, high = enclosure.ends()
+    return high if up else low
 
 
 class _Reader:
@@ -118,14 +236,21 @@ class _Reader:
         raise ValueError(f"the norm needs a column or a combination at {self.word or 'its end'!r}")
 
     def combination(self, name: str, depth: int) -> Norm:
-        known = _COMBINATION.match(name)
-        if known is None:
-            raise ValueError(f"there is no norm {name}; use l1, l2, ... or linf")
+        if name.lower() == LOGARITHM:
+            return self.logarithm()
+        exponent = read_power(name)
         self.expect("(")
         parts = [self.term(depth + 1)]
         while self.word == ",":
             self.step()
             parts.append(self.term(depth + 1))
         self.expect(")")
-        power = None if known[1].lower() == "inf" else int(known[1])
-        return CombinedNorm(power, tuple(parts))
+        return CombinedNorm(exponent, tuple(parts))
+
+    def logarithm(self) -> Norm:
+        self.expect("(")
+        if self.kind != "name":
+            raise ValueError(f"ln takes one column, not {self.word or 'its end'!r}")
+        column = self.step().lower()
+        self.expect(")")
+        return LogNorm(column)

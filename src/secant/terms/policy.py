@@ -13,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 
 KINDS = ("rows", "unit", "cells", "rows+cells")
+SOFTENINGS = ("auto", "exact", "ramp", "sigmoid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,8 @@ class ColumnFacts:
     """All values that the column may take; group keys come from here."""
     step: object | None = None
     """Distance between neighbouring values: a number, or days for dates."""
+    density: Fraction | None = None
+    """About so many rows fall into one unit of the column (a day, for dates); chooses widths only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,32 @@ class TableFacts:
     references: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Foreign keys: column -> (table, column)."""
     columns: Mapping[str, ColumnFacts] = field(default_factory=dict)
+    rows: int | None = None
+    """About how many rows there are; chooses widths only, so it need not be exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Softening:
+    """How filters on protected columns are softened."""
+
+    kind: str
+    """`auto` leaves it to public facts; `exact`, `ramp` or `sigmoid` settles it."""
+    width: Fraction | None = None
+    """For `ramp`: from 0 to 1 over this distance, in units of the owner's norm."""
+    slope: Fraction | None = None
+    """For `sigmoid`: the factor of its argument, which is in the column's own unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublicRows:
+    """Which rows of a table are public: those that meet a condition, or those that are listed."""
+
+    condition: str | None = None
+    """An SQL condition or the name of a boolean column, as written."""
+    ids: tuple[str, str] | None = None
+    """The (table, column) that lists the keys of the public rows."""
+    key: str | None = None
+    """The column whose value is looked up among `ids`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +94,12 @@ class Protection:
     """For `cells`: how the tables are combined."""
     add_remove: Mapping[str, Fraction] = field(default_factory=dict)
     """For `rows+cells`: the distance that adding or removing a whole row counts as."""
+    softening: Softening | None = None
+    """For `cells`: what the owner settled about filters; None leaves all to public facts."""
+    beta: Fraction | None = None
+    """For `cells`: the smoothness of bounds; None leaves it to public facts."""
+    public_rows: Mapping[str, PublicRows] = field(default_factory=dict)
+    """For `cells`: by table, the rows whose values are public."""
     analysts: Mapping[str, tuple[Fraction, Fraction]] = field(default_factory=dict)
     """By analyst: the most ε and δ that one may take; `*` stands for all who are not named."""
     renewal: str = ""

@@ -7,18 +7,20 @@ the types of their columns. Only names and types are looked at, never a row.
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from secant.errors import PolicyError
 from secant.terms.catalog import Catalog
-from secant.terms.norms import columns_of, parse_norm
-from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.terms.norms import columns_of, logarithms_of, parse_norm
+from secant.terms.policy import ColumnFacts, Policy, Protection, PublicRows, TableFacts
 from secant.terms.policy_values import moment_of
 from secant.terms.types import Type
 
 SEVERITIES = ("error", "warning", "note")
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,9 @@ def _fact_problems(
         elif type_.kind == "INTEGER" and not _fits(facts.step, type_):
             message = "must be whole, because the column is INTEGER"
             yield _problem(policy, "error", (*here, "step"), message)
+    if facts.density is not None and _family(type_) not in ("number", "temporal"):
+        message = f"a density needs a number or a date, and the column is {type_}"
+        yield _problem(policy, "error", (*here, "density"), message)
 
 
 def _protection_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
@@ -176,12 +181,14 @@ def _protection_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
         named += [("distance", table) for table in protection.distance]
         named += [("rows", table) for table in protection.row_norms]
         named += [("add_remove", table) for table in protection.add_remove]
+        named += [("public_rows", table) for table in protection.public_rows]
         for key, table in named:
             if catalog.table(table) is None:
                 yield _problem(policy, "error", (*place, key), f"there is no table {table}")
         if protection.unit is not None:
             yield from _unit_problems(policy, catalog, protection, protection.unit)
         yield from _distance_problems(policy, catalog, protection)
+        yield from _public_rows_problems(policy, catalog, protection)
         yield from _missing_facts(policy, catalog, protection)
 
 
@@ -226,12 +233,92 @@ def _distance_problems(
             continue
         place = ("protections", protection.name, "distance", name)
         types = {column.lower(): type_ for column, type_ in table.columns}
-        for column in columns_of(parse_norm(text)):
+        norm = parse_norm(text)
+        for column in logarithms_of(norm):
+            if column in types and _family(types[column]) == "temporal":
+                message = f"ln({column}) needs a number, and the column is {types[column]}"
+                yield _problem(policy, "error", place, message)
+            elif column in types and not _surely_positive(policy.column(name, column)):
+                message = f"ln({column}) needs a declared range that starts above 0"
+                yield _problem(policy, "error", place, message)
+        for column in columns_of(norm):
             if column not in types:
                 yield _problem(policy, "error", place, f"there is no column {name}.{column}")
             elif _family(types[column]) not in ("number", "temporal"):
                 message = f"{column} is {types[column]}; only numbers and dates have a distance"
                 yield _problem(policy, "error", place, message)
+
+
+def _surely_positive(facts: ColumnFacts) -> bool:
+    low = facts.range[0] if facts.range else None
+    return isinstance(low, (int, Decimal)) and low > 0
+
+
+def _public_rows_problems(
+    policy: Policy, catalog: Catalog, protection: Protection
+) -> Iterator[Problem]:
+    for name, rows in protection.public_rows.items():
+        table = catalog.table(name)
+        if table is None:
+            continue
+        place = ("protections", protection.name, "public_rows", name)
+        types = {column.lower(): type_ for column, type_ in table.columns}
+        if name not in protection.distance:
+            message = f"{name} has no distance, so all its rows are public already"
+            yield _problem(policy, "error", place, message)
+        if rows.condition is not None and _PLAIN_NAME.match(rows.condition):
+            yield from _flag_problems(policy, place, name, rows.condition.lower(), types)
+        if rows.ids is not None and rows.key is not None:
+            yield from _listed_problems(policy, catalog, protection, place, rows, types)
+
+
+def _flag_problems(
+    policy: Policy, place: tuple[str, ...], name: str, column: str, types: dict[str, Type]
+) -> Iterator[Problem]:
+    """A name that stands alone is a boolean column; other conditions are read with the queries."""
+    if column in ("true", "false"):
+        return
+    if column not in types:
+        yield _problem(policy, "error", place, f"there is no column {name}.{column}")
+    elif types[column].kind != "BOOLEAN":
+        message = f"{column} is {types[column]}; a column that marks rows is BOOLEAN"
+        yield _problem(policy, "error", place, message)
+
+
+def _listed_problems(
+    policy: Policy,
+    catalog: Catalog,
+    protection: Protection,
+    place: tuple[str, ...],
+    rows: PublicRows,
+    types: dict[str, Type],
+) -> Iterator[Problem]:
+    assert rows.ids is not None
+    assert rows.key is not None
+    table, column = rows.ids
+    found = catalog.table(table)
+    listed = {} if found is None else {name.lower(): type_ for name, type_ in found.columns}
+    if rows.key not in types:
+        yield _problem(policy, "error", place, f"there is no column {place[-1]}.{rows.key}")
+    elif rows.key in _moving_columns(protection, place[-1]):
+        # Else a value that moves would take its own protection away.
+        message = f"{rows.key} is in the distance, so it cannot tell which rows are public"
+        yield _problem(policy, "error", place, message)
+    if found is None:
+        yield _problem(policy, "error", place, f"there is no table {table}")
+    elif column not in listed:
+        yield _problem(policy, "error", place, f"there is no column {table}.{column}")
+    elif rows.key in types and _family(types[rows.key]) != _family(listed[column]):
+        message = f"{rows.key} is {types[rows.key]}, but {table}.{column} is {listed[column]}"
+        yield _problem(policy, "error", place, message)
+    if any(table in protected_tables(policy, p, catalog) for p in policy.protections):
+        message = f"{table} is protected, so it cannot tell which rows are public"
+        yield _problem(policy, "error", place, message)
+
+
+def _moving_columns(protection: Protection, table: str) -> frozenset[str]:
+    text = protection.distance.get(table)
+    return frozenset() if text is None else frozenset(columns_of(parse_norm(text)))
 
 
 def _missing_facts(policy: Policy, catalog: Catalog, protection: Protection) -> Iterator[Problem]:
@@ -326,7 +413,7 @@ def _fit_column(facts: ColumnFacts, type_: Type) -> ColumnFacts:
     limits = facts.range and (_fit_value(facts.range[0], type_), _fit_value(facts.range[1], type_))
     values = facts.values and tuple(_fit_value(value, type_) for value in facts.values)
     step = facts.step if facts.step is None else _fit_value(facts.step, type_)
-    return ColumnFacts(limits, values, step)
+    return replace(facts, range=limits, values=values, step=step)
 
 
 def _fit_value(value: object, type_: Type) -> object:

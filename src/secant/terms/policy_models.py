@@ -25,15 +25,24 @@ from pydantic import (
 
 from secant.errors import UsageError
 from secant.numeric.parameters import delta_of, epsilon_of, positive
-from secant.terms.norms import parse_norm
-from secant.terms.policy import KINDS, ColumnFacts, Policy, Protection, TableFacts
+from secant.terms.norms import parse_norm, read_power
+from secant.terms.policy import (
+    KINDS,
+    SOFTENINGS,
+    ColumnFacts,
+    Policy,
+    Protection,
+    PublicRows,
+    Softening,
+    TableFacts,
+)
 from secant.terms.policy_values import days_of, describe_range, range_of, same_kind, values_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 COMPOSITIONS = ("basic", "tight")
 RENEWALS = ("monthly",)
 ANYBODY = "*"
-_NORM = re.compile(r"l(inf|[1-9][0-9]*)\Z")
+CELLS = ("cells", "rows+cells")
 
 V = TypeVar("V")
 
@@ -77,9 +86,11 @@ def _limit_of(value: object) -> int:
 
 
 def _norm_of(value: object) -> str:
-    if not isinstance(value, str) or not _NORM.match(value):
-        raise ValueError('must be a norm: "l1", "l2", ... or "linf"')
-    return value
+    try:
+        read_power(value if isinstance(value, str) else "")
+    except ValueError:
+        raise ValueError('must be a norm: "l1", "l1.5", "l2", ... or "linf"') from None
+    return str(value).lower()
 
 
 def _distance_of(value: object) -> str:
@@ -108,12 +119,25 @@ def _weight_of(value: int | Decimal) -> Fraction:
     return positive(value, "the distance of a row")
 
 
+def _positive_of(value: object, name: str) -> Fraction | None:
+    return None if value is None else _usage(lambda number: positive(number, name), value)
+
+
+def _public_rows_of(value: object) -> PublicRows:
+    if isinstance(value, str):
+        return PublicRows(condition=_text_of(value))
+    if not isinstance(value, dict) or set(value) != {"ids", "key"}:
+        raise ValueError('must be a condition, or { ids = "table.column", key = "column" }')
+    return PublicRows(ids=_column_of(value["ids"]), key=_text_of(value["key"]).strip().lower())
+
+
 Names = Annotated[Any, BeforeValidator(_names_of)]
 ColumnName = Annotated[Any, BeforeValidator(_column_of)]
 Limit = Annotated[Any, BeforeValidator(_limit_of)]
 Norm = Annotated[Any, BeforeValidator(_norm_of)]
 Distance = Annotated[Any, BeforeValidator(_distance_of)]
 Text = Annotated[Any, BeforeValidator(_text_of)]
+Open = Annotated[Any, BeforeValidator(_public_rows_of)]
 
 
 class _Model(BaseModel):
@@ -127,6 +151,7 @@ class ColumnModel(_Model):
     range: Any = None
     values: Any = None
     step: Any = None
+    density: Any = None
 
     @field_validator("range", mode="before")
     @classmethod
@@ -164,6 +189,11 @@ class ColumnModel(_Model):
             raise ValueError("must be positive and finite")
         return step
 
+    @field_validator("density", mode="before")
+    @classmethod
+    def _density(cls, value: object) -> Fraction | None:
+        return _positive_of(value, "a density")
+
 
 class TableModel(_Model):
     """`[tables.T]`."""
@@ -171,6 +201,12 @@ class TableModel(_Model):
     key: Names = ()
     references: Annotated[dict[str, ColumnName], AfterValidator(_named("column"))] = {}
     columns: Annotated[dict[str, ColumnModel], AfterValidator(_named("column"))] = {}
+    rows: Any = None
+
+    @field_validator("rows", mode="before")
+    @classmethod
+    def _rows(cls, value: object) -> int | None:
+        return None if value is None else _limit_of(value)
 
     @field_validator("key", mode="wrap")
     @classmethod
@@ -179,8 +215,11 @@ class TableModel(_Model):
 
     def record(self) -> TableFacts:
         """Give the facts of the table."""
-        facts = {n: ColumnFacts(c.range, c.values, c.step) for n, c in self.columns.items()}
-        return TableFacts(self.key, self.references, facts)
+        facts = {
+            name: ColumnFacts(column.range, column.values, column.step, column.density)
+            for name, column in self.columns.items()
+        }
+        return TableFacts(self.key, self.references, facts, self.rows)
 
 
 class ShareModel(_Model):
@@ -200,6 +239,32 @@ class ShareModel(_Model):
         return _usage(delta_of, value)
 
 
+class SofteningModel(_Model):
+    """`softening = { kind = ..., width = ..., slope = ... }`."""
+
+    kind: Any
+    width: Any = None
+    slope: Any = None
+
+    @field_validator("kind", mode="before")
+    @classmethod
+    def _kind(cls, value: object) -> object:
+        if value not in SOFTENINGS:
+            raise ValueError(f"must be one of {', '.join(SOFTENINGS)}")
+        return value
+
+    @field_validator("width", "slope", mode="before")
+    @classmethod
+    def _amount(cls, value: object, info: ValidationInfo) -> Fraction | None:
+        key = str(info.field_name)
+        _needed(key, value, info, only=("ramp",) if key == "width" else ("sigmoid",))
+        return _positive_of(value, f"a {key}")
+
+    def record(self) -> Softening:
+        """Give what is settled."""
+        return Softening(self.kind, self.width, self.slope)
+
+
 class ProtectionModel(ShareModel):
     """`[protections.P]`, an amount and what it protects. The other keys are judged by the kind."""
 
@@ -211,6 +276,9 @@ class ProtectionModel(ShareModel):
     distance: Annotated[dict[str, Distance], AfterValidator(_named("table"))] = {}
     rows: Annotated[dict[str, Norm], AfterValidator(_named("table"))] = {}
     add_remove: Annotated[dict[str, Any], AfterValidator(_named("table"))] = {}
+    softening: SofteningModel | None = None
+    beta: Any = None
+    public_rows: Annotated[dict[str, Open], AfterValidator(_named("table"))] = {}
     analysts: dict[str, ShareModel] = {}
     renewal: Any = ""
     composition: Any = ""
@@ -232,7 +300,7 @@ class ProtectionModel(ShareModel):
     @field_validator("tables", mode="before")
     @classmethod
     def _tables(cls, value: object, info: ValidationInfo) -> object:
-        if not _needed("tables", value, info, only=("rows", "cells", "rows+cells")):
+        if not _needed("tables", value, info, only=("rows", *CELLS)):
             return None
         return _names_of(value) if info.data.get("kind") == "rows" else _norm_of(value)
 
@@ -254,14 +322,13 @@ class ProtectionModel(ShareModel):
     @field_validator("distance", mode="after")
     @classmethod
     def _distance(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
-        cells = ("cells", "rows+cells")
-        _needed("distance", value, info, only=cells, always=cells)
+        _needed("distance", value, info, only=CELLS, always=CELLS)
         return value
 
     @field_validator("rows", mode="after")
     @classmethod
     def _rows(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
-        _needed("rows", value, info, only=("cells", "rows+cells"))
+        _needed("rows", value, info, only=CELLS)
         return value
 
     @field_validator("add_remove", mode="after")
@@ -269,6 +336,18 @@ class ProtectionModel(ShareModel):
     def _add_remove(cls, value: dict[str, object], info: ValidationInfo) -> dict[str, Fraction]:
         _needed("add_remove", value, info, only=("rows+cells",), always=("rows+cells",))
         return {table: _usage(_weight_of, weight) for table, weight in value.items()}
+
+    @field_validator("softening", "public_rows", mode="after")
+    @classmethod
+    def _of_cells(cls, value: object, info: ValidationInfo) -> object:
+        _needed(str(info.field_name), value, info, only=CELLS)
+        return value
+
+    @field_validator("beta", mode="before")
+    @classmethod
+    def _beta(cls, value: object, info: ValidationInfo) -> Fraction | None:
+        _needed("beta", value, info, only=CELLS)
+        return _positive_of(value, "beta")
 
     @field_validator("analysts", mode="after")
     @classmethod
@@ -303,6 +382,9 @@ class ProtectionModel(ShareModel):
             row_norms=self.rows,
             table_norm=self.tables if isinstance(self.tables, str) else "l1",
             add_remove=self.add_remove,
+            softening=self.softening.record() if self.softening else None,
+            beta=self.beta,
+            public_rows=self.public_rows,
             analysts={who: (share.epsilon, share.delta) for who, share in self.analysts.items()},
             renewal=self.renewal,
             composition=self.composition,
@@ -411,6 +493,8 @@ def known_keys(place: tuple[str | int, ...]) -> list[str]:
         model = ColumnModel if len(place) > 4 else TableModel
     elif len(place) > 4:
         model = ShareModel
+    elif len(place) == 4 and place[2] == "softening":
+        model = SofteningModel
     elif place[0] in _SECTIONS and len(place) > 1:
         model = _SECTIONS[str(place[0])]
     return list(model.model_fields)

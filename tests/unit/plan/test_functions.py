@@ -6,10 +6,12 @@ import itertools
 import math
 from datetime import date, datetime
 from decimal import Decimal
+from fractions import Fraction
 
 import duckdb
 import pytest
 
+from secant.plan.aggregates import QUANTILES
 from secant.plan.functions import AGGREGATES, DIFFERENCE_PARTS, FUNCTIONS, TRUNCATION_PARTS, Failure
 from secant.plan.values import cast, conform
 from secant.terms import types as t
@@ -298,17 +300,24 @@ GROUPS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", sorted(AGGREGATES))
-def test_aggregates_of_numbers(duck, name):
+QUANTILE_PLACES = (Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(15, 16), Fraction(1))
+CALLS = [(name, ()) for name in sorted(set(AGGREGATES) - set(QUANTILES))] + [
+    (name, (place,)) for name in QUANTILES for place in QUANTILE_PLACES
+]
+
+
+@pytest.mark.parametrize(("name", "places"), CALLS, ids=lambda x: "-".join(map(str, [x])))
+def test_aggregates_of_numbers(duck, name, places):
+    which = "".join(f", {float(place)}" for place in places)
     for kind, groups in GROUPS:
         for group in groups:
             rows = ", ".join(["(CAST(? AS " + name_of(kind) + "))"] * len(group)) or "(NULL)"
             where = "" if group else " WHERE FALSE"
-            query = f"SELECT {name}(x::{name_of(kind)}) FROM (VALUES {rows}) AS g(x){where}"
+            query = f"SELECT {name}(x::{name_of(kind)}{which}) FROM (VALUES {rows}) AS g(x){where}"
             (want,) = duck.execute(query, group).fetchone()
             aggregator = AGGREGATES[name]
             values = [conform(x, kind) for x in group if x is not None]
-            got = conform(aggregator.apply(values), aggregator.result(kind))
+            got = conform(aggregator.apply(values, *places), aggregator.result(kind))
             # DuckDB's float sums depend on the order of rows; ours are exact.
             close = isinstance(want, float) and isinstance(got, float) and got != 0 and (
                 math.isclose(want, got, rel_tol=1e-12)

@@ -1,14 +1,26 @@
 """Norms are read as the owner wrote them, or refused with what is wrong."""
 
+import math
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from norm_oracle import extremal
 
-from secant.errors import PolicyError
+from secant.errors import PolicyError, UsageError
 from secant.terms.catalog import Table, catalog
-from secant.terms.norms import ColumnNorm, CombinedNorm, ScaledNorm, columns_of, parse_norm
+from secant.terms.norms import (
+    ColumnNorm,
+    CombinedNorm,
+    LogNorm,
+    ScaledNorm,
+    columns_of,
+    dual_of,
+    dual_power,
+    length,
+    parse_norm,
+)
 from secant.terms.policy_file import check_policy, read_policy
 from secant.terms.types import INTEGER, TEXT
 
@@ -103,3 +115,106 @@ def test_the_columns_of_a_norm_are_held_against_the_database():
         "line 5: protections.c.distance.t: b is TEXT; only numbers and dates have a distance",
         "line 5: protections.c.distance.t: there is no column t.c",
     ]
+
+
+def test_fractional_powers_and_logarithms():
+    norm = parse_norm("L1.5(a, 2*ln(B), linf(c, d))")
+    assert norm == CombinedNorm(
+        Fraction(3, 2),
+        (
+            ColumnNorm("a"),
+            ScaledNorm(Fraction(2), LogNorm("b")),
+            CombinedNorm(None, (ColumnNorm("c"), ColumnNorm("d"))),
+        ),
+    )
+    assert list(columns_of(norm)) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("l0.5(a)", "there is no norm l0.5"),
+        ("l1.(a)", "cannot be read at character 3"),
+        ("ln(2*a)", "ln takes one column"),
+        ("ln()", "ln takes one column"),
+        ("ln(a, b)", r"needs '\)' before ','"),
+        ("l1(a, ln(a))", "names a twice"),
+    ],
+)
+def test_what_cannot_be_meant_by_powers_and_logarithms(text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        parse_norm(text)
+
+
+def test_dual_powers():
+    assert dual_power(Fraction(1)) is None
+    assert dual_power(None) == 1
+    assert dual_power(Fraction(2)) == 2
+    assert dual_power(dual_power(Fraction(7, 5))) == Fraction(7, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "entries", "size", "dual"),
+    [
+        ("l2(a, b)", {"a": 3, "b": -4}, 5.0, 5.0),
+        ("linf(a, b)", {"a": 3, "b": -4}, 4.0, 7.0),
+        ("0.5*l1(a, 4*b)", {"a": 3, "b": 4}, 9.5, 6.0),
+        ("l1(a, 2*ln(b))", {"a": 1, "b": 0.25}, 1.5, 1.0),
+        ("l1(a, b)", {}, 0.0, 0.0),
+        ("a", {"a": 1, "public": 0}, 1.0, 1.0),
+        ("a", {"a": 1, "public": 2}, math.inf, math.inf),
+        ("a", {"a": -math.inf}, math.inf, math.inf),
+    ],
+)
+def test_lengths_and_dual_norms(text, entries, size, dual):
+    assert length(parse_norm(text), entries) == size
+    assert dual_of(parse_norm(text), entries) == dual
+
+
+def test_a_gradient_that_is_no_number_is_refused():
+    with pytest.raises(UsageError, match="must be a number"):
+        dual_of(parse_norm("a"), {"a": math.nan})
+
+
+POWERS = st.sampled_from([Fraction(1), Fraction(3, 2), Fraction(2), Fraction(1001, 1000), None])
+FACTORS = st.fractions(Fraction(1, 1000), 1000, max_denominator=1000)
+
+
+@st.composite
+def norms(draw, columns=("a", "b", "c", "d", "e")):
+    """Draw a norm that names each column once."""
+    if len(columns) == 1:
+        return ScaledNorm(draw(FACTORS), ColumnNorm(columns[0]))
+    cut = draw(st.integers(1, len(columns) - 1))
+    parts = (draw(norms(columns[:cut])), draw(norms(columns[cut:])))
+    return ScaledNorm(draw(FACTORS), CombinedNorm(draw(POWERS), parts))
+
+
+MOVES = st.fixed_dictionaries(
+    {name: st.floats(-1e6, 1e6, allow_subnormal=False) for name in "abcde"}
+)
+
+
+def pairing(gradient, moves):
+    return sum(Fraction(gradient[name]) * Fraction(moves[name]) for name in gradient)
+
+
+@given(norms(), MOVES, MOVES)
+def test_a_gradient_moves_an_answer_no_further_than_dual_times_length(norm, gradient, moves):
+    bound = Fraction(dual_of(norm, gradient)) * Fraction(length(norm, moves))
+    assert pairing(gradient, moves) <= bound
+
+
+@given(norms(), MOVES)
+def test_the_dual_norm_is_attained(norm, gradient):
+    _, reached = extremal(norm, gradient)
+    assert dual_of(norm, gradient) <= reached * (1 + 1e-9) + 1e-300
+
+
+def test_the_printed_slips_would_be_caught():
+    """With the powers of the norm itself instead of the dual ones, the bound is too small."""
+    norm = parse_norm("linf(a, b)")
+    gradient = {"a": 1.0, "b": 1.0}
+    moves, reached = extremal(norm, gradient)
+    assert length(norm, moves) == 1.0
+    assert length(norm, gradient) < reached == dual_of(norm, gradient) == 2.0

@@ -13,6 +13,7 @@ from secant.plan.domains import Listed
 from secant.plan.enforce import Release, is_protected, tables_of
 from secant.plan.ownership import Ownership, Ownerships, Paths
 from secant.plan.ranges import Ranges
+from secant.plan.ranked import Ranked
 from secant.plan.show import show_scalar
 from secant.terms.bounds import GlobalBound
 from secant.terms.policy import Policy
@@ -21,16 +22,18 @@ NOTHING_DECLARED = Policy(source="", tables={}, protections=())
 
 
 class StabilityRoom:
-    """Global bounds for COUNT, SUM and what is made of them, under `rows` and `unit`."""
+    """Global bounds for COUNT, SUM, what is made of them, and ranks, under `rows` and `unit`."""
 
     name = "stability"
+    kinds: tuple[str, ...] = ("rows", "unit")
 
     def bound(self, request: Request) -> Certificate | Refusal:
         """Bound every measure of the release, or say which node stands in the way."""
         covered = tables_of(request.policy, request.protection)
         if not any(t in covered for t in _read(request.release)):
             step = Step("G-PUBLIC", "no table of this protection is read", "0 rows differ")
-            return _certificate(self.name, request, 0, 0, step, None, set())
+            still = {m.column: GlobalBound(Fraction(0)) for m in request.release.measures}
+            return Certificate(self.name, request.protection.name, still, 0, 0, 0, (), (step,))
         try:
             if request.protection.kind == "rows":
                 return self._rows(request)
@@ -47,62 +50,80 @@ class StabilityRoom:
 
     def _rows(self, request: Request) -> Certificate:
         """One row of one table differs: the worst over the protected tables that the query reads."""
-        release, protection = request.release, request.protection
-        covered = tables_of(request.policy, protection)
-        worst: Stable | None = None
-        changed = 0
         claims: set[KeyClaim] = set()
-        for table in sorted(t for t in _read(release) if t in covered):
-            work = _stabilities(request, _only(table), None)
-            found = work.of(release.exact.input)
-            assert found.changed is not None, "rows of a table always have a number"
-            claims |= work.claims
-            if worst is None or found.changed > changed:
-                worst, changed = found, found.changed
-        assert worst is not None, "a protected table is read"
-        step = worst.step
-        if protection.replace:
-            changed *= 2
-            step = Step("G-REPLACE", "one row is replaced", f"{changed} rows differ", (step,))
-        return _certificate(self.name, request, changed, changed, step, None, claims)
+        changed, step = _row_change(request, request.release.exact.input, claims)
+        ranks = [_row_change(request, r.cells.input, claims) for r in request.release.ranked]
+        return _certificate(self.name, request, changed, changed, step, None, claims, ranks)
 
     def _unit(self, request: Request) -> Certificate:
         """Everything of one unit differs."""
         release = request.release
-        paths = Paths(request.policy, request.protection)
-        ownerships = Ownerships(paths)
+        ownerships = Ownerships(Paths(request.policy, request.protection))
+        claims: set[KeyClaim] = set()
+        changed, step = _unit_change(request, release.exact.input, ownerships, claims)
+        ranks = [_unit_change(request, r.cells.input, ownerships, claims) for r in release.ranked]
         owned = ownerships.of(release.exact.input)
-        work = _stabilities(request, lambda name: name in paths.reached, ownerships)
-        blocked = owned.blocked
-        try:
-            found = work.of(release.exact.input)
-        except CannotBound:
-            if blocked is None:
-                raise
-            raise CannotBound(blocked.rule, blocked.node, blocked.reason, blocked.hint) from None
-        changed, step = found.changed, found.step
-        if (
-            owned.local
-            and owned.guaranteed is not None
-            and (changed is None or owned.guaranteed < changed)
-        ):
-            changed = owned.guaranteed
-            step = Step(
-                "G-OWNED", "rows that a unit has by construction", f"{changed} rows differ", (step,)
-            )
-        if changed is None and blocked is not None:
-            raise CannotBound(blocked.rule, blocked.node, blocked.reason, blocked.hint)
-        if changed is None:
-            raise CannotBound(
-                "G-TRUNCATE",
-                release.exact,
-                "rows of one unit are not limited",
-                f"declare limits in protections.{request.protection.name}",
-            )
         groups = _groups(release, ownerships, changed) if owned.local else changed
         return _certificate(
-            self.name, request, changed, groups, step, (ownerships, owned), work.claims
+            self.name, request, changed, groups, step, (ownerships, owned), claims, ranks
         )
+
+
+def _row_change(request: Request, relation: n.Relation, claims: set[KeyClaim]) -> tuple[int, Step]:
+    """Give how many rows of a relation differ if one row of a protected table does, at most."""
+    protection = request.protection
+    covered = tables_of(request.policy, protection)
+    worst: Stable | None = None
+    changed = 0
+    for table in sorted(t for t in _read(request.release) if t in covered):
+        work = _stabilities(request, _only(table), None)
+        found = work.of(relation)
+        assert found.changed is not None, "rows of a table always have a number"
+        claims |= work.claims
+        if worst is None or found.changed > changed:
+            worst, changed = found, found.changed
+    assert worst is not None, "a protected table is read"
+    step = worst.step
+    if protection.replace:
+        changed *= 2
+        step = Step("G-REPLACE", "one row is replaced", f"{changed} rows differ", (step,))
+    return changed, step
+
+
+def _unit_change(
+    request: Request, relation: n.Relation, ownerships: Ownerships, claims: set[KeyClaim]
+) -> tuple[int, Step]:
+    """Give how many rows of a relation differ if a unit is taken out, at most."""
+    owned = ownerships.of(relation)
+    work = _stabilities(request, lambda name: name in ownerships.paths.reached, ownerships)
+    blocked = owned.blocked
+    try:
+        found = work.of(relation)
+    except CannotBound:
+        if blocked is None:
+            raise
+        raise CannotBound(blocked.rule, blocked.node, blocked.reason, blocked.hint) from None
+    claims |= work.claims
+    changed, step = found.changed, found.step
+    if (
+        owned.local
+        and owned.guaranteed is not None
+        and (changed is None or owned.guaranteed < changed)
+    ):
+        changed = owned.guaranteed
+        step = Step(
+            "G-OWNED", "rows that a unit has by construction", f"{changed} rows differ", (step,)
+        )
+    if changed is None and blocked is not None:
+        raise CannotBound(blocked.rule, blocked.node, blocked.reason, blocked.hint)
+    if changed is None:
+        raise CannotBound(
+            "G-TRUNCATE",
+            request.release.exact,
+            "rows of one unit are not limited",
+            f"declare limits in protections.{request.protection.name}",
+        )
+    return changed, step
 
 
 def _read(release: Release) -> frozenset[str]:
@@ -149,6 +170,7 @@ def _certificate(
     rows: Step,
     owned: tuple[Ownerships, Ownership] | None,
     claims: set[KeyClaim],
+    ranks: list[tuple[int, Step]],
 ) -> Certificate:
     bounds: dict[str, GlobalBound] = {}
     steps: list[Step] = []
@@ -165,6 +187,12 @@ def _certificate(
                 (rows,),
             )
         )
+    for ranked, (differ, counted) in zip(request.release.ranked, ranks, strict=True):
+        value = _rank_bound(ranked, differ)
+        bounds[ranked.column] = GlobalBound(value, "linf")
+        place = f"{ranked.words}: {differ} rows, {_amount(ranked.span)} each"
+        told = f"rank distances of two points move apart by at most {_amount(value)} rows"
+        steps.append(Step("G-RANK", place, told, (counted,)))
     ordered = tuple(sorted(claims, key=lambda c: (c.table, c.columns)))
     contribution = _contribution(request.release, changed, owned)
     return Certificate(
@@ -177,6 +205,16 @@ def _certificate(
         ordered,
         tuple(steps),
     )
+
+
+def _rank_bound(ranked: Ranked, changed: int) -> Fraction:
+    """Bound how far the rank distances of two points move apart, all groups together, in rows (G-RANK)."""
+    (count,) = ranked.cells.aggregations
+    if any(n.has_subquery(k.expression) for k in ranked.cells.keys) or (
+        count.function != "count" or count.argument is not None
+    ):
+        raise CannotBound("G-RANK", ranked.cells, "cells are not numbers of rows", "report this")
+    return changed * ranked.span
 
 
 def _contribution(

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 AGGREGATES: dict[type[exp.Expression], str] = {
     exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max",
     exp.Variance: "var_samp", exp.VariancePop: "var_pop", exp.Stddev: "stddev_samp",
-    exp.StddevSamp: "stddev_samp", exp.StddevPop: "stddev_pop",
+    exp.StddevSamp: "stddev_samp", exp.StddevPop: "stddev_pop", exp.Median: "median",
+    exp.PercentileCont: "quantile_cont", exp.PercentileDisc: "quantile_disc", exp.Quantile: "quantile_disc",
 }  # fmt: skip
 
 ARITHMETIC: dict[type[exp.Expression], str] = {
@@ -74,7 +75,7 @@ class ScalarBinder:
         """Give the typed scalar of a syntax tree."""
         rule = _RULES.get(type(tree))
         if rule is None:
-            if type(tree) in AGGREGATES or isinstance(tree, exp.Filter):
+            if type(tree) in AGGREGATES or isinstance(tree, (exp.Filter, exp.WithinGroup)):
                 return collect(tree, scope)
             raise self.refuse(tree, f"{self.word(tree)} is not accepted")
         check_carried(self, tree)
@@ -150,6 +151,7 @@ CARRIES: dict[type[exp.Expression], frozenset[str]] = {
         (exp.TableAlias, "this columns"), (exp.Ordered, "this desc nulls_first"),
         (exp.Limit, "expression"), (exp.Offset, "expression"), (exp.Group, "expressions all"),
         (exp.Distinct, "expressions"), (exp.Star, ""), (exp.Count, "this big_int"),
+        (exp.Quantile, "this quantile"), (exp.Order, "expressions"),
     )
 }  # fmt: skip
 _TWO_SIDES = frozenset({"this", "expression"})

@@ -6,13 +6,16 @@ column that is left over is an error, because it has no single value in a group.
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from secant.errors import SqlError
 from secant.plan import nodes as n
-from secant.plan.from_sql.expressions import AGGREGATES, check_carried
+from secant.plan.aggregates import QUANTILES
+from secant.plan.from_sql.expressions import AGGREGATES, check_carried, number
 from secant.plan.from_sql.scope import Scope
 from secant.plan.show import same
 from secant.plan.typing import Mistyped, settle, type_of
@@ -21,6 +24,8 @@ from secant.terms import types as t
 
 if TYPE_CHECKING:
     from secant.plan.from_sql.relations import Binder, Output
+
+HALF = Fraction(1, 2)
 
 
 class Grouping:
@@ -47,6 +52,8 @@ class Grouping:
                 tree.expression.this, self.scope, self._nested
             )
             tree = tree.this
+        if isinstance(tree, exp.WithinGroup):
+            tree = self._written_out(tree)
         function = AGGREGATES.get(type(tree))
         if function is None:
             raise self.binder.scalars.refuse(
@@ -54,6 +61,10 @@ class Grouping:
             )
         check_carried(self.binder.scalars, tree)
         argument, distinct = self._argument(tree)
+        fraction = self._fraction(tree) if function in QUANTILES else None
+        if function in ("median", "quantile_cont") and _is_date(argument):
+            # between two dates there need be none: the answer is one of the dates
+            function, fraction = "quantile_disc", fraction if fraction is not None else HALF
         if condition is not None:
             value = argument if argument is not None else n.Literal(1, t.INTEGER)
             argument = n.Case((n.Branch(condition, value),), n.Literal(None, t.NULL))
@@ -65,6 +76,7 @@ class Grouping:
             argument,
             distinct,
             span_of(tree),
+            fraction,
         )
         try:
             kind = settle(call, {})
@@ -82,6 +94,32 @@ class Grouping:
                 return n.Column(known.name, kind)
         self.aggregations.append(call)
         return n.Column(call.name, kind, span_of(tree))
+
+    def _written_out(self, tree: Any) -> Any:
+        """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x) is QUANTILE_CONT(x, q)."""
+        inner, order = tree.this, tree.expression
+        check_carried(self.binder.scalars, tree)
+        check_carried(self.binder.scalars, order)
+        one = isinstance(inner, (exp.PercentileCont, exp.PercentileDisc)) and not inner.expression
+        if not one or len(order.expressions) != 1:
+            raise self.binder.scalars.refuse(tree, "this form of aggregate is not accepted")
+        (key,) = order.expressions
+        if key.args.get("desc"):
+            raise self.binder.scalars.refuse(
+                tree, "quantiles are counted from the smallest value", "write 1 - q for q"
+            )
+        return type(inner)(this=key.this, expression=inner.this)
+
+    def _fraction(self, tree: Any) -> Fraction:
+        written = tree.args.get("quantile") or tree.args.get("expression")
+        if isinstance(written, exp.Literal) and not written.is_string:
+            value = number(self.binder.scalars, written).value
+            assert isinstance(value, (int, float, Decimal))
+            if 0 <= value <= 1:
+                return Fraction(str(value))
+        raise self.binder.scalars.refuse(
+            tree, "a quantile is asked for by one number from 0 to 1", "quantile_cont(x, 0.25)"
+        )
 
     def _argument(self, tree: Any) -> tuple[n.Scalar | None, bool]:
         inner = tree.this
@@ -200,8 +238,12 @@ class Grouping:
         )
 
 
+def _is_date(argument: n.Scalar | None) -> bool:
+    return argument is not None and type_of(argument).kind == "DATE"
+
+
 def _same_call(a: n.Aggregation, b: n.Aggregation) -> bool:
-    if a.function != b.function or a.distinct != b.distinct:
+    if (a.function, a.distinct, a.fraction) != (b.function, b.distinct, b.fraction):
         return False
     if a.argument is None or b.argument is None:
         return a.argument is b.argument

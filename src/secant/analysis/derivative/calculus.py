@@ -1,0 +1,587 @@
+"""How large is an expression, and how fast does it move? Smooth answers, node by node.
+
+In: a scalar over protected columns and public ones, the space it moves in, and a rate s. Out: a
+`Bound`: its range, a smooth bound of its size, smooth bounds of its derivatives by variable (and by
+block, where only a dual norm is known), each with the rates of its logarithm and with a public cap.
+One rule, one function; what has no rule is refused (I3). Never here: filters, sums over rows, epsilon.
+
+The rate s says how fast a single factor may change along a unit of distance; products add rates up,
+and the room scales s until the whole is as smooth as the noise needs (D-RATES).
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from secant.analysis.derivative import shapes
+from secant.analysis.derivative.emptiness import moves_below
+from secant.analysis.derivative.space import Block, Key, Space, Variable
+from secant.numeric import interval as iv
+from secant.plan import nodes as n
+from secant.plan.ranges import Ranges, as_number
+from secant.plan.rules import RuleTable
+from secant.plan.show import same
+from secant.plan.typing import type_of
+from secant.terms import types as t
+from secant.terms.policy import Policy
+
+_EPOCH = datetime.date(1970, 1, 1)
+NOTHING_DECLARED = Policy(source="", tables={}, protections=())
+Rates = Mapping[Key, Fraction]
+NO_RATES: Rates = {}
+LOWEST_FLOOR, HIGHEST_FLOOR = Fraction(1, 1024), Fraction(1, 16)
+"""A fading bound stops at a part of its peak between these: far rows need no exponential then (D-FLOOR)."""
+FLAT = Fraction(3, 20)
+"""A size whose bound would vary by less than this takes its largest value, which costs no smoothness."""
+
+
+class CannotBound(Exception):  # noqa: N818 - control flow between the calculus and the room only
+    """Which node stands in the way, by which rule, why, and what to do."""
+
+    def __init__(self, rule: str, node: n.Node, reason: str, hint: str) -> None:
+        super().__init__()
+        self.rule, self.node, self.reason, self.hint = rule, node, reason, hint
+
+
+@dataclass(frozen=True, slots=True)
+class Fade:
+    """A factor e^(-alpha·distance) from distance 0 on, and the distance where the floor takes over."""
+
+    distance: n.Scalar
+    alpha: float
+    far: float
+    floor: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A positive expression, the rates of its logarithm, and a public number that it never exceeds."""
+
+    expression: n.Scalar
+    rates: Rates
+    cap: Fraction | None
+    fade: Fade | None = None
+    """A fading factor of the expression, which a product keeps outermost: far rows then cost nothing (D-FLOOR)."""
+    core: n.Scalar | None = None
+    """The expression without its fading factor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What is known of one expression."""
+
+    range: iv.Interval
+    size: Term
+    slopes: Mapping[Key, Term] = field(default_factory=dict)
+    reach: Mapping[str, Fraction | None] = field(default_factory=dict)
+    """Role -> the most that the expression moves a unit of distance in that role's row; None: no limit."""
+
+
+@dataclass
+class Calculus:
+    """One walk over expressions, in one space, at one rate."""
+
+    space: Space
+    rate: Fraction
+    floor: Fraction = LOWEST_FLOOR
+    known: dict[n.Node, Bound] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.protected = frozenset(self.space.variables)
+        self.moving: dict[n.Node, bool] = {}
+
+    def of(self, scalar: n.Scalar) -> Bound:
+        """Give the bound of an expression, or raise CannotBound."""
+        if scalar not in self.known:
+            self.known[scalar] = self._find(scalar)
+        return self.known[scalar]
+
+    def _find(self, scalar: n.Scalar) -> Bound:
+        if not self.moves(scalar):
+            return _public(scalar)
+        rule = CALCULUS.find(scalar)
+        if rule is None:
+            raise CannotBound(
+                "D-UNKNOWN",
+                scalar,
+                f"{type(scalar).__name__.lower()} over protected columns has no derivative here",
+                "use sums, products, powers, exp, ln, abs, least, greatest of protected columns",
+            )
+        return rule(self, scalar)
+
+    def alpha(self, bound: Bound) -> Fraction | None:
+        """Give the rate a unit of an expression's own value may have: s over what it moves (D-COMPOSE)."""
+        if any(value is None for value in bound.reach.values()):
+            return None
+        whole = self.space.reach({k: v for k, v in bound.reach.items() if v is not None})
+        return self.rate / whole if whole else None
+
+    def along(self, bound: Bound, alpha: Fraction) -> Rates:
+        """Give the rates of a shape that is alpha-smooth in the value of an expression."""
+        found: dict[Key, Fraction] = {}
+        for role, value in bound.reach.items():
+            assert value is not None
+            found[place_of(bound.slopes, role)] = self._own(bound, role, value) * alpha
+        return found
+
+    @staticmethod
+    def _own(bound: Bound, role: str, reach: Fraction) -> Fraction:
+        """Give the motion at a role's place, in the place's own unit: by a variable, or as a dual norm."""
+        place = place_of(bound.slopes, role)
+        if isinstance(place, Variable):
+            cap = bound.slopes[place].cap
+            assert cap is not None, "the reach is known"
+            return cap
+        return reach
+
+    def moves(self, scalar: n.Scalar) -> bool:
+        """Whether an expression sees a protected column."""
+        return moves_below(scalar, self.protected, self.moving)
+
+
+CALCULUS: RuleTable[Callable[..., Bound]] = RuleTable("derivative")
+
+
+# ── pieces ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def place_of(keys: Iterable[Key], role: str) -> Key:
+    """Name the place of a gradient in one role: a variable if there is only one, else a block."""
+    mine = list(dict.fromkeys(k for k in keys if k.role == role))
+    if len(mine) == 1:
+        return mine[0]
+    columns = frozenset().union(
+        *(frozenset({k.column}) if isinstance(k, Variable) else k.columns for k in mine)
+    )
+    return Block(role, columns)
+
+
+def higher(a: Rates, b: Rates) -> Rates:
+    """Give rates that cover both: those of a sum or a maximum."""
+    return {k: max(a.get(k, Fraction(0)), b.get(k, Fraction(0))) for k in {**a, **b}}
+
+
+def together(a: Rates, b: Rates) -> Rates:
+    """Give the rates of a product."""
+    return {k: a.get(k, Fraction(0)) + b.get(k, Fraction(0)) for k in {**a, **b}}
+
+
+def constant_term(value: Fraction) -> Term:
+    """Give a bound that does not vary."""
+    return Term(shapes.number(shapes.float_above(value)), NO_RATES, value)
+
+
+ONE, ZERO = constant_term(Fraction(1)), constant_term(Fraction(0))
+
+
+def product(a: Term, b: Term) -> Term:
+    """Multiply two bounds."""
+    if a is ONE or b is ONE:
+        return b if a is ONE else a
+    cap = None if a.cap is None or b.cap is None else a.cap * b.cap
+    rates = together(a.rates, b.rates)
+    if b.fade is not None and a.fade is None:
+        a, b = b, a
+    if a.fade is not None and cap is not None:
+        core = b.expression if a.core is None else n.Arithmetic("*", a.core, b.expression)
+        return faded(a.fade, core, rates, cap)
+    return Term(n.Arithmetic("*", a.expression, b.expression), rates, cap)
+
+
+def faded(fade: Fade, core: n.Scalar | None, rates: Rates, cap: Fraction) -> Term:
+    """Write core·e^(-alpha·distance), never below the floor of its cap, with constants for far rows (D-FLOOR)."""
+    floor = shapes.number(shapes.float_above(fade.floor * cap))
+    falling: n.Scalar = n.Case(
+        (n.Branch(n.Compare("<=", fade.distance, shapes.number(0.0)), shapes.number(1.0)),),
+        shapes.call("exp", shapes.times(-fade.alpha, fade.distance)),
+    )
+    # The core stands inside the branch, once: engines compute it for near rows only.
+    near = falling if core is None else n.Arithmetic("*", core, falling)
+    is_near = n.Compare("<", fade.distance, shapes.number(fade.far))
+    expression = n.Case((n.Branch(is_near, shapes.call("greatest", near, floor)),), floor)
+    return Term(expression, rates, cap, fade, core)
+
+
+def fading(distance: n.Scalar, alpha: Fraction, floor: Fraction) -> Fade:
+    """Give a fading factor: its rate rounded down, its far end where it surely has reached the floor."""
+    rate = shapes.float_below(alpha)
+    high = iv.logarithm(iv.point(1 / floor)).high
+    assert high is not None
+    far = shapes.float_above(high / Fraction(rate)) if rate > 0 else 0.0
+    return Fade(distance, rate, far, floor)
+
+
+def added(a: Term | None, b: Term | None) -> Term:
+    """Add two bounds; None is nothing."""
+    if a is None or b is None:
+        return b or a or ZERO
+    cap = None if a.cap is None or b.cap is None else a.cap + b.cap
+    return Term(shapes.plus(a.expression, b.expression), higher(a.rates, b.rates), cap)
+
+
+def largest(terms: list[Term]) -> Term:
+    """Give the maximum of bounds."""
+    if len(terms) == 1:
+        return terms[0]
+    rates: Rates = NO_RATES
+    for term in terms:
+        rates = higher(rates, term.rates)
+    caps = [term.cap for term in terms]
+    cap = None if None in caps else max(c for c in caps if c is not None)
+    return Term(shapes.call("greatest", *(x.expression for x in terms)), rates, cap)
+
+
+def least(term: Term, limit: Fraction) -> Term:
+    """Keep a bound below a constant that also bounds it (D-LEAST)."""
+    if term.cap is not None and term.cap <= limit:
+        return term
+    top = shapes.number(shapes.float_above(limit))
+    return Term(shapes.call("least", term.expression, top), term.rates, limit)
+
+
+def limited(size: Term, range_: iv.Interval) -> Term:
+    """Use what the range says of the size; a constant where that is almost as good."""
+    if not range_.bounded:
+        return size
+    low, high = range_.ends()
+    most = max(abs(low), abs(high))
+    nearest = Fraction(0) if low <= 0 <= high else min(abs(low), abs(high))
+    if 2 * nearest >= most:
+        return constant_term(most)
+    return least(size, most)
+
+
+def _keys(*bounds: Bound) -> list[Key]:
+    return list(dict.fromkeys(k for b in bounds for k in b.slopes))
+
+
+def _roles(*bounds: Bound) -> list[str]:
+    return list(dict.fromkeys(r for b in bounds for r in b.reach))
+
+
+def _reach(calculus: Calculus, slopes: Mapping[Key, Term]) -> dict[str, Fraction | None]:
+    """Give the reach that follows from the caps of the slopes."""
+    found: dict[str, Fraction | None] = {}
+    for role in dict.fromkeys(k.role for k in slopes):
+        caps = {k: x.cap for k, x in slopes.items() if k.role == role}
+        known = {k: c for k, c in caps.items() if c is not None}
+        found[role] = calculus.space.dual(role, known) if len(known) == len(caps) else None
+    return found
+
+
+def _less(a: Fraction | None, b: Fraction | None) -> Fraction | None:
+    return min((x for x in (a, b) if x is not None), default=None)
+
+
+def _public(scalar: n.Scalar) -> Bound:
+    """An expression of public columns and constants does not move (D-PUBLIC)."""
+    found = Ranges(NOTHING_DECLARED).of(scalar)  # only what the plan itself clamps counts
+    cap = max(abs(e) for e in found.ends()) if found.bounded else None
+    if isinstance(scalar, n.Literal) and cap is not None:
+        return Bound(found, constant_term(cap))
+    return Bound(found, Term(shapes.call("abs", double(scalar)), NO_RATES, cap))
+
+
+def double(scalar: n.Scalar) -> n.Scalar:
+    """Write an expression as a float: dates as days."""
+    kind = type_of(scalar)
+    if kind.kind == "DATE":
+        day, epoch = n.Literal("day", t.TEXT), n.Literal(_EPOCH, t.DATE)
+        # A difference of dates can fail in an engine; this function cannot.
+        return n.Cast(n.Call("date_diff", (day, epoch, scalar)), t.DOUBLE)
+    return scalar if kind.kind == "DOUBLE" else n.Cast(scalar, t.DOUBLE)
+
+
+# ── variables ────────────────────────────────────────────────────────────────────────────────────
+
+
+@CALCULUS.rule(n.Column, id="D-IDENTITY")
+def _column(calculus: Calculus, node: n.Column) -> Bound:
+    return _variable(calculus, node, calculus.space.variables[node.name], _of_type(node.type))
+
+
+def _of_type(kind: t.Type) -> iv.Interval:
+    """Give what a type can hold; a float can hold anything."""
+    if kind.kind == "INTEGER":
+        return iv.interval(-(2**64), 2**64)  # engines have unsigned numbers too
+    if kind.kind == "DECIMAL":
+        most = 10 ** (kind.precision - kind.scale)
+        return iv.interval(-most, most)
+    return iv.EVERYTHING
+
+
+def _variable(calculus: Calculus, node: n.Scalar, variable: Variable, range_: iv.Interval) -> Bound:
+    """A value that moves by itself: x, or e^w where the owner measures in w = ln x (D-IDENTITY)."""
+    weight = calculus.space.dual(variable.role, {variable: Fraction(1)})
+    alpha = calculus.rate / calculus.space.reach({variable.role: weight})
+    x = double(node)
+    if variable.logarithmic:
+        return _exponential(calculus, x, variable, range_, weight, Fraction(1), node)
+    size = _identity_size(x, alpha, range_)
+    term = _shaped(size, {variable: Fraction(1)}, most_of(range_))
+    if term is None:
+        raise _no_range(node)
+    return Bound(range_, term, {variable: ONE}, {variable.role: weight})
+
+
+def _identity_size(x: n.Scalar, alpha: Fraction, range_: iv.Interval) -> shapes.Smooth | None:
+    """Bound |x|: by a straight line where that is almost the smallest, which spares an exponential a row."""
+    most = most_of(range_)
+    if most is not None and alpha * most <= FLAT:
+        return shapes.constant(most)
+    if most is None or alpha * most > 1:
+        return shapes.identity_size(x, alpha, range_.low, range_.high)
+    # most·(1 + alpha·|x|)/(1 + alpha·most) is at least |x| up to `most`, and its logarithm rises by alpha at most.
+    start = shapes.float_above(most / (1 + alpha * most))
+    steepness = shapes.float_below(Fraction(start) * alpha)
+    grown = shapes.float_above(max(Fraction(0), most - Fraction(steepness) * most))
+    size = x if range_.low is not None and range_.low >= 0 else shapes.call("abs", x)
+    line = shapes.plus(shapes.times(steepness, size), shapes.number(max(start, grown)))
+    return shapes.Smooth(line, alpha)
+
+
+def _exponential(
+    calculus: Calculus,
+    x: n.Scalar,
+    variable: Variable,
+    range_: iv.Interval,
+    weight: Fraction,
+    exponent: Fraction,
+    node: n.Node,
+) -> Bound:
+    """x^exponent for a variable that moves in w = ln x: e^(exponent·w), by D-EXP."""
+    if range_.low is None or range_.high is None or range_.low <= 0:
+        raise CannotBound(
+            "D-EXP",
+            node,
+            f"{variable.column} moves in its logarithm and may not be positive",
+            "declare a range with a positive lower end",
+        )
+    alpha = calculus.rate / calculus.space.reach({variable.role: weight})
+    ends = iv.logarithm(range_)
+    log = shapes.call("ln", x)
+    size = shapes.exponent_size(log, exponent, alpha, ends.low, ends.high)
+    powered = range_ if exponent == 1 else iv.divide(iv.point(1), range_)
+    term = _shaped(size, {variable: Fraction(1)}, most_of(powered))
+    assert term is not None, "the range is bounded"
+    slope = replace(term, cap=term.cap)
+    return Bound(powered, term, {variable: slope}, _reach(calculus, {variable: slope}))
+
+
+def _shaped(shape: shapes.Smooth | None, along: Rates, cap: Fraction | None) -> Term | None:
+    """Turn a shape's bound into a term: its rate spread as the rates of its argument say."""
+    if shape is None:
+        return None
+    if shape.rate == 0:
+        return Term(shape.expression, NO_RATES, cap)
+    return Term(shape.expression, {k: shape.rate * v for k, v in along.items()}, cap)
+
+
+def most_of(range_: iv.Interval) -> Fraction | None:
+    """Give the largest size on a bounded range."""
+    return max(abs(e) for e in range_.ends()) if range_.bounded else None
+
+
+def _no_range(node: n.Node) -> CannotBound:
+    return CannotBound(
+        "D-RANGE",
+        node,
+        "the size of a protected column is not known",
+        "declare its range in the policy",
+    )
+
+
+@CALCULUS.rule(n.Clamp, id="D-CLAMP")
+def _clamp(calculus: Calculus, node: n.Clamp) -> Bound:
+    ends = [as_number(e.value) if isinstance(e, n.Literal) else None for e in (node.low, node.high)]
+    if ends[0] is None or ends[1] is None:
+        raise CannotBound("D-CLAMP", node, "the limits are not constants", "use constants")
+    limits = iv.Interval(ends[0], ends[1])
+    inner = node.operand
+    while isinstance(inner, n.Cast) and inner.type.kind == "DOUBLE":
+        inner = inner.operand
+    if isinstance(inner, n.Column) and inner.name in calculus.space.variables:
+        return _variable(calculus, node, calculus.space.variables[inner.name], limits)
+    found = calculus.of(node.operand)
+    # Moving a value into an interval moves no value further than before.
+    kept = iv.smaller(iv.larger(found.range, iv.point(ends[0])), iv.point(ends[1]))
+    size = (
+        found.size if ends[0] <= 0 <= ends[1] else constant_term(max(abs(e) for e in kept.ends()))
+    )
+    return replace(found, range=kept, size=limited(size, kept))
+
+
+@CALCULUS.rule(n.Cast, id="D-CAST")
+def _cast(calculus: Calculus, node: n.Cast) -> Bound:
+    kinds = type_of(node.operand), node.type
+    same_values = kinds[1].kind == "DOUBLE" or (
+        kinds[1].kind == "DECIMAL"
+        and kinds[0].kind in ("INTEGER", "DECIMAL")
+        and kinds[1].scale >= kinds[0].scale
+    )
+    if not same_values:
+        raise CannotBound(
+            "D-CAST", node, "a cast that rounds a protected value jumps", "cast to DOUBLE instead"
+        )
+    return calculus.of(node.operand)
+
+
+@CALCULUS.rule(n.Attempt, id="D-ATTEMPT")
+def _attempt(calculus: Calculus, node: n.Attempt) -> Bound:
+    return calculus.of(node.operand)
+
+
+# ── arithmetic ───────────────────────────────────────────────────────────────────────────────────
+
+
+@CALCULUS.rule(n.Negate, id="D-NEGATE")
+def _negate(calculus: Calculus, node: n.Negate) -> Bound:
+    found = calculus.of(node.operand)
+    return replace(found, range=iv.negate(found.range))
+
+
+@CALCULUS.rule(n.Arithmetic, id="D-ARITHMETIC")
+def _arithmetic(calculus: Calculus, node: n.Arithmetic) -> Bound:
+    if node.op in ("+", "-"):
+        return _sum(calculus, node)
+    if node.op == "*":
+        a, b = calculus.of(node.left), calculus.of(node.right)
+        range_ = (
+            iv.whole_power(a.range, 2)
+            if same(node.left, node.right)
+            else iv.multiply(a.range, b.range)
+        )
+        return multiplied(calculus, a, b, range_)
+    if node.op == "/":
+        return _quotient(calculus, node)
+    raise CannotBound("D-ARITHMETIC", node, f"{node.op} jumps", "use + - * /")
+
+
+def _sum(calculus: Calculus, node: n.Arithmetic) -> Bound:
+    """D-SUM: sizes and slopes add up, whatever the signs."""
+    kinds = {type_of(node.left).kind, type_of(node.right).kind}
+    if kinds & {"INTERVAL", "TIMESTAMP"}:
+        raise CannotBound("D-SUM", node, "a moment in time has no distance here", "use dates")
+    a, b = calculus.of(node.left), calculus.of(node.right)
+    other = b.range if node.op == "+" else iv.negate(b.range)
+    range_ = iv.add(a.range, other)
+    slopes = {k: added(a.slopes.get(k), b.slopes.get(k)) for k in _keys(a, b)}
+    reach = {
+        r: _plus(a.reach.get(r, Fraction(0)), b.reach.get(r, Fraction(0))) for r in _roles(a, b)
+    }
+    follows = _reach(calculus, slopes)
+    size = limited(added(a.size, b.size), range_)
+    most = most_of(range_)
+    if most is not None and any(
+        x.size.rates == {}
+        and x.size.cap is not None
+        and x.size.cap >= most
+        and isinstance(x.size.expression, n.Literal)
+        for x in (a, b)
+    ):
+        size = constant_term(most)  # a constant part alone reaches what the whole can be
+    return Bound(
+        range_,
+        size,
+        slopes,
+        {r: _less(reach[r], follows[r]) for r in reach},
+    )
+
+
+def _plus(a: Fraction | None, b: Fraction | None) -> Fraction | None:
+    return None if a is None or b is None else a + b
+
+
+def multiplied(calculus: Calculus, a: Bound, b: Bound, range_: iv.Interval) -> Bound:
+    """D-PRODUCT: (fg)' = f'g + fg', also where both move with the same variables."""
+    slopes: dict[Key, Term] = {}
+    for key in _keys(a, b):
+        left, right = a.slopes.get(key), b.slopes.get(key)
+        slopes[key] = added(
+            None if left is None else product(left, b.size),
+            None if right is None else product(a.size, right),
+        )
+    return Bound(range_, limited(product(a.size, b.size), range_), slopes, _reach(calculus, slopes))
+
+
+def _quotient(calculus: Calculus, node: n.Arithmetic) -> Bound:
+    """D-QUOTIENT: by a public number, or by a protected one that keeps away from 0."""
+    a, b = calculus.of(node.left), calculus.of(node.right)
+    if not b.slopes:
+        divisor = shapes.call("nullif", double(node.right), shapes.number(0.0))
+        inverse = Term(shapes.call("abs", shapes.over(shapes.number(1.0), divisor)), NO_RATES, None)
+        range_ = iv.divide(a.range, b.range)
+        if b.range.bounded and not _holds_zero(b.range):
+            low = min(abs(e) for e in b.range.ends())
+            inverse = replace(inverse, cap=1 / low)
+        return multiplied(calculus, a, Bound(iv.EVERYTHING, inverse), range_)
+    range_ = iv.divide(a.range, b.range)
+    return multiplied(calculus, a, _inverse(calculus, node.right, b), range_)
+
+
+def _holds_zero(range_: iv.Interval) -> bool:
+    low, high = range_.low, range_.high
+    return (low is None or low <= 0) and (high is None or high >= 0)
+
+
+def _inverse(calculus: Calculus, node: n.Scalar, b: Bound) -> Bound:
+    if _holds_zero(b.range):
+        raise CannotBound(
+            "D-QUOTIENT",
+            node,
+            "the divisor may be 0",
+            "declare ranges that keep the divisor away from 0",
+        )
+    plain = node
+    while isinstance(plain, (n.Cast, n.Clamp, n.Attempt)):
+        plain = plain.operand
+    if isinstance(plain, n.Column):
+        variable = calculus.space.variables.get(plain.name)
+        if variable is not None and variable.logarithmic:
+            weight = calculus.space.dual(variable.role, {variable: Fraction(1)})
+            return _exponential(
+                calculus, double(node), variable, b.range, weight, Fraction(-1), node
+            )
+    x, range_ = double(node), b.range
+    inverse = iv.divide(iv.point(1), range_)
+    most = most_of(inverse)
+    size = composed(
+        calculus, b, lambda a: shapes.reciprocal_size(x, a, range_.low, range_.high), most
+    )
+    slope = composed(
+        calculus,
+        b,
+        lambda a: shapes.reciprocal_slope(x, a, range_.low, range_.high),
+        None if most is None else most**2,
+    )
+    if size is None or slope is None:
+        raise _no_range(node)
+    return chain(calculus, b, inverse, size, slope)
+
+
+def chain(calculus: Calculus, inner: Bound, range_: iv.Interval, size: Term, slope: Term) -> Bound:
+    """D-COMPOSE: (h∘g)' = h'(g)·g'."""
+    slopes = {k: product(slope, x) for k, x in inner.slopes.items()}
+    by_cap: dict[str, Fraction | None] = {
+        r: None if v is None or slope.cap is None else slope.cap * v for r, v in inner.reach.items()
+    }
+    follows = _reach(calculus, slopes)
+    reach = {r: _less(by_cap[r], follows.get(r)) for r in by_cap}
+    return Bound(range_, limited(size, range_), slopes, reach)
+
+
+def composed(
+    calculus: Calculus,
+    inner: Bound,
+    shape: Callable[[Fraction], shapes.Smooth | None],
+    cap: Fraction | None,
+) -> Term | None:
+    """Put an expression into a shape, at the rate that its own motion allows; None if nothing bounds it."""
+    alpha = calculus.alpha(inner)
+    if alpha is None:  # how far the argument moves is not known: only a constant is smooth then
+        return None if cap is None else constant_term(cap)
+    found = shape(alpha)
+    return _shaped(found, calculus.along(inner, Fraction(1)), cap)

@@ -1,0 +1,103 @@
+"""Whether an expression is empty (NULL), and whether that is public.
+
+In: expressions over columns. Out: a condition over which cells are empty, or that it cannot be said.
+The owner's norms measure how far a value moves; an empty cell has no value to move. So which cells are
+empty is public (D-NULL), and so is whether an expression is empty that only passes emptiness on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from secant.plan import nodes as n
+from secant.terms import types as t
+
+_STRICT = ("abs", "exp", "ramp", "sigmoid", "tauoid", "lowest", "highest", "power", "sqrt", "ln")
+_ANY = ("coalesce", "least", "greatest")
+
+
+def emptiness(scalar: n.Scalar) -> n.Scalar | bool | None:
+    """Give the condition under which an expression is empty, from which cells are; None if that is not all.
+
+    True and False stand for always and never.
+    """
+    if isinstance(scalar, n.Literal):
+        return scalar.value is None
+    if isinstance(scalar, n.Column):
+        return n.IsNull(scalar)
+    if isinstance(scalar, (n.Negate, n.Clamp)) or (
+        isinstance(scalar, n.Cast) and scalar.type.numeric
+    ):
+        return emptiness(scalar.operand)
+    if isinstance(scalar, n.Arithmetic) and scalar.op in ("+", "-", "*"):
+        return _any([emptiness(scalar.left), emptiness(scalar.right)])
+    if isinstance(scalar, n.Arithmetic) and scalar.op == "/":
+        divisor = scalar.right
+        never_zero = isinstance(divisor, n.Literal) and bool(divisor.value)
+        return emptiness(scalar.left) if never_zero else None
+    if isinstance(scalar, n.Call) and scalar.function in _STRICT:
+        return _any([emptiness(a) for a in scalar.arguments])
+    if isinstance(scalar, n.Call) and scalar.function in _ANY:
+        return _all([emptiness(a) for a in scalar.arguments])
+    return None
+
+
+def _any(parts: list[n.Scalar | bool | None]) -> n.Scalar | bool | None:
+    if None in parts:
+        return None
+    if True in parts:
+        return True
+    conditions = [p for p in parts if isinstance(p, n.Scalar)]
+    if not conditions:
+        return False
+    return conditions[0] if len(conditions) == 1 else n.Or(tuple(conditions))
+
+
+def _all(parts: list[n.Scalar | bool | None]) -> n.Scalar | bool | None:
+    if None in parts:
+        return None
+    if False in parts:
+        return False
+    conditions = [p for p in parts if isinstance(p, n.Scalar)]
+    if not conditions:
+        return True
+    return conditions[0] if len(conditions) == 1 else n.And(tuple(conditions))
+
+
+def moves(scalar: n.Node, protected: frozenset[str]) -> bool:
+    """Whether an expression depends on a protected value; on emptiness alone it does not (D-NULL)."""
+    return any(x.name in protected for x in _read(scalar))
+
+
+def moves_below(node: n.Node, protected: frozenset[str], known: dict[n.Node, bool]) -> bool:
+    """As `moves`, for whoever asks about every part of one expression: each part is looked at once."""
+    if node not in known:
+        if isinstance(node, (n.Column, n.Outer)):
+            known[node] = node.name in protected
+        elif isinstance(node, n.IsNull) and emptiness(node.operand) is not None:
+            known[node] = False
+        else:
+            known[node] = any(moves_below(c, protected, known) for c in n.children(node))
+    return known[node]
+
+
+def _read(node: n.Node) -> Iterator[n.Column | n.Outer]:
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, n.IsNull) and emptiness(current.operand) is not None:
+            continue
+        if isinstance(current, (n.Column, n.Outer)):
+            yield current
+        stack.extend(n.children(current))
+
+
+def present(scalar: n.Scalar) -> n.Scalar | None:
+    """Give 1 where a value is there and 0 where it is empty; None if that depends on values."""
+    found = emptiness(scalar)
+    if found is None:
+        return None
+    one, none = n.Literal(1.0, t.DOUBLE), n.Literal(0.0, t.DOUBLE)
+    if isinstance(found, bool):
+        return none if found else one
+    return n.Case((n.Branch(found, none),), one)

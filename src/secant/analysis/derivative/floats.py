@@ -1,0 +1,199 @@
+"""How far can floats lead a computed value from the real one? A bound that follows the expression.
+
+In: an expression as the engine computes it, and the ranges of its parts. Out: the largest error of its
+value, from declared ranges only; None where nothing limits it. Engines add, multiply and divide with a
+relative error of 2^-53, and their elementary functions with at most 2^-50 (D-FLOATS). An error has the
+size of the largest number on the way, not of the result: that is what this is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from secant.analysis.derivative.emptiness import moves_below
+from secant.numeric import interval as iv
+from secant.plan import nodes as n
+from secant.plan.ranges import Ranges, as_number
+from secant.plan.rules import RuleTable
+from secant.plan.typing import type_of
+from secant.terms.policy import Policy
+
+ROUND = Fraction(1, 2**52)
+FUNCTION = Fraction(1, 2**49)
+_NOTHING = Policy(source="", tables={}, protections=())
+Error = Fraction | None
+ERRORS: RuleTable[Callable[..., Error]] = RuleTable("float errors")
+
+
+class FloatErrors:
+    """Errors of the parts of one expression, each found once."""
+
+    def __init__(self, protected: frozenset[str]) -> None:
+        self.protected = protected
+        self.ranges = Ranges(_NOTHING, remembered={})
+        self.known: dict[n.Node, Error] = {}
+        self.moving: dict[n.Node, bool] = {}
+
+    def of(self, scalar: n.Scalar) -> Error:
+        """Give the error of an expression; None if nothing limits it."""
+        if scalar not in self.known:
+            rule = ERRORS.find(scalar)
+            if not moves_below(scalar, self.protected, self.moving):
+                self.known[scalar] = Fraction(
+                    0
+                )  # whatever the engine computes there is the public value
+            else:
+                self.known[scalar] = None if rule is None else rule(self, scalar)
+        return self.known[scalar]
+
+    def relative(self, scalar: n.Scalar) -> Error:
+        """Give the relative error of products and of sums of one sign, which cancel nothing; None otherwise."""
+        if isinstance(scalar, n.Literal) or not moves_below(scalar, self.protected, self.moving):
+            return Fraction(0)
+        if isinstance(scalar, (n.Column, n.Clamp)):
+            return ROUND
+        if isinstance(scalar, (n.Cast, n.Attempt)):
+            return self.relative(scalar.operand)
+        if isinstance(scalar, n.Call) and scalar.function == "abs":
+            return self.relative(scalar.arguments[0])
+        if isinstance(scalar, n.Arithmetic) and scalar.op in ("+", "*"):
+            a, b = self.relative(scalar.left), self.relative(scalar.right)
+            if a is None or b is None:
+                return None
+            if scalar.op == "*":
+                return a + b + a * b + 2 * ROUND
+            lows = [self.span(s).low for s in (scalar.left, scalar.right)]
+            positive = all(low is not None and low >= 0 for low in lows)
+            return max(a, b) + 2 * ROUND if positive else None
+        return None
+
+    def most(self, scalar: n.Scalar) -> Error:
+        """Give the largest size of an expression."""
+        found = self.span(scalar)
+        return max(abs(e) for e in found.ends()) if found.bounded else None
+
+    def span(self, scalar: n.Scalar) -> iv.Interval:
+        """Give the range of an expression."""
+        return self.ranges.of(scalar)
+
+
+@ERRORS.rule(n.Literal)
+def _literal(errors: FloatErrors, node: n.Literal) -> Error:
+    value = as_number(node.value)
+    if value is None:
+        return Fraction(0)
+    return Fraction(0) if type_of(node).kind == "DOUBLE" else abs(value) * ROUND
+
+
+@ERRORS.rule(n.Column)
+def _column(errors: FloatErrors, node: n.Column) -> Error:
+    if node.type.kind in ("DOUBLE", "DATE", "BOOLEAN", "TEXT"):
+        return Fraction(0)
+    if node.type.kind == "INTEGER":
+        return Fraction(2) ** 64 * ROUND
+    return Fraction(10) ** (node.type.precision - node.type.scale) * ROUND
+
+
+@ERRORS.rule(n.Clamp)
+def _clamp(errors: FloatErrors, node: n.Clamp) -> Error:
+    kind = type_of(node)
+    most = errors.most(node)
+    if kind.kind in ("INTEGER", "DECIMAL") and most is not None:
+        return most * ROUND
+    return errors.of(node.operand)
+
+
+@ERRORS.rule(n.Cast, n.Negate, n.Attempt)
+def _passed(errors: FloatErrors, node: n.Cast | n.Negate | n.Attempt) -> Error:
+    return errors.of(node.operand)
+
+
+@ERRORS.rule(n.Arithmetic)
+def _arithmetic(errors: FloatErrors, node: n.Arithmetic) -> Error:
+    a, b = errors.of(node.left), errors.of(node.right)
+    x, y = errors.most(node.left), errors.most(node.right)
+    if a is None or b is None or x is None or y is None:
+        return None
+    if node.op in ("+", "-"):
+        return a + b + (x + y + a + b) * ROUND
+    if node.op == "*":
+        return x * b + y * a + a * b + (x + a) * (y + b) * ROUND
+    if node.op == "/":
+        span = errors.span(node.right)
+        low, high = span.ends()
+        if low <= 0 <= high:
+            return None
+        least = min(abs(low), abs(high)) - b
+        if least <= 0:
+            return None
+        return (a + x / least * b) / least + (x + a) / least * ROUND
+    return None
+
+
+@ERRORS.rule(n.Case)
+def _case(errors: FloatErrors, node: n.Case) -> Error:
+    return _largest([errors.of(v) for v in [*(b.value for b in node.branches), node.default]])
+
+
+def _largest(found: list[Error]) -> Error:
+    return None if None in found else max((e for e in found if e is not None), default=Fraction(0))
+
+
+@ERRORS.rule(n.Call)
+def _call(errors: FloatErrors, node: n.Call) -> Error:
+    if node.function in ("least", "greatest", "lowest", "highest", "coalesce"):
+        return _largest([errors.of(a) for a in node.arguments])
+    inner = errors.of(node.arguments[-1 if node.function == "date_diff" else 0])
+    if node.function in ("abs", "date_diff", "nullif"):
+        return inner
+    if inner is None:
+        return None
+    if node.function == "ramp":
+        return inner + ROUND
+    if node.function in ("sigmoid", "tauoid"):
+        slope = node.arguments[1]
+        steepness = as_number(slope.value) if isinstance(slope, n.Literal) else None
+        return None if steepness is None else abs(steepness) * inner + FUNCTION
+    return _smooth(errors, node, inner)
+
+
+def _smooth(errors: FloatErrors, node: n.Call, inner: Fraction) -> Error:
+    """An elementary function: its steepest slope times the argument's error, and its own."""
+    most = errors.most(node)
+    span = errors.span(node.arguments[0])
+    if most is None or not span.bounded:
+        return None
+    low, high = span.ends()
+    if node.function == "exp":
+        # e^error - 1 is at most twice the error for errors up to 1.
+        return most * 2 * inner + most * 2 * FUNCTION if inner <= 1 else None
+    if node.function == "ln" and low - inner > 0:
+        return inner / (low - inner) + (most + 1) * FUNCTION
+    if node.function == "sqrt":
+        relative = errors.relative(node.arguments[0])
+        if relative is not None:
+            return most * (relative + FUNCTION)
+        if low - inner > 0:
+            root = iv.square_root(iv.point(low - inner)).low
+            return None if not root else inner / root + most * FUNCTION
+        rest = iv.square_root(iv.point(inner)).high
+        return None if rest is None else 2 * rest + most * FUNCTION
+    if node.function == "power":
+        return _power(node, inner, most, low, high)
+    return None
+
+
+def _power(node: n.Call, inner: Fraction, most: Fraction, low: Fraction, high: Fraction) -> Error:
+    written = node.arguments[1]
+    exponent = as_number(written.value) if isinstance(written, n.Literal) else None
+    if exponent is None:
+        return None
+    reach = max(abs(low), abs(high)) + inner
+    if exponent >= 1 and exponent.denominator == 1:
+        return exponent * reach ** (int(exponent) - 1) * inner + most * FUNCTION
+    if low - inner <= 0:
+        return None
+    # x^r moves relatively r times as much as x.
+    relative = abs(exponent) * inner / (low - inner)
+    return most * 2 * relative + most * FUNCTION if relative <= Fraction(1, 4) else None

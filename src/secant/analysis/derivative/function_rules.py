@@ -1,0 +1,425 @@
+"""Derivatives of the functions that a query may call, of CASE, and of the soft shapes that filters become.
+
+In: calls over protected columns. Out: bounds, in the calculus' own table. The shapes themselves and
+their smallest smooth bounds stand in `shapes` and `filters_shapes`; here they meet their arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+from secant.analysis.derivative import filters_shapes, shapes
+from secant.analysis.derivative.calculus import (
+    CALCULUS,
+    NOTHING_DECLARED,
+    ONE,
+    ZERO,
+    Bound,
+    Calculus,
+    CannotBound,
+    Term,
+    chain,
+    composed,
+    constant_term,
+    double,
+    faded,
+    fading,
+    higher,
+    largest,
+    least,
+    limited,
+    most_of,
+    place_of,
+    product,
+)
+from secant.analysis.derivative.space import Block, Key, Variable
+from secant.numeric import interval as iv
+from secant.numeric.powers import power_range
+from secant.plan import nodes as n
+from secant.plan.ranges import Ranges, as_number, as_text
+from secant.plan.show import same
+from secant.terms.norm_order import block_factor
+
+UNIT = iv.interval(0, 1)
+
+
+@CALCULUS.rule(n.Call, id="D-CALL")
+def _call(calculus: Calculus, node: n.Call) -> Bound:
+    rule = _CALLS.get(node.function)
+    if rule is None:
+        raise CannotBound(
+            "D-CALL",
+            node,
+            f"{node.function} of a protected value has no derivative here",
+            "use exp, ln, sqrt, power, abs, least or greatest",
+        )
+    return rule(calculus, node)
+
+
+# ── smooth functions ─────────────────────────────────────────────────────────────────────────────
+
+
+def _absolute(calculus: Calculus, node: n.Call) -> Bound:
+    """D-ABS: the size stays, and no value moves further."""
+    inner = calculus.of(node.arguments[0])
+    return replace(inner, range=iv.absolute(inner.range))
+
+
+def _exponential(calculus: Calculus, node: n.Call) -> Bound:
+    """D-EXP."""
+    inner, x = calculus.of(node.arguments[0]), double(node.arguments[0])
+    ends = inner.range
+    if ends.high is None or ends.high > shapes.REACH:
+        raise CannotBound(
+            "D-EXP",
+            node,
+            "the exponential may overflow",
+            "declare ranges that keep its argument small",
+        )
+    range_ = iv.exponential(ends)
+    cap = most_of(range_) if range_.bounded else range_.high
+    size = composed(
+        calculus, inner, lambda a: shapes.exponent_size(x, Fraction(1), a, ends.low, ends.high), cap
+    )
+    if size is None:
+        raise _unbounded("D-EXP", node)
+    return chain(calculus, inner, range_, size, size)
+
+
+def _logarithm(calculus: Calculus, node: n.Call) -> Bound:
+    """D-LN: only where the argument keeps away from 0."""
+    inner, x = calculus.of(node.arguments[0]), double(node.arguments[0])
+    ends = inner.range
+    if ends.low is None or ends.low <= 0:
+        raise CannotBound(
+            "D-LN",
+            node,
+            "the logarithm's argument may touch 0",
+            "declare a range with a positive lower end",
+        )
+    plain = _plain_variable(calculus, node.arguments[0])
+    range_ = iv.logarithm(ends)
+    cap = most_of(range_)
+    size = composed(
+        calculus, inner, lambda a: shapes.logarithm_size(x, a, ends.low, ends.high), cap
+    )
+    if size is None:
+        raise _unbounded("D-LN", node)
+    if plain is not None and plain.logarithmic:
+        weight = calculus.space.dual(plain.role, {plain: Fraction(1)})
+        return Bound(range_, limited(size, range_), {plain: ONE}, {plain.role: weight})
+    slope = composed(
+        calculus,
+        inner,
+        lambda a: shapes.logarithm_slope(x, a, ends.low, ends.high),
+        1 / ends.low,
+    )
+    if slope is None:
+        raise _unbounded("D-LN", node)
+    return chain(calculus, inner, range_, size, slope)
+
+
+def _plain_variable(calculus: Calculus, scalar: n.Scalar) -> Variable | None:
+    while isinstance(scalar, (n.Cast, n.Clamp, n.Attempt)):
+        scalar = scalar.operand
+    return calculus.space.variables.get(scalar.name) if isinstance(scalar, n.Column) else None
+
+
+def _root(calculus: Calculus, node: n.Call) -> Bound:
+    """D-POWER with exponent 1/2, or D-LENGTH for sqrt(x*x + y*y)."""
+    length = _length(calculus, node)
+    return length if length is not None else _powered(calculus, node, Fraction(1, 2))
+
+
+def _power(calculus: Calculus, node: n.Call) -> Bound:
+    exponent = node.arguments[1]
+    value = as_number(exponent.value) if isinstance(exponent, n.Literal) else None
+    if value is None:
+        raise CannotBound(
+            "D-POWER", node, "the exponent is not a constant", "write the exponent as a number"
+        )
+    if value == Fraction(1, 2):
+        length = _length(calculus, node)
+        if length is not None:
+            return length
+    return _powered(calculus, node, value)
+
+
+def _powered(calculus: Calculus, node: n.Call, exponent: Fraction) -> Bound:
+    """D-POWER."""
+    inner, x = calculus.of(node.arguments[0]), double(node.arguments[0])
+    ends = inner.range
+    whole = exponent.denominator == 1 and exponent >= 0
+    if not whole and (ends.low is None or ends.low <= 0):
+        raise CannotBound(
+            "D-POWER",
+            node,
+            "a power of a value that may be 0 or negative is not bounded",
+            "declare a range with a positive lower end, or use a whole exponent of at least 1",
+        )
+    range_ = power_range(ends, exponent)
+    size = composed(
+        calculus,
+        inner,
+        lambda a: shapes.power_size(x, exponent, a, ends.low, ends.high),
+        most_of(range_),
+    )
+    steepest = (
+        most_of(power_range(iv.absolute(ends), exponent - 1)) if exponent != 0 else Fraction(0)
+    )
+    slope = composed(
+        calculus,
+        inner,
+        lambda a: shapes.power_slope(x, exponent, a, ends.low, ends.high),
+        None if steepest is None else abs(exponent) * steepest,
+    )
+    if size is None or slope is None:
+        raise _unbounded("D-POWER", node)
+    return chain(calculus, inner, range_, size, slope)
+
+
+def _length(calculus: Calculus, node: n.Call) -> Bound | None:
+    """D-LENGTH: sqrt(x*x + y*y) of variables of one row moves as far as the norm of (x, y) does."""
+    squares = _squares(node.arguments[0])
+    if squares is None or len(squares) < 2:
+        return None
+    found = [_plain_variable(calculus, s) for s in squares]
+    variables = [v for v in found if v is not None and not v.logarithmic]
+    if len(variables) < len(found) or len({v.role for v in variables}) != 1:
+        return None
+    if len(set(variables)) < len(variables):
+        return None
+    role = variables[0].role
+    columns = tuple(v.column for v in variables)
+    factor = block_factor(Fraction(2), columns, calculus.space.roles[role].norm)
+    if factor is None:
+        return None
+    bounds = [calculus.of(s) for s in squares]
+    total = iv.point(0)
+    for b in bounds:
+        total = iv.add(total, iv.whole_power(b.range, 2))
+    range_ = iv.square_root(total)
+    place = Block(role, frozenset(columns))
+    steady = constant_term(Fraction(factor))
+    plain = Bound(range_, ONE, {place: steady}, {role: Fraction(factor)})
+    size = composed(
+        calculus,
+        plain,
+        lambda a: shapes.identity_size(node, a, range_.low, range_.high),
+        most_of(range_),
+    )
+    if size is None:
+        raise _unbounded("D-LENGTH", node)
+    return replace(plain, size=limited(size, range_))
+
+
+def _squares(scalar: n.Scalar) -> list[n.Scalar] | None:
+    """Read a sum of squares as what is squared."""
+    if isinstance(scalar, n.Arithmetic) and scalar.op == "+":
+        left, right = _squares(scalar.left), _squares(scalar.right)
+        return None if left is None or right is None else left + right
+    if isinstance(scalar, n.Arithmetic) and scalar.op == "*" and same(scalar.left, scalar.right):
+        return [scalar.left]
+    if isinstance(scalar, n.Call) and scalar.function == "power":
+        exponent = scalar.arguments[1]
+        if isinstance(exponent, n.Literal) and as_number(exponent.value) == 2:
+            return [scalar.arguments[0]]
+    if isinstance(scalar, (n.Cast, n.Attempt)):
+        return _squares(scalar.operand)
+    return None
+
+
+def _unbounded(rule: str, node: n.Node) -> CannotBound:
+    return CannotBound(
+        rule, node, "no smooth bound follows from what is declared", "declare ranges of its columns"
+    )
+
+
+def _days(calculus: Calculus, node: n.Call) -> Bound:
+    """D-DAYS: the days between two dates move as the dates do."""
+    part, start, end = node.arguments
+    if as_text(part) != "day" or calculus.moves(start):
+        raise CannotBound("D-DAYS", node, "whole months and years jump", "count days")
+    inner = calculus.of(end)
+    offset = Ranges(NOTHING_DECLARED).of(start)
+    range_ = iv.add(inner.range, iv.negate(offset))
+    alpha = calculus.alpha(inner)
+    ends = range_.low, range_.high
+    x = double(node)
+    size = (
+        None
+        if alpha is None
+        else composed(calculus, inner, lambda a: shapes.identity_size(x, a, *ends), most_of(range_))
+    )
+    if size is None:
+        raise _unbounded("D-DAYS", node)
+    return replace(inner, range=range_, size=size)
+
+
+# ── choices ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _extreme(calculus: Calculus, node: n.Call) -> Bound:
+    """D-EXTREME: at each point one argument decides, so the largest slope bounds; variables may repeat."""
+    parts = [calculus.of(a) for a in node.arguments]
+    join = iv.smaller if node.function in ("least", "lowest") else iv.larger
+    range_ = parts[0].range
+    for part in parts[1:]:
+        both = join(range_, part.range)
+        # LEAST and GREATEST skip what is empty, so any argument alone may decide.
+        skips = node.function in ("least", "greatest")
+        range_ = iv.hull(iv.hull(both, range_), part.range) if skips else both
+    slopes: dict[Key, Term] = {}
+    reach: dict[str, Fraction | None] = {}
+    for role in dict.fromkeys(r for p in parts for r in p.reach):
+        touching = [p for p in parts if role in p.reach]
+        values = [p.reach[role] for p in touching]
+        reach[role] = None if None in values else max(v for v in values if v is not None)
+        place = place_of([k for p in touching for k in p.slopes], role)
+        if isinstance(place, Variable):
+            slopes[place] = largest([p.slopes[place] for p in touching])
+        else:
+            slopes[place] = largest([_dual(calculus, p, role) for p in touching])
+    return Bound(range_, limited(largest([p.size for p in parts]), range_), slopes, reach)
+
+
+def _dual(calculus: Calculus, part: Bound, role: str) -> Term:
+    """Give a part's whole motion in one role as one term."""
+    mine = {k: x for k, x in part.slopes.items() if k.role == role}
+    rates: dict[Key, Fraction] = {}
+    for term in mine.values():
+        rates = dict(higher(rates, term.rates))
+    written = calculus.space.dual_expression(role, {k: x.expression for k, x in mine.items()})
+    reach = part.reach[role]
+    # The reach may be below what the slopes add up to: the expression must not exceed its cap.
+    return Term(written, rates, None) if reach is None else least(Term(written, rates, None), reach)
+
+
+def _coalesced(calculus: Calculus, node: n.Call) -> Bound:
+    """D-NULL: whether a cell is empty is public, so is which argument counts."""
+    parts = [_filled(calculus.of(a)) for a in node.arguments]
+    range_ = parts[0].range
+    for part in parts[1:]:
+        range_ = iv.hull(range_, part.range)
+    return _largest_of(calculus, parts, range_)
+
+
+def _filled(part: Bound) -> Bound:
+    """An argument that is empty is not the one that counts: nothing of it moves then."""
+    zero = shapes.number(0.0)
+
+    def filled(term: Term) -> Term:
+        if isinstance(term.expression, n.Literal):
+            return term
+        return Term(shapes.call("coalesce", term.expression, zero), term.rates, term.cap)
+
+    return replace(
+        part, size=filled(part.size), slopes={k: filled(x) for k, x in part.slopes.items()}
+    )
+
+
+@CALCULUS.rule(n.Case, id="D-CASE")
+def _case(calculus: Calculus, node: n.Case) -> Bound:
+    """With public conditions one branch counts, whatever moves."""
+    for branch in node.branches:
+        if calculus.moves(branch.condition):
+            raise CannotBound(
+                "D-CASE",
+                branch.condition,
+                "a condition on protected values jumps",
+                "move it to WHERE",
+            )
+    values = [b.value for b in node.branches] + [node.default]
+    parts = [calculus.of(v) for v in values if not (isinstance(v, n.Literal) and v.value is None)]
+    range_ = parts[0].range
+    for part in parts[1:]:
+        range_ = iv.hull(range_, part.range)
+    found = _largest_of(calculus, parts, range_)
+    if len(parts) < len(values):
+        return found
+    conditions = [b.condition for b in node.branches]
+
+    def chosen(terms: list[Term], joined: Term) -> Term:
+        """Write the branch's own bound: never above the largest of all."""
+        branches = tuple(
+            n.Branch(c, x.expression) for c, x in zip(conditions, terms[:-1], strict=True)
+        )
+        return replace(joined, expression=n.Case(branches, terms[-1].expression))
+
+    slopes = {k: chosen([p.slopes.get(k, ZERO) for p in parts], x) for k, x in found.slopes.items()}
+    return replace(found, size=chosen([p.size for p in parts], found.size), slopes=slopes)
+
+
+def _largest_of(calculus: Calculus, parts: list[Bound], range_: iv.Interval) -> Bound:
+    keys = dict.fromkeys(k for p in parts for k in p.slopes)
+    slopes = {k: largest([p.slopes[k] for p in parts if k in p.slopes]) for k in keys}
+    reach: dict[str, Fraction | None] = {}
+    for role in dict.fromkeys(r for p in parts for r in p.reach):
+        values = [p.reach[role] for p in parts if role in p.reach]
+        reach[role] = None if None in values else max(v for v in values if v is not None)
+    return Bound(range_, largest([p.size for p in parts]), slopes, reach)
+
+
+# ── soft steps ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _ramp(calculus: Calculus, node: n.Call) -> Bound:
+    """D-RAMP: min(1, max(0, u + 1/2)); its motion fades with the distance from the ramp (D-FLOOR)."""
+    inner, x = calculus.of(node.arguments[0]), node.arguments[0]
+    alpha = calculus.alpha(inner)
+    if alpha is None:
+        raise _unbounded("D-RAMP", node)
+    slower = min(alpha, Fraction(1))
+    along = calculus.along(inner, Fraction(1))
+    one = Fraction(1)
+    below = fading(n.Arithmetic("-", shapes.number(0.5), x), slower, calculus.floor)
+    size = faded(below, None, {k: slower * v for k, v in along.items()}, one)
+    outside = fading(
+        n.Arithmetic("-", shapes.call("abs", x), shapes.number(0.5)), alpha, calculus.floor
+    )
+    motion = faded(outside, None, {k: alpha * v for k, v in along.items()}, one)
+    # The argument's own motion enters as a constant: the fading part carries all that varies.
+    slopes = {k: product(constant_term(v), motion) for k, v in along.items()}
+    return Bound(UNIT, size, slopes, dict(inner.reach))
+
+
+Shape = Callable[[n.Scalar, Fraction, Fraction], shapes.Smooth]
+
+
+def _soft(
+    size_of: Shape, slope_of: Shape, steepest: Fraction
+) -> Callable[[Calculus, n.Call], Bound]:
+    def rule(calculus: Calculus, node: n.Call) -> Bound:
+        inner, x = calculus.of(node.arguments[0]), double(node.arguments[0])
+        given = node.arguments[1]
+        slope_parameter = as_number(given.value) if isinstance(given, n.Literal) else None
+        if slope_parameter is None or slope_parameter <= 0:
+            raise CannotBound("D-SIGMOID", node, "the slope is not a positive constant", "write it")
+        a = slope_parameter
+        size = composed(calculus, inner, lambda alpha: size_of(x, a, alpha), Fraction(1))
+        slope = composed(calculus, inner, lambda alpha: slope_of(x, a, alpha), a * steepest)
+        if size is None or slope is None:
+            raise _unbounded("D-SIGMOID", node)
+        return chain(calculus, inner, UNIT, size, slope)
+
+    return rule
+
+
+_CALLS: dict[str, Callable[[Calculus, n.Call], Bound]] = {
+    "abs": _absolute,
+    "date_diff": _days,
+    "exp": _exponential,
+    "ln": _logarithm,
+    "sqrt": _root,
+    "power": _power,
+    "least": _extreme,
+    "lowest": _extreme,
+    "highest": _extreme,
+    "greatest": _extreme,
+    "coalesce": _coalesced,
+    "ramp": _ramp,
+    "sigmoid": _soft(filters_shapes.sigmoid_size, filters_shapes.sigmoid_slope, Fraction(1, 4)),
+    "tauoid": _soft(filters_shapes.tauoid_size, filters_shapes.tauoid_slope, Fraction(1, 2)),
+}

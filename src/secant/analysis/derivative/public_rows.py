@@ -1,0 +1,75 @@
+"""Rows that the owner has marked public: their values may be known, so nothing is hidden of them.
+
+In: the owner's condition as written in the policy, and the scans of a plan. Out: for each scan the
+condition over its columns. It may read public columns only; otherwise moving a value would change
+whether the value is hidden (D-ROWS).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from secant.analysis.derivative.calculus import CannotBound
+from secant.analysis.derivative.space import space_of
+from secant.errors import SecantError
+from secant.plan import nodes as n
+from secant.plan.enforce import is_protected
+from secant.plan.from_sql import from_sql
+from secant.plan.rewrite import substitute
+from secant.plan.total import total
+from secant.terms.catalog import Catalog
+from secant.terms.policy import Policy, Protection, PublicRows
+
+
+def public_rows_of(
+    protection: Protection, policy: Policy, scans: Iterable[n.Scan], catalog: Catalog
+) -> dict[str, n.Scalar]:
+    """Give for each scan the condition under which its rows do not move."""
+    found: dict[str, n.Scalar] = {}
+    for scan in scans:
+        marked = protection.public_rows.get(scan.table.lower())
+        if marked is not None:
+            found[scan.alias] = _condition(marked, scan, policy, catalog)
+    return found
+
+
+def _condition(marked: PublicRows, scan: n.Scan, policy: Policy, catalog: Catalog) -> n.Scalar:
+    written = marked.condition
+    if written is None:
+        assert marked.ids is not None
+        assert marked.key is not None
+        table, column = (f'"{name}"' for name in marked.ids)
+        written = f'"{marked.key}" IN (SELECT {column} FROM {table})'
+    try:
+        plan = from_sql(f'SELECT 1 AS one FROM "{scan.table}" AS marked WHERE {written}', catalog)
+    except SecantError:
+        raise CannotBound(
+            "D-ROWS",
+            scan,
+            f"public_rows of {scan.table} is not a condition on its columns",
+            "correct public_rows in the policy",
+        ) from None
+    marked_scans = [s for s in n.walk(plan) if isinstance(s, n.Scan)]
+    cells = [p for p in policy.protections if p.kind == "cells"]
+    others = tuple(p for p in policy.protections if p.kind != "cells")
+    protected = frozenset(name for p in cells for name in space_of(p, marked_scans).variables)
+    # The table itself may belong to units as well: its rows stay here, whoever they belong to.
+    inner = [s for s in marked_scans if s.alias != "marked"]
+    filters = [f for f in n.walk(plan) if isinstance(f, n.Filter)]
+    covered = any(is_protected(s.table.lower(), policy, others) for s in inner)
+    if covered or not filters or any(_reads(f, protected) for f in filters):
+        raise CannotBound(
+            "D-ROWS",
+            scan,
+            f"public_rows of {scan.table} rests on protected values",
+            "let public_rows read public columns only",
+        )
+    predicate = filters[0].predicate
+    own: dict[str, n.Scalar] = {
+        f"marked.{f.name[len(scan.alias) + 1 :]}": n.Column(f.name, f.type) for f in scan.columns
+    }
+    return total(substitute(predicate, own))
+
+
+def _reads(relation: n.Filter, protected: frozenset[str]) -> bool:
+    return any(isinstance(x, (n.Column, n.Outer)) and x.name in protected for x in n.walk(relation))

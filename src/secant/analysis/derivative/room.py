@@ -1,0 +1,570 @@
+"""The derivative room: values move, rows stay. How far does a release move with them?
+
+In: a release whose rows public columns decide. Out: a certificate with, for each measure, a public cap
+and a curve: for every beta the statement that yields a beta-smooth bound together with the measure.
+It checks by itself that nothing but continuous functions of protected values is released.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from secant.analysis.certificate import Certificate, Curve, KeyClaim, Refusal, Step
+from secant.analysis.derivative import function_rules, shapes
+from secant.analysis.derivative.calculus import (
+    HIGHEST_FLOOR,
+    LOWEST_FLOOR,
+    NOTHING_DECLARED,
+    Bound,
+    Calculus,
+    CannotBound,
+)
+from secant.analysis.derivative.columns import column_above
+from secant.analysis.derivative.emptiness import moves
+from secant.analysis.derivative.floats import FloatErrors
+from secant.analysis.derivative.lookups import Gathering, lookups_of
+from secant.analysis.derivative.space import HIGHEST_POWER, Key, Space, Variable, space_of
+from secant.analysis.derivative.statement import Motion
+from secant.analysis.derivative.stripped import strip
+from secant.analysis.derivative.tuning import spread_points
+from secant.analysis.interface import Request
+from secant.numeric import interval as iv
+from secant.plan import nodes as n
+from secant.plan.enforce import is_protected
+from secant.plan.evaluate import evaluate
+from secant.plan.measures import Measure
+from secant.plan.ranges import Ranges, as_number, declared
+from secant.plan.rewrite import substitute
+from secant.plan.show import show_scalar
+from secant.terms.bounds import GlobalBound
+from secant.terms.norms import CombinedNorm, columns_of, dual_power, parse_norm
+
+RULES = function_rules.__name__  # the calculus' calls are registered there
+SELECTIVE = 0.6
+TOLERATED = Fraction(1, 2**20)
+MOST_ROWS = 2**32
+"""Joined rows of one release, at most: each is rounded to the grid once (D-GRID)."""
+
+
+class DerivativeRoom:
+    """Smooth bounds in the owner's norm, under `cells`."""
+
+    name = "derivative"
+    kinds: tuple[str, ...] = ("cells",)
+
+    def bound(self, request: Request) -> Certificate | Refusal:
+        """Bound every measure of the release, or say which node stands in the way."""
+        if request.protection.kind != "cells":
+            return Refusal(
+                self.name,
+                "D-KIND",
+                f"protections of kind {request.protection.kind} are not bounded here",
+                "use kind `cells`",
+            )
+        try:
+            return _Work(request).certificate(self.name)
+        except CannotBound as verdict:
+            return Refusal(self.name, verdict.rule, verdict.reason, verdict.hint, verdict.node)
+
+
+@dataclass
+class _Work:
+    request: Request
+
+    def certificate(self, room: str) -> Certificate:
+        release, protection = self.request.release, self.request.protection
+        scans = [s for s in n.walk(release.exact) if isinstance(s, n.Scan)]
+        space = space_of(protection, scans)
+        protected = frozenset(space.variables)
+        bounds: dict[str, GlobalBound | Curve] = {}
+        steps: list[Step] = []
+        claims: set[KeyClaim] = set()
+        reader = None
+        for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
+            if reader is None and _touches(release.exact.input, call, protected):
+                reader = _Reader(self.request, space, protected)
+            found = None if reader is None else reader.curve(measure, call)
+            if found is None:
+                bounds[measure.column] = GlobalBound(Fraction(0))
+                steps.append(
+                    Step("D-PUBLIC", f"{measure.words}: reads public values only", "does not move")
+                )
+                continue
+            bounds[measure.column] = found[0]
+            steps.append(found[1])
+            claims |= found[2]
+        for ranked in release.ranked:
+            if moves(ranked.cells, protected):
+                raise CannotBound(
+                    "D-AGGREGATE",
+                    release.original,
+                    "ranks of protected values have no bound beside a protection of rows",
+                    "let the owner list the protections as alternatives",
+                )
+            bounds[ranked.column] = GlobalBound(Fraction(0), "linf")
+            step = Step("D-PUBLIC", f"{ranked.words}: reads public values only", "does not move")
+            steps.append(step)
+        return Certificate(
+            room,
+            protection.name,
+            bounds,
+            0,
+            0,
+            0,
+            tuple(sorted(claims, key=lambda c: (c.table, c.columns))),
+            tuple(steps),
+        )
+
+
+def _touches(rows: n.Relation, call: n.Aggregation, protected: frozenset[str]) -> bool:
+    return bool(protected) and (
+        moves(rows, protected) or (call.argument is not None and moves(call.argument, protected))
+    )
+
+
+class _Reader:
+    """What the measures of one release have in common: rows, definitions, lookups."""
+
+    def __init__(self, request: Request, space: Space, protected: frozenset[str]) -> None:
+        self.request, self.space, self.protected = request, space, protected
+        self.floats = FloatErrors(protected)
+        rows = request.release.exact.input
+        if not isinstance(rows, n.Project):
+            raise CannotBound(
+                "D-TRUNCATE",
+                rows,
+                "which rows are kept for a unit may depend on protected values",
+                "let the owner list the protections as alternatives",
+            )
+        self.rows = strip(rows, protected)
+        if self.rows.conditions:
+            raise CannotBound(
+                "D-STRIP",
+                self.rows.conditions[0],
+                "a condition on protected values jumps",
+                "this is a fault of the softener",
+            )
+        self._check_keys(request.release.exact.keys)
+        trusted = _trusted(request)
+        lookups = lookups_of(self.rows.relation, request.policy, request.catalog, trusted)
+        scans = {s.alias: s for s in n.walk(self.rows.relation) if isinstance(s, n.Scan)}
+        self.gatherings = {
+            role: lookups.of(scans[role], protected) for role in space.roles if role in scans
+        }
+        inner = [r for r in space.roles if scans.get(r) not in lookups.leaves]
+        if any(self._moving_in(r) for r in inner):
+            raise CannotBound(
+                "D-STRIP", rows, "a protected table stands too deep", "join it directly"
+            )
+
+    def _moving_in(self, role: str) -> bool:
+        return any(v.role == role for v in self.space.variables.values() if self._read(v))
+
+    def _read(self, variable: Variable) -> bool:
+        return any(moves(d, frozenset({variable.name})) for d in self.rows.definitions.values())
+
+    def _check_keys(self, keys: tuple[n.Named, ...]) -> None:
+        for key in keys:
+            if moves(substitute(key.expression, self.rows.definitions), self.protected):
+                raise CannotBound(
+                    "D-KEYS", key, "groups by a protected value would show where it lies", ""
+                )
+
+    def curve(
+        self, measure: Measure, call: n.Aggregation
+    ) -> tuple[GlobalBound | Curve, Step, set[KeyClaim]] | None:
+        """Give the bound of one measure, its derivation and what it rests on; None if it does not move."""
+        argument = (
+            None if call.argument is None else substitute(call.argument, self.rows.definitions)
+        )
+        if argument is None or not moves(argument, self.protected):
+            return None
+        if call.distinct or call.function not in ("sum", "min", "max", "count"):
+            raise CannotBound("D-AGGREGATE", call, f"{call.function} jumps", "use sum, min or max")
+        if call.function == "count":
+            if isinstance(argument, n.Column):
+                return None  # whether a cell is empty is public
+            raise CannotBound("D-AGGREGATE", call, "which values are there may vary", "count rows")
+        value, factor, rounded = peeled(argument, measure)
+        calculus = Calculus(self.space, Fraction(1))
+        probe = calculus.of(value)
+        roles = [r for r in probe.reach if any(k.role == r for k in probe.slopes)]
+        additive = call.function == "sum"
+        claims: set[KeyClaim] = set()
+        caps: dict[str, Fraction | None] = {}
+        for role in roles:
+            gathering = self.gatherings[role]
+            self._check_groups(role, gathering, call)
+            claims |= gathering.claims
+            alone = (gathering.single and self._row_power(role) is None) or not additive
+            caps[role] = probe.reach[role] if alone else None
+        known = {r: c for r, c in caps.items() if c is not None}
+        cap = self.space.reach(known) * factor if len(known) == len(caps) else None
+        floor = self._floor(value, probe, calculus)
+        curve = Curve(
+            cap,
+            all(term.cap is not None for term in probe.slopes.values()),
+            all(not term.rates for term in probe.slopes.values()) and cap is not None,
+            {r: floor * v * factor for r, v in known.items()} if cap is not None else {},
+            lambda beta: self._motions(measure, call, value, beta, floor, floored=cap is not None),
+            lambda beta: self._typical(value, beta, floor),
+            self.space,
+            factor,
+            self._rounding(value, factor, roles) if rounded else Fraction(0),
+        )
+        step = self._step(measure, probe, caps, cap, factor, value)
+        return curve, step, claims
+
+    def _row_power(self, role: str) -> Fraction | None:
+        """Dual exponent over the rows of a role's table: None takes the largest row.
+
+        At most 2: high powers leave the floats, and a lower one only makes the bound larger (D-REACH).
+        """
+        power = dual_power(self.space.row_powers[self.space.roles[role].table])
+        return None if power is None else min(power, HIGHEST_POWER)
+
+    def _check_groups(self, role: str, gathering: Gathering, call: n.Aggregation) -> None:
+        """Every protected row must fall into one group, so that groups move apart (D-GROUPS)."""
+        keys = self.request.release.exact.keys
+        if not keys:
+            return
+        table = self.space.roles[role].table
+        columns = {
+            c
+            for k in keys
+            for x in [substitute(k.expression, self.rows.definitions)]
+            for c in (y.name for y in n.walk(x) if isinstance(y, n.Column))
+        }
+        apart = gathering.single or columns <= gathering.decided
+        plain = self._row_power(role) is None and dual_power(self.space.table_power) is None
+        if not apart or not plain or len(self.space.of_table(table)) > 1:
+            raise CannotBound(
+                "D-GROUPS",
+                call,
+                f"one row of {table} may move several groups",
+                "group by columns of the protected table, or declare the keys that it is joined by",
+            )
+
+    def _floor(self, value: n.Scalar, probe: Bound, calculus: Calculus) -> Fraction:
+        """Give the part of its peak below which a fading bound need not fall (D-FLOOR).
+
+        A value that moves by itself keeps the bound up anyway: half of that costs nothing.
+        """
+        parts = [p for p in factors(value) if not _is_ramp(p)]
+        alone = [calculus.of(p).reach for p in parts if self._moves(p)]
+        whole = {r: v for r, v in probe.reach.items() if v is not None}
+        if len(alone) != 1 or len(whole) < len(probe.reach):
+            return LOWEST_FLOOR
+        own = {r: v for r, v in alone[0].items() if v is not None}
+        cap = self.space.reach(whole)
+        if len(own) < len(alone[0]) or cap <= 0:
+            return LOWEST_FLOOR
+        wanted = self.space.reach(own) / cap / 2
+        return min(HIGHEST_FLOOR, max(LOWEST_FLOOR, wanted))
+
+    def _moves(self, scalar: n.Scalar) -> bool:
+        return moves(scalar, self.protected)
+
+    def _near(self, value: n.Scalar, found: Bound) -> n.Scalar | None:
+        """Give a condition that all rows meet whose motion is above its floor; None if there is none such."""
+        ramps = [p for p in factors(value) if _is_ramp(p)]
+        fades = [term.fade for term in found.slopes.values()]
+        if len(ramps) != 1 or not all(f is not None for f in fades):
+            return None
+        assert isinstance(ramps[0], n.Call)
+        far = max(f.far for f in fades if f is not None)
+        edge = -(far + 0.5) * (1 + 2**-40)
+        margins = [(p, _share_above(p, edge)) for p in _all_of(ramps[0].arguments[0])]
+        telling = [(column_above(p, edge), share) for p, share in margins if share < 0.95]
+        plain = [(c, share) for c, share in telling if c is not None]
+        if math.prod(share for _, share in plain) > SELECTIVE:
+            return None  # looking at the condition would cost more than the rows that it spares
+        return n.conjunction(tuple(c for c, _ in plain))
+
+    def _motions(
+        self,
+        measure: Measure,
+        call: n.Aggregation,
+        value: n.Scalar,
+        beta: Fraction,
+        floor: Fraction,
+        *,
+        floored: bool,
+    ) -> list[Motion]:
+        """Write how the measure moves, as smoothly as beta asks.
+
+        `floored` says that the floor is put under each scan's part afterwards: then what lies below need not
+        be computed.
+        """
+        found = self._smooth(value, beta, floor)
+        near = self._near(value, found) if call.function == "sum" and floored else None
+        motions = []
+        for role in found.reach:
+            entries = {k: t.expression for k, t in found.slopes.items() if k.role == role}
+            if not entries:
+                continue
+            if floored:
+                entries = self._above_floor(role, entries, found, floor)
+            entries = self._only_protected_rows(role, entries)
+            gathering = self.gatherings[role]
+            additive = call.function == "sum"
+            power = self._row_power(role) if additive else None
+            gathered = gathering.keys if additive and not gathering.single else None
+            if gathered is not None and power is not None:
+                # Gathered rows may be rows of several protected ones. Adding up what each joined row moves is more
+                # than any combination of them; a maximum of sums would not be.
+                gathered, power = None, Fraction(1)
+            motions.append(Motion(measure.column, role, self.space, entries, gathered, power, near))
+        return motions
+
+    def _above_floor(
+        self, role: str, entries: dict[Key, n.Scalar], found: Bound, floor: Fraction
+    ) -> dict[Key, n.Scalar]:
+        """Leave out columns that never move the value by more than the floor does (D-FLOOR).
+
+        Under an l1 norm the largest column decides, and the floor is part of the bound in any case.
+        """
+        norm, whole = self.space.roles[role].norm, found.reach[role]
+        if not isinstance(norm, CombinedNorm) or norm.power != 1 or whole is None:
+            return entries
+        alone = {c for part in norm.parts if len(c := tuple(columns_of(part))) == 1}
+        kept = {}
+        for key, entry in entries.items():
+            cap = found.slopes[key].cap
+            shared = (
+                any(k != key and key.column in _named(k) for k in entries)
+                if isinstance(key, Variable)
+                else True
+            )
+            small = (
+                isinstance(key, Variable)
+                and (key.column,) in alone
+                and not shared
+                and cap is not None
+                and self.space.dual(role, {key: cap}) <= floor * whole
+            )
+            if not small:
+                kept[key] = entry
+        return kept
+
+    def _typical(self, value: n.Scalar, beta: Fraction, floor: Fraction) -> float | None:
+        """Evaluate the bound at public points, spread over the declared ranges (D-SMOOTHNESS).
+
+        Only for values that may change steeply by themselves: those want a rougher bound than sums do.
+        """
+        if not _steep(value):
+            return None
+        try:
+            found = self._smooth(value, beta, floor)
+        except CannotBound:
+            return math.inf
+        variables = list(self.space.variables.values())
+        rows = spread_points([self.plain_range(v) for v in variables], [v.type for v in variables])
+        if rows is None or any(
+            isinstance(x, n.Column) and x.name not in self.space.variables
+            for t in found.slopes.values()
+            for x in n.walk(t.expression)
+        ):
+            return None
+        table = n.Values(tuple(n.Field(v.name, v.type) for v in variables), rows)
+        items = []
+        for role in found.reach:
+            entries = {k: t.expression for k, t in found.slopes.items() if k.role == role}
+            items.append(n.Named(role, self.space.dual_expression(role, entries)))
+        sizes = evaluate(n.Project(table, tuple(items)), {})
+        totals = sorted(sum(float(x) for x in row if isinstance(x, float)) for row in sizes)
+        return totals[len(totals) // 2]
+
+    def plain_range(self, variable: Variable) -> iv.Interval:
+        """Give the declared range of a variable."""
+        table = self.space.roles[variable.role].table
+        return declared(self.request.policy, table, variable.column)
+
+    def _only_protected_rows(self, role: str, entries: dict[Key, n.Scalar]) -> dict[Key, n.Scalar]:
+        """Rows that the owner has marked public do not move (D-ROWS)."""
+        condition = self.request.public_rows.get(role)
+        if condition is None:
+            return entries
+        zero = shapes.number(0.0)
+        return {k: n.Case((n.Branch(condition, zero),), e) for k, e in entries.items()}
+
+    def _smooth(self, value: n.Scalar, beta: Fraction, floor: Fraction) -> Bound:
+        """Scale the rate until the bound is beta-smooth (D-RATES)."""
+        rate = beta
+        for _ in range(12):
+            calculus = Calculus(self.space, rate, floor)
+            found = calculus.of(value)
+            rough = max(
+                (self.space.smoothness(t.rates) for t in found.slopes.values()), default=Fraction(0)
+            )
+            if rough <= beta:
+                self._check_floats(calculus)
+                return found
+            rate = rate * beta / rough * Fraction(999_999, 1_000_000)
+        raise CannotBound(
+            "D-RATES",
+            value,
+            "a part of the value changes faster than the noise can hide at this epsilon",
+            "ask with a larger epsilon, or let the owner weigh the logarithm more",
+        )
+
+    def _check_floats(self, calculus: Calculus) -> None:
+        """A bound e^(-alpha·x) is as wrong as alpha times the error of x: that must drown in the slack (D-FLOATS)."""
+        total = Fraction(0)
+        for node, bound in calculus.known.items():
+            alpha = calculus.alpha(bound) if bound.reach else None
+            if alpha is None:
+                continue
+            assert isinstance(node, n.Scalar)
+            error = self.floats.of(node)
+            total += TOLERATED + 1 if error is None else alpha * error
+            if total > TOLERATED:
+                raise CannotBound(
+                    "D-FLOATS",
+                    node,
+                    "floats compute a part of the value too roughly",
+                    "avoid numbers of very different size, and declare ranges",
+                )
+
+    def _rounding(self, value: n.Scalar, factor: Fraction, roles: list[str]) -> Fraction:
+        """Give what rounding rows to the grid, and floats, can add up to, in whole steps (D-GRID)."""
+        error = self.floats.of(value)
+        if error is None:
+            raise CannotBound(
+                "D-FLOATS",
+                value,
+                "how exactly floats compute the value is not known",
+                "declare the ranges of its columns",
+            )
+        return self._most_rows(roles) * (1 + error * factor)
+
+    def _most_rows(self, roles: list[str]) -> int:
+        """Give the most joined rows there can be: each row of a table stands in one, and their number is public.
+
+        Only the measure's own scans count: the keys that they rest on are checked.
+        """
+        counts = [
+            self.request.count(self.space.roles[role].table)
+            for role in roles
+            if self.gatherings[role].single
+        ]
+        known = [2 * c for c in counts if c is not None]  # twice, should rows be added meanwhile
+        return min([MOST_ROWS, *(max(c, 1) for c in known)])
+
+    def _step(
+        self,
+        measure: Measure,
+        probe: Bound,
+        caps: Mapping[str, Fraction | None],
+        cap: Fraction | None,
+        factor: Fraction,
+        value: n.Scalar,
+    ) -> Step:
+        unit = measure.step * factor
+        inner = []
+        for role, most in caps.items():
+            gathering = self.gatherings[role]
+            names = ", ".join(sorted(_columns_of(probe, role)))
+            how = (
+                "each row stands in one joined row"
+                if gathering.single
+                else "joined rows of one row are added up"
+            )
+            told = "by data" if most is None else f"at most {float(most * unit):.6g}"
+            inner.append(
+                Step("D-GATHER", f"{role} ({names}): {how}", f"moves {told} a unit of distance")
+            )
+        told = "no public limit" if cap is None else f"at most {float(cap * measure.step):.6g}"
+        shown = show_scalar(value)
+        short = shown if len(shown) <= 200 else shown[:197] + "..."
+        return Step(
+            "D-SMOOTH",
+            f"{measure.words} as {short}",
+            f"a smooth bound from the data, {told} a unit of distance",
+            tuple(inner),
+        )
+
+
+def factors(value: n.Scalar) -> list[n.Scalar]:
+    """Split a product."""
+    while isinstance(value, n.Cast) and value.type.kind == "DOUBLE":
+        value = value.operand
+    if isinstance(value, n.Arithmetic) and value.op == "*":
+        sides = factors(value.left), factors(value.right)
+        # Only a filter is split off: a value that is a product moves as one.
+        if any(_is_ramp(p) for p in sides[0]) and len(sides[0]) == 1:
+            return [sides[0][0], value.right]
+    return [value]
+
+
+def _is_ramp(scalar: n.Scalar) -> bool:
+    return isinstance(scalar, n.Call) and scalar.function == "ramp"
+
+
+def _steep(value: n.Scalar) -> bool:
+    return any(
+        (isinstance(x, n.Call) and x.function in ("exp", "ln", "power", "sqrt"))
+        or (isinstance(x, n.Arithmetic) and x.op == "/")
+        for x in n.walk(value)
+    )
+
+
+def _share_above(margin: n.Scalar, edge: float) -> float:
+    """Give the share of a margin's range above an edge: what passes, if values are spread evenly. Public."""
+    found = Ranges(NOTHING_DECLARED).of(margin)
+    if not found.bounded or found.low == found.high:
+        return 1.0
+    low, high = (float(e) for e in found.ends())
+    return min(1.0, max(0.0, (high - edge) / (high - low)))
+
+
+def _all_of(margin: n.Scalar) -> list[n.Scalar]:
+    """Split a least margin into the margins that must all be large."""
+    if isinstance(margin, n.Call) and margin.function == "lowest":
+        return [p for a in margin.arguments for p in _all_of(a)]
+    return [margin]
+
+
+def _named(key: Key) -> Iterable[str]:
+    return (key.column,) if isinstance(key, Variable) else key.columns
+
+
+def _columns_of(bound: Bound, role: str) -> Iterable[str]:
+    for key in bound.slopes:
+        if key.role == role:
+            yield from _named(key)
+
+
+def _trusted(request: Request) -> Callable[[str], bool]:
+    """Declared keys are checked only where all that is protected is values that are not keys."""
+    cells = [p for p in request.policy.protections if p.kind == "cells"]
+    others = tuple(p for p in request.policy.protections if p.kind != "cells")
+
+    def trusted(table: str) -> bool:
+        norms = [parse_norm(p.distance[table]) for p in cells if table in p.distance]
+        named = {column for norm in norms for column in columns_of(norm)}
+        key = set(request.policy.facts(table).key)
+        return not is_protected(table, request.policy, others) and not key & named
+
+    return trusted
+
+
+def peeled(argument: n.Scalar, measure: Measure) -> tuple[n.Scalar, Fraction, bool]:
+    """Take the rounding to whole steps off a summand (D-GRID): the value, steps a unit, and whether it rounds."""
+    inner = argument
+    cast = inner.operand if isinstance(inner, n.Clamp) else inner
+    if isinstance(cast, n.Cast):
+        scaled = cast.operand
+        if (
+            cast.type.kind == "INTEGER"
+            and isinstance(scaled, n.Arithmetic)
+            and scaled.op == "*"
+            and isinstance(scaled.right, n.Literal)
+        ):
+            factor = as_number(scaled.right.value)
+            assert factor is not None
+            return scaled.left, factor, True
+    return inner, 1 / measure.step, False

@@ -1,0 +1,269 @@
+"""The space in which values move: which columns a protection names, and how long a move is.
+
+In: a protection of kind `cells` and the scans of a plan. Out: variables (a column seen through one
+scan of its table), duals of gradients as numbers and as expressions, and the smoothness that a
+product of factors has along the worst direction. Never here: data, epsilon, a rule about a function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TypeVar
+
+from secant.analysis.derivative import shapes
+from secant.plan import nodes as n
+from secant.terms.norms import (
+    ColumnNorm,
+    CombinedNorm,
+    LogNorm,
+    Norm,
+    ScaledNorm,
+    columns_of,
+    combined,
+    dual_power,
+    parse_norm,
+    read_power,
+)
+from secant.terms.policy import Protection
+from secant.terms.types import Type
+
+V = TypeVar("V")
+HIGHEST_POWER = Fraction(2)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One protected column as one scan shows it: the value that may move."""
+
+    role: str
+    """Alias of the scan."""
+    column: str
+    """Lower-cased name in the base table, as the norm spells it."""
+    name: str
+    """Name in the plan."""
+    type: Type
+    logarithmic: bool
+    """Whether the owner measures its moves in ln x."""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """One scan of a protected table."""
+
+    alias: str
+    table: str
+    norm: Norm
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Part of a gradient of which only the dual norm is known: the columns it may touch, and the bound."""
+
+    role: str
+    columns: frozenset[str]
+
+
+Key = Variable | Block
+"""Where a piece of a gradient stands: at one variable, or somewhere in a block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """All variables of one plan under one protection."""
+
+    roles: Mapping[str, Role]
+    variables: Mapping[str, Variable]
+    """Plan column -> variable."""
+    row_powers: Mapping[str, Fraction | None]
+    """Table -> p of the norm over its rows; None is infinity."""
+    table_power: Fraction | None
+
+    def tables(self) -> tuple[str, ...]:
+        """Give the protected tables, in order."""
+        return tuple(sorted({r.table for r in self.roles.values()}))
+
+    def of_table(self, table: str) -> tuple[Role, ...]:
+        """Give the scans of a table."""
+        return tuple(r for r in self.roles.values() if r.table == table)
+
+    def dual(self, role: str, gradient: Mapping[Key, Fraction]) -> Fraction:
+        """Give the dual norm of a gradient in one role's row, rounded up (D-DUAL)."""
+        return _dual_number(self.roles[role].norm, _in_role(role, gradient))
+
+    def dual_expression(self, role: str, gradient: Mapping[Key, n.Scalar]) -> n.Scalar:
+        """Write the dual norm of a gradient whose entries are computed from the row (D-DUAL)."""
+        found = _dual_scalar(self.roles[role].norm, _in_role(role, gradient))
+        return shapes.number(0.0) if found is None else found
+
+    def reach(self, by_role: Mapping[str, Fraction]) -> Fraction:
+        """Give the most that a function moves a unit of distance, from what it moves in each role (D-REACH).
+
+        Scans of one table may show the same row: their parts add up.
+        """
+        tables: dict[str, Fraction] = {}
+        for role, value in by_role.items():
+            table = self.roles[role].table
+            tables[table] = tables.get(table, Fraction(0)) + value
+        return combined(dual_power(self.table_power), tables.values())
+
+    def smoothness(self, rates: Mapping[Key, Fraction]) -> Fraction:
+        """Give the smoothness of a positive function from the rates of its logarithm (D-RATES)."""
+        return self.reach(
+            {role: self.dual(role, rates) for role in self.roles if _in_role(role, rates)}
+        )
+
+
+@dataclass(slots=True)
+class _Found:
+    roles: dict[str, Role] = field(default_factory=dict)
+    variables: dict[str, Variable] = field(default_factory=dict)
+
+
+def space_of(protection: Protection, scans: Iterable[n.Scan]) -> Space:
+    """Collect the variables that a protection has in the scans of a plan."""
+    found = _Found()
+    for scan in scans:
+        table = scan.table.lower()
+        written = protection.distance.get(table)
+        if written is None:
+            continue
+        norm = parse_norm(written)
+        found.roles[scan.alias] = Role(scan.alias, table, norm)
+        named = set(columns_of(norm))
+        logarithms = set(_logarithms(norm))
+        prefix = len(scan.alias) + 1
+        for f in scan.columns:
+            column = f.name[prefix:].lower()
+            if column in named:
+                found.variables[f.name] = Variable(
+                    scan.alias, column, f.name, f.type, column in logarithms
+                )
+    powers = {t: read_power(p) for t, p in protection.row_norms.items()}
+    rows = {r.table: powers.get(r.table, Fraction(1)) for r in found.roles.values()}
+    return Space(found.roles, found.variables, rows, read_power(protection.table_norm))
+
+
+def _logarithms(norm: Norm) -> Iterable[str]:
+    if isinstance(norm, LogNorm):
+        yield norm.column
+    elif isinstance(norm, ScaledNorm):
+        yield from _logarithms(norm.inner)
+    elif isinstance(norm, CombinedNorm):
+        for part in norm.parts:
+            yield from _logarithms(part)
+
+
+# ── duals (D-DUAL) ───────────────────────────────────────────────────────────────────────────────
+
+
+def _in_role(role: str, gradient: Mapping[Key, V]) -> dict[Key, V]:
+    return {key: value for key, value in gradient.items() if key.role == role}
+
+
+def _touches(key: Key, columns: frozenset[str]) -> bool:
+    if isinstance(key, Variable):
+        return key.column in columns
+    return bool(key.columns & columns)
+
+
+def _inside(key: Key, columns: frozenset[str]) -> bool:
+    if isinstance(key, Variable):
+        return key.column in columns
+    return key.columns <= columns
+
+
+def _split(
+    parts: tuple[Norm, ...], dual: Fraction | None, gradient: Mapping[Key, V]
+) -> tuple[list[tuple[Norm, dict[Key, V]]], list[V]]:
+    """Deal a gradient out to the parts of a combination, with the blocks that span several parts.
+
+    Under an l1 combination the dual is a maximum, so a spanning block may stand in each part that it
+    touches; otherwise it is added once, outside.
+    """
+    dealt: list[tuple[Norm, dict[Key, V]]] = []
+    outside: list[V] = []
+    sets = [frozenset(columns_of(p)) for p in parts]
+    spanning = {
+        key
+        for key in gradient
+        if isinstance(key, Block) and not any(key.columns <= columns for columns in sets)
+    }
+    for part, columns in zip(parts, sets, strict=True):
+        mine = {
+            key: value
+            for key, value in gradient.items()
+            if (_touches(key, columns) if dual is None else _inside(key, columns))
+        }
+        dealt.append((part, mine))
+    if dual is not None:
+        outside = [gradient[key] for key in gradient if key in spanning]
+    return dealt, outside
+
+
+def _dual_number(norm: Norm, gradient: Mapping[Key, Fraction]) -> Fraction:
+    if not gradient:
+        return Fraction(0)
+    if isinstance(norm, (ColumnNorm, LogNorm)):
+        return sum(gradient.values(), Fraction(0))
+    if isinstance(norm, ScaledNorm):
+        # A block's entry already is a dual norm of the whole role: the factor must not divide it.
+        lifted = {k: v * norm.factor if isinstance(k, Block) else v for k, v in gradient.items()}
+        return _dual_number(norm.inner, lifted) / norm.factor
+    dual = dual_power(norm.power)
+    dealt, outside = _split(norm.parts, dual, gradient)
+    inner = [_dual_number(part, mine) for part, mine in dealt]
+    power = None if dual is None else min(dual, HIGHEST_POWER)  # as the expression is written
+    return combined(power, inner) + sum(outside, Fraction(0))
+
+
+def _dual_scalar(norm: Norm, gradient: Mapping[Key, n.Scalar]) -> n.Scalar | None:
+    if not gradient:
+        return None
+    if isinstance(norm, (ColumnNorm, LogNorm)):
+        return _sum(list(gradient.values()))
+    if isinstance(norm, ScaledNorm):
+        up = shapes.float_above(norm.factor)
+        lifted = {
+            k: shapes.times(up, v) if isinstance(k, Block) else v for k, v in gradient.items()
+        }
+        inner = _dual_scalar(norm.inner, lifted)
+        factor = shapes.float_above(1 / norm.factor)
+        return None if inner is None else shapes.times(factor, inner)
+    dual = dual_power(norm.power)
+    dealt, outside = _split(norm.parts, dual, gradient)
+    found = [s for s in (_dual_scalar(part, mine) for part, mine in dealt) if s is not None]
+    joined = _combined_scalar(dual, found)
+    return _sum([*([joined] if joined is not None else []), *outside])
+
+
+def _combined_scalar(power: Fraction | None, parts: list[n.Scalar]) -> n.Scalar | None:
+    if len(parts) <= 1:
+        return parts[0] if parts else None
+    if power is None:
+        return _largest(parts)
+    if power == 1:
+        return _sum(parts)
+    exponent = min(power, HIGHEST_POWER)  # higher ones leave the floats, and give less
+    raised = [shapes.call("power", p, shapes.number(float(exponent))) for p in parts]
+    root = shapes.call("power", _sum(raised), shapes.number(float(1 / exponent)))
+    return shapes.call("greatest", root, *parts)  # no underflow can take the largest part away
+
+
+def _largest(parts: list[n.Scalar]) -> n.Scalar:
+    """Write the largest of some parts. Where a part may be empty it is skipped, which is slower."""
+    different = list(dict.fromkeys(parts))
+    if len(different) == 1:
+        return different[0]
+    may_be_empty = any(
+        isinstance(x, n.Call) and x.function == "coalesce" for p in different for x in n.walk(p)
+    )
+    return shapes.call("greatest" if may_be_empty else "highest", *different)
+
+
+def _sum(parts: list[n.Scalar]) -> n.Scalar:
+    total = parts[0]
+    for part in parts[1:]:
+        total = shapes.plus(total, part)
+    return total

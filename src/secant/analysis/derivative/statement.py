@@ -1,0 +1,208 @@
+"""One statement that yields the softened measures and, beside them, the parts of their smooth bounds.
+
+In: a release and, for each measure and each scan of a protected table, how fast a joined row moves.
+Out: a plan whose first columns are keys and measures and whose further columns are the parts of bounds,
+one for each measure and scan. Rows that one protected row stands in are gathered before the largest is
+taken; where every row stands alone nothing is gathered, and a single pass over the rows does it all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+
+from secant.analysis.derivative import shapes
+from secant.analysis.derivative.space import Key, Space
+from secant.numeric.powers import power
+from secant.plan import nodes as n
+from secant.plan.enforce import Release
+from secant.plan.hoist import hoisted
+from secant.plan.typing import fields_of, type_of
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """How one measure moves with the rows of one scan."""
+
+    measure: str
+    role: str
+    space: Space
+    entries: dict[Key, n.Scalar]
+    """Gradient of one joined row, as bounds."""
+    gathered: tuple[n.Column, ...] | None
+    """Columns that gather joined rows, perhaps none (all together); None if each row stands alone."""
+    power: Fraction | None
+    """Dual exponent over rows: None takes the largest."""
+    near: n.Scalar | None = None
+    """A condition on joined rows: others add nothing to the measure and move it by its floor at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Where a part of a bound stands: in which statement, under which column, for which scan."""
+
+    statement: int
+    column: str
+    role: str
+    power: Fraction | None
+
+    def total(self, found: object) -> Fraction:
+        """Read the part that a statement found; rows that are not there do not move anything."""
+        if not isinstance(found, (int, float, Decimal)):
+            return Fraction(0)
+        number = Fraction(found)
+        if self.power is None or self.power == 1:
+            return number
+        high: Fraction | None = power(number, 1 / self.power).high
+        assert high is not None
+        return high
+
+
+@dataclass(frozen=True, slots=True)
+class Instrument:
+    """Statements to run, and where to read each measure's bound."""
+
+    statements: tuple[n.Relation, ...]
+    parts: dict[str, tuple[Part, ...]]
+
+
+def instrument(release: Release, motions: list[Motion]) -> Instrument:
+    """Write the statements for all measures of a release."""
+    rows = release.exact.input
+    assert isinstance(rows, n.Project)
+    keyings = list(dict.fromkeys(_names(m) for m in motions if m.gathered is not None))
+    alone = [m for m in motions if m.gathered is None]
+    first = [m for m in motions if m.gathered is not None and _names(m) == keyings[0]]
+    divisible = all(not c.distinct for c in release.exact.aggregations)
+    parts: dict[str, list[Part]] = {}
+    skipping: n.Scalar | None = None
+    if first and divisible:
+        statements = [_gathering(release, rows, alone, first, measured=True)]
+        rest = keyings[1:]
+        _note(parts, 0, [*alone, *first])
+    else:
+        skipping = _near(release, motions)
+        if skipping is not None:
+            rows = n.Project(n.Filter(rows.input, skipping), rows.items)
+        statements = [_single(release, rows, alone)]
+        rest = keyings
+        _note(parts, 0, alone)
+    for keying in rest:
+        mine = [m for m in motions if m.gathered is not None and _names(m) == keying]
+        _note(parts, len(statements), mine)
+        statements.append(_gathering(release, rows, [], mine, measured=False))
+    found = {m: tuple(p) for m, p in parts.items()}
+    return Instrument(tuple(statements), found)
+
+
+def _near(release: Release, motions: list[Motion]) -> n.Scalar | None:
+    """Give the condition under which a joined row matters to any measure; None if all rows do (D-FLOOR)."""
+    nears = {m.measure: m.near for m in motions}
+    measures = {m.column for m in release.measures}
+    plain = all(m.gathered is None and m.power is None for m in motions)
+    if release.exact.keys or not plain or set(nears) != measures:
+        return None
+    conditions = [x for x in nears.values() if x is not None]
+    if len(conditions) < len(nears):
+        return None
+    return conditions[0] if len(conditions) == 1 else n.Or(tuple(conditions))
+
+
+def _names(motion: Motion) -> tuple[str, ...]:
+    return tuple(c.name for c in motion.gathered or ())
+
+
+def _note(parts: dict[str, list[Part]], statement: int, motions: list[Motion]) -> None:
+    for m in motions:
+        parts.setdefault(m.measure, []).append(Part(statement, _column(m), m.role, m.power))
+
+
+def _column(motion: Motion) -> str:
+    return f"{motion.measure}.{motion.role}.bound"
+
+
+def _collected(motion: Motion, moved: n.Scalar) -> n.Aggregation:
+    """Take the largest over rows, or the sum of powers that an exponent asks for."""
+    if motion.power is None:
+        return n.Aggregation(_column(motion), "max", moved)
+    if motion.power != 1:
+        moved = shapes.call("power", moved, shapes.number(float(motion.power)))
+    return n.Aggregation(_column(motion), "sum", moved)
+
+
+def _keys(release: Release) -> tuple[n.Named, ...]:
+    return tuple(
+        n.Named(k.name, n.Column(k.name, type_of(k.expression))) for k in release.exact.keys
+    )
+
+
+def _single(release: Release, rows: n.Project, alone: list[Motion]) -> n.Relation:
+    """One pass: measures are summed and the largest motion is taken side by side."""
+    items, calls = [], []
+    for m in alone:
+        name = f"{_column(m)}.row"
+        items.append(n.Named(name, m.space.dual_expression(m.role, m.entries)))
+        calls.append(_collected(m, n.Column(name, type_of(items[-1].expression))))
+    extended = _extended(rows, items, release)
+    return n.Aggregate(
+        extended, release.exact.keys, (*release.exact.aggregations, *calls), release.exact.span
+    )
+
+
+def _extended(rows: n.Project, items: list[n.Named], release: Release) -> n.Project:
+    """Add items to a projection; what measures and motions share is computed once."""
+    relation, written = hoisted(rows.input, (*rows.items, *items), release.name)
+    return n.Project(relation, written)
+
+
+def _gathering(
+    release: Release,
+    rows: n.Project,
+    alone: list[Motion],
+    gathered: list[Motion],
+    *,
+    measured: bool,
+) -> n.Relation:
+    """Two steps: joined rows of one protected row first, then all of them."""
+    items: list[n.Named] = []
+    inner: list[n.Aggregation] = []
+    outer: list[n.Aggregation] = []
+    between: list[n.Named] = []
+    own = tuple(n.Named(f"{c.name}.gathered", c) for c in gathered[0].gathered or ())
+    if measured:
+        for call in release.exact.aggregations:
+            name = f"{call.name}.part"
+            inner.append(replace(call, name=name))
+            again = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}[call.function]
+            kind = type_of(inner[-1])
+            between.append(n.Named(name, n.Column(name, kind)))
+            outer.append(n.Aggregation(call.name, again, n.Column(name, kind)))
+    for m in alone:
+        row, part = f"{_column(m)}.row", f"{_column(m)}.part"
+        items.append(n.Named(row, m.space.dual_expression(m.role, m.entries)))
+        kind = type_of(items[-1].expression)
+        call = _collected(m, n.Column(row, kind))
+        inner.append(replace(call, name=part))
+        between.append(n.Named(part, n.Column(part, type_of(call))))
+        outer.append(replace(call, argument=n.Column(part, type_of(call))))
+    for m in gathered:
+        summed: dict[Key, n.Scalar] = {}
+        for index, (key, entry) in enumerate(m.entries.items()):
+            row, part = f"{_column(m)}.row{index}", f"{_column(m)}.part{index}"
+            items.append(n.Named(row, entry))
+            inner.append(n.Aggregation(part, "sum", n.Column(row, type_of(entry))))
+            summed[key] = n.Column(part, type_of(inner[-1]))
+        name = f"{_column(m)}.gathered"
+        between.append(n.Named(name, m.space.dual_expression(m.role, summed)))
+        outer.append(_collected(m, n.Column(name, type_of(between[-1].expression))))
+    extended = _extended(rows, [*items, *own], release)
+    keys = _keys(release)
+    kinds = {f.name: f.type for f in fields_of(extended)}
+    found = n.Aggregate(
+        extended,
+        (*keys, *(n.Named(o.name, n.Column(o.name, kinds[o.name])) for o in own)),
+        tuple(inner),
+    )
+    passed = n.Project(found, (*keys, *between))
+    return n.Aggregate(passed, keys, tuple(outer), release.exact.span)

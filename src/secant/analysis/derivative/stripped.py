@@ -1,0 +1,152 @@
+"""Take the conditions on protected values out of a query, and write everything over columns of base tables.
+
+In: the rows below an aggregate. Out: the same rows with public conditions only, what each column is
+made of, and the protected conditions, apart. What remains depends on public columns alone: which rows
+there are, and which belong together, cannot tell of a protected value (D-STRIP). Never here: softening.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from secant.analysis.derivative.calculus import CannotBound
+from secant.analysis.derivative.emptiness import moves
+from secant.plan import nodes as n
+from secant.plan.rewrite import substitute
+from secant.plan.typing import fields_of
+
+MOST_NODES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Stripped:
+    """Rows that public columns decide, and what was taken off them."""
+
+    relation: n.Relation
+    definitions: dict[str, n.Scalar]
+    conditions: tuple[n.Scalar, ...]
+    """Conditions on protected columns, over columns of `relation`."""
+
+
+def unshared(relation: n.Relation) -> n.Relation:
+    """Give every use of a table its own alias: a WITH table that is used twice reads its tables twice."""
+    seen: set[str] = set()
+
+    def visit(node: n.Node) -> n.Node:
+        if not isinstance(node, n.Scan):
+            return n.rebuild(node, visit) if any(True for _ in n.children(node)) else node
+        alias = node.alias
+        while alias in seen:
+            alias += "_"
+        seen.add(alias)
+        if alias == node.alias:
+            return node
+        prefix = len(node.alias)
+        fresh = tuple(n.Field(alias + f.name[prefix:], f.type) for f in node.columns)
+        scan = n.Scan(node.table, alias, fresh, node.span)
+        names = tuple(
+            n.Named(f.name, n.Column(own.name, own.type))
+            for f, own in zip(node.columns, fresh, strict=True)
+        )
+        return n.Project(scan, names)
+
+    found = visit(relation)
+    assert isinstance(found, n.Relation)
+    return found
+
+
+def strip(relation: n.Relation, protected: frozenset[str]) -> Stripped:
+    """Take protected conditions off, or raise CannotBound."""
+    if isinstance(relation, n.Scan):
+        return Stripped(relation, _identity(relation), ())
+    if isinstance(relation, n.Filter):
+        below = strip(relation.input, protected)
+        return _parted(below, n.conjuncts(relation.predicate), protected, relation)
+    if isinstance(relation, n.Project):
+        below = strip(relation.input, protected)
+        made = {i.name: _written(i.expression, below.definitions) for i in relation.items}
+        return Stripped(below.relation, made, below.conditions)
+    if isinstance(relation, n.Sort):
+        return strip(relation.input, protected)
+    if isinstance(relation, n.Join):
+        return _joined(relation, protected)
+    if not sees(relation, protected):
+        return Stripped(relation, _identity(relation), ())
+    raise CannotBound(
+        "D-STRIP",
+        relation,
+        f"{type(relation).__name__.lower()} over protected values jumps",
+        "aggregate the joined and filtered rows directly",
+    )
+
+
+def _identity(relation: n.Relation) -> dict[str, n.Scalar]:
+    return {f.name: n.Column(f.name, f.type) for f in fields_of(relation)}
+
+
+def _written(scalar: n.Scalar, definitions: dict[str, n.Scalar]) -> n.Scalar:
+    written = substitute(scalar, definitions)
+    if sum(1 for _ in n.walk(written)) > MOST_NODES:
+        raise CannotBound(
+            "D-STRIP", scalar, "the expression repeats itself too often", "shorten it"
+        )
+    return written
+
+
+def _parted(
+    below: Stripped, parts: tuple[n.Scalar, ...], protected: frozenset[str], place: n.Relation
+) -> Stripped:
+    written = [_written(part, below.definitions) for part in parts]
+    public = tuple(p for p in written if not moves(p, protected))
+    private = tuple(p for p in written if moves(p, protected))
+    for part in private:
+        if n.has_subquery(part):
+            raise CannotBound(
+                "D-STRIP",
+                place,
+                "a subquery over protected values jumps",
+                "join the inner table instead",
+            )
+    predicate = n.conjunction(public)
+    rows = below.relation if predicate is None else n.Filter(below.relation, predicate)
+    return Stripped(rows, below.definitions, below.conditions + private)
+
+
+def _joined(relation: n.Join, protected: frozenset[str]) -> Stripped:
+    left, right = strip(relation.left, protected), strip(relation.right, protected)
+    definitions = {**left.definitions, **right.definitions}
+    conditions = left.conditions + right.conditions
+    parts = tuple(_written(p, definitions) for p in n.conjuncts(relation.condition))
+    if relation.kind == "left":
+        plain = all(isinstance(d, n.Column) for d in right.definitions.values())
+        if right.conditions or not plain or any(moves(p, protected) for p in parts):
+            raise CannotBound(
+                "D-STRIP",
+                relation,
+                "a left join that depends on protected values pads rows",
+                "use an inner join",
+            )
+        joined: n.Relation = n.Join(
+            "left", left.relation, right.relation, n.conjunction(parts), relation.span
+        )
+        return Stripped(joined, definitions, conditions)
+    public = tuple(p for p in parts if not moves(p, protected))
+    condition = n.conjunction(public)
+    kind = "cross" if condition is None else "inner"
+    joined = n.Join(kind, left.relation, right.relation, condition, relation.span)
+    private = tuple(p for p in parts if moves(p, protected))
+    return Stripped(joined, definitions, conditions + private)
+
+
+def sees(relation: n.Relation, protected: frozenset[str]) -> bool:
+    """Whether a relation shows or uses a protected column."""
+    if any(f.name in protected for f in fields_of(relation)):
+        return True
+    for node in n.walk(relation):
+        if isinstance(node, (n.Column, n.Outer)) and node.name in protected:
+            return True
+        if isinstance(node, (n.Distinct, n.Union, n.Intersect, n.Except)):
+            sides = [c for c in n.children(node) if isinstance(c, n.Relation)]
+            if any(f.name in protected for side in sides for f in fields_of(side)):
+                return True
+    return False

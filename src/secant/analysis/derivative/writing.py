@@ -1,0 +1,69 @@
+"""Small pieces of softened expressions: constants of a column's type, products, what is strict and what widens.
+
+In: plan expressions. Out: plan expressions, or a yes or no about them. Nothing here knows a policy.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+from secant.analysis.derivative import shapes
+from secant.plan import nodes as n
+from secant.plan.typing import type_of
+from secant.terms import types as t
+
+
+def literal(value: Fraction, kind: t.Type, direction: int) -> n.Literal:
+    """Write an end of a range in a column's own type, rounded outward."""
+    if kind.kind == "DOUBLE":
+        number = float(value)
+        if Fraction(number) * direction < value * direction:
+            number = shapes.float_above(value) if direction > 0 else shapes.float_below(value)
+        return n.Literal(number, t.DOUBLE)
+    scale = kind.scale
+    scaled = value * 10**scale
+    whole = int(scaled.__ceil__() if direction > 0 else scaled.__floor__())
+    if kind.kind == "INTEGER":
+        return n.Literal(whole, t.INTEGER)
+    digits = max(len(str(abs(whole))), scale)
+    return n.Literal(Decimal(whole).scaleb(-scale), t.decimal(digits, scale))
+
+
+def times_truth(truth: n.Scalar | None, value: n.Scalar | None) -> n.Scalar:
+    """Multiply a soft truth and a value; None stands for 1."""
+    if truth is None or value is None:
+        return truth or value or shapes.number(1.0)
+    return n.Arithmetic("*", truth, value)
+
+
+def is_strict(scalar: n.Scalar) -> bool:
+    """Whether an expression is unknown as soon as one of its columns is."""
+    return all(
+        isinstance(
+            x,
+            (n.Compare, n.InList, n.Column, n.Literal, n.Arithmetic, n.Negate, n.Cast, n.Clamp),
+        )
+        for x in n.walk(scalar)
+    )
+
+
+def widens(node: n.Cast) -> bool:
+    """Whether a cast keeps every value."""
+    source, target = type_of(node.operand), node.type
+    if target.kind == "DOUBLE" or (source.kind == "DATE" and target.kind == "TIMESTAMP"):
+        return True
+    exact = source.kind in ("INTEGER", "DECIMAL") and target.kind == "DECIMAL"
+    return exact and target.scale >= source.scale
+
+
+def is_null(scalar: n.Scalar) -> bool:
+    """Whether NULL is written."""
+    return isinstance(scalar, n.Literal) and scalar.value is None
+
+
+def word_for(scalar: n.Scalar) -> str:
+    """Name an operation for a message."""
+    if isinstance(scalar, n.Call):
+        return scalar.function
+    return type(scalar).__name__.lower()

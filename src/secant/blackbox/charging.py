@@ -1,0 +1,98 @@
+"""Budget for a black box: held before the protected data are touched, and kept afterwards (I6).
+
+In: a purse, ε, δ, γ. Out: a reservation, marked as sent. A protection promises plain differential
+privacy, which a random one would weaken; so its owner must have accepted that by name, and the
+charge is written down as what it is, a `RandomEvent`. Without a purse nobody is charged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Protocol
+
+from secant.errors import Refused, UsageError
+from secant.ledger.amounts import Charge
+from secant.ledger.store import Ledger
+from secant.terms.events import RandomEvent
+
+ACCEPTED = "random differential privacy"
+"""What an owner lists under `accept` to let releases of this kind draw on a protection."""
+_PARTS = ("name", "analyst", "neighbours", "accept", "ledger", "assumptions")
+
+
+class Purse(Protocol):
+    """A protection that can be charged, as `db.protection(NAME)` gives it."""
+
+    @property
+    def name(self) -> str:
+        """Name the protection."""
+        ...
+
+    @property
+    def analyst(self) -> str:
+        """Name who asks; empty if nobody is told apart."""
+        ...
+
+    @property
+    def neighbours(self) -> str:
+        """Give the relation that the protection is stated in, `add-remove` or `replace`."""
+        ...
+
+    @property
+    def accept(self) -> tuple[str, ...]:
+        """Give the assumptions that the owner accepts by name."""
+        ...
+
+    @property
+    def ledger(self) -> Callable[[], Ledger]:
+        """Open the ledger that keeps its budget, or give the open one."""
+        ...
+
+    def assumptions(self) -> tuple[str, ...]:
+        """Say what a release on loose records takes on trust."""
+        ...
+
+
+def check_purse(purse: Purse | None) -> None:
+    """Refuse early what could not be charged later; reads nothing but the purse."""
+    if purse is None:
+        return
+    if not all(hasattr(purse, part) for part in _PARTS):
+        raise UsageError(
+            "USE-001",
+            "a budget is a protection of an open connection",
+            hint="pass budget=db.protection(NAME), with db = secant.connect(…)",
+        )
+    if ACCEPTED not in purse.accept:
+        raise Refused(
+            "REF-101",
+            f"the protection {purse.name!r} promises differential privacy, and this is weaker",
+            hint=f"the data owner can add {ACCEPTED!r} to `accept`, or leave out the budget",
+        )
+
+
+def trusted(purse: Purse | None) -> tuple[str, ...]:
+    """Say what the promise takes on trust because of who pays."""
+    if purse is None:
+        return ()
+    found = purse.assumptions()
+    if purse.neighbours != "replace":
+        found += (f"the number of records is public, also under protection {purse.name!r}",)
+    return found
+
+
+@contextmanager
+def charged(
+    purse: Purse | None, epsilon: Fraction, delta: Fraction, gamma: Fraction
+) -> Iterator[str | None]:
+    """Hold the price and mark it as sent; inside the block data may be touched."""
+    if purse is None:
+        yield None
+        return
+    charge = Charge.of(purse.name, epsilon, delta, event=RandomEvent(epsilon, delta, gamma))
+    note = {"kind": "black box"}
+    with purse.ledger().reserve([charge], analyst=purse.analyst, note=note) as permit:
+        permit.mark_sent()
+        yield permit.release_id

@@ -1,0 +1,88 @@
+"""A sampled sensitivity as a record that is kept and used again.
+
+In: the distances that were sampled, and how. Out: bounds for mechanisms, a picture, a fingerprint.
+All of it is public; nothing here draws or calls a function.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from secant.blackbox.design import Design
+from secant.blackbox.measure import Ruler, converted, rounded_up
+from secant.blackbox.picture import Picture, sensitivity_picture
+from secant.errors import UsageError
+from secant.terms.bounds import Norm
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """A sampled sensitivity: public, so it may be shown, stored and used again (X-REUSE)."""
+
+    distances: tuple[float, ...] = field(repr=False)
+    """The m sampled distances, sorted."""
+    design: Design
+    norm: str
+    distribution: str
+    function: str
+    n: int
+    shape: tuple[int, ...] | None
+    ruler: Ruler = field(repr=False)
+    seconds: float = field(compare=False)
+
+    @property
+    def estimate(self) -> float:
+        """Give the k-th smallest distance."""
+        return self.distances[self.design.k - 1]
+
+    @property
+    def size(self) -> int:
+        """Give how many numbers a result has."""
+        return 1 if self.shape is None else math.prod(self.shape)
+
+    @property
+    def value(self) -> Fraction:
+        """Give the sensitivity in the norm that was sampled, rounded up (X-FLOAT)."""
+        return rounded_up(self.estimate, self.size)
+
+    @property
+    def name(self) -> str:
+        """Give a short fingerprint; releases with the same one share their γ."""
+        text = repr((self.distances, self.design, self.norm, self.function, self.n))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def bound(self, norm: Norm) -> Fraction:
+        """Give the sensitivity in the norm that a mechanism needs, rounded up (X-NORMS)."""
+        if self.shape is None or not isinstance(self.ruler.norm, str):
+            raise UsageError(
+                "USE-001",
+                "a norm of the caller's own goes with a mechanism of the caller's own",
+                hint="sample in l1, l2 or linf for this mechanism",
+            )
+        return converted(self.value, self.ruler.norm, norm, self.size)
+
+    def plot(self) -> Picture:
+        """Draw the distribution of the sampled distances, with the estimate."""
+        return sensitivity_picture(
+            self.distances,
+            self.estimate,
+            title=f"{self.function}: sensitivity, {self.norm}, n = {self.n}",
+            note=f"k = {self.design.k} of m = {self.design.m}, γ = {float(self.design.gamma):.4g}",
+        )
+
+    def __str__(self) -> str:
+        d = self.design
+        return (
+            f"sampled sensitivity of {self.function} in {self.norm}: {self.estimate:.6g} "
+            f"(number {d.k} of {d.m} by size, gamma {float(d.gamma):.4g} by {d.proof}) for {self.n} records of "
+            f"{self.distribution!r}; for random differential privacy only"
+        )
+
+
+def name_of(function: object) -> str:
+    """Give the name under which a function's estimate is kept."""
+    inner = getattr(function, "func", function)  # a partial is named after what it calls
+    return str(getattr(inner, "__qualname__", type(inner).__qualname__))[:200]

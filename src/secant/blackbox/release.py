@@ -1,0 +1,159 @@
+"""Algorithm 2 of the sensitivity sampler: sample, then respond (X-INDUCED).
+
+In: a function, protected data, a public distribution, ε, δ, γ. Out: a noisy result with its
+(ε, δ, γ)-random differential privacy, error and cost. Everything that can be refused is refused
+before the data are touched; the budget is held before the function sees them, and stays spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from numpy.random import Generator
+
+from secant.blackbox.charging import Purse, charged, check_purse, trusted
+from secant.blackbox.design import Method
+from secant.blackbox.distributions import Distribution
+from secant.blackbox.estimate import Sensitivity, name_of
+from secant.blackbox.guarantee import promise
+from secant.blackbox.measure import Distance
+from secant.blackbox.records import size_of
+from secant.blackbox.respond import (
+    OWN,
+    Custom,
+    Listed,
+    calibrated,
+    check_delta,
+    check_estimate,
+    lattice_of,
+    mechanism_of,
+    norm_for,
+)
+from secant.blackbox.result import BlackboxRelease, stated_error
+from secant.blackbox.sampling import crew_of, evaluated, sample_sensitivity
+from secant.errors import UsageError
+from secant.ledger.amounts import as_written
+from secant.numeric.parameters import Number, delta_of, epsilon_of, level_of, positive
+from secant.terms.bounds import Norm
+
+
+def release(
+    function: Callable[[Any], Any],
+    data: Any,
+    sampler: Distribution | Callable[[int, Generator], Any] | Sensitivity,
+    *,
+    epsilon: Number,
+    gamma: Number | None = None,
+    delta: Number = 0,
+    mechanism: str | Listed | Custom = "laplace",
+    norm: Norm | Distance | None = None,
+    m: int | None = None,
+    method: Method = "exchangeability",
+    confidence: Number | None = None,
+    candidates: Sequence[Any] | None = None,
+    least: Number = 0,
+    grid: Number | None = None,
+    level: Number = Fraction(95, 100),
+    budget: Purse | None = None,
+    workers: int | None = None,
+    time_limit: float = 300.0,
+    progress: bool | None = None,
+    state: str | Path | None = None,
+    generator: Generator | None = None,
+) -> BlackboxRelease:
+    """Release `function(data)` with (ε, δ, γ)-random differential privacy for a distribution.
+
+    Args:
+        function: Any program of the records: deterministic, and with results of one shape.
+        data: The protected records: rows of an array, of a frame, or a list. Their number is public.
+        sampler: The public distribution of a record, or an estimate that was made before.
+        epsilon: The price.
+        gamma: The share of databases that need not be protected; not with an earlier estimate.
+        delta: For `gaussian`.
+        mechanism: `laplace`, `gaussian`, `exponential`, `permute-and-flip` (the function gives a
+            score for each candidate), `bernstein` (it gives a function on the unit cube), one of
+            these with parameters, or a function of result, sensitivity, ε and δ.
+        norm: What distances are sampled in; by default what the mechanism needs.
+        m: How many samples; by default ten times the least that γ needs.
+        method: `exchangeability`, `binomial` or `dkw`; see `sample_sensitivity`.
+        confidence: For `binomial`: how sure to be of the estimate itself.
+        candidates: For a choice: what the scores stand for.
+        least: A public floor for the sensitivity; needed where the sampled one is zero.
+        grid: The step that results are released on; by default far finer than the noise.
+        level: For the stated error.
+        budget: The protection that is charged; without it nobody is.
+        workers: Processes; 0 runs in this one, without a time limit.
+        time_limit: Seconds for one call of the function or the sampler.
+        progress: Whether to show a bar; by default on a terminal only.
+        state: A file that keeps the sampling, so that it can be resumed.
+        generator: For tests only: where the seed of the sampling comes from.
+
+    >>> import numpy as np
+    >>> from secant.blackbox import exponential, release
+    >>> waits = np.random.default_rng().exponential(size=500)
+    >>> found = release(np.mean, waits, exponential(1.0), epsilon=1.0, gamma=0.05)
+    >>> found.guarantee.gamma
+    Fraction(1, 20)
+    """
+    price = epsilon_of(as_written(epsilon, what="epsilon", code="USE-002"))
+    slack = delta_of(as_written(delta, what="delta", code="USE-003"))
+    floor = as_written(least, what="least")
+    if floor < 0:
+        raise UsageError("USE-001", "the least sensitivity is not negative")
+    sure = level_of(as_written(level, what="level", code="USE-004"))
+    chosen = mechanism_of(mechanism)
+    check_delta(chosen, slack)
+    check_purse(budget)
+    crew, limit = crew_of(workers), float(positive(time_limit, "time_limit"))
+    n = size_of(data)
+    if n < 1:
+        raise UsageError("USE-001", "there is no record: a release needs one at least")
+    if isinstance(sampler, Sensitivity):
+        if any(option is not None for option in (gamma, m, norm, state, confidence)):
+            raise UsageError("USE-001", "an estimate has its own gamma, m, norm and state already")
+        estimate = sampler
+    else:
+        if gamma is None and m is None:
+            raise UsageError("USE-004", "a release from a distribution needs gamma")
+        estimate = sample_sensitivity(
+            function,
+            sampler,
+            n=n,
+            gamma=gamma,
+            m=m,
+            method=method,
+            confidence=confidence,
+            norm=norm_for(norm, chosen),
+            points=lattice_of(chosen),
+            workers=workers,
+            time_limit=time_limit,
+            progress=progress,
+            state=state,
+            generator=generator,
+        )
+    check_estimate(estimate, function, n, chosen)
+    noise, respond = calibrated(chosen, estimate, price, slack, floor, grid, candidates)
+    with charged(budget, price, slack, estimate.design.total) as release_id:
+        value = evaluated(function, data, estimate, respond, workers=crew, time_limit=limit)
+    return BlackboxRelease(
+        value,
+        promise(
+            price,
+            slack,
+            estimate.design,
+            distribution=estimate.distribution,
+            n=n,
+            estimate=estimate.name,
+            assumptions=trusted(budget) + (() if noise is not None else (OWN,)),
+        ),
+        noise.name if noise is not None else f"your own: {name_of(mechanism)}",
+        estimate,
+        noise,
+        sure,
+        stated_error(noise, sure, estimate.size),
+        None if budget is None else budget.name,
+        release_id,
+    )

@@ -1,0 +1,183 @@
+"""Which noise a sampled sensitivity calls for (X-INDUCED).
+
+In: a mechanism by name or of the caller's own, an estimate, ε, δ, all public. Out: calibrated noise,
+and a function that turns the private result into what is released. The private result passes
+through that function once and is kept nowhere.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from secant.blackbox.estimate import Sensitivity, name_of
+from secant.blackbox.measure import NORMS, Distance
+from secant.blackbox.workers import guarded
+from secant.errors import Refused, UsageError
+from secant.mechanisms.bernstein import BernsteinNoise, LatticeNoise
+from secant.mechanisms.gaussian import GaussianNoise, NormalNoise
+from secant.mechanisms.laplace import GlobalNoise, LaplaceNoise
+from secant.mechanisms.selection import Choice, ExponentialNoise, PermuteAndFlip
+from secant.numeric.parameters import Number, positive
+from secant.terms.bounds import GlobalBound, Norm
+from secant.terms.secrecy import Private
+
+Custom = Callable[[Any, float, float, float], Any]
+"""A mechanism of the caller's own: takes result, sensitivity, ε, δ and gives what is released."""
+Respond = Callable[[Any], Any]
+Listed = LaplaceNoise | GaussianNoise | ExponentialNoise | PermuteAndFlip | BernsteinNoise
+Calibrated = GlobalNoise | NormalNoise | Choice | LatticeNoise
+
+MECHANISMS: tuple[Listed, ...] = (
+    LaplaceNoise(),
+    GaussianNoise(),
+    ExponentialNoise(),
+    PermuteAndFlip(),
+    BernsteinNoise(),
+)
+# The norm that each is calibrated in; the lattice values of a function are a vector in l1 (X-LATTICE).
+_NEEDS: dict[str, Norm] = {
+    "laplace": "l1",
+    "gaussian": "l2",
+    "exponential": "linf",
+    "permute-and-flip": "linf",
+    "bernstein": "l1",
+}
+_FINE = 20  # bits between the noise and the grid that it is released on
+
+
+OWN = "the mechanism of the caller's own is (ε, δ)-private wherever results are as near as sampled"
+
+
+def mechanism_of(mechanism: object) -> Listed | Custom:
+    """Give the mechanism that is meant: a name, one with parameters, or the caller's own."""
+    if isinstance(mechanism, str):
+        for listed in MECHANISMS:
+            if listed.name == mechanism:
+                return listed
+        known = ", ".join(listed.name for listed in MECHANISMS)
+        raise UsageError("USE-001", f"a mechanism is one of: {known}; or a function of your own")
+    if isinstance(mechanism, Listed):
+        return mechanism
+    if not callable(mechanism):
+        raise UsageError("USE-001", "a mechanism is a name, one with parameters, or a function")
+    own: Custom = mechanism
+    return own
+
+
+def check_delta(mechanism: Listed | Custom, delta: Fraction) -> None:
+    """Refuse a delta that the mechanism lacks, or would not use."""
+    if isinstance(mechanism, GaussianNoise):
+        if not delta:
+            raise Refused("REF-103", "normal noise needs a positive delta")
+    elif delta and isinstance(mechanism, Listed):
+        raise UsageError("USE-003", f"the {mechanism.name} mechanism takes no delta")
+
+
+def norm_for(norm: Norm | Distance | None, mechanism: Listed | Custom) -> Norm | Distance:
+    """Give the norm to sample in."""
+    if not isinstance(mechanism, Listed):
+        if norm is None:
+            raise UsageError(
+                "USE-001", "a mechanism of your own needs the norm that it is private in"
+            )
+        return norm
+    if norm is None:
+        return _NEEDS[mechanism.name]
+    if not isinstance(norm, str) or norm not in NORMS:
+        raise UsageError("USE-001", f"the {mechanism.name} mechanism needs l1, l2 or linf as norm")
+    return norm
+
+
+def lattice_of(mechanism: Listed | Custom) -> list[tuple[float, ...]] | None:
+    """Give the points at which a function is released; the last coordinate runs fastest."""
+    if not isinstance(mechanism, BernsteinNoise):
+        return None
+    side = [at / mechanism.cover for at in range(mechanism.cover + 1)]
+    return list(itertools.product(side, repeat=mechanism.dimension))
+
+
+def check_estimate(
+    estimate: Sensitivity, function: Callable[[Any], Any], n: int, mechanism: Listed | Custom
+) -> None:
+    """Refuse an estimate that was made for something else; as far as that can be told."""
+    if estimate.n != n:
+        raise UsageError("USE-001", "the estimate was made for another number of records")
+    if estimate.function != name_of(function):
+        raise UsageError("USE-001", "the estimate was made for another function")
+    lattice = lattice_of(mechanism)
+    if lattice is not None and estimate.ruler.points != tuple(lattice):
+        raise UsageError("USE-001", "the estimate was made for other points than the lattice")
+
+
+def calibrated(
+    mechanism: Listed | Custom,
+    estimate: Sensitivity,
+    epsilon: Fraction,
+    delta: Fraction,
+    least: Fraction,
+    grid: Number | None,
+    candidates: Sequence[Any] | None,
+) -> tuple[Calibrated | None, Respond]:
+    """Fix the noise by public numbers alone, and give what turns the private result into a release."""
+    if not isinstance(mechanism, Listed):
+        if candidates is not None:
+            raise UsageError("USE-001", "candidates go with a choice")
+        own, widest = mechanism, float(_above_zero(max(estimate.value, least)))
+        price, slack = float(epsilon), float(delta)
+        # what it raises may quote the result, so only that it raised is told
+        return None, lambda private: guarded(partial(own, private, widest, price, slack))
+    norm = _NEEDS[mechanism.name]
+    bound = GlobalBound(_above_zero(max(estimate.bound(norm), least)), norm)
+    if isinstance(mechanism, ExponentialNoise | PermuteAndFlip):
+        if candidates is not None and len(candidates) != estimate.size:
+            raise UsageError("USE-001", "there is one score for each candidate")
+        choice = mechanism.calibrate(bound, epsilon=epsilon)
+        return choice, lambda private: _chosen(choice, private, candidates)
+    if candidates is not None:
+        raise UsageError("USE-001", "candidates go with a choice")
+    step = _step(bound.value / epsilon) if grid is None else positive(grid, "grid")
+    if isinstance(mechanism, BernsteinNoise):
+        each = GlobalBound(bound.value / estimate.size, "linf")
+        lattice = mechanism.calibrate(each, epsilon=epsilon, grid=step)
+        return lattice, lambda private: lattice.draw(_sealed(private))
+    if isinstance(mechanism, GaussianNoise):
+        normal = mechanism.calibrate(bound, epsilon=epsilon, delta=delta, grid=step)
+        return normal, lambda private: _shaped(normal.draw_many(_sealed(private)), estimate)
+    laplace = mechanism.calibrate(bound, epsilon=epsilon, grid=step)
+    return laplace, lambda private: _shaped(laplace.draw_many(_sealed(private)), estimate)
+
+
+def _above_zero(bound: Fraction) -> Fraction:
+    if not bound:
+        raise Refused(
+            "REF-101",
+            "the sampled sensitivity is zero: the result would be released without noise",
+            hint="give least=, a public amount by which one record may move the result",
+        )
+    return bound
+
+
+def _step(scale: Fraction) -> Fraction:
+    """Give a power of two about 2^-20 of the scale; both are public."""
+    power = scale.numerator.bit_length() - scale.denominator.bit_length() - _FINE
+    return Fraction(2) ** power
+
+
+def _sealed(private: Any) -> list[Private[float]]:
+    return [Private(number) for number in private.ravel().tolist()]
+
+
+def _shaped(values: Sequence[Fraction], estimate: Sensitivity) -> Any:
+    numbers = np.array([float(value) for value in values])
+    return float(numbers[0]) if estimate.shape == () else numbers.reshape(estimate.shape or ())
+
+
+def _chosen(choice: Choice, private: Any, candidates: Sequence[Any] | None) -> Any:
+    index = choice.draw(_sealed(private))
+    return index if candidates is None else candidates[index]

@@ -1,0 +1,282 @@
+"""Algorithm 1 of the sensitivity sampler: how far a function moves when one record is replaced.
+
+In: a function, a public distribution, the number of records, γ. Out: an estimate that can be
+plotted, kept, and used for many releases. Protected data are never seen here, so nothing is spent;
+m and k are fixed before the first draw (X-EXCHANGE, X-BINOMIAL, X-DKW).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from numpy.random import Generator, SeedSequence, default_rng
+
+from secant.blackbox.design import Design, Method, design, roomy
+from secant.blackbox.distributions import Distribution, distribution_of
+from secant.blackbox.estimate import Sensitivity, name_of
+from secant.blackbox.measure import (
+    Distance,
+    Misbehaved,
+    Ruler,
+    ruler_of,
+)
+from secant.blackbox.records import neighbors, size_of
+from secant.blackbox.state import RunState, run_state
+from secant.blackbox.workers import Beat, Overstayed, Runs, Task, guarded, run_apart, run_here
+from secant.errors import UsageError
+from secant.numeric.parameters import Number, count_of, positive
+from secant.terms.bounds import Norm
+
+MOST_SAMPLES = 10**7
+_SAMPLER = "the sampler"
+_REPEAT_EVERY = 1000  # samples; of each so many, one is evaluated twice to find randomness
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """One sample: two databases, two results, one distance. Runs in a child process."""
+
+    function: Callable[[Any], Any]
+    distribution: Distribution
+    ruler: Ruler
+    n: int
+    seed: int
+
+    def __call__(self, number: int, beat: Beat) -> tuple[float, tuple[int, ...] | None]:
+        generator = default_rng(SeedSequence(self.seed, spawn_key=(number,)))
+        beat()
+        records = guarded(partial(self.distribution.draw, self.n + 1, generator), f"{_SAMPLER} ")
+        try:
+            enough = size_of(records) > self.n
+        except UsageError:
+            raise Misbehaved(f"{_SAMPLER} gave something other than records") from None
+        if not enough:
+            raise Misbehaved(f"{_SAMPLER} gave too few records: {self.n + 1} were asked for")
+        one, two = neighbors(records, self.n)
+        beat()
+        first = self.ruler.read(self.function(one))
+        beat()
+        second = self.ruler.read(self.function(two))
+        distance = self.ruler.apart(first, second)
+        if number % _REPEAT_EVERY == 0:
+            beat()
+            again = self.ruler.read(self.function(neighbors(records, self.n)[0]))
+            if self.ruler.apart(first, again) > 0:
+                raise Misbehaved("is random: it gave two results for the same records")
+        return distance, self.ruler.shape(first)
+
+
+def sample_sensitivity(
+    function: Callable[[Any], Any],
+    sampler: Distribution | Callable[[int, Generator], Any],
+    *,
+    n: int,
+    gamma: Number | None = None,
+    m: int | None = None,
+    method: Method = "exchangeability",
+    confidence: Number | None = None,
+    norm: Norm | Distance = "l1",
+    points: Sequence[Any] | None = None,
+    workers: int | None = None,
+    time_limit: float = 300.0,
+    progress: bool | None = None,
+    state: str | Path | None = None,
+    generator: Generator | None = None,
+) -> Sensitivity:
+    """Estimate how far `function` moves when one of `n` records from a distribution is replaced.
+
+    Args:
+        function: Takes a database of n records, gives numbers, an array, or a function of a point.
+        sampler: The public distribution of a record.
+        n: The number of records; public.
+        gamma: The share of databases that need not be protected; with m alone, the least.
+        m: How many samples; by default ten times the least that γ needs.
+        method: `exchangeability`, `binomial` (with a `confidence`) or `dkw`, the paper's.
+        confidence: For `binomial`: how sure to be of the estimate itself.
+        norm: `l1`, `l2`, `linf`, or a function of two results.
+        points: Where results that are functions are compared.
+        workers: Processes; 0 runs in this one, without a time limit.
+        time_limit: Seconds for one call of the function or the sampler.
+        progress: Whether to show a bar; by default on a terminal only.
+        state: A file that keeps the run, so that it can be resumed.
+        generator: For tests only: where the seed comes from, instead of the operating system.
+
+    >>> import numpy as np
+    >>> from secant.blackbox import exponential, sample_sensitivity
+    >>> found = sample_sensitivity(np.mean, exponential(1.0), n=100, gamma=0.05)
+    >>> 0.015 < found.estimate < 0.15, found.design.m
+    (True, 199)
+    """
+    if not callable(function):
+        raise UsageError("USE-001", "the function to be sampled is not callable")
+    law, ruler, records = distribution_of(sampler), ruler_of(norm, points), count_of(n, "n")
+    chosen = _chosen(gamma, m, method, confidence)
+    crew = crew_of(workers)
+    limit = float(positive(time_limit, "time_limit"))
+    title = name_of(function)
+    about = {
+        "function": title,
+        "distribution": law.name,
+        "n": records,
+        "method": chosen.method,
+        "gamma": str(chosen.gamma),
+        "m": chosen.m,
+        "k": chosen.k,
+        "norm": ruler.name,
+        "points": None if ruler.points is None else [list(point) for point in ruler.points],
+    }
+    started = time.perf_counter()
+    with run_state(state, about, _seed(generator)) as kept:
+        task = _Pair(function, law, ruler, records, kept.seed)
+        left = [number for number in range(chosen.m) if number not in kept.measured]
+        _measure(_runs(task, left, crew, limit), kept, chosen.m, _shows(progress))
+    return Sensitivity(
+        distances=tuple(sorted(kept.measured.values())),
+        design=chosen,
+        norm=ruler.name,
+        distribution=law.name,
+        function=title,
+        n=records,
+        shape=kept.shape,
+        ruler=ruler,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _chosen(
+    gamma: Number | None, m: int | None, method: Method, confidence: Number | None
+) -> Design:
+    if gamma is not None and m is None:
+        chosen = roomy(gamma, method, confidence)
+    else:
+        chosen = design(gamma=gamma, m=m, method=method, confidence=confidence)
+    if chosen.m > MOST_SAMPLES:
+        raise UsageError(
+            "USE-001",
+            f"this gamma would take {chosen.m} samples, more than {MOST_SAMPLES}",
+            hint="take a larger gamma, or method='exchangeability', which needs the fewest",
+        )
+    return chosen
+
+
+def _runs(task: Task, numbers: Sequence[int], workers: int, time_limit: float) -> Runs:
+    if workers == 0:
+        return run_here(task, numbers)
+    return run_apart(task, numbers, workers=workers, time_limit=time_limit)
+
+
+def _measure(runs: Runs, kept: RunState, m: int, shows: bool) -> None:
+    with closing(runs) as results, misbehavior("on sampled records"):
+        first = next(results, None)  # children are forked before the bar starts its thread
+        with _bar(shows, m, len(kept.measured)) as advance:
+            while first is not None:
+                number, (distance, shape) = first
+                if kept.measured and kept.shape != shape:
+                    raise Misbehaved("gave results of different shapes")
+                kept.add(number, distance, shape)
+                advance()
+                kept.flush()
+                first = next(results, None)
+
+
+@contextmanager
+def misbehavior(where: str) -> Iterator[None]:
+    """Turn what was found about foreign code into an error for its owner."""
+    try:
+        yield
+    except (Misbehaved, Overstayed) as finding:
+        what = str(finding)
+        whose = "" if what.startswith(_SAMPLER) else "the function "
+        raise UsageError(
+            "USE-008", f"{whose}{what} ({where})", hint="try it on records of your own making first"
+        ) from None
+
+
+@contextmanager
+def _bar(shows: bool, m: int, done: int) -> Iterator[Callable[[], object]]:
+    if not shows:
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=sys.stderr.isatty()) as bar:
+        row = bar.add_task("sampling the sensitivity", total=m, completed=done)
+        yield lambda: bar.advance(row)
+
+
+def _shows(progress: bool | None) -> bool:
+    return sys.stderr.isatty() if progress is None else bool(progress)
+
+
+def _seed(generator: Generator | None) -> int:
+    if generator is None:
+        return secrets.randbits(256)
+    if not isinstance(generator, Generator):
+        raise UsageError("USE-001", "the generator is a numpy Generator, and for tests only")
+    return int.from_bytes(generator.bytes(32), "little")
+
+
+def crew_of(workers: int | None) -> int:
+    """Give the number of processes: as asked, or one for each usable processor."""
+    if workers is None:
+        return (
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1
+        )
+    if isinstance(workers, bool) or not isinstance(workers, int) or not 0 <= workers <= 1024:
+        raise UsageError("USE-001", "the number of workers is whole, between 0 and 1024")
+    return workers
+
+
+@dataclass(frozen=True, slots=True)
+class _Once:
+    """The one run on protected data."""
+
+    function: Callable[[Any], Any]
+    data: Any
+    ruler: Ruler
+
+    def __call__(self, number: int, beat: Beat) -> Any:
+        beat()
+        return self.ruler.read(self.function(self.data))
+
+
+def evaluated(
+    function: Callable[[Any], Any],
+    data: Any,
+    estimate: Sensitivity,
+    respond: Callable[[Any], Any],
+    *,
+    workers: int,
+    time_limit: float,
+) -> Any:
+    """Give what `respond` makes of the result on protected data; of a failure, only that (X-FAIL).
+
+    The function runs in a process of its own; its result is handed to `respond` and kept nowhere.
+    """
+    task = _Once(function, data, estimate.ruler)
+    runs = _runs(task, [0], workers, time_limit)
+    with closing(runs) as results:
+        try:
+            _, found = next(results)
+            if estimate.ruler.shape(found) != estimate.shape:
+                raise Misbehaved("gave a result of another shape")
+            return respond(found)
+        except (Misbehaved, Overstayed):
+            # which way it failed would tell more about the records than that it did
+            raise UsageError(
+                "USE-008",
+                "the function failed on the protected data; what was charged stays charged",
+                hint="make it give finite numbers of one shape for every database",
+            ) from None

@@ -1,0 +1,148 @@
+"""Error against ε: a list of points for each column, as a table, as bars, and as an SVG drawing.
+
+In: what `Connection.inspect` says at each ε of a public grid. Out: text. What is drawn shows how large
+errors are beside true answers, so it is for the owner, as `secant inspect` is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+GRID = ("0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10")
+"""The ε of a curve. Public, and the same for every question."""
+WIDTH, HEIGHT, MARGIN = 640, 420, 70
+COLORS = ("#1b6ca8", "#c0392b", "#2e8b57", "#8e44ad", "#b9770e", "#2c3e50")
+BARS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Errors of one column: absolute, and relative to the length of the true answers."""
+
+    column: str
+    epsilons: tuple[float, ...]
+    errors: tuple[float | None, ...]
+    relative: tuple[float | None, ...]
+
+    def to_dict(self, level: float) -> dict[str, Any]:
+        """Give the curve as plain values."""
+        points = zip(self.epsilons, self.errors, self.relative, strict=True)
+        return {
+            "column": self.column,
+            "level": level,
+            "curve": [
+                {"epsilon": e, "error": error, "relative_error": share}
+                for e, error, share in points
+            ],
+        }
+
+
+def curves_of(inspect: Callable[[str], Sequence[Mapping[str, Any]]]) -> list[Curve]:
+    """Inspect a question at every ε of the grid; columns without noise have no curve."""
+    seen: dict[str, list[tuple[float, float | None, float | None]]] = {}
+    for epsilon in GRID:
+        for record in inspect(epsilon):
+            error, relative = error_of(record), relative_error_of(record)
+            seen.setdefault(str(record["column"]), []).append((float(epsilon), error, relative))
+    curves = []
+    for column, points in seen.items():
+        epsilons, errors = tuple(p[0] for p in points), tuple(p[1] for p in points)
+        if any(errors):
+            curves.append(Curve(column, epsilons, errors, tuple(p[2] for p in points)))
+    return curves
+
+
+def error_of(record: Mapping[str, Any]) -> float | None:
+    """Give the absolute error of a column, the largest of its rows; None where it is not stated."""
+    found = record.get("error95", record.get("error"))
+    if isinstance(found, (list, tuple)):
+        return None if None in found else max((float(e) for e in found), default=0.0)
+    return None if found is None else float(found)
+
+
+def relative_error_of(record: Mapping[str, Any]) -> float | None:
+    """Give ‖errors‖₂/‖true answers‖₂, one number for all rows; None where it is not stated."""
+    found = record.get("relative_error95", record.get("relative_error"))
+    return None if found is None else float(found)
+
+
+def bar(value: float | None, values: Sequence[float | None]) -> str:
+    """Draw a number as a bar, on the logarithmic scale of all values."""
+    shown = [v for v in values if v is not None and v > 0]
+    if value is None or value <= 0:
+        return ""
+    high = math.log10(max(shown))
+    low = min(math.log10(min(shown)), high - 1)  # a decade at least: a flat curve looks flat
+    return "#" * (1 + round((math.log10(value) - low) / (high - low) * (BARS - 1)))
+
+
+def svg(curves: Sequence[Curve], level: float, title: str) -> str:
+    """Draw relative error against ε on logarithmic axes.
+
+    A column without a relative error (the true answer is 0) is named in the legend and not drawn.
+    """
+    drawn = [r for c in curves for r in c.relative if r is not None and r > 0]
+    low, high = _decades(drawn)
+    first, last = _decades([float(e) for e in GRID])
+
+    def x(epsilon: float) -> float:
+        return MARGIN + (math.log10(epsilon) - first) / (last - first) * (WIDTH - 2 * MARGIN)
+
+    def y(error: float) -> float:
+        return HEIGHT - MARGIN - (math.log10(error) - low) / (high - low) * (HEIGHT - 2 * MARGIN)
+
+    size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="12">',
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+        _text(WIDTH / 2, 24, title, "middle"),
+        _text(WIDTH / 2, HEIGHT - 20, "epsilon", "middle"),
+        _text(12, MARGIN - 24, f"error at {level * 100:g} %, relative to the answer", "start"),
+    ]
+    for decade in range(first, last + 1):
+        at = x(10.0**decade)
+        parts.append(_line(at, MARGIN, at, HEIGHT - MARGIN))
+        parts.append(_text(at, HEIGHT - MARGIN + 18, f"{10.0**decade:g}", "middle"))
+    for decade in range(low, high + 1):
+        at = y(10.0**decade)
+        parts.append(_line(MARGIN, at, WIDTH - MARGIN, at))
+        parts.append(_text(MARGIN - 8, at + 4, f"{10.0**decade:g}", "end"))
+    for place, curve in enumerate(curves):
+        color = COLORS[place % len(COLORS)]
+        points = [
+            f"{x(e):.2f},{y(r):.2f}"
+            for e, r in zip(curve.epsilons, curve.relative, strict=True)
+            if r is not None and r > 0
+        ]
+        if points:
+            parts.append(
+                f'<polyline fill="none" stroke="{color}" stroke-width="2" '
+                f'points="{" ".join(points)}"/>'
+            )
+        name = curve.column if points else f"{curve.column} (no relative error)"
+        parts.append(_text(WIDTH - MARGIN - 6, MARGIN + 16 * (place + 1), name, "end", color))
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _decades(values: Sequence[float]) -> tuple[int, int]:
+    if not values:
+        return -2, 0
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    return low, max(high, low + 1)
+
+
+def _text(x: float, y: float, words: str, anchor: str, color: str = "black") -> str:
+    # Characters that XML forbids would make the whole drawing unreadable.
+    readable = "".join(c if c.isprintable() else "?" for c in words)
+    return (
+        f'<text x="{x:.2f}" y="{y:.2f}" text-anchor="{anchor}" fill="{color}">'
+        f"{escape(readable)}</text>"
+    )
+
+
+def _line(x1: float, y1: float, x2: float, y2: float) -> str:
+    return f'<line x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}" stroke="#dddddd"/>'

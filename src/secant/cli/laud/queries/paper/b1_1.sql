@@ -1,0 +1,10 @@
+select
+    sum(lineitem.l_quantity)
+from
+    lineitem
+where
+    lineitem.l_shipdateG <= 230.3 - 30
+and
+    lineitem.l_returnflag = 'R'
+and
+    lineitem.l_linestatus = 'F'

@@ -1,0 +1,114 @@
+"""How many rows will a join have, roughly? A guess from public facts that every engine shares.
+
+In: rows that public conditions decide, the policy, and the number of rows of tables. Out: a number, good
+to about a factor of ten, which is all that choosing the width of a ramp needs. An engine's own planner
+knows better, and differently from engine to engine: the same question would get different answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from secant.plan import nodes as n
+from secant.plan.ranges import conditions_on
+from secant.plan.rewrite import columns_of
+from secant.terms.policy import Policy
+
+EQUAL, OTHER = 0.1, 0.5
+"""Shares of rows that pass an equality, and any other condition, where nothing better is known."""
+
+
+def expected_rows(
+    relation: n.Relation, policy: Policy, count: Callable[[str], int | None]
+) -> int | None:
+    """Give the rows that a relation may have; None where the number of rows of no table is known."""
+    scans = [s for s in n.walk(relation) if isinstance(s, n.Scan)]
+    counts = {s.alias: _rows(s.table.lower(), policy, count) for s in scans}
+    known = [c for c in counts.values() if c is not None]
+    if not known:
+        return None
+    tables = {
+        f.name: (s.table.lower(), f.name[len(s.alias) + 1 :].lower())
+        for s in scans
+        for f in s.columns
+    }
+    share = 1.0
+    for condition in conditions_on(relation):
+        share *= _share(condition, tables, policy, count)
+    # Lookups by key keep the rows of the largest table; everything else thins them out.
+    return max(1, round(max(known) * share))
+
+
+def _rows(table: str, policy: Policy, count: Callable[[str], int | None]) -> int | None:
+    declared = policy.facts(table).rows
+    return declared if declared is not None else count(table)
+
+
+def _share(
+    condition: n.Scalar,
+    tables: dict[str, tuple[str, str]],
+    policy: Policy,
+    count: Callable[[str], int | None],
+) -> float:
+    if isinstance(condition, n.And):
+        found = 1.0
+        for part in condition.operands:
+            found *= _share(part, tables, policy, count)
+        return found
+    if isinstance(condition, n.Or):
+        return min(1.0, sum(_share(part, tables, policy, count) for part in condition.operands))
+    if isinstance(condition, n.Not):
+        if isinstance(condition.operand, n.IsNull):
+            return 1.0
+        return 1.0 - _share(condition.operand, tables, policy, count)
+    if isinstance(condition, n.Compare) and condition.op == "=":
+        return _equality(condition, tables, policy, count)
+    if isinstance(condition, n.Compare) and condition.op == "<>":
+        return 1.0 - EQUAL
+    if isinstance(condition, n.InList):
+        one = _one_of(condition.operand, tables, policy, count)
+        return min(1.0, one * len(condition.items))
+    return EQUAL if isinstance(condition, n.Like) else OTHER
+
+
+def _equality(
+    condition: n.Compare,
+    tables: dict[str, tuple[str, str]],
+    policy: Policy,
+    count: Callable[[str], int | None],
+) -> float:
+    sides = [s for s in (condition.left, condition.right) if columns_of(s)]
+    if len(sides) == 2:
+        places = [tables.get(s.name) for s in sides if isinstance(s, n.Column)]
+        if any(p is not None and policy.facts(p[0]).key == (p[1],) for p in places):
+            return 1.0  # a lookup: every row finds its one partner
+        keyed = any(p is not None and p[1] in policy.facts(p[0]).key for p in places)
+        return 1.0 if keyed else EQUAL
+    return _one_of(sides[0], tables, policy, count) if sides else OTHER
+
+
+def _one_of(
+    scalar: n.Scalar,
+    tables: dict[str, tuple[str, str]],
+    policy: Policy,
+    count: Callable[[str], int | None],
+) -> float:
+    """Give the share of rows that has one given value: keys and declared values tell."""
+    place = tables.get(scalar.name) if isinstance(scalar, n.Column) else None
+    if place is None:
+        return EQUAL
+    table, column = place
+    values = policy.column(table, column).values
+    if values:
+        return 1.0 / len(values)
+    target = policy.facts(table).references.get(column)
+    owner = (
+        target[0]
+        if target is not None
+        else (table if policy.facts(table).key == (column,) else None)
+    )
+    rows = _rows(owner, policy, count) if owner is not None else None
+    if rows:
+        return 1.0 / rows
+    whole = _rows(table, policy, count)
+    return max(EQUAL, 1.0 / whole) if whole else EQUAL

@@ -1,0 +1,156 @@
+"""Compute what several expressions share once, in projections of its own.
+
+In: rows and expressions over them, in which a shared part is the same node. Out: rows with helper-free
+projections below that compute shared parts, and the expressions over them. The meaning stays: engines
+are not relied upon to find shared parts, and one of their passes that does is switched off.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import fields
+
+from secant.plan import nodes as n
+from secant.plan.typing import Known, fields_of, type_of
+
+_CHEAP = (n.Column, n.Outer, n.Literal)
+_REPEATING = ("lowest", "highest", "ramp")
+"""Functions that engines are told by writing an argument several times."""
+
+
+def hoisted(
+    rows: n.Relation, items: tuple[n.Named, ...], name: str
+) -> tuple[n.Relation, tuple[n.Named, ...]]:
+    """Give rows with the shared parts of the items as further columns, and the items over those."""
+    items = interned(items)
+    uses = _uses(items)
+    shared = [node for node, count in uses.items() if count > 1 and not isinstance(node, _CHEAP)]
+    if not shared:
+        return rows, items
+    level: dict[n.Node, int] = {}
+    names = {node: f"{name}.shared{i}" for i, node in enumerate(shared)}
+    known: Known = {}
+    for node in shared:
+        _level(node, names, level)
+    top = max(level[node] for node in shared)
+    written: dict[n.Node, n.Node] = {}
+    kept = {f.name: f.type for f in fields_of(rows)}
+    needed = _columns(items)
+    relation = rows
+    for current in range(1, top + 1):
+        mine = [node for node in shared if level[node] == current]
+        made = []
+        for node in mine:
+            assert isinstance(node, n.Scalar)
+            body = _rewritten(node, names, written, known)
+            made.append(n.Named(names[node], body))
+            written[node] = n.Column(names[node], type_of(node, known))
+        passed = tuple(n.Named(c, n.Column(c, kind)) for c, kind in kept.items() if c in needed)
+        relation = n.Project(relation, (*passed, *made))
+        for item in made:
+            kept[item.name] = type_of(item.expression, known)
+            needed = needed | {item.name}
+    done = tuple(n.Named(i.name, _inside(i.expression, names, written, known)) for i in items)
+    return relation, done
+
+
+def interned(items: tuple[n.Named, ...]) -> tuple[n.Named, ...]:
+    """Make equal parts one node."""
+    known: dict[object, n.Node] = {}
+    done: dict[n.Node, n.Node] = {}
+
+    def visit(node: n.Node) -> n.Node:
+        if node in done:
+            return done[node]
+        if isinstance(node, n.Relation):
+            return node
+        made = n.rebuild(node, visit)
+        key = (
+            type(made),
+            *(_part(getattr(made, f.name)) for f in fields(made) if f.name != "span"),
+        )
+        done[node] = known.setdefault(key, made)
+        return done[node]
+
+    return tuple(n.Named(i.name, _scalar(visit(i.expression))) for i in items)
+
+
+def _part(value: object) -> object:
+    """Give a part of a node in a form that equal parts share; nodes below are one already."""
+    if isinstance(value, n.Node):
+        return id(value)
+    if isinstance(value, tuple):
+        return tuple(_part(x) for x in value)
+    return type(value), repr(value)
+
+
+def _scalar(node: n.Node) -> n.Scalar:
+    assert isinstance(node, n.Scalar)
+    return node
+
+
+def _uses(items: tuple[n.Named, ...]) -> Counter[n.Node]:
+    """Count how often each scalar is used, a shared one's own parts once. Conditions stay where they are."""
+    found: Counter[n.Node] = Counter()
+    stack: list[n.Node] = [i.expression for i in items]
+    for node in stack:
+        found[node] += 1
+    seen: set[n.Node] = set()
+    while stack:
+        node = stack.pop()
+        if node in seen or isinstance(node, (n.Relation, n.Attempt)):
+            continue  # what stands inside an Attempt may fail, and must not leave it
+        seen.add(node)
+        several = isinstance(node, n.Call) and node.function in _REPEATING
+        for child in n.children(node):
+            if isinstance(child, n.Scalar):
+                found[child] += 2 if several else 1
+                stack.append(child)
+            elif isinstance(child, n.Branch):
+                for part in (child.condition, child.value):
+                    found[part] += 1
+                    stack.append(part)
+    if any(n.has_subquery(i.expression) for i in items):
+        found = Counter({x: c for x, c in found.items() if not n.has_subquery(x)})
+    return Counter({x: c for x, c in found.items() if isinstance(x, n.Scalar)})
+
+
+def _level(node: n.Node, names: dict[n.Node, str], level: dict[n.Node, int]) -> int:
+    """Give how many layers of shared parts lie below a node, itself included if it is shared."""
+    if node in level:
+        return level[node]
+    below = max((_level(c, names, level) for c in n.children(node)), default=0)
+    level[node] = below + 1 if node in names else below
+    return level[node]
+
+
+def _inside(
+    scalar: n.Scalar, names: dict[n.Node, str], written: dict[n.Node, n.Node], known: Known
+) -> n.Scalar:
+    found = written[scalar] if scalar in names else _rewritten(scalar, names, written, known)
+    assert isinstance(found, n.Scalar)
+    return found
+
+
+def _rewritten(
+    node: n.Scalar, names: dict[n.Node, str], written: dict[n.Node, n.Node], known: Known
+) -> n.Scalar:
+    """Write a node over the columns that its shared parts have become."""
+
+    def change(child: n.Node) -> n.Node:
+        if child in written:
+            return written[child]
+        if isinstance(child, n.Attempt):
+            return child
+        made = n.rebuild(child, change)
+        if not isinstance(child, _CHEAP):
+            written[child] = made
+        return made
+
+    return node if isinstance(node, n.Attempt) else n.rebuild(node, change)
+
+
+def _columns(items: tuple[n.Named, ...]) -> frozenset[str]:
+    return frozenset(
+        x.name for i in items for x in n.walk(i.expression) if isinstance(x, (n.Column, n.Outer))
+    )

@@ -1,0 +1,232 @@
+"""Order statistics: MEDIAN, QUANTILE_CONT, QUANTILE_DISC, MIN and MAX as counts of rows in public cells (T-RANK).
+
+In: one such aggregate and what declared ranges say of its argument. Out: a public grid of points, and an
+aggregate that counts the rows nearest to each point, group by group. Never here: a choice of a point, which
+is the mechanism's.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+
+from secant.plan import nodes as n
+from secant.plan.measures import WHOLE, WIDEST, Problem, Stopped, literal, told, undeclared
+from secant.plan.ranges import Ranges, as_number
+from secant.plan.typing import type_of
+from secant.terms import types as t
+
+MOST_POINTS = 2**16
+EPOCH = datetime.date(1970, 1, 1).toordinal()
+FRACTIONS = {"median": Fraction(1, 2), "min": Fraction(0), "max": Fraction(1)}
+FUNCTIONS = (*FRACTIONS, "quantile_cont", "quantile_disc")
+KINDS = ("INTEGER", "DECIMAL", "DOUBLE", "DATE")
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Evenly spaced public points: low, low + step, ..., as numbers (dates count as days)."""
+
+    low: Fraction
+    step: Fraction
+    count: int
+
+    def number(self, index: int) -> Fraction:
+        """Give a point as a number."""
+        return self.low + index * self.step
+
+    def value(self, index: int, kind: t.Type) -> object:
+        """Give a point as a value of a type, rounded to what the type can say."""
+        number = self.number(index)
+        if kind.kind == "DATE":
+            return datetime.date.fromordinal(round(number) + EPOCH)
+        if kind.kind == "INTEGER":
+            return round(number)
+        if kind.kind == "DECIMAL":
+            return Decimal(round(number * 10**kind.scale)).scaleb(-kind.scale)
+        return float(number)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One order statistic of a release: which quantile, of which points, counted by which aggregate."""
+
+    column: str
+    fraction: Fraction
+    type: t.Type
+    """Type of the released value."""
+    grid: Grid
+    cells: n.Aggregate
+    """Keys of the release, then the index of a point: the number of rows nearest to it."""
+    weight: float
+    """How much the user's outputs lean on it; decides its share of epsilon. Public."""
+    words: str
+
+    @property
+    def extreme(self) -> bool:
+        """Whether this is the minimum or the maximum."""
+        return self.fraction in (0, 1)
+
+    @property
+    def span(self) -> Fraction:
+        """How far apart one row more can move the rank distances of two points, in rows (G-RANK)."""
+        return Fraction(1) if self.extreme else 2 * max(self.fraction, 1 - self.fraction)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    column: str
+    fraction: Fraction
+    type: t.Type
+    argument: n.Column
+    grid: Grid
+    words: str
+
+
+@dataclass
+class RankedCalls:
+    """The order statistics of one release while they are collected; equal ones are computed and paid once."""
+
+    name: str
+    wanted: list[_Wanted] = field(default_factory=list)
+
+    def output(
+        self, call: n.Aggregation, ranges: Ranges, argument: Callable[[n.Scalar], n.Column]
+    ) -> n.Named:
+        """Give the column that will hold the released statistic. `argument` brings its argument along."""
+        if call.distinct:
+            raise Stopped(
+                Problem(
+                    "T-RANK",
+                    call,
+                    f"{call.function} of different values cannot be read off numbers of rows",
+                    "leave out DISTINCT",
+                )
+            )
+        assert call.argument is not None
+        grid = grid_of(call, call.argument, ranges)
+        column = argument(call.argument)
+        fraction = call.fraction if call.fraction is not None else FRACTIONS[call.function]
+        kind = type_of(call)
+        for known in self.wanted:
+            if (known.argument.name, known.fraction, known.type) == (column.name, fraction, kind):
+                return n.Named(call.name, n.Column(known.column, kind))
+        word = {"min": "minimum", "max": "maximum"}.get(call.function, "median")
+        if call.fraction is not None:
+            word = f"quantile {float(call.fraction):g}"
+        words = f"{word} of {told(call.argument)}"
+        released = f"{self.name}.r{len(self.wanted)}"
+        self.wanted.append(_Wanted(released, fraction, kind, column, grid, words))
+        return n.Named(call.name, n.Column(released, kind))
+
+    def over(self, rows: Mapping[str, n.Relation], keys: tuple[n.Named, ...]) -> tuple[Ranked, ...]:
+        """Count the cells over the enforced rows of each argument, whose statistics share one count."""
+        counts: dict[str, n.Aggregate] = {}
+        found = []
+        for w in self.wanted:
+            if w.argument.name not in counts:
+                number = len(counts)
+                known = n.Filter(rows[w.argument.name], n.Not(n.IsNull(w.argument)))
+                cell = n.Named(f"{self.name}.cell{number}", _index(w.argument, w.grid))
+                count = n.Aggregation(f"{self.name}.rows{number}", "count", None)
+                counts[w.argument.name] = n.Aggregate(known, (*keys, cell), (count,))
+            cells = counts[w.argument.name]
+            found.append(Ranked(w.column, w.fraction, w.type, w.grid, cells, 1.0, w.words))
+        return tuple(found)
+
+
+def grid_of(call: n.Aggregation, argument: n.Scalar, ranges: Ranges) -> Grid:
+    """Lay points over the declared range: each possible value if there are few, evenly spaced ones otherwise."""
+    kind = type_of(argument)
+    if kind.kind not in KINDS:
+        raise Stopped(
+            Problem(
+                "T-RANGE",
+                call,
+                f"{call.function} is answered for numbers and dates only",
+                "rank a number or a date",
+            )
+        )
+    found = ranges.of(argument)
+    if not found.bounded:
+        columns = ", ".join(
+            f"tables.{a}.columns.{b}.range" for a, b in undeclared(argument, ranges)
+        )
+        raise Stopped(
+            Problem(
+                "T-RANGE",
+                call,
+                "the ranked value has no bound that follows from declared ranges",
+                f"declare {columns}" if columns else "use only columns with declared ranges",
+            )
+        )
+    low, high = _within(kind, *found.ends())
+    reach, width = max(abs(low), abs(high)), high - low
+    if reach > WIDEST or 0 < reach < 1 / WIDEST or 0 < width < 1 / WIDEST:
+        raise Stopped(
+            Problem(
+                "T-RANGE",
+                call,
+                "the ranked value may be too large or too small for the engine's numbers",
+                "rank values of a usual size, or declare other ranges",
+            )
+        )
+    step = _own_step(argument, kind, ranges)
+    if step is not None:
+        if kind.kind != "DOUBLE":  # steps of doubles are counted from the end of the range
+            low, high = low // step * step, -(-high // step) * step
+        points = -((low - high) // step) + 1
+        if points <= MOST_POINTS:
+            return Grid(low, step, int(points))
+    width = high - low
+    return Grid(low, width / (MOST_POINTS - 1), MOST_POINTS) if width else Grid(low, Fraction(1), 1)
+
+
+def _within(kind: t.Type, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
+    """Keep to what the type can hold: a declared range may be wider, no value can."""
+    if kind.kind == "DOUBLE":
+        return low, high
+    least, most = -Fraction(2**63), Fraction(2**63 - 1)
+    if kind.kind == "DECIMAL":
+        most = Fraction(10**kind.precision - 1, 10**kind.scale)
+        least = -most
+    elif kind.kind == "DATE":
+        least = Fraction(datetime.date.min.toordinal() - EPOCH)
+        most = Fraction(datetime.date.max.toordinal() - EPOCH)
+    return min(max(low, least), most), max(min(high, most), least)
+
+
+def _own_step(argument: n.Scalar, kind: t.Type, ranges: Ranges) -> Fraction | None:
+    """Give the distance between neighboring values, where the type or the policy tells it."""
+    if kind.kind != "DOUBLE":
+        return Fraction(1, 10**kind.scale) if kind.kind == "DECIMAL" else Fraction(1)
+    if isinstance(argument, n.Column) and argument.name in ranges.origins:
+        declared = ranges.policy.column(*ranges.origins[argument.name])
+        step = as_number(declared.step)
+        return step if step is not None and step > 0 else None
+    return None
+
+
+def _index(column: n.Column, grid: Grid) -> n.Scalar:
+    """Give the number of the point nearest to a value moved into the range; cannot fail on any row."""
+    kind = type_of(column)
+    low, high = grid.low, grid.number(grid.count - 1)
+    reach = max(abs(low), abs(high))
+    shifted: n.Scalar
+    if kind.kind == "DATE":
+        ends = [n.Literal(grid.value(i, kind), t.DATE) for i in (0, grid.count - 1)]
+        shifted = n.Arithmetic("-", n.Clamp(column, *ends), ends[0])
+    elif kind.kind != "DOUBLE" and reach * 10**kind.scale < WHOLE:
+        clamped = n.Clamp(column, literal(low, kind), literal(high, kind))
+        shifted = n.Arithmetic("-", clamped, literal(low, kind)) if low else clamped
+    else:
+        ends = [literal(low, t.DOUBLE, -1), literal(high, t.DOUBLE, +1)]
+        clamped = n.Clamp(n.Cast(column, t.DOUBLE), *ends)
+        shifted = n.Arithmetic("-", clamped, ends[0]) if low else clamped
+    if grid.step == 1 and type_of(shifted).kind == "INTEGER":
+        return shifted
+    scaled = n.Arithmetic("*", n.Cast(shifted, t.DOUBLE), literal(1 / grid.step, t.DOUBLE))
+    return n.Cast(scaled, t.INTEGER)

@@ -1,0 +1,342 @@
+"""PostgreSQL: tables of one schema, read in read-only transactions of a session whose settings are fixed.
+
+In: a `postgresql://` address; `?schema=NAME` chooses the schema (else `public`), `?statement_seconds=N` ends a
+statement that takes longer. Out: a Backend. Views, foreign tables and partitions show rows of other tables, so they
+are not offered. Nothing of the address enters a message: it may hold a password. Nothing of the server's own
+messages does: they can quote a row.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import threading
+from contextlib import suppress
+from decimal import Decimal
+from typing import Any, LiteralString
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from secant.errors import BackendError, UsageError
+from secant.release.dialect import Dialect, quote, text
+from secant.release.postgres_scalars import POSTGRES
+from secant.terms import types as t
+from secant.terms.catalog import Catalog, Table, catalog
+
+try:
+    import psycopg
+    from psycopg.abc import Buffer
+    from psycopg.adapt import Loader
+    from psycopg.pq import Format
+except ImportError as error:
+    raise UsageError(
+        "USE-006",
+        "a data source on PostgreSQL needs the psycopg package",
+        hint="install secant[postgres]",
+    ) from error
+
+OLDEST = 170_000
+"""Before version 17 the server cannot change the case of letters one by one, as the plan does."""
+_NUMERIC = 1700
+_TYPES = {
+    "boolean": t.BOOLEAN, "smallint": t.INTEGER, "integer": t.INTEGER, "bigint": t.INTEGER,
+    "real": t.DOUBLE, "double precision": t.DOUBLE, "text": t.TEXT, "date": t.DATE,
+    "timestamp without time zone": t.TIMESTAMP, "character varying": t.TEXT,
+}  # fmt: skip
+# What the driver raises: its own errors, and Python's where a value or a text cannot be carried over.
+_FAILURES = (psycopg.Error, ValueError, OverflowError)
+
+_SETTINGS = {
+    "default_transaction_read_only": "on",
+    "default_transaction_isolation": "repeatable read",
+    "client_min_messages": "error",  # a notice can quote a row as well
+    "standard_conforming_strings": "on",
+    "extra_float_digits": "3",
+    "transform_null_equals": "off",
+    "datestyle": "ISO, YMD",
+    "intervalstyle": "postgres",
+    "timezone": "UTC",
+    "jit": "off",  # compiling a long statement takes longer than most statements run
+}
+_COLUMNS = """
+SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), c.oid
+FROM pg_class AS c
+JOIN pg_namespace AS s ON s.oid = c.relnamespace
+JOIN pg_attribute AS a ON a.attrelid = c.oid
+WHERE s.nspname = {schema} AND c.relkind IN ('r', 'p') AND pg_table_is_visible(c.oid)
+  AND NOT EXISTS (SELECT 1 FROM pg_inherits AS i WHERE i.inhrelid = c.oid)
+  AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated <> 'v'
+  AND has_column_privilege(c.oid, a.attnum, 'SELECT')
+ORDER BY c.relname, a.attnum
+"""
+# A key of a table with children says nothing of the children's rows, unless they are partitions.
+_KEYS = """
+SELECT c.relname,
+       (SELECT array_agg(a.attname ORDER BY a.attnum) FROM pg_attribute AS a
+        WHERE a.attrelid = c.oid AND a.attnum = ANY (k.conkey))
+FROM pg_constraint AS k
+JOIN pg_class AS c ON c.oid = k.conrelid
+JOIN pg_namespace AS s ON s.oid = c.relnamespace
+WHERE s.nspname = {schema} AND k.contype IN ('p', 'u') AND NOT k.condeferrable
+  AND (c.relkind = 'p' OR NOT EXISTS (SELECT 1 FROM pg_inherits AS i WHERE i.inhparent = c.oid))
+ORDER BY 1, 2
+"""
+
+
+class _Date(Loader):
+    """Dates as days after 2000; infinite ones become the ends of the calendar, as DuckDB's driver gives them."""
+
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> datetime.date | str:
+        days = int.from_bytes(bytes(data), "big", signed=True)
+        if days in (2**31 - 1, -(2**31)):
+            return datetime.date.max if days > 0 else datetime.date.min
+        try:
+            return _START.date() + datetime.timedelta(days=days)
+        except OverflowError:
+            return _far(days)
+
+
+class _Timestamp(Loader):
+    """Timestamps as microseconds after 2000, infinite ones like dates."""
+
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> datetime.datetime | str:
+        micros = int.from_bytes(bytes(data), "big", signed=True)
+        if micros in (2**63 - 1, -(2**63)):
+            return datetime.datetime.max if micros > 0 else datetime.datetime.min  # noqa: DTZ901
+        try:
+            return _START + datetime.timedelta(microseconds=micros)
+        except OverflowError:
+            days, rest = divmod(micros, 86_400_000_000)
+            clock = (_START + datetime.timedelta(microseconds=rest)).isoformat(" ")[11:]
+            return f"{_far(days)} {clock.rstrip('0') if '.' in clock else clock}"
+
+
+_START = datetime.datetime(2000, 1, 1)  # noqa: DTZ001 - SQL's timestamps have no zone
+_CYCLE = 146_097
+"""Days of 400 years, after which the calendar repeats itself."""
+
+
+def _far(days: int) -> str:
+    """Write a date outside of Python's calendar, as DuckDB's driver gives it."""
+    cycles, rest = divmod(days, _CYCLE)
+    day = _START.date() + datetime.timedelta(days=rest)
+    year = day.year + 400 * cycles
+    shown = f"{year:04}" if year > 0 else f"{1 - year:04}"
+    return f"{shown}-{day.month:02}-{day.day:02}" + ("" if year > 0 else " (BC)")
+
+
+class PostgresBackend:
+    """A session on a PostgreSQL server that can only read."""
+
+    dialect: Dialect = POSTGRES
+
+    def __init__(self, address: str, *, schema: str, statement_seconds: float | None) -> None:
+        self._address = address
+        self._schema = schema
+        self._seconds = statement_seconds
+        self._one_at_a_time = threading.Lock()
+        self._closed = False
+        self._catalog: Catalog | None = None
+        self._session = self._connected()
+
+    def catalog(self) -> Catalog:
+        """Read names, types and engine-kept keys once."""
+        if self._catalog is None:
+            schema = text(self._schema)
+            columns = self.rows(_COLUMNS.format(schema=schema))
+            keys = self.rows(_KEYS.format(schema=schema))
+            self._catalog = _catalog(columns, keys)
+        return self._catalog
+
+    def check(self, statement: str) -> None:
+        """Let the server plan the statement without running it."""
+        try:
+            self._fetched("EXPLAIN " + statement)
+        except _FAILURES:
+            self._tell_loss()
+            raise BackendError(
+                "BAK-003",
+                "the engine does not accept the statement that the query becomes",
+                hint="simplify the query; `secant explain --sql` shows the statement",
+            ) from None
+
+    def rows(self, statement: str) -> list[tuple[object, ...]]:
+        """Run a statement."""
+        try:
+            return self._fetched(statement)
+        except psycopg.errors.QueryCanceled:
+            raise BackendError(
+                "BAK-002",
+                "the engine gave up a statement because it took too long",
+                hint="raise `statement_seconds` in the source, or ask for less",
+            ) from None
+        except _FAILURES:
+            self._tell_loss()
+            raise BackendError(
+                "BAK-002",
+                "the engine failed while running a statement; its own message is withheld, it may quote data",
+                hint="the data owner can run `secant inspect` with the same query",
+            ) from None
+
+    def close(self) -> None:
+        """Close the session."""
+        with self._one_at_a_time:
+            self._closed = True
+            self._session.close()
+
+    def _fetched(self, statement: str) -> list[tuple[object, ...]]:
+        with self._one_at_a_time:
+            if self._closed:
+                raise BackendError("BAK-001", "the data source is closed", hint="connect again")
+            self._begin()
+            try:
+                # Binary results make the driver use the protocol that takes one statement only.
+                with self._session.cursor(binary=True) as cursor:
+                    cursor.execute(statement.encode())
+                    return _numbers(cursor, cursor.fetchall())
+            finally:
+                with suppress(psycopg.Error):
+                    self._session.execute("ROLLBACK")
+
+    def _begin(self) -> None:
+        """Begin to read; a session that ended while nobody used it is replaced, nothing was sent on it."""
+        begin: LiteralString = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        with suppress(psycopg.OperationalError):
+            self._session.execute(begin)
+            return
+        if not self._session.closed:
+            self._session.close()
+        self._session = self._connected()
+        self._session.execute(begin)
+
+    def _tell_loss(self) -> None:
+        """Raise if what went wrong was the connection, not the statement."""
+        if self._session.closed:
+            raise BackendError(
+                "BAK-002",
+                "the connection to the data source was lost while a statement ran",
+                hint="try again; budget that was reserved for a statement that was sent stays spent",
+            ) from None
+
+    def _connected(self) -> psycopg.Connection[tuple[Any, ...]]:
+        try:
+            session = psycopg.connect(
+                self._address,
+                autocommit=True,
+                prepare_threshold=None,
+                client_encoding="UTF8",
+                application_name="secant",
+            )
+        except _FAILURES:
+            raise _unreachable() from None
+        try:
+            _settle(session, self._schema, self._seconds)
+        except psycopg.Error:
+            session.close()
+            raise _unreachable() from None
+        except BackendError:
+            session.close()
+            raise
+        return session
+
+
+def open_server(address: str) -> PostgresBackend:
+    """Open a PostgreSQL source."""
+    try:
+        parts = urlsplit(address)
+        pairs = parse_qsl(parts.query, keep_blank_values=True)
+    except ValueError:
+        raise _unreachable() from None
+    own = {name: value for name, value in pairs if name in ("schema", "statement_seconds")}
+    others = urlencode([(name, value) for name, value in pairs if name not in own])
+    seconds = own.get("statement_seconds")
+    if seconds is not None and not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", seconds):
+        raise UsageError(
+            "USE-001",
+            "statement_seconds in the source is not a number of seconds",
+            hint="write for instance ?statement_seconds=60",
+        )
+    return PostgresBackend(
+        urlunsplit(parts._replace(query=others)),
+        schema=own.get("schema") or "public",
+        statement_seconds=None if seconds is None else float(seconds),
+    )
+
+
+def _settle(session: psycopg.Connection[Any], schema: str, seconds: float | None) -> None:
+    """Fix everything that a statement's meaning hangs on."""
+    if session.info.server_version < OLDEST:
+        raise BackendError(
+            "BAK-001", "the PostgreSQL server is too old", hint="use version 17 or newer"
+        )
+    if session.info.parameter_status("server_encoding") != "UTF8":
+        raise BackendError(
+            "BAK-001", "the database does not keep its text as UTF-8", hint="use a UTF-8 database"
+        )
+    settings = {
+        **_SETTINGS,
+        # Temporary tables come last: they must not stand in for a table that the policy names.
+        "search_path": f"pg_catalog, {quote(schema)}, pg_temp",
+        "statement_timeout": str(0 if seconds is None else max(1, round(seconds * 1000))),
+    }
+    for name, value in settings.items():
+        session.execute("SELECT set_config(%s, %s, false)", (name, value))
+    session.adapters.register_loader("date", _Date)
+    session.adapters.register_loader("timestamp", _Timestamp)
+
+
+def _numbers(
+    cursor: psycopg.Cursor[tuple[Any, ...]], rows: list[tuple[Any, ...]]
+) -> list[tuple[object, ...]]:
+    """Give sums of whole numbers as whole numbers: the server makes them numbers without a stated scale."""
+    columns = cursor.description or ()
+    unscaled = {i for i, c in enumerate(columns) if c.type_code == _NUMERIC and c.precision is None}
+    if not unscaled:
+        return [tuple(row) for row in rows]
+    return [
+        tuple(_whole(v) if i in unscaled and v is not None else v for i, v in enumerate(row))
+        for row in rows
+    ]
+
+
+def _whole(value: Decimal) -> int | Decimal:
+    """Give a number without digits behind the point as a whole one; sums of decimals keep theirs."""
+    return int(value) if value.as_tuple().exponent == 0 else value
+
+
+def _catalog(columns: list[tuple[Any, ...]], keys: list[tuple[Any, ...]]) -> Catalog:
+    unique: dict[str, list[tuple[str, ...]]] = {}
+    for name, names in keys:
+        unique.setdefault(name, []).append(tuple(names))
+    tables: dict[str, list[tuple[str, t.Type]]] = {}
+    for name, column, written, _ in columns:
+        tables.setdefault(name, [])
+        kind = column_type(written)
+        if kind is not None:  # a column of another type cannot be named in a query
+            tables[name].append((column, kind))
+    return catalog(*(Table(n, tuple(c), tuple(unique.get(n, ()))) for n, c in tables.items()))
+
+
+def column_type(written: str) -> t.Type | None:
+    """Read a type as the server writes it, or None where the plan has no such type."""
+    match = re.fullmatch(r"numeric\((\d+),(-?\d+)\)", written)
+    if match:
+        precision, scale = int(match[1]), int(match[2])
+        fits = 0 <= scale <= precision <= t.MAX_PRECISION
+        return t.decimal(precision, scale) if fits else None
+    if re.fullmatch(r"timestamp(\(\d\))? without time zone", written):
+        return t.TIMESTAMP
+    if re.fullmatch(r"character( varying)?\(\d+\)", written):
+        return t.TEXT
+    return _TYPES.get(written)
+
+
+def _unreachable() -> BackendError:
+    return BackendError(
+        "BAK-001",
+        "the PostgreSQL server cannot be reached, or does not let us in",
+        hint="check host, port, database, user and password of the source",
+    )

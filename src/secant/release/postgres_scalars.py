@@ -1,0 +1,536 @@
+"""Expressions for PostgreSQL: each has the value that the plan means, which is DuckDB's, and none raises on a row.
+
+In: nodes of a plan. Out: SQL text. Floating-point arithmetic is guarded by what is known of its operands; exact
+arithmetic may raise, unless an Attempt stands around it, which asks first. What PostgreSQL computes differently and
+cannot be told to is refused (BAK-003).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+
+from secant.errors import BackendError
+from secant.plan import nodes as n
+from secant.plan.functions import AGGREGATES, FUNCTIONS
+from secant.plan.rules import RuleTable
+from secant.release import doubles
+from secant.release import postgres_casts as casts
+from secant.release.dialect import Dialect, constant
+from secant.release.doubles import Operand
+from secant.release.lower import write
+from secant.release.postgres_failures import (
+    failures,
+    inline_only,
+    kept,
+    rounded_whole,
+    whole_64_bits,
+)
+from secant.release.writing import Env, Writer
+from secant.terms import types as t
+from secant.terms.types import Type
+
+RULES: RuleTable[Callable[..., str]] = RuleTable("write for PostgreSQL")
+rule = RULES.rule
+
+
+def _nothing(w: Writer, kind: Type) -> str:
+    return constant(w.dialect, None, kind)
+
+
+def _unknown(w: Writer, *parts: n.Scalar) -> bool:
+    return any(w.type_of(part).kind == "NULL" for part in parts)
+
+
+def _operand(w: Writer, scalar: n.Scalar, env: Env) -> Operand:
+    """Write an expression as a double, with what is known of its size."""
+    if isinstance(scalar, n.Literal) and isinstance(scalar.value, (int, float, Decimal)):
+        text = doubles.number(float(scalar.value))
+    else:
+        text = write(w, scalar, env)
+        if w.type_of(scalar).kind != "DOUBLE":
+            text = f"CAST({text} AS double precision)"
+    found = w.reach.of(scalar)
+    low, high = (_float(end) for end in (found.low, found.high))
+    most, step = w.reach.magnitude(scalar), w.reach.step(scalar)
+    return Operand(text, most, step, low, high)
+
+
+def _float(end: Fraction | None) -> float | None:
+    return None if end is None or abs(end) > 10**300 else float(end)
+
+
+@rule(n.Column, n.Outer)
+def _column(w: Writer, node: n.Column | n.Outer, env: Env) -> str:
+    return "NULL" if node.type.kind == "NULL" else env[node.name]
+
+
+# ── arithmetic ───────────────────────────────────────────────────────────────────────────────────
+
+
+@rule(n.Arithmetic)
+def _arithmetic(w: Writer, node: n.Arithmetic, env: Env) -> str:
+    result = w.type_of(node)
+    if _unknown(w, node.left, node.right):
+        return _nothing(w, result)
+    if result.kind == "DOUBLE":
+        a, b = _operand(w, node.left, env), _operand(w, node.right, env)
+        if node.op == "*":
+            return doubles.times(a, b, w.alias)
+        if node.op == "/":
+            return doubles.divide(a, b, w.alias)
+        if node.op == "%":
+            raise BackendError(
+                "BAK-003",
+                "PostgreSQL has no remainder of floating-point numbers",
+                hint="use whole numbers or decimals",
+            )
+        return doubles.plus(a, b, node.op, w.alias)
+    if result.kind == "INTEGER" and w.type_of(node.left).kind == "INTEGER":
+        left, right = _whole(w, node.left, env), _whole(w, node.right, env)
+    else:
+        left, right = write(w, node.left, env), write(w, node.right, env)
+    if node.op in ("//", "%"):
+        return f"({left} {'/' if node.op == '//' else '%'} NULLIF({right}, 0))"
+    if w.inline and node.op in ("+", "-", "*") and result.kind in ("INTEGER", "DECIMAL"):
+        return _time(w, node, left, right) or kept(w, node, left, right)
+    return _time(w, node, left, right) or f"({left} {node.op} {right})"
+
+
+def _whole(w: Writer, scalar: n.Scalar, env: Env) -> str:
+    text = write(w, scalar, env)
+    made = isinstance(scalar, (n.Arithmetic, n.Literal))
+    return text if made else f"CAST({text} AS bigint)"
+
+
+def _time(w: Writer, node: n.Arithmetic, left: str, right: str) -> str | None:
+    match w.type_of(node.left).kind, w.type_of(node.right).kind:
+        case "DATE", "DATE":
+            days = f"{_day_number(left)} - {_day_number(right)}"
+            return (
+                f"CASE WHEN isfinite({left}) AND isfinite({right}) "
+                f"THEN CAST({left} - {right} AS bigint) ELSE {days} END"
+            )
+        case "DATE", "INTEGER":
+            return f"({left} {node.op} CAST({right} AS integer))"
+        case "INTEGER", "DATE":
+            return f"(CAST({left} AS integer) {node.op} {right})"
+        case "INTERVAL", "INTEGER":
+            return f"({left} * CAST({right} AS double precision))"
+        case "INTEGER", "INTERVAL":
+            return f"(CAST({left} AS double precision) * {right})"
+    return None
+
+
+def _day_number(date: str) -> str:
+    """Write the days since 1970; infinite dates are the ends of 32 bits."""
+    return (
+        f"CASE WHEN isfinite({date}) THEN CAST({date} - DATE '1970-01-01' AS bigint) "
+        f"WHEN {date} > DATE '1970-01-01' THEN {2**31 - 1} WHEN {date} < DATE '1970-01-01' THEN {1 - 2**31} END"
+    )
+
+
+@rule(n.Negate)
+def _negate(w: Writer, node: n.Negate, env: Env) -> str:
+    if _unknown(w, node.operand):
+        return "NULL"
+    return f"(- {_widened(w, node.operand, env)})"
+
+
+def _widened(w: Writer, scalar: n.Scalar, env: Env) -> str:
+    """Write a number; a whole one with 64 bits, if it does not have more."""
+    text = write(w, scalar, env)
+    short = w.type_of(scalar).kind == "INTEGER" and whole_64_bits(w, scalar)
+    return f"CAST({text} AS bigint)" if short else text
+
+
+@rule(n.Compare)
+def _compare(w: Writer, node: n.Compare, env: Env) -> str:
+    if _unknown(w, node.left, node.right):
+        return _nothing(w, t.BOOLEAN)
+    return f"({write(w, node.left, env)} {node.op} {write(w, node.right, env)})"
+
+
+@rule(n.Like)
+def _like(w: Writer, node: n.Like, env: Env) -> str:
+    if _unknown(w, node.operand, node.pattern):
+        return _nothing(w, t.BOOLEAN)
+    # Without the clause a backslash would have a meaning here.
+    return f"({write(w, node.operand, env)} LIKE {write(w, node.pattern, env)} ESCAPE '')"
+
+
+@rule(n.Cast)
+def _cast(w: Writer, node: n.Cast, env: Env) -> str:
+    text = write(w, node.operand, env)
+    return casts.converted(text, w.type_of(node.operand), node.type, w.alias)
+
+
+@rule(n.Attempt)
+def _attempt(w: Writer, node: n.Attempt, env: Env) -> str:
+    if not w.inline and inline_only(w, node.operand, env):
+        w.inline = True
+        try:
+            return write(w, node.operand, env)
+        finally:
+            w.inline = False
+    text = write(w, node.operand, env)
+    conditions = failures(w, node.operand, env)
+    if not conditions:
+        return text
+    asked = " ".join(f"WHEN {c} THEN NULL" for c in conditions)
+    return f"CASE {asked} ELSE {text} END"
+
+
+@rule(n.Clamp)
+def _clamp(w: Writer, node: n.Clamp, env: Env) -> str:
+    # least and greatest skip NULL; NaN is above everything for them too.
+    x, low, high = (write(w, part, env) for part in (node.operand, node.low, node.high))
+    there = " AND ".join(f"{part} IS NOT NULL" for part in _makes_null(w, node.operand, env) or [x])
+    return f"CASE WHEN {there} THEN least(greatest({x}, {low}), {high}) END"
+
+
+_NEVER_NULL = ("abs", "exp", "ln", "sqrt", "ramp", "sigmoid", "tauoid", "lowest", "highest")
+"""Functions that are NULL only if an argument is."""
+
+
+def _makes_null(w: Writer, scalar: n.Scalar, env: Env) -> list[str]:
+    """Give the columns of which one must be NULL for the expression to be; none if that is not all."""
+    columns = {}
+    for node in n.walk(scalar):
+        if isinstance(node, (n.Column, n.Outer)):
+            columns[node.name] = write(w, node, env)
+        elif isinstance(node, n.Arithmetic):
+            if node.op not in ("+", "-", "*", "/") or _unknown(w, node.left, node.right):
+                return []
+        elif isinstance(node, n.Literal):
+            if node.value is None:
+                return []
+        elif isinstance(node, n.Cast):
+            if node.type.kind != "DOUBLE" or not w.type_of(node.operand).numeric:
+                return []
+        elif isinstance(node, n.Call):
+            if node.function not in _NEVER_NULL:
+                return []
+        elif not isinstance(node, (n.Negate, n.Clamp)):
+            return []
+    return list(columns.values())
+
+
+# ── functions ────────────────────────────────────────────────────────────────────────────────────
+
+
+@rule(n.Call)
+def _call(w: Writer, node: n.Call, env: Env) -> str:
+    if not FUNCTIONS[node.function].null_safe and _unknown(w, *node.arguments):
+        return _nothing(w, w.type_of(node))
+    special = _CALLS.get(node.function)
+    if special is not None:
+        return special(w, node, env)
+    arguments = [write(w, a, env) for a in node.arguments]
+    return w.dialect.functions[node.function].format(*arguments, all=", ".join(arguments))
+
+
+def _chosen(w: Writer, node: n.Call, env: Env) -> str:
+    known = [write(w, a, env) for a in node.arguments if not _unknown(w, a)]
+    return f"{node.function}({', '.join(known)})" if known else "NULL"
+
+
+def _null_if(w: Writer, node: n.Call, env: Env) -> str:
+    value, other = node.arguments
+    if _unknown(w, value, other):
+        return write(w, value, env)
+    return f"NULLIF({write(w, value, env)}, {write(w, other, env)})"
+
+
+def _exp(w: Writer, node: n.Call, env: Env) -> str:
+    return doubles.exponential(_operand(w, node.arguments[0], env), w.alias)
+
+
+def _logarithm(w: Writer, node: n.Call, env: Env) -> str:
+    name = {"ln": "ln", "log10": "log"}[node.function]
+    return doubles.logarithm(name, _operand(w, node.arguments[0], env), w.alias)
+
+
+def _sqrt(w: Writer, node: n.Call, env: Env) -> str:
+    return doubles.root(_operand(w, node.arguments[0], env), w.alias)
+
+
+def _power(w: Writer, node: n.Call, env: Env) -> str:
+    x, y = (_operand(w, a, env) for a in node.arguments)
+    written = node.arguments[1]
+    number = written.value if isinstance(written, n.Literal) else None
+    exponent = float(number) if isinstance(number, (int, float, Decimal)) else None
+    return doubles.power(x, y, exponent, w.alias)
+
+
+def _extreme(w: Writer, node: n.Call, env: Env) -> str:
+    """Of numbers that are all there: NULL if one is missing."""
+    name = {"lowest": "least", "highest": "greatest"}[node.function]
+    texts = [_operand(w, a, env).text for a in node.arguments]
+    missing = [
+        part
+        for a, text in zip(node.arguments, texts, strict=True)
+        for part in _makes_null(w, a, env) or ([] if isinstance(a, n.Literal) else [text])
+    ]
+    there = " AND ".join(f"{part} IS NOT NULL" for part in dict.fromkeys(missing)) or "TRUE"
+    return f"CASE WHEN {there} THEN {name}({', '.join(texts)}) END"
+
+
+def _ramp(w: Writer, node: n.Call, env: Env) -> str:
+    return doubles.ramp(_operand(w, node.arguments[0], env), w.alias)
+
+
+def _soft(w: Writer, node: n.Call, env: Env) -> str:
+    write_step = {"sigmoid": doubles.sigmoid, "tauoid": doubles.tauoid}[node.function]
+    value, slope = (_operand(w, a, env) for a in node.arguments)
+    return write_step(value, slope, w.alias)
+
+
+def _abs(w: Writer, node: n.Call, env: Env) -> str:
+    return f"abs({_widened(w, node.arguments[0], env)})"
+
+
+def _sign(w: Writer, node: n.Call, env: Env) -> str:
+    def body(x: str) -> str:
+        # NaN is above everything, and has no sign.
+        nan = (
+            f"WHEN {x} = float8 'NaN' THEN 0 "
+            if w.type_of(node.arguments[0]).kind == "DOUBLE"
+            else ""
+        )
+        return f"CAST(CASE {nan}WHEN {x} > 0 THEN 1 WHEN {x} < 0 THEN -1 WHEN {x} = 0 THEN 0 END AS bigint)"
+
+    return doubles.bound([write(w, node.arguments[0], env)], w.alias, body)
+
+
+def _floor(w: Writer, node: n.Call, env: Env) -> str:
+    name = {"floor": "floor", "ceil": "ceil"}[node.function]
+    if w.type_of(node).kind == "DOUBLE":
+        return f"{name}({_operand(w, node.arguments[0], env).text})"
+    return f"{name}({write(w, node.arguments[0], env)})"
+
+
+def _round(w: Writer, node: n.Call, env: Env) -> str:
+    value, digits = node.arguments[0], node.arguments[1] if len(node.arguments) == 2 else None
+    kind, text = w.type_of(value).kind, write(w, value, env)
+    if kind == "INTEGER":
+        if digits is None:
+            return text
+        return f"CAST({rounded_whole(text, write(w, digits, env))} AS bigint)"
+    places = 0 if digits is None else digits.value if isinstance(digits, n.Literal) else None
+    if not isinstance(places, int):
+        raise BackendError(
+            "BAK-003",
+            "PostgreSQL rounds floating-point numbers to a written number of digits only",
+            hint="write the number of digits as a constant",
+        )
+    if kind == "DECIMAL":
+        scale = w.type_of(value).scale
+        return text if places >= scale > 0 else f"round({text}, {max(places, -100)})"
+    return doubles.rounded(_operand(w, value, env), places, w.alias)
+
+
+def _substring(w: Writer, node: n.Call, env: Env) -> str:
+    texts = [write(w, a, env) for a in node.arguments]
+    places = [a.value if isinstance(a, n.Literal) else None for a in node.arguments[1:]]
+    usual = [
+        isinstance(p, int) and low <= p < 2**31 for p, low in zip(places, (1, 0), strict=False)
+    ]
+    if all(usual):
+        return f"substring({', '.join([texts[0], *map(str, places)])})"
+
+    def body(text: str, start: str, count: str = "") -> str:
+        size = f"length({text})"
+        begin = f"CASE WHEN {start} >= 0 THEN {start} - 1 ELSE {size} + {start} END"
+        end = f"({begin}) + {count}" if count else size
+        first, last = f"least({begin}, {end})", f"greatest({begin}, {end})"
+        low, high = (f"least(greatest({place}, 0), {size})" for place in (first, last))
+        shown = f"substring({text}, CAST({low} + 1 AS integer), CAST({high} - {low} AS integer))"
+        missing = " OR ".join(f"{x} IS NULL" for x in (start, count) if x)
+        return f"CASE WHEN {missing} THEN NULL ELSE {shown} END"
+
+    return doubles.bound(texts, w.alias, body)
+
+
+def _side(w: Writer, node: n.Call, env: Env) -> str:
+    text, count = (write(w, a, env) for a in node.arguments)
+    held = f"CAST(least(greatest({count}, {1 - 2**31}), {2**31 - 1}) AS integer)"
+    return f"CASE WHEN {count} IS NOT NULL THEN {node.function}({text}, {held}) END"
+
+
+def _cased(w: Writer, node: n.Call, env: Env) -> str:
+    text = write(w, node.arguments[0], env)
+    changed = f'{node.function}({text} COLLATE "pg_c_utf8")'
+    if node.function == "upper":
+        changed = f"replace({changed}, 'ß', 'ẞ')"
+    return f'({changed} COLLATE "C")'
+
+
+def _date_trunc(w: Writer, node: n.Call, env: Env) -> str:
+    part, moment = (write(w, a, env) for a in node.arguments)
+    return f"date_trunc({part}, CAST({moment} AS timestamp))"
+
+
+def _date_diff(w: Writer, node: n.Call, env: Env) -> str:
+    part = node.arguments[0]
+    assert isinstance(part, n.Literal)
+    start, end = (write(w, a, env) for a in node.arguments[1:])
+    endless = [
+        f"isfinite({text})"
+        for text, a in ((start, node.arguments[1]), (end, node.arguments[2]))
+        if not w.reach.of(a).bounded
+    ]
+    finite = " AND ".join(endless)
+    if part.value == "day":
+        days = (
+            text if w.type_of(a).kind == "DATE" else f"CAST({text} AS date)"
+            for text, a in ((end, node.arguments[2]), (start, node.arguments[1]))
+        )
+        value = f"CAST({' - '.join(days)} AS bigint)"
+        return f"CASE WHEN {finite} THEN {value} END" if endless else value
+    finite = finite or "TRUE"
+    borders = [_borders(str(part.value), moment) for moment in (end, start)]
+    return f"CASE WHEN {finite} THEN CAST({borders[0]} - {borders[1]} AS bigint) END"
+
+
+def _borders(part: str, moment: str) -> str:
+    """Count the years, quarters or months before a moment."""
+    year = f"(extract(year FROM {moment}) + {_no_year_zero(moment)})"
+    if part == "year":
+        return year
+    months = f"({year} * 12 + extract(month FROM {moment}) - 1)"
+    return months if part == "month" else f"floor({months} / 3)"
+
+
+def _no_year_zero(moment: str) -> str:
+    """The year before 1 is -1 here and 0 in the plan."""
+    return f"CASE WHEN {moment} < DATE '0001-01-01' THEN 1 ELSE 0 END"
+
+
+_CALLS: dict[str, Callable[[Writer, n.Call, Env], str]] = {
+    "exp": _exp, "ln": _logarithm, "log10": _logarithm, "sqrt": _sqrt, "power": _power, "abs": _abs,
+    "sign": _sign, "floor": _floor, "ceil": _floor, "round": _round, "least": _chosen,
+    "greatest": _chosen, "coalesce": _chosen, "nullif": _null_if, "lower": _cased, "upper": _cased,
+    "substring": _substring, "left": _side, "right": _side, "date_trunc": _date_trunc,
+    "date_diff": _date_diff, "ramp": _ramp, "lowest": _extreme, "highest": _extreme, "sigmoid": _soft, "tauoid": _soft,
+}  # fmt: skip
+
+
+@rule(n.Extract)
+def _extract(w: Writer, node: n.Extract, env: Env) -> str:
+    if _unknown(w, node.operand):
+        return _nothing(w, w.type_of(node))
+    moment = write(w, node.operand, env)
+    on_date = w.type_of(node.operand).kind == "DATE"
+    if on_date and node.part in ("hour", "minute", "second"):
+        return f"CASE WHEN isfinite({moment}) THEN CAST(0 AS bigint) END"
+    value = f"extract({node.part} FROM {moment})"
+    if node.part == "epoch":
+        return f"CASE WHEN isfinite({moment}) THEN CAST({value} AS double precision) END"
+    if node.part == "second":
+        value = f"floor({value})"
+    if node.part == "year":
+        value += f" + {_no_year_zero(moment)}"
+    return f"CASE WHEN isfinite({moment}) THEN CAST({value} AS bigint) END"
+
+
+# ── aggregates ───────────────────────────────────────────────────────────────────────────────────
+
+
+@rule(n.Aggregation)
+def _aggregation(w: Writer, node: n.Aggregation, env: Env) -> str:
+    assert node.argument is not None
+    argument, kind = node.argument, w.type_of(node.argument).kind
+    distinct = "DISTINCT " if node.distinct else ""
+    if kind == "NULL" and node.function != "count":
+        result = AGGREGATES[node.function].result(t.NULL)
+        return f"max({_nothing(w, t.TEXT if result in (None, t.NULL) else result)})"
+    if node.function in ("sum", "avg") and kind == "DOUBLE":
+        return _double_sum(w, node, env)
+    if node.function in ("sum", "avg"):
+        value = f"{node.function}({distinct}{_widened(w, argument, env)})"
+        return value if node.function == "sum" else f"CAST({value} AS double precision)"
+    if node.function in ("min", "max") and kind == "BOOLEAN":
+        return f"{'bool_and' if node.function == 'min' else 'bool_or'}({write(w, argument, env)})"
+    if node.function == "median":
+        return _median(w, node, env)
+    if node.fraction is not None:
+        return _quantile(w, node, env)
+    if node.function in ("count", "min", "max"):
+        return f"{node.function}({distinct}{write(w, argument, env)})"
+    return f"{node.function}({distinct}{_operand(w, argument, env).text})"
+
+
+def _double_sum(w: Writer, node: n.Aggregation, env: Env) -> str:
+    assert node.argument is not None
+    x = _operand(w, node.argument, env)
+    distinct = "DISTINCT " if node.distinct else ""
+    summed = doubles.total(x, distinct)
+    if node.function == "sum":
+        return summed
+    return doubles.mean(summed, f"CAST(count({distinct}{x.text}) AS double precision)")
+
+
+def _median(w: Writer, node: n.Aggregation, env: Env) -> str:
+    assert node.argument is not None
+    if node.distinct:
+        raise BackendError(
+            "BAK-003", "PostgreSQL has no median of distinct values", hint="leave out DISTINCT"
+        )
+    kind = w.type_of(node.argument)
+    x = write(w, node.argument, env)
+    low, high = (
+        f"(percentile_disc(0.5) WITHIN GROUP (ORDER BY {x} {way}))" for way in ("ASC", "DESC")
+    )
+    if kind.kind == "DECIMAL":
+        return f"trunc(({low} + {high}) / 2, {kind.scale})"
+    if kind.kind == "INTEGER":
+        return f"CAST((CAST({low} AS numeric) + {high}) / 2 AS double precision)"
+    return doubles.middle(low, high)
+
+
+def _quantile(w: Writer, node: n.Aggregation, env: Env) -> str:
+    assert node.argument is not None
+    assert node.fraction is not None
+    kind = w.type_of(node.argument).kind
+    between = node.function == "quantile_cont"
+    if node.distinct or (between and kind == "DECIMAL"):
+        raise BackendError(
+            "BAK-003",
+            "PostgreSQL has no such quantile",
+            hint="leave out DISTINCT, cast to DOUBLE, or use quantile_disc",
+        )
+    x = write(w, node.argument, env)
+    if between:
+        x = f"CAST({x} AS double precision)"
+    word = "percentile_cont" if between else "percentile_disc"
+    return f"({word}({float(node.fraction)!r}) WITHIN GROUP (ORDER BY {x}))"
+
+
+POSTGRES = Dialect(
+    name="postgres",
+    types={
+        "BOOLEAN": "boolean", "INTEGER": "bigint", "DOUBLE": "double precision", "TEXT": "text",
+        "DATE": "date", "TIMESTAMP": "timestamp", "INTERVAL": "interval",
+    },
+    functions={
+        "length": "CAST(length({0}) AS bigint)", "concat_op": "({0} || {1})", "trim": "btrim({0})",
+        "ltrim": "ltrim({0})", "rtrim": "rtrim({0})", "starts_with": "starts_with({0}, {1})",
+        "contains": "(strpos({0}, {1}) > 0)", "replace": "replace({0}, {1}, {2})",
+    },
+    attempt=None,
+    rules=RULES,
+    stored={
+        # Text is compared by its bytes; a number that is none would be no number anywhere else.
+        "TEXT": casts.C_TEXT, "DOUBLE": "CAST({0} AS double precision)", "DECIMAL": "NULLIF({0}, 'NaN')",
+    },
+    shown={"DECIMAL": "CAST({0} AS numeric(100, {scale}))"},
+    whole="CAST({0} AS bigint)",
+    fence=" OFFSET 0",
+    word='({0}::text COLLATE "C")',
+    split=(
+        "LEFT JOIN (SELECT {owner}, TRUE AS past FROM {over}) AS o USING ({owner}) WHERE o.past IS NULL",
+        "JOIN {over} USING ({owner})",
+    ),
+)  # fmt: skip

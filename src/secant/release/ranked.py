@@ -1,0 +1,225 @@
+"""Draw order statistics from counted cells: a public point, the likelier the fewer rows lie between (G-RANK).
+
+In: rows of each cell of one group, as the engine counted them, and a calibrated choice. Out: one point of the
+public grid. Cells are private: they are read here, weighed by exact arithmetic, and never returned; only
+`exact_index` and `stray`, which are for the data owner, look at them without noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from secant.mechanisms.selection import Choice, ExponentialNoise, PermuteAndFlip, Stretch
+from secant.plan.ranked import Grid, Ranked
+from secant.terms.bounds import GlobalBound
+
+FEW = 1024
+"""Permute-and-flip up to here: never worse, and one draw for each rank distance. Public."""
+TAIL = 40  # all points beyond the farthest distance that is told apart weigh exp(-40) together
+NODES = 600
+
+Cells = tuple[tuple[int, int], ...]
+"""(index of a point, rows nearest to it), from left to right, of one group."""
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RankNoise:
+    """The calibrated choice of a point; holds nothing private. No choice where nothing protected is seen."""
+
+    epsilon: Fraction
+    choice: Choice | None
+    farthest: int
+    """Rank distances count up to here, in rows; what lies farther counts as lying here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Neighboring points with the same rows below and above them."""
+
+    first: int
+    count: int
+    distance: Fraction
+    """Rows between the points and the statistic."""
+
+
+def rank_noise(ranked: Ranked, bound: Fraction, epsilon: Fraction) -> RankNoise:
+    """Calibrate: the bound says how far the distances of two points move apart, so epsilon goes over it once."""
+    if not bound:
+        return RankNoise(epsilon, None, 0)
+    mechanism = PermuteAndFlip() if ranked.grid.count <= FEW else ExponentialNoise()
+    # `monotone` leaves out the factor 2, which the bound holds already
+    choice = mechanism.calibrate(GlobalBound(bound, "linf"), epsilon=epsilon, monotone=True)
+    farthest = math.ceil((math.log(ranked.grid.count) + TAIL) / float(choice.sharpness))
+    return RankNoise(epsilon, choice, farthest)
+
+
+def statement_of(ranked: Ranked) -> str:
+    """Name the statement that counts the cells; statistics of one argument share it."""
+    return ranked.cells.keys[-1].name
+
+
+def read_cells(
+    rows: Iterable[tuple[Any, ...]], grid: Grid, key_of: Callable[[Key], Key]
+) -> dict[Key, Cells]:
+    """Sort the engine's rows (keys, index, count) by group."""
+    found: dict[Key, dict[int, int]] = {}
+    for *key, index, count in rows:
+        # moved onto the grid once more: a float just beyond the last point belongs to it
+        at = min(max(int(index), 0), grid.count - 1)
+        group = found.setdefault(key_of(tuple(key)), {})
+        group[at] = group.get(at, 0) + int(count)
+    return {key: tuple(sorted(group.items())) for key, group in found.items()}
+
+
+def pieces(ranked: Ranked, cells: Cells, farthest: int | None = None) -> list[Piece]:
+    """Split the grid into points of equal distance, from left to right.
+
+    The distance of a point, for q strictly between 0 and 1, is max(0, below - q n, q n - upto): the rows
+    below it, and those at or below it, against the rank looked for. The minimum counts the rows below only,
+    the maximum those above: beyond all rows one point is as good as the next.
+    """
+    q, total = ranked.fraction, sum(rows for _, rows in cells)
+    found: list[Piece] = []
+
+    def add(first: int, count: int, below: int, upto: int) -> None:
+        if q == 0:
+            distance = Fraction(below)
+        elif q == 1:
+            distance = Fraction(total - upto)
+        else:
+            distance = max(Fraction(0), below - q * total, q * total - upto)
+        if farthest is not None:
+            distance = min(distance, Fraction(farthest))
+        if found and found[-1].distance == distance:
+            found[-1] = Piece(found[-1].first, found[-1].count + count, distance)
+        else:
+            found.append(Piece(first, count, distance))
+
+    reached, at = 0, 0
+    for index, rows in cells:
+        if index > at:
+            add(at, index - at, reached, reached)
+        add(index, 1, reached, reached + rows)
+        reached, at = reached + rows, index + 1
+    if at < ranked.grid.count:
+        add(at, ranked.grid.count - at, reached, reached)
+    return found
+
+
+def drawn(ranked: Ranked, noise: RankNoise, cells: Cells) -> object:
+    """Draw one point and give it as a value of the released type."""
+    if noise.choice is None:
+        index = exact_index(ranked, cells)
+        return None if index is None else ranked.grid.value(index, ranked.type)
+    classes = _classes(pieces(ranked, cells, noise.farthest))
+    stretches, first = [], 0
+    for distance, members in classes.items():
+        count = sum(piece.count for piece in members)
+        stretches.append(Stretch(first, count, -distance))
+        first += count
+    place = noise.choice.draw_point(stretches)
+    for members in classes.values():
+        for piece in members:
+            if place < piece.count:
+                return ranked.grid.value(piece.first + place, ranked.type)
+            place -= piece.count
+    raise AssertionError("every place lies in a piece")
+
+
+def _classes(found: list[Piece]) -> dict[Fraction, list[Piece]]:
+    """Put pieces of equal distance together: they are equally likely, point by point."""
+    classes: dict[Fraction, list[Piece]] = {}
+    for piece in found:
+        classes.setdefault(piece.distance, []).append(piece)
+    return classes
+
+
+def exact_index(ranked: Ranked, cells: Cells) -> int | None:
+    """For the data owner: the point nearest to the true statistic; None in a group without values."""
+    total = sum(rows for _, rows in cells)
+    reached = 0
+    for index, rows in cells:
+        reached += rows
+        if reached >= max(1, math.ceil(ranked.fraction * total)):
+            return index
+    return None
+
+
+def stray(ranked: Ranked, noise: RankNoise, cells: Cells, level: Fraction) -> Fraction:
+    """For the data owner: t with P(|drawn - true| <= t) >= level, by the choice's own distribution."""
+    grid, center = ranked.grid, exact_index(ranked, cells)
+    if center is None:
+        return grid.number(grid.count - 1) - grid.low
+    if noise.choice is None:
+        return Fraction(0)
+    found = pieces(ranked, cells, noise.farthest)
+    sizes = {d: sum(p.count for p in members) for d, members in _classes(found).items()}
+    chance = chances(noise.choice, sizes)
+
+    def within(reach: int) -> float:
+        low, high = center - reach, center + reach
+        return math.fsum(
+            chance[p.distance] * max(0, min(high, p.first + p.count - 1) - max(low, p.first) + 1)
+            for p in found
+        )
+
+    near, far = -1, grid.count  # within(near) misses the level, within(far) is everything
+    while far - near > 1:
+        middle = (near + far) // 2
+        near, far = (near, middle) if within(middle) >= level else (middle, far)
+    return min(far, grid.count - 1) * grid.step
+
+
+def chances(choice: Choice, sizes: Mapping[Fraction, int]) -> dict[Fraction, float]:
+    """Give how likely one point of each distance is, where `sizes` says how many points there are.
+
+    Permute-and-flip: with arrival times uniform on [0, 1], a point is taken if it comes at t and its coin
+    shows p, and each other has not come or has failed: p times the integral of prod (1 - p_j t).
+    """
+    p = {distance: math.exp(-float(distance * choice.sharpness)) for distance in sizes}
+    if choice.name == "exponential":
+        total = math.fsum(p[d] * count for d, count in sizes.items())
+        return {d: weight / total for d, weight in p.items()}
+    found = dict.fromkeys(sizes, 0.0)
+    for node in range(NODES):
+        v = (node + 0.5) / NODES  # t = v^2 puts nodes where the first arrivals are
+        t = v * v
+        others = math.fsum(count * math.log1p(-p[d] * t) for d, count in sizes.items())
+        for d, weight in p.items():
+            found[d] += weight * math.exp(others - math.log1p(-weight * t)) * 2 * v / NODES
+    total = math.fsum(found[d] * count for d, count in sizes.items())
+    return {d: weight / total for d, weight in found.items()}
+
+
+def mechanism_of(ranked: Ranked, noise: RankNoise) -> dict[str, Any]:
+    """Give the name and public parameters of the choice."""
+    return {
+        "measure": ranked.words,
+        "mechanism": "none" if noise.choice is None else noise.choice.name,
+        "epsilon": float(noise.epsilon),
+        "step": float(ranked.grid.step),
+        "points": ranked.grid.count,
+        "scale": scale_of(noise),
+    }
+
+
+def scale_of(noise: RankNoise) -> float:
+    """Give how many rows of rank distance make a point less likely by a factor e."""
+    return 0.0 if noise.choice is None else float(1 / noise.choice.sharpness)
+
+
+def words_of(ranked: Ranked, noise: RankNoise, level: Fraction) -> str:
+    """Say what is public of a choice: how far from the rank it stays; how far in value, the data decide."""
+    if noise.choice is None:
+        return f"{ranked.words}: none, nothing protected is seen"
+    most = noise.choice.error(level, ranked.grid.count)
+    return (
+        f"{ranked.words}: {noise.choice.name} choice among {ranked.grid.count} points "
+        f"(epsilon {float(noise.epsilon):.4g}); within {float(most):.6g} rows of the rank at "
+        f"{float(level):.0%}, how far that is in value only the owner knows"
+    )

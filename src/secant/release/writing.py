@@ -1,0 +1,109 @@
+"""What a statement is made of while it is written: blocks, and what all of its parts share.
+
+In: a plan and an engine's way of writing. Out: text of blocks, fresh names, and what is known of the plan's numbers.
+Never here: how a node is written.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from secant.plan import nodes as n
+from secant.plan.typing import Known, type_of
+from secant.release.dialect import Dialect
+from secant.release.reach import Reach, reach_of
+from secant.terms.types import Type
+
+Env = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A SELECT in the making: where rows come from and how each plan column is written."""
+
+    source: str
+    refs: Mapping[str, str]
+    where: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    limit: str = ""
+
+    def tail(self) -> str:
+        """Write everything after the select list."""
+        parts = [f" FROM {self.source}" if self.source else ""]
+        parts.append(" WHERE " + " AND ".join(self.where) if self.where else "")
+        parts.append(" ORDER BY " + ", ".join(self.order) if self.order else "")
+        return "".join(parts) + self.limit
+
+
+@dataclass
+class Writer:
+    """What one statement needs while it is written: names used, tables shared, aliases given."""
+
+    dialect: Dialect
+    used: frozenset[str]
+    shared: frozenset[n.Relation]
+    tables: list[str] = field(default_factory=list)
+    written: dict[n.Relation, str] = field(default_factory=dict)
+    known: Known = field(default_factory=dict)
+    count: int = 0
+    plan: n.Relation | None = None
+    found: Reach | None = None
+    inline: bool = False
+    """Whether exact arithmetic gives NULL where it fails, instead of being asked beforehand."""
+    fences: Mapping[n.Node, frozenset[str]] | None = None
+    taken: frozenset[str] | None = None
+
+    def type_of(self, scalar: n.Scalar) -> Type:
+        """Give the type of an expression, each found out once a statement."""
+        return type_of(scalar, self.known)
+
+    @property
+    def reach(self) -> Reach:
+        """How far numbers of the plan can reach, found out when first asked for."""
+        if self.found is None:
+            self.found = reach_of(self.plan)
+        return self.found
+
+    @property
+    def fenced(self) -> Mapping[n.Node, frozenset[str]]:
+        """Projections that an aggregate reads, at once or through more of them, and what is read of each.
+
+        They are not to be merged: what they compute would be computed wherever it is named.
+        """
+        if self.fences is None:
+            self.fences = dict(_chains(self.plan)) if self.plan and self.dialect.fence else {}
+        return self.fences
+
+    def alias(self) -> str:
+        """Give a fresh table alias, one that no table of the query has."""
+        if self.taken is None:
+            scans = n.walk(self.plan) if self.plan is not None else ()
+            self.taken = frozenset(x.alias.lower() for x in scans if isinstance(x, n.Scan))
+        self.count += 1
+        while f"s{self.count}" in self.taken:
+            self.count += 1
+        return f"s{self.count}"
+
+
+def _chains(plan: n.Relation) -> Iterator[tuple[n.Node, frozenset[str]]]:
+    """Give the projections between each aggregate and what it reads, with the names that are read of each."""
+    uses = Counter(child for node in n.walk(plan) for child in n.children(node))
+    for node in n.walk(plan):
+        if isinstance(node, n.Aggregate):
+            read = _names((*node.keys, *node.aggregations))
+            below = node.input
+            while isinstance(below, n.Project) and uses[below] == 1:
+                yield below, read
+                read = _names(tuple(i for i in below.items if i.name in read))
+                below = below.input
+
+
+def _names(parts: tuple[n.Node, ...]) -> frozenset[str]:
+    return frozenset(
+        node.name
+        for part in parts
+        for node in n.walk(part)
+        if isinstance(node, (n.Column, n.Outer))
+    )

@@ -1,0 +1,336 @@
+"""`secant.stats.bounded`: a statistic with a sensitivity that one chooses, and what that costs in error.
+
+In: data, the public Δ, a public center, a public range if there is one. Out: a record, see promises.py; not
+a release. Public parameters are checked before the data are read. Whether a construction can stop early depends on
+the data, so running times, and refusals for size, belong to the owner and not to an analyst.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from secant.errors import UsageError
+from secant.numeric.parameters import Number, positive
+from secant.stats.budget import neighbours_of
+from secant.stats.individual import bounded_classes, whole_numbers
+from secant.stats.inputs import Values, bounds_of, clamped, public_number, values_of, written
+from secant.stats.ordered_statistics import (
+    Statistic,
+    mean_statistic,
+    ordered_finding,
+    quantile_statistic,
+    refuse_endless,
+)
+from secant.stats.plane import bounded_plane_subsets, diagonals, turned, turned_back
+from secant.stats.preprocessing import SubsetResult, bounded_subsets, checked_size, subset_values
+from secant.stats.promises import Bounded, BoundedPair, Finding, Promise
+from secant.stats.registered import OrderedFunction, registered_finding
+from secant.stats.results import REPLACE, Neighbours
+from secant.stats.units import LARGEST, LARGEST_QUADRATIC, Units
+from secant.stats.variance import (
+    bounded_variance,
+    exact_variance,
+    on_public_grid,
+    out_of_reach,
+    variance_error_bound,
+)
+
+NAMES = ("mean", "trimmed_mean", "median", "quantile", "minimum", "maximum", "variance")
+Limits = Number | Sequence[Number]
+_VARIANCE = "the variance is at most n·Δ/2, and 4·Σⱼ(xᵢ-xⱼ)²/n² at most Δ for every i (Theorem 1.8)"
+_ANY = "no order of adding the entries one by one ever moves f by more than Δ_i (Theorem 3.3)"
+
+
+def bounded(
+    statistic: str | OrderedFunction | Callable[[list[Any]], float],
+    values: object,
+    *,
+    delta_f: Limits,
+    bounds: tuple[Number, Number] | None = None,
+    empty: Number | None = None,
+    neighbours: Neighbours = "add-remove",
+    q: Number | None = None,
+    trim: Number | None = None,
+) -> Bounded:
+    """Give g of the data: as near to a statistic as a sensitivity of `delta_f` allows.
+
+    `statistic` is one of NAMES (`variance` divides by n), what `register_ordered` gave, or any function of a list
+    of entries, for up to 20 of them. `delta_f` is one number, or one for each entry. `empty` is the value for no
+    entries: the middle of `bounds` unless given, else 0; for the variance it is 0.
+    `quantile` takes `q`, `trimmed_mean` the share `trim` of each end, 0.1 unless given.
+
+    >>> found = bounded("mean", [1, 2, 3, 4], delta_f=1, empty=2)
+    >>> found.value, found.exact
+    (2.5, True)
+    >>> print(found.promise)
+    moves by at most 1 for one value added or removed
+    """
+    relation = neighbours_of(neighbours, None)
+    public = bounds_of(bounds)
+    spec = _specified(statistic, q, trim)
+    halved = 2 if relation == REPLACE else 1  # one value leaves, one comes
+    limits = _limits(delta_f, halved)
+    center = _center(spec, empty, public)
+    if spec is not None:
+        data = clamped(values_of(values), public)
+        found = _named(spec, data, limits, center)
+    else:
+        assert callable(statistic)
+        if public is not None:
+            raise UsageError("USE-001", "bounds are for numbers; a function of any kind has none")
+        found = _any(statistic, _entries(values), limits, center)
+    name = spec if isinstance(spec, str) else getattr(spec, "name", "function")
+    return Bounded(
+        name,
+        float(found.exact_value),
+        found.exact_value,
+        _promise(limits, halved, relation, spec),
+        found.error_bound,
+        found.exact,
+        found.reason,
+        found.proof,
+        _certain(spec, limits),
+    )
+
+
+def bounded_pair(
+    statistic: str | Callable[[list[Any]], Sequence[float]],
+    values: object,
+    *,
+    delta_f: Limits,
+    empty: tuple[Number, Number] = (0, 0),
+    neighbours: Neighbours = "add-remove",
+) -> BoundedPair:
+    """Give g in the plane, with a sensitivity of `delta_f` in the l1 norm.
+
+    `statistic` is "mean", of rows of two numbers, or a function of a list of up to 20 entries that gives two numbers.
+
+    >>> found = bounded_pair("mean", [[1, 2], [3, 4]], delta_f=10)
+    >>> [round(part, 6) for part in found.value]
+    [2.0, 3.0]
+    """
+    relation = neighbours_of(neighbours, None)
+    halved = 2 if relation == REPLACE else 1
+    limits = _limits(delta_f, halved)
+    if not isinstance(empty, (tuple, list)) or len(empty) != 2:
+        raise UsageError("USE-001", "empty must be a pair of numbers")
+    center = (public_number(empty[0], "empty"), public_number(empty[1], "empty"))
+    if callable(statistic):
+        entries = _entries(values)
+        both = _subset_pair(statistic, entries, limits, center)
+    elif statistic == "mean":
+        if isinstance(limits, tuple):
+            raise UsageError("USE-001", "a mean of pairs takes one delta_f for everybody")
+        both = _mean_pair(clamped(values_of(values, columns=2), None), limits, center)
+    else:
+        raise UsageError("USE-001", "a statistic of pairs is 'mean' or a function")
+    first, second = both
+    pair = turned_back((first.exact_value, second.exact_value))
+    return BoundedPair(
+        statistic if isinstance(statistic, str) else "function",
+        (float(pair[0]), float(pair[1])),
+        pair,
+        _promise(limits, halved, relation, None, norm_l1=True),
+        max(first.error_bound, second.error_bound),  # |a| + |b| is the larger diagonal
+        first.exact and second.exact,
+        first.reason if first.error_bound >= second.error_bound else second.reason,
+        "P-PLANE",
+        _ANY if callable(statistic) else f"along both diagonals, {mean_statistic().certain_when}",
+    )
+
+
+def _specified(
+    statistic: object, q: Number | None, trim: Number | None
+) -> Statistic | OrderedFunction | str | None:
+    """Give what a name stands for, None for a function of any kind; public parameters are checked."""
+    if q is not None and statistic != "quantile":
+        raise UsageError("USE-001", "q is for the quantile only")
+    if trim is not None and statistic != "trimmed_mean":
+        raise UsageError("USE-001", "trim is for the trimmed mean only")
+    if isinstance(statistic, OrderedFunction) or statistic == "variance":
+        return statistic
+    if statistic == "quantile":
+        if q is None:
+            raise UsageError("USE-001", "a quantile needs q")
+        return quantile_statistic(written(q, "q"))
+    if statistic == "trimmed_mean":
+        share = Fraction(1, 10) if trim is None else written(trim, "trim")
+        return mean_statistic(share, "trimmed mean")
+    if statistic == "mean":
+        return mean_statistic()
+    ranks = {"minimum": Fraction(0), "median": Fraction(1, 2), "maximum": Fraction(1)}
+    if isinstance(statistic, str) and statistic in ranks:
+        return quantile_statistic(ranks[statistic], statistic)
+    if callable(statistic):
+        return None
+    raise UsageError("USE-001", f"a statistic is a function or one of: {', '.join(NAMES)}")
+
+
+def _limits(delta_f: Limits, halved: int) -> Fraction | tuple[Fraction, ...]:
+    """Give Δ, or the Δ_i, for one entry that comes or goes."""
+    if isinstance(delta_f, (list, tuple, np.ndarray)):
+        found = tuple(public_number(own, "delta_f") for own in delta_f)
+        if any(own < 0 for own in found):
+            raise UsageError("USE-001", "no limit in delta_f may be negative")
+        return tuple(own / halved for own in found)
+    single: Any = delta_f  # whatever else was passed is refused here
+    return positive(written(single, "delta_f"), "delta_f") / halved
+
+
+def _center(
+    spec: object, empty: Number | None, public: tuple[Fraction, Fraction] | None
+) -> Fraction:
+    if empty is not None:
+        center = public_number(empty, "empty")
+        if spec == "variance" and center:
+            raise UsageError(
+                "USE-001",
+                "the variance of no values is 0: with another value Algorithm 3 does not hold",
+                hint="For up to 20 entries pass a function instead of the name.",
+            )
+        return center
+    return Fraction(0) if spec == "variance" or public is None else sum(public) / Fraction(2)
+
+
+def _named(
+    spec: Statistic | OrderedFunction | str,
+    data: Values,
+    limits: Fraction | tuple[Fraction, ...],
+    center: Fraction,
+) -> Finding:
+    if isinstance(limits, tuple):
+        if isinstance(spec, str):
+            raise UsageError("USE-001", "the variance takes one delta_f for everybody")
+        return _individual(spec, data, _matching(limits, data.size), center)
+    ordered = data if (data[:-1] <= data[1:]).all() else np.sort(data)
+    if isinstance(spec, str):
+        return _variance(ordered, limits)
+    if isinstance(spec, OrderedFunction):
+        return registered_finding(spec, ordered, Units(center, limits))
+    return ordered_finding(spec, ordered, Units(center, limits))
+
+
+def _variance(ordered: Values, delta: Fraction) -> Finding:
+    if ordered.size > LARGEST:
+        raise UsageError("USE-001", f"more than {LARGEST} values cannot be bounded at once")
+    whole = on_public_grid(ordered, delta)
+    target = exact_variance(whole)
+    limit, reason = variance_error_bound(ordered, float(delta) * (1 - 2.0**-20)), "Theorem 1.8"
+    if limit == 0 or not ordered.size:
+        return Finding(target, float(target), _floor(target, delta), True, reason, "P-VARIANCE")
+    refuse_endless(ordered.size, LARGEST_QUADRATIC)
+    found = bounded_variance(whole, delta)
+    exact = found == target and not out_of_reach(whole)
+    if exact:
+        limit, reason = 0.0, "g was computed and equals f"
+    gap = max(float(target), float(np.var(ordered))) - float(found)
+    return Finding(
+        found, float(target), max(limit, gap) + _floor(target, delta), exact, reason, "P-VARIANCE"
+    )
+
+
+def _floor(target: Fraction, delta: Fraction) -> float:
+    """Give what the grid of values can add to an error: 2s·√f + s² for steps s of at most √Δ/2³⁹."""
+    step = math.sqrt(delta) * 2.0**-39
+    return 2.0 * step * math.sqrt(target) + step * step + 2.0**-44 * float(target)
+
+
+def _individual(
+    spec: Statistic | OrderedFunction, data: Values, limits: tuple[Fraction, ...], center: Fraction
+) -> Finding:
+    found = bounded_classes(data, limits, spec.exactly, center)
+    unit, numbers = whole_numbers(data)
+    target = spec.exactly(sorted(numbers), unit) if numbers else center
+    gap = float(abs(found - target))
+    reason = "g was computed and equals f" if found == target else "g was computed"
+    return Finding(found, float(target), gap * (1 + 2.0**-50), found == target, reason, "P-CLASSES")
+
+
+def _any(
+    function: Callable[[list[Any]], float],
+    entries: list[Any],
+    limits: Fraction | tuple[Fraction, ...],
+    center: Fraction,
+) -> Finding:
+    count = checked_size(entries)
+    own = _matching(limits, count)
+    result = bounded_subsets(subset_values(function, entries), own, center)
+    return _subset_finding(result)
+
+
+def _subset_pair(
+    function: Callable[[list[Any]], Sequence[float]],
+    entries: list[Any],
+    limits: Fraction | tuple[Fraction, ...],
+    center: tuple[Fraction, Fraction],
+) -> tuple[Finding, Finding]:
+    own = _matching(limits, checked_size(entries))
+    first, second = (
+        _subset_finding(found) for found in bounded_plane_subsets(function, entries, own, center)
+    )
+    return first, second
+
+
+def _mean_pair(
+    pairs: Values, delta: Fraction, center: tuple[Fraction, Fraction]
+) -> tuple[Finding, Finding]:
+    middle = turned(center)
+    first, second = (
+        ordered_finding(mean_statistic(), np.sort(diagonal), Units(own, delta))
+        for diagonal, own in zip(diagonals(pairs), middle, strict=True)
+    )
+    return first, second
+
+
+def _subset_finding(result: SubsetResult) -> Finding:
+    gap = float(abs(result.value - Fraction(result.target)))
+    exact = result.value == Fraction(result.target)
+    reason = "g was computed and equals f" if exact else "Theorem 3.3"
+    limit = 0.0 if exact else max(result.error_bound, gap) * (1 + 2.0**-40)
+    return Finding(result.value, result.target, limit, exact, reason, "P-SUBSETS")
+
+
+def _matching(limits: Fraction | tuple[Fraction, ...], count: int) -> tuple[Fraction, ...]:
+    if not isinstance(limits, tuple):
+        return (limits,) * count
+    if len(limits) != count:
+        raise UsageError("USE-001", "delta_f must hold one limit for each entry")
+    return limits
+
+
+def _entries(values: object) -> list[Any]:
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        raise UsageError("USE-001", "values must be a sequence of entries")
+    return list(values)
+
+
+def _promise(
+    limits: Fraction | tuple[Fraction, ...],
+    halved: int,
+    relation: Neighbours,
+    spec: object,
+    *,
+    norm_l1: bool = False,
+) -> Promise:
+    own = tuple(limit * halved for limit in limits) if isinstance(limits, tuple) else None
+    most = max(own, default=Fraction(0)) if own is not None else _single(limits) * halved
+    assumed = (spec.assumption,) if isinstance(spec, OrderedFunction) else ()
+    return Promise(most, relation, own, "l1" if norm_l1 else "absolute", assumed)
+
+
+def _single(limits: Fraction | tuple[Fraction, ...]) -> Fraction:
+    assert isinstance(limits, Fraction)
+    return limits
+
+
+def _certain(spec: object, limits: Fraction | tuple[Fraction, ...]) -> str:
+    if spec == "variance":
+        return _VARIANCE
+    if isinstance(limits, tuple) or not isinstance(spec, (Statistic, OrderedFunction)):
+        return _ANY
+    return spec.certain_when

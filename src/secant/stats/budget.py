@@ -1,0 +1,106 @@
+"""Who pays for a statistic: a protection of an open connection, charged before data are touched.
+
+In: a protection, the way to its ledger. Out: a reservation that is durable. What the protection hides
+is compared with what a statistic on one column hides; what is taken on trust is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from secant.errors import UsageError
+from secant.ledger.amounts import Charge
+from secant.ledger.reserve import Reservation
+from secant.ledger.store import Ledger
+from secant.stats.results import ADD_REMOVE, REPLACE, Cost, Neighbours
+from secant.terms.events import ApproximateEvent, PureEvent
+from secant.terms.policy import Protection
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What `db.protection(NAME)` gives: a protection together with the ledger that it spends from."""
+
+    protection: Protection
+    ledger: Callable[[], Ledger]
+    """Opens the ledger, or gives the open one."""
+    not_covered: tuple[str, ...] = ()
+    """Other protections of the policy: a release on loose values is not charged to them."""
+    analyst: str = ""
+    accept: tuple[str, ...] = ()
+    """Assumptions that the owner accepts by name."""
+
+    @property
+    def name(self) -> str:
+        """The name of the protection."""
+        return self.protection.name
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The neighbor relation that the protection is stated in."""
+        return REPLACE if self.protection.kind == "rows" and self.protection.replace else ADD_REMOVE
+
+    def assumptions(self) -> tuple[str, ...]:
+        """Say what a release on loose values takes on trust."""
+        one = "row"
+        if self.protection.kind == "unit" and self.protection.unit is not None:
+            one = f"unit of {'.'.join(self.protection.unit)}"
+        found = [f"no {one} under protection {self.name!r} has more than one of the values"]
+        if self.not_covered:
+            found.append("the protections " + ", ".join(self.not_covered) + " are not meant")
+        return tuple(found)
+
+    def reserve(
+        self, epsilon: Fraction, delta: Fraction = Fraction(0), *, note: Mapping[str, Any]
+    ) -> Reservation:
+        """Hold the price, or raise BUD-001. Nothing may be read before its `mark_sent()` returns."""
+        event = ApproximateEvent(epsilon, delta) if delta else PureEvent(epsilon)
+        charge = Charge.of(self.name, epsilon, delta, event=event)
+        return self.ledger().reserve([charge], analyst=self.analyst, note=note)
+
+
+def budget_of(budget: object) -> Allowance | None:
+    """Give the budget of a call, or None where the release is charged to nobody."""
+    if budget is None:
+        return None
+    if not isinstance(budget, Allowance):
+        raise UsageError(
+            "USE-001",
+            "a budget is a protection of an open connection",
+            hint="Pass budget=db.protection(NAME), with db = secant.connect(…).",
+        )
+    if budget.protection.kind not in ("rows", "unit"):
+        raise UsageError(
+            "USE-005", f"the protection {budget.name!r} hides how far values move, not whole values"
+        )
+    return budget
+
+
+def neighbours_of(neighbours: object, budget: Allowance | None) -> Neighbours:
+    """Give the relation of a call: the one asked for, the budget's, or add/remove."""
+    own = budget.neighbours if budget is not None else ADD_REMOVE
+    if neighbours is None:
+        return own
+    for known in (ADD_REMOVE, REPLACE):
+        if neighbours == known:
+            if budget is not None and known != own:
+                raise UsageError(
+                    "USE-005", f"the protection {budget.name!r} is stated for {own} neighbours"
+                )
+            return known
+    raise UsageError("USE-001", "neighbours are 'add-remove' or 'replace'")
+
+
+@contextmanager
+def paid(budget: Allowance | None, epsilon: Fraction, *, note: Mapping[str, Any]) -> Iterator[Cost]:
+    """Charge durably, then let the data be read (I6); what was reserved then stays spent."""
+    if budget is None:
+        yield Cost(None, float(epsilon), 0.0)
+        return
+    with budget.reserve(epsilon, note=note) as permit:
+        permit.mark_sent()
+        yield Cost(budget.name, float(epsilon), 0.0, permit.release_id)

@@ -1,0 +1,162 @@
+"""What all statistics share: reading the terms of a call, and releasing once they are settled.
+
+In: arguments as typed. Out: a `Release`. Terms are checked, the way is chosen and the noise calibrated
+before anything is charged; the charge is durable before a value is read; an error that a value causes
+says nothing of it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence, Sized
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from secant.errors import InternalError, SecantError, UsageError
+from secant.ledger.amounts import as_written
+from secant.numeric.parameters import Number, epsilon_of, level_of
+from secant.stats.budget import Allowance, budget_of, neighbours_of, paid
+from secant.stats.choice import decide_way
+from secant.stats.inputs import values_of
+from secant.stats.results import (
+    RELATIONS,
+    REPLACE,
+    Cost,
+    Guarantee,
+    Neighbours,
+    Release,
+    comparison,
+)
+from secant.stats.scale import Scale, Steps
+from secant.stats.ways import Statistic, Way
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a call has settled before data are touched."""
+
+    epsilon: Fraction
+    level: Fraction
+    neighbours: Neighbours
+    size: int | None
+    """The number of rows, where it is public."""
+    budget: Allowance | None
+    mechanism: str
+    compare: bool
+
+
+def terms_of(
+    values: object,
+    *,
+    epsilon: Number,
+    budget: object,
+    neighbours: object,
+    n: int | None,
+    compare: bool,
+    mechanism: str,
+    level: Number,
+) -> Terms:
+    """Check what all statistics take."""
+    price = epsilon_of(as_written(_plain(epsilon), what="epsilon", code="USE-002"))
+    confidence = level_of(as_written(_plain(level), what="level", code="USE-004"))
+    payer = budget_of(budget)
+    relation = neighbours_of(neighbours, payer)
+    if not isinstance(mechanism, str):
+        raise UsageError("USE-001", "a mechanism is asked for by its name")
+    return Terms(
+        price, confidence, relation, _size(values, relation, n), payer, mechanism, bool(compare)
+    )
+
+
+def _plain(value: Number) -> Number:
+    """Give numpy's floats as Python's: their text is not a number."""
+    return float(value) if isinstance(value, (float, np.floating)) else value
+
+
+def _size(values: object, relation: Neighbours, n: int | None) -> int | None:
+    if n is not None and (isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0):
+        raise UsageError("USE-001", "n must be a whole number: how many values there publicly are")
+    if relation != REPLACE:
+        return None if n is None else int(n)
+    if not isinstance(values, Sized):
+        raise UsageError("USE-001", "values must have a length where neighbours replace one")
+    if not len(values):
+        raise UsageError("USE-001", "values are empty, and replacing changes nothing")
+    if n is not None and n != len(values):
+        raise UsageError("USE-001", "n is not the number of values, which is public under replace")
+    return len(values)
+
+
+def guarantee_of(terms: Terms, hidden: str = "") -> Guarantee:
+    """Say what the release promises, and what it takes on trust."""
+    assumed = terms.budget.assumptions() if terms.budget is not None else ()
+    hidden = hidden or RELATIONS[terms.neighbours]
+    return Guarantee(hidden, float(terms.epsilon), 0.0, terms.neighbours, assumed)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Let typed errors pass; of any other only its kind is said, its words may quote a value."""
+    try:
+        yield
+    except SecantError:
+        raise
+    except (
+        AssertionError,
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        MemoryError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise InternalError(
+            "BUG-001", f"an invariant of Secant broke ({type(error).__name__})"
+        ) from None
+
+
+def release(
+    values: object,
+    scale: Scale,
+    statistic: Statistic,
+    groups: Sequence[Sequence[Way]],
+    terms: Terms,
+    *,
+    read: Callable[[object], Steps] | None = None,
+    guarantee: Guarantee | None = None,
+) -> Release:
+    """Choose, charge, read, draw, and say what was done."""
+    size = terms.size
+    decision = decide_way(
+        groups,
+        terms.mechanism,
+        size=size,
+        top=scale.top,
+        measure=terms.compare,
+        on_request=[group[0].family for group in groups if group[0].family == "preprocessing"],
+    )
+    way = decision.way
+    if terms.compare and decision.candidates:
+        table = comparison(decision.candidates, way.family, decision.assumed)
+        sys.stdout.write(table + "\n")
+    cost: Cost
+    with paid(terms.budget, terms.epsilon, note={"statistic": statistic.name}) as cost, quiet():
+        steps = read(values) if read is not None else scale.snap(values_of(values))
+        index = way.draw(steps)
+    # clamped after the draw: whatever was drawn, a value outside the range is not meant
+    kept = min(max(index, Fraction(0)), Fraction(statistic.scale.top))
+    return Release(
+        statistic=statistic.name,
+        value=statistic.scale.value(kept),
+        error=way.bar(terms.level, size),
+        guarantee=guarantee or guarantee_of(terms),
+        cost=cost,
+        mechanism=way.name,
+        why=decision.why,
+        candidates=decision.candidates,
+        curve=way.curve(terms.level),
+    )

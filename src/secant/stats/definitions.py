@@ -1,0 +1,169 @@
+"""Statistics on a scale, each with what is proved of it and the ways to release it.
+
+In: a scale, the terms of a call. Out: `Statistic` records and calibrated ways, the preferred first. Nothing
+here sees a value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from secant.mechanisms.laplace import LaplaceNoise
+from secant.stats.calls import Terms
+from secant.stats.closed_forms import bounded_maximum, bounded_median, bounded_minimum
+from secant.stats.inputs import Values
+from secant.stats.quantiles import rank_choice
+from secant.stats.results import ADD_REMOVE, REPLACE, Neighbours
+from secant.stats.scale import STEPS, Scale, Steps
+from secant.stats.smooth_sensitivity import (
+    quantile_at,
+    smooth_mean,
+    smooth_quantile,
+    smooth_trimmed_mean,
+    smooth_variance,
+    trimmed_mean_of,
+    variance_of,
+)
+from secant.stats.units import Units
+from secant.stats.ways import LaplaceWay, RankWay, Statistic, Way, laplace_way, smooth_way
+from secant.terms.bounds import GlobalBound
+
+_COARSE = (
+    4096  # steps: up to here permute-and-flip is quick, and better than the exponential choice
+)
+_HALF = Fraction(1, 2)
+_BY_RANK = (Fraction(5, 2), Fraction(5), Fraction(10))
+_BY_SIZE = (Fraction(40), Fraction(20), Fraction(10), Fraction(5), Fraction(2))
+_CLOSED: dict[Fraction, Callable[[Values], int]] = {
+    Fraction(0): bounded_minimum,
+    _HALF: bounded_median,
+    Fraction(1): bounded_maximum,
+}
+
+
+def rank_statistic(q: Fraction, scale: Scale, relation: Neighbours, empty: int) -> Statistic:
+    """Give the q-quantile on a scale, with what is proved of it."""
+    names = {Fraction(0): "minimum", _HALF: "median", Fraction(1): "maximum"}
+    return Statistic(
+        names.get(q, f"quantile {float(q):g}"),
+        scale,
+        Fraction(1),
+        lambda ordered: Fraction(quantile_at(ordered, q, empty)),
+        lambda ordered, beta: smooth_quantile(
+            ordered, q, scale.top, beta=beta, neighbours=relation
+        ),
+        Fraction(scale.top),
+        q,
+        _BY_RANK,
+    )
+
+
+def rank_ways(statistic: Statistic, terms: Terms) -> list[list[Way]]:
+    """Give the ways for what a rank defines, the preferred first."""
+    q, top = statistic.q, statistic.scale.top
+    assert q is not None
+    kinds: list[Literal["exponential", "permute-and-flip"]] = ["exponential"]
+    if top <= _COARSE:
+        kinds.insert(0, "permute-and-flip")
+    ways: list[list[Way]] = [
+        [
+            RankWay(
+                statistic,
+                rank_choice(
+                    q, top=top, epsilon=terms.epsilon, neighbours=terms.neighbours, kind=kind
+                ),
+            )
+        ]
+        for kind in kinds
+    ]
+    ways.append([smooth_way(statistic, terms.epsilon, order) for order in statistic.orders])
+    ways.append([laplace_way(statistic, terms.epsilon, Fraction(top))])
+    if q in _CLOSED and terms.size:
+        ways.append([_prepared(statistic, _CLOSED[q], terms.epsilon, terms.neighbours, terms.size)])
+    return ways
+
+
+def _prepared(
+    statistic: Statistic,
+    closed: Callable[[Values], int],
+    epsilon: Fraction,
+    relation: Neighbours,
+    size: int,
+) -> LaplaceWay:
+    """Bound the statistic at range/n a row, then add Laplace noise (P-MEDIAN, P-EXTREME)."""
+    middle = Fraction(statistic.scale.top, 2)
+    units = Units(middle, Fraction(statistic.scale.top, size))
+    # replacing a row is removing one and adding one
+    bound = units.delta * (1 if relation == ADD_REMOVE else 2)
+    noise = LaplaceNoise().calibrate(GlobalBound(bound), epsilon=epsilon, grid=statistic.grid)
+
+    def answer(ordered: Steps) -> Fraction:
+        return units.back(closed(units.of(ordered.astype(np.float64))))
+
+    return LaplaceWay(statistic, noise, answer, "preprocessing", off=True)
+
+
+def variance_statistic(scale: Scale, terms: Terms) -> Statistic:
+    """Give the population variance on a scale, with what is proved of it."""
+    square = Fraction(scale.top) ** 2
+    relation, top = terms.neighbours, scale.top
+    return Statistic(
+        "variance",
+        Scale(Fraction(0), scale.step**2, -(-(scale.top**2) // 4)),
+        square / (4 * STEPS),
+        variance_of,
+        lambda ordered, beta: smooth_variance(ordered, top, beta=beta, neighbours=relation),
+        square / 4 if terms.neighbours == ADD_REMOVE else _over(square, terms),
+        orders=_BY_SIZE,
+        size_bound=lambda size, beta: _shrinking(float(square), size, beta, relation),
+    )
+
+
+def mean_statistic(name: str, scale: Scale, terms: Terms, trim: Fraction, empty: int) -> Statistic:
+    """Give the mean without a share `trim` at each end, with what is proved of it."""
+    relation, top = terms.neighbours, scale.top
+    kept = 1 - 2 * trim
+
+    def smooth(ordered: Steps, beta: Fraction) -> float:
+        if trim:
+            return smooth_trimmed_mean(ordered, trim, top, beta=beta, neighbours=relation)
+        return smooth_mean(ordered, top, beta=beta)
+
+    global_only = relation == REPLACE and not trim
+    return Statistic(
+        name,
+        scale,
+        Fraction(scale.top, STEPS),
+        lambda ordered: trimmed_mean_of(ordered, trim, empty),
+        None if global_only else smooth,
+        Fraction(top) if relation == ADD_REMOVE else _over(top / kept, terms),
+        orders=_BY_SIZE,
+        size_bound=lambda size, beta: _shrinking(float(top / kept), size, beta, relation),
+    )
+
+
+def by_size_ways(statistic: Statistic, terms: Terms) -> list[list[Way]]:
+    """Give the ways for what is divided by the number of rows."""
+    ways: list[list[Way]] = []
+    if statistic.smooth is not None:
+        ways.append([smooth_way(statistic, terms.epsilon, order) for order in statistic.orders])
+    assert statistic.largest is not None
+    ways.append([laplace_way(statistic, terms.epsilon, statistic.largest)])
+    return ways
+
+
+def _over(amount: Fraction, terms: Terms) -> Fraction:
+    assert terms.size is not None
+    return amount / terms.size
+
+
+def _shrinking(amount: float, size: int, beta: float, relation: Neighbours) -> float:
+    """Bound what one of `size` rows does, at every distance: amount / size, or by running out of rows."""
+    if relation == REPLACE:
+        return amount / max(size, 1)
+    return amount * max(1 / max(size, 1), math.exp(-beta * max(size - 1, 0))) * (1 + 2.0**-20)

@@ -1,0 +1,277 @@
+"""Released statistics of one column: count, mean, trimmed mean, median, quantile, extremes, variance.
+
+In: values, bounds, ε, and who pays. Out: a `Release` with its error, guarantee and cost. Each function
+states which ways there are; the way is chosen by public facts, and the data are read once, after the
+charge. The empty column has an answer like any other, so that its emptiness shows in nothing.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from secant.errors import UsageError
+from secant.mechanisms.laplace import DiscreteLaplaceNoise
+from secant.numeric.parameters import Number
+from secant.stats.calls import release, terms_of
+from secant.stats.definitions import (
+    by_size_ways,
+    mean_statistic,
+    rank_statistic,
+    rank_ways,
+    variance_statistic,
+)
+from secant.stats.inputs import public_number, written
+from secant.stats.results import REPLACE, Neighbours, Release
+from secant.stats.scale import Scale, scale_of
+from secant.stats.ways import LaplaceWay, Statistic
+from secant.terms.bounds import GlobalBound
+
+_FINEST_SHARE = 10**9
+_HALF = Fraction(1, 2)
+
+
+def count(
+    values: object,
+    *,
+    epsilon: Number,
+    budget: object = None,
+    neighbours: Neighbours | None = None,
+    level: Number = 0.95,
+) -> Release:
+    """Release how many values there are.
+
+    >>> count([3, 1, 2], epsilon=100).value
+    3.0
+    """
+    terms = terms_of(
+        values, epsilon=epsilon, budget=budget, neighbours=neighbours, n=None, compare=False,
+        mechanism="auto", level=level,
+    )  # fmt: skip
+    if terms.neighbours == REPLACE:
+        raise UsageError(
+            "USE-001",
+            "where neighbours replace one value, how many there are is public",
+            hint="Ask for neighbours='add-remove', or take the length.",
+        )
+    scale = Scale(Fraction(0), Fraction(1), 1 << 62)
+    statistic = Statistic("count", scale, Fraction(1), lambda ordered: Fraction(len(ordered)))
+    noise = DiscreteLaplaceNoise().calibrate(
+        GlobalBound(Fraction(1)), epsilon=terms.epsilon, grid=1
+    )
+    unit = Scale(Fraction(0), Fraction(1), 1)
+    return release(
+        values, unit, statistic, [[LaplaceWay(statistic, noise, statistic.exact)]], terms
+    )
+
+
+def mean(
+    values: object,
+    *,
+    epsilon: Number,
+    bounds: tuple[Number, Number],
+    budget: object = None,
+    neighbours: Neighbours | None = None,
+    n: int | None = None,
+    empty: Number | None = None,
+    compare: bool = False,
+    mechanism: str = "auto",
+    level: Number = 0.95,
+) -> Release:
+    """Release the mean; values outside the bounds count as the bounds.
+
+    >>> 40 < mean([42.0] * 1000, epsilon=10, bounds=(0, 100)).value < 44
+    True
+    """
+    terms = terms_of(
+        values, epsilon=epsilon, budget=budget, neighbours=neighbours, n=n, compare=compare,
+        mechanism=mechanism, level=level,
+    )  # fmt: skip
+    scale = scale_of(bounds)
+    statistic = mean_statistic("mean", scale, terms, Fraction(0), empty_index(empty, scale))
+    return release(values, scale, statistic, by_size_ways(statistic, terms), terms)
+
+
+def trimmed_mean(
+    values: object,
+    *,
+    trim: Number = 0.1,
+    epsilon: Number,
+    bounds: tuple[Number, Number],
+    budget: object = None,
+    neighbours: Neighbours | None = None,
+    n: int | None = None,
+    empty: Number | None = None,
+    compare: bool = False,
+    mechanism: str = "auto",
+    level: Number = 0.95,
+) -> Release:
+    """Release the mean of what lies between the quantiles `trim` and 1 - trim.
+
+    Where trim · n is not whole, the values at the two ends count in part.
+
+    >>> 40 < trimmed_mean([42.0] * 1000, epsilon=10, bounds=(0, 100)).value < 44
+    True
+    """
+    share = written(trim, "trim")
+    if not 0 <= share < _HALF or share.denominator > _FINEST_SHARE:
+        raise UsageError("USE-001", "trim must be at least 0 and less than 0.5, of up to 9 digits")
+    terms = terms_of(
+        values, epsilon=epsilon, budget=budget, neighbours=neighbours, n=n, compare=compare,
+        mechanism=mechanism, level=level,
+    )  # fmt: skip
+    scale = scale_of(bounds)
+    statistic = mean_statistic("trimmed mean", scale, terms, share, empty_index(empty, scale))
+    return release(values, scale, statistic, by_size_ways(statistic, terms), terms)
+
+
+def variance(
+    values: object,
+    *,
+    epsilon: Number,
+    bounds: tuple[Number, Number],
+    budget: object = None,
+    neighbours: Neighbours | None = None,
+    n: int | None = None,
+    compare: bool = False,
+    mechanism: str = "auto",
+    level: Number = 0.95,
+) -> Release:
+    """Release the population variance; that of no values is 0.
+
+    >>> variance([42.0] * 1000, epsilon=10, bounds=(0, 100)).value < 100
+    True
+    """
+    terms = terms_of(
+        values, epsilon=epsilon, budget=budget, neighbours=neighbours, n=n, compare=compare,
+        mechanism=mechanism, level=level,
+    )  # fmt: skip
+    scale = scale_of(bounds)
+    statistic = variance_statistic(scale, terms)
+    return release(values, scale, statistic, by_size_ways(statistic, terms), terms)
+
+
+def median(
+    values: object,
+    *,
+    epsilon: Number,
+    bounds: tuple[Number, Number],
+    budget: object = None,
+    neighbours: Neighbours | None = None,
+    n: int | None = None,
+    step: Number | None = None,
+    empty: Number | None = None,
+    compare: bool = False,
+    mechanism: str = "auto",
+    level: Number = 0.95,
+) -> Release:
+    """Release the median: a value with about as many rows below as above.
+
+    Args:
+        values: A list, a numpy array, a pandas or Polars series, or an Arrow array.
+        epsilon: The price.
+        bounds: The public range; values outside count as its ends.
+        budget: `db.protection(NAME)`, which pays; without it the release is charged to nobody.
+        neighbours: `add-remove` or `replace`; by default the budget's, else add-remove.
+        n: The number of values, if it is public. It helps to choose; privacy never rests on it.
+        step: The public distance of possible answers; by default a 2^30th of the range.
+        empty: The median of no values; by default the middle of the range.
+        compare: Print what every mechanism would err on made-up data.
+        mechanism: `auto`, `exponential`, `permute-and-flip`, `smooth`, `laplace`, `preprocessing`.
+        level: The probability that the error bar holds with.
+
+    >>> median([42.0] * 1000, epsilon=1, bounds=(0, 100), step=1).value
+    42.0
+    """
+    return quantile(
+        values, _HALF, epsilon=epsilon, bounds=bounds, budget=budget, neighbours=neighbours, n=n,
+        step=step, empty=empty, compare=compare, mechanism=mechanism, level=level,
+    )  # fmt: skip
+
+
+def minimum(
+    values: object,
+    *,
+    epsilon: Number,
+    bounds: tuple[Number, Number],
+    budget: object = None,
+    neighbours: Neighbours | None = None,
+    n: int | None = None,
+    step: Number | None = None,
+    empty: Number | None = None,
+    compare: bool = False,
+    mechanism: str = "auto",
+    level: Number = 0.95,
+) -> Release:
+    """Release the minimum: few rows lie below the released value. Arguments as for `median`.
+
+    >>> minimum([42.0] * 1000, epsilon=1, bounds=(0, 100), step=1).value <= 42
+    True
+    """
+    return quantile(
+        values, 0, epsilon=epsilon, bounds=bounds, budget=budget, neighbours=neighbours, n=n,
+        step=step, empty=empty, compare=compare, mechanism=mechanism, level=level,
+    )  # fmt: skip
+
+
+def maximum(
+    values: object,
+    *,
+    epsilon: Number,
+    bounds: tuple[Number, Number],
+    budget: object = None,
+    neighbours: Neighbours | None = None,
+    n: int | None = None,
+    step: Number | None = None,
+    empty: Number | None = None,
+    compare: bool = False,
+    mechanism: str = "auto",
+    level: Number = 0.95,
+) -> Release:
+    """Release the maximum: few rows lie above the released value. Arguments as for `median`.
+
+    >>> maximum([42.0] * 1000, epsilon=1, bounds=(0, 100), step=1).value >= 42
+    True
+    """
+    return quantile(
+        values, 1, epsilon=epsilon, bounds=bounds, budget=budget, neighbours=neighbours, n=n,
+        step=step, empty=empty, compare=compare, mechanism=mechanism, level=level,
+    )  # fmt: skip
+
+
+def quantile(
+    values: object,
+    q: Number,
+    *,
+    epsilon: Number,
+    bounds: tuple[Number, Number],
+    budget: object = None,
+    neighbours: Neighbours | None = None,
+    n: int | None = None,
+    step: Number | None = None,
+    empty: Number | None = None,
+    compare: bool = False,
+    mechanism: str = "auto",
+    level: Number = 0.95,
+) -> Release:
+    """Release the q-quantile, 0 ≤ q ≤ 1; 0 is the minimum and 1 the maximum. Else as `median`.
+
+    >>> quantile(range(1001), 0.9, epsilon=100, bounds=(0, 1000), step=1).value
+    900.0
+    """
+    share = written(q, "q")
+    if not 0 <= share <= 1 or share.denominator > _FINEST_SHARE:
+        raise UsageError("USE-001", "q must lie between 0 and 1, with up to 9 digits")
+    terms = terms_of(
+        values, epsilon=epsilon, budget=budget, neighbours=neighbours, n=n, compare=compare,
+        mechanism=mechanism, level=level,
+    )  # fmt: skip
+    scale = scale_of(bounds, step)
+    statistic = rank_statistic(share, scale, terms.neighbours, empty_index(empty, scale))
+    return release(values, scale, statistic, rank_ways(statistic, terms), terms)
+
+
+def empty_index(empty: Number | None, scale: Scale) -> int:
+    """Give the place of what stands for the statistic of no values; by default the middle."""
+    if empty is None:
+        return scale.top // 2
+    return scale.index(public_number(empty, "empty"))

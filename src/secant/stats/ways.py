@@ -1,0 +1,302 @@
+"""The ways to release one statistic: by rank, by smooth bound, by global bound, by preprocessing.
+
+In: a statistic on steps of a public scale, ε, the neighbor relation; all public. Out: records that can
+draw once from private values, and that can say what error they would have on values that are public.
+Which way is taken is not decided here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+
+from secant.mechanisms.laplace import GlobalNoise, LaplaceNoise
+from secant.mechanisms.laws import OptimalLaw
+from secant.mechanisms.smooth import OptimalNoise, SmoothNoise
+from secant.stats.pair_search import Floats
+from secant.stats.plot import Curve
+from secant.stats.quantiles import RankChoice
+from secant.stats.results import ErrorBar
+from secant.stats.scale import Scale, Steps
+from secant.stats.smooth_sensitivity import ROUNDING
+from secant.terms.bounds import GlobalBound, SmoothBound
+from secant.terms.secrecy import Private
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """A function of sorted steps, and what is proved of it. Answers are in units of `scale`'s steps."""
+
+    name: str
+    scale: Scale
+    """Of the answer; the values have one of their own."""
+    grid: Fraction
+    """What answers are rounded to, in steps: below what one row changes, or the step itself."""
+    exact: Callable[[Steps], Fraction]
+    smooth: Callable[[Steps, Fraction], float] | None = None
+    """(sorted steps, β) -> the smooth bound."""
+    largest: Fraction | None = None
+    """A public bound of how far the answer can move, whatever the data."""
+    q: Fraction | None = None
+    """For what a rank defines."""
+    orders: tuple[Fraction, ...] = (Fraction(10),)
+    """The ε/β that smooth noise may be made with."""
+    size_bound: Callable[[int, float], float] | None = None
+    """(rows, β) -> a bound of `smooth` for so many rows, where one is known."""
+    rows: str = "rows"
+    """What the values are called in sentences."""
+
+
+class Way(Protocol):
+    """A calibrated release of one statistic."""
+
+    @property
+    def name(self) -> str:
+        """What the mechanism is called."""
+        ...
+
+    @property
+    def family(self) -> str:
+        """What one asks for it by."""
+        ...
+
+    @property
+    def step(self) -> float:
+        """The step of the answer's scale."""
+        ...
+
+    def draw(self, values: Steps) -> Fraction:
+        """Release: an index on the scale of the answer."""
+        ...
+
+    def expected(self, ordered: Steps) -> float:
+        """Give the mean error on sorted values that are public, in units of the answer."""
+        ...
+
+    def bar(self, level: Fraction, size: int | None) -> ErrorBar:
+        """Say how far the released value may be from the true one."""
+        ...
+
+    def curve(self, level: Fraction) -> Curve | None:
+        """Give the density of the noise on a public axis."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RankWay:
+    """A point drawn by rank."""
+
+    statistic: Statistic
+    ranks: RankChoice
+
+    @property
+    def name(self) -> str:
+        """What the mechanism is called."""
+        return self.ranks.choice.name
+
+    @property
+    def family(self) -> str:
+        """What one asks for it by."""
+        return self.name
+
+    @property
+    def step(self) -> float:
+        """The step of the answer's scale."""
+        return float(self.statistic.scale.step)
+
+    def draw(self, values: Steps) -> Fraction:
+        """Release one point of the scale."""
+        return self.ranks.draw(values)
+
+    def expected(self, ordered: Steps) -> float:
+        """Give the mean distance between the drawn point and the statistic."""
+        points, weights = self.ranks.spread(ordered)
+        off = np.abs(points - float(self.statistic.exact(ordered)))
+        return float((weights * off).sum() * float(self.statistic.scale.step))
+
+    def bar(self, level: Fraction, size: int | None) -> ErrorBar:
+        """Count rows: how far they lie apart is private."""
+        rows = self.ranks.rows(level)
+        place = {0: "below it", 1: "above it"}.get(int(self.ranks.target.q), "")
+        place = place if self.ranks.target.extreme else "between it and the true value"
+        words = f"with probability {float(level):g} at most {rows:.4g} "
+        words += f"{self.statistic.rows} lie {place}"
+        return ErrorBar(float(level), rows, "rows", words)
+
+    def curve(self, level: Fraction) -> Curve | None:
+        """Give the density of the rank error where rows are evenly spaced."""
+        rate = float(self.ranks.choice.sharpness) * self.ranks.target.unit()
+        sided = 1 if self.ranks.target.extreme else 2
+        axis = "rows off, if rows are evenly spaced"
+        return Curve(
+            axis, lambda t: rate / sided * math.exp(-rate * abs(t)), self._typical(level), sided
+        )
+
+    def _typical(self, level: Fraction) -> float:
+        rate = float(self.ranks.choice.sharpness) * self.ranks.target.unit()
+        return -math.log(1 - float(level)) / rate
+
+
+@dataclass(frozen=True, slots=True)
+class SmoothWay:
+    """The exact statistic with optimal noise on its smooth bound."""
+
+    statistic: Statistic
+    noise: SmoothNoise
+    beta: Fraction
+
+    @property
+    def name(self) -> str:
+        """What the mechanism is called."""
+        return f"smooth sensitivity, {self.noise.name} noise"
+
+    @property
+    def family(self) -> str:
+        """What one asks for it by."""
+        return "smooth"
+
+    @property
+    def step(self) -> float:
+        """The step of the answer's scale."""
+        return float(self.statistic.scale.step)
+
+    def draw(self, values: Steps) -> Fraction:
+        """Release; the bound goes into the noise and nowhere else."""
+        ordered = np.sort(values)
+        bound = Private(self._bound(ordered))
+        return self.noise.draw(Private(self.statistic.exact(ordered)), bound)
+
+    def _bound(self, ordered: Steps) -> float:
+        assert self.statistic.smooth is not None
+        return self.statistic.smooth(ordered, self.beta)
+
+    def expected(self, ordered: Steps) -> float:
+        """Give the mean of the clamped noise."""
+        bound = self._bound(ordered)
+        if self.noise.cap is not None:
+            bound = min(bound, float(self.noise.cap))
+        spread = magnitudes(self.noise.law) * (bound / float(self.noise.rate))  # type: ignore[arg-type]
+        return clamped_error(self.statistic, ordered, spread)
+
+    def bar(self, level: Fraction, size: int | None) -> ErrorBar:
+        """Give the error where it follows from a public size, else say that it is private."""
+        if self.statistic.size_bound is not None and size is not None:
+            reach = float(self.noise.error(level)) * self.statistic.size_bound(
+                size, float(self.beta)
+            )
+            amount = min(reach, self.statistic.scale.top) * float(self.statistic.scale.step)
+            words = f"within {amount:.4g} with probability {float(level):g}, for {size} rows"
+            return ErrorBar(float(level), amount, "value", words)
+        words = "known only to the owner: the noise follows a private bound"
+        return ErrorBar(float(level), None, "value", words)
+
+    def curve(self, level: Fraction) -> Curve | None:
+        """Give the density in units of the private bound."""
+        order, rate = float(self.noise.epsilon / self.noise.beta), float(self.noise.rate)
+        reach = float(self.noise.error(level))
+        axis = "noise in units of the private bound"
+        return Curve(axis, lambda t: optimal_density(order, abs(t) * rate) * rate, reach)
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceWay:
+    """A statistic with a public bound, and Laplace noise. `answer` gives what the noise goes on."""
+
+    statistic: Statistic
+    noise: GlobalNoise
+    answer: Callable[[Steps], Fraction]
+    family: str = "laplace"
+    off: bool = False
+    """Whether `answer` may differ from the statistic itself, by an amount that is private."""
+
+    @property
+    def name(self) -> str:
+        """What the mechanism is called."""
+        return self.noise.name if self.family == "laplace" else f"{self.family}, {self.noise.name}"
+
+    @property
+    def step(self) -> float:
+        """The step of the answer's scale."""
+        return float(self.statistic.scale.step)
+
+    def draw(self, values: Steps) -> Fraction:
+        """Release the answer with noise."""
+        return self.noise.draw(Private(self.answer(np.sort(values))))
+
+    def expected(self, ordered: Steps) -> float:
+        """Give the mean of the clamped noise, and how far the answer itself is off."""
+        spread = -np.log(_middles()) * float(self.noise.scale)
+        moved = float(self.answer(ordered) - self.statistic.exact(ordered))
+        return clamped_error(self.statistic, ordered, spread, moved)
+
+    def bar(self, level: Fraction, size: int | None) -> ErrorBar:
+        """Give the error of the noise, which is public."""
+        amount = float(self.noise.error(level) * self.statistic.scale.step)
+        amount = min(amount, self.statistic.scale.range)
+        words = f"within {amount:.4g} with probability {float(level):g}"
+        if self.off:
+            return ErrorBar(float(level), None, "value", f"{words} of the preprocessed statistic")
+        return ErrorBar(float(level), amount, "value", words)
+
+    def curve(self, level: Fraction) -> Curve | None:
+        """Give the Laplace density."""
+        width = float(self.noise.scale * self.statistic.scale.step)
+        if not width:
+            return None
+        reach = -math.log(1 - float(level)) * width
+        return Curve("error", lambda t: math.exp(-abs(t) / width) / (2 * width), reach)
+
+
+def smooth_way(statistic: Statistic, epsilon: Fraction, order: Fraction) -> SmoothWay:
+    """Calibrate optimal noise for β = ε / order."""
+    beta = epsilon / order
+    bound = SmoothBound(beta, statistic.name, cap=statistic.largest)
+    noise = OptimalNoise().calibrate(bound, epsilon=epsilon, grid=statistic.grid, rounding=ROUNDING)
+    return SmoothWay(statistic, noise, beta)
+
+
+def laplace_way(statistic: Statistic, epsilon: Fraction, bound: Fraction) -> LaplaceWay:
+    """Calibrate Laplace noise for a public bound."""
+    noise = LaplaceNoise().calibrate(GlobalBound(bound), epsilon=epsilon, grid=statistic.grid)
+    return LaplaceWay(statistic, noise, statistic.exact)
+
+
+_CELLS = 2000
+
+
+@lru_cache(maxsize=1)
+def _middles() -> Floats:
+    found: Floats = (np.arange(_CELLS) + 0.5) / _CELLS
+    return found
+
+
+@lru_cache(maxsize=64)
+def magnitudes(law: OptimalLaw) -> Floats:
+    """Give evenly likely sizes of the optimal noise."""
+    return np.array([law.quantile(u) for u in _middles().tolist()])
+
+
+def clamped_error(
+    statistic: Statistic, ordered: Steps, spread: Floats, moved: float = 0.0
+) -> float:
+    """Give the mean distance to the truth after noise of evenly likely sizes, clamped to the range."""
+    truth, top = float(statistic.exact(ordered)), float(statistic.scale.top)
+    grid = float(statistic.grid)
+    noisy = np.concatenate([truth + moved + spread, truth + moved - spread])
+    released = np.clip(np.rint(noisy / grid) * grid, 0, top)
+    return float(np.abs(released - truth).mean() * float(statistic.scale.step))
+
+
+def optimal_density(order: float, v: float) -> float:
+    """Give the density of the optimal noise at v ≥ 0, in units of bound over ε (N-OPTIMAL)."""
+    a = (1 - 1 / order) ** (order - 1) if order > 1 else 1.0
+    total = 2 * (1 + 2 * a / order)
+    if v < 1:
+        return float((1 - v / order) ** (order - 1) / total)
+    return float(a * (1 + 1 / order) ** (order + 1) * (1 + v / order) ** -(order + 1) / total)

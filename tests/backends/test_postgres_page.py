@@ -1,0 +1,46 @@
+"""The page about PostgreSQL says what is so: its policy is read, its role suffices, its refusals are refusals."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from secant.errors import BackendError
+from secant.plan.from_sql import from_sql
+from secant.release.lower import lower
+from secant.release.postgres import open_server
+from secant.release.postgres_scalars import POSTGRES
+from secant.terms.policy_file import read_policy
+
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "use-postgresql.md").read_text("utf-8")
+BLOCKS = dict(re.findall(r"```(\w+)\n(.*?)```", PAGE, re.DOTALL))
+PROTECTED = '[protections.all]\nkind = "rows"\nepsilon = 1.0\n'
+
+
+def test_the_policy_is_read():
+    assert read_policy(BLOCKS["toml"] + PROTECTED).source.endswith("statement_seconds=300")
+
+
+@pytest.mark.postgres
+def test_the_role_suffices(postgres_server):
+    name = postgres_server.create_database()
+    with psycopg.connect(postgres_server.address(name)) as connection:
+        connection.execute(
+            "CREATE SCHEMA sales; CREATE TABLE sales.orders (id integer, secret text)"
+        )
+        connection.execute("INSERT INTO sales.orders VALUES (1, 'x'), (2, 'y')")
+        connection.execute(BLOCKS["sql"])
+        connection.execute("CREATE TABLE sales.closed (id integer)")
+    backend = open_server(postgres_server.address(name, user="reader") + "&schema=sales")
+    assert set(backend.catalog().tables) == {"orders"}
+    plan = from_sql("SELECT count(*), sum(id) FROM orders", backend.catalog())
+    assert backend.rows(lower(plan, POSTGRES)) == [(2, 3)]
+    for forbidden in ("DELETE FROM orders", "SELECT * FROM closed"):
+        with pytest.raises(BackendError):
+            backend.rows(forbidden)
+    backend.close()
+    with psycopg.connect(postgres_server.address(name)) as connection:
+        connection.execute("DROP OWNED BY reader; DROP ROLE reader")

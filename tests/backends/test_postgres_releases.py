@@ -1,0 +1,274 @@
+"""Releases from PostgreSQL: exact measures are those from DuckDB, and the public interface works end to end."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from decimal import Decimal
+
+import duckdb
+import psycopg
+import pytest
+from postgres_small import copy_tables
+from row_compare import difference
+
+import secant
+from private_shop import ROWWISE, SECRETS, TABLES, UNIT, make_shop, no_secret_in
+from secant.errors import BackendError, Refused, UsageError
+from secant.plan.from_sql import from_sql
+from secant.release.lower import lower
+from secant.release.postgres import column_type, open_server
+from secant.release.sources import open_source
+from secant.terms import types as t
+
+pytestmark = pytest.mark.postgres
+SHOP = ("customers", "orders", "towns", "nothing", "holes")
+# A sum beside a constant in a comparison is left out: DuckDB moves it to the other side and then does not overflow.
+QUERIES = [
+    "SELECT count(*) FROM orders",
+    "SELECT count(*), sum(total), avg(rate), stddev(quantity), sum(big), avg(total) FROM orders",
+    "SELECT count(*), sum(quantity), sum(total), sum(rate) FROM orders WHERE id < 5",
+    "SELECT status, count(*) AS n, sum(big) AS s FROM orders GROUP BY status ORDER BY n DESC",
+    "SELECT status, count(DISTINCT customer) AS n FROM orders GROUP BY status",
+    "SELECT town, count(*), avg(income), sum(score) FROM customers GROUP BY town",
+    "SELECT t.country, count(*) FROM customers AS c JOIN towns AS t ON c.town = t.town GROUP BY t.country",
+    "SELECT sum(total * (1 - rate)), sum(total * quantity), sum(quantity * 2 + 1) FROM orders",
+    "SELECT count(*) FROM orders WHERE day - DATE '2024-01-01' > 30 AND lower(note) LIKE 'note1%'",
+    "SELECT count(*) FROM orders WHERE big * quantity > 100 OR CAST(note AS BIGINT) > 3",
+    "SELECT sum(CASE WHEN big * quantity > 0 THEN quantity ELSE 0 END) FROM orders WHERE exp(rate) > 1.5",
+    "SELECT count(amount), sum(amount), sum(whole) FROM holes",
+    "SELECT count(*), sum(amount) FROM nothing",
+    "SELECT c.town, count(*) FROM customers AS c JOIN orders AS o ON o.customer = c.id GROUP BY c.town",
+    "SELECT count(*) FROM customers WHERE id IN (SELECT customer FROM orders WHERE total > 50)",
+    "SELECT note, count(*) FROM orders GROUP BY note",
+    "SELECT count(*) FROM (SELECT customer, sum(total) AS s FROM orders GROUP BY customer) AS u WHERE s > 10",
+]  # fmt: skip
+POLICIES = {"unit": UNIT, "rows": ROWWISE, "grouped": UNIT + "groups = 2\n"}
+
+
+@pytest.fixture(scope="module")
+def shop(postgres_server, tmp_path_factory):
+    """The shop on both engines: a directory with the DuckDB file, and an address."""
+    directory = tmp_path_factory.mktemp("postgres_shop")
+    address = postgres_server.address(postgres_server.create_database())
+    with duckdb.connect(str(make_shop(directory)), read_only=True) as connection:
+        copy_tables(connection, SHOP, address)
+    return directory, address
+
+
+def opened(shop, tmp_path, protections, *, engine):
+    directory, address = shop
+    policy = tmp_path / "policy.toml"
+    policy.write_text(TABLES + protections, encoding="utf-8")
+    source = address if engine == "postgres" else f"duckdb:{directory / 'shop.duckdb'}"
+    return secant.connect(source, policy=policy, ledger=tmp_path / f"{engine}.ledger")
+
+
+def measured(db, text):
+    """Run the statements of a release and give their rows; None for a refusal."""
+    try:
+        statements = db.explain(text, epsilon=1).to_dict()["statements"]
+    except Refused:
+        return None
+    return [db._backend.rows(statement) for statement in statements]
+
+
+def quiet(db, text):
+    """Give the rows of the answer without noise, as the owner sees them; none where the plain query overflows."""
+    try:
+        columns = [c["softened"] for c in db.inspect(text)]
+    except BackendError:
+        return []
+    return [*zip(*(c if isinstance(c, list) else [c] for c in columns), strict=True)]
+
+
+def test_exact_measures_are_those_of_duckdb(shop, tmp_path):
+    compared = 0
+    for protections in POLICIES.values():
+        with (
+            opened(shop, tmp_path, protections, engine="postgres") as ours,
+            opened(shop, tmp_path, protections, engine="duckdb") as theirs,
+        ):
+            for text in QUERIES:
+                got, want = measured(ours, text), measured(theirs, text)
+                assert (got is None) == (want is None)
+                for ours_rows, theirs_rows in zip(got or (), want or (), strict=True):
+                    assert difference(ours_rows, theirs_rows, ordered=False) is None, text
+                if got:
+                    assert difference(quiet(ours, text), quiet(theirs, text), ordered=False) is None
+                    compared += 1
+    assert compared >= 35
+
+
+def test_the_whole_way(shop, tmp_path):
+    with opened(shop, tmp_path, UNIT, engine="postgres") as db:
+        answer = db.sql("SELECT status, count(*) AS n FROM orders GROUP BY status", epsilon=1000)
+        assert dict(answer.rows)["open"] == pytest.approx(67, abs=10)
+        assert db.budget["people"].spent_epsilon == 1000
+        shown = db.explain("SELECT sum(total) FROM orders", epsilon=1)
+        assert "least(greatest(" in " ".join(shown.to_dict()["statements"])
+        (inspected,) = db.inspect("SELECT sum(total) AS s FROM orders WHERE id < 100")
+        assert inspected["column"] == "s"
+        assert inspected["exact"] == inspected["softened"]
+
+
+def test_the_policy_can_name_the_server(shop, tmp_path):
+    policy = tmp_path / "policy.toml"
+    written = TABLES.replace("duckdb:shop.duckdb", shop[1] + "&statement_seconds=30")
+    policy.write_text(written + ROWWISE, encoding="utf-8")
+    with secant.connect(policy=policy) as db:
+        assert db.sql("SELECT count(*) FROM orders", epsilon=1000).rows[0][0] == pytest.approx(
+            203, abs=5
+        )
+
+
+def test_truncation_runs_on_the_server(shop, tmp_path):
+    """One customer has hundreds of orders too many; only the first five count."""
+    limit = UNIT.replace("orders = 5", "orders = 2")
+    with opened(shop, tmp_path, limit, engine="postgres") as db:
+        (statement,) = db.explain("SELECT count(*) FROM orders").to_dict()["statements"]
+        assert "row_number() OVER" in statement
+        ((counted,),) = db._backend.rows(statement)
+        assert counted == 60 * 2 + 2 + 1
+
+
+# ── the server ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_only_tables_of_known_types_are_offered(postgres_database):
+    with psycopg.connect(postgres_database) as connection:
+        connection.execute("""
+            CREATE TABLE kinds (b boolean, s smallint, i integer PRIMARY KEY, l bigint, n numeric(12, 3), free numeric,
+                wide numeric(50, 2), r real, d double precision, t text, v varchar(7), w varchar, c char(3), day date,
+                m timestamp, z timestamptz, p timestamp(3), j jsonb, a integer[], u uuid, k interval, x bytea,
+                UNIQUE (l, t));
+            CREATE VIEW seen AS SELECT * FROM kinds;
+            CREATE MATERIALIZED VIEW kept AS SELECT * FROM kinds;
+            CREATE TABLE parted (i integer, t text) PARTITION BY LIST (i);
+            CREATE TABLE part_one PARTITION OF parted FOR VALUES IN (1);
+            CREATE TABLE parent (i integer UNIQUE); CREATE TABLE child () INHERITS (parent);
+            CREATE SCHEMA other; CREATE TABLE other.there (i integer);
+            CREATE TABLE pg_class (i integer);
+        """)
+    backend = open_server(postgres_database)
+    tables = backend.catalog().tables
+    assert set(tables) == {"kinds", "parted", "parent"}
+    assert dict(tables["kinds"].columns) == {
+        "b": t.BOOLEAN, "s": t.INTEGER, "i": t.INTEGER, "l": t.INTEGER, "n": t.decimal(12, 3), "r": t.DOUBLE,
+        "d": t.DOUBLE, "t": t.TEXT, "v": t.TEXT, "w": t.TEXT, "c": t.TEXT, "day": t.DATE, "m": t.TIMESTAMP,
+        "p": t.TIMESTAMP,
+    }  # fmt: skip
+    assert sorted(tables["kinds"].unique) == [("i",), ("l", "t")]
+    assert tables["parent"].unique == ()
+    backend.close()
+    elsewhere = open_server(postgres_database + "&schema=other")
+    assert set(elsewhere.catalog().tables) == {"there"}
+    elsewhere.close()
+    assert column_type("numeric(5,-2)") is None
+
+
+def test_stored_values_that_other_engines_do_not_have(postgres_database):
+    """A decimal NaN is NULL, a short float is the double it is, CHAR loses its padding, text is compared by bytes."""
+    with psycopg.connect(postgres_database) as connection:
+        connection.execute("""
+            CREATE TABLE odd (k integer, n numeric(5, 2), r real, c char(6));
+            INSERT INTO odd VALUES (1, 'NaN', 3e38, 'ab'), (2, 1.5, 0.1, 'B'), (3, NULL, 'NaN', 'é');
+        """)
+    backend = open_server(postgres_database)
+    text = "SELECT k, n, n + 1, r * 10, c || '.', c < 'a', length(c) FROM odd ORDER BY c"
+    rows = backend.rows(lower(from_sql(text, backend.catalog()), backend.dialect))
+    assert [row[0] for row in rows] == [2, 1, 3]
+    two, one, three = rows
+    assert one[1:3] == (None, None)
+    assert one[3] == pytest.approx(3e39, rel=1e-6)
+    assert [row[4:] for row in (two, one, three)] == [
+        ("B.", True, 1),
+        ("ab.", False, 2),
+        ("é.", False, 1),
+    ]
+    assert two[3] == pytest.approx(1.0000000149, rel=1e-9)
+    assert three[3] != three[3]
+    backend.close()
+
+
+def test_nothing_can_be_written_and_one_statement_is_one(shop):
+    backend = open_server(shop[1])
+    for statement in (
+        "DELETE FROM orders",
+        "CREATE TABLE mine (i integer)",
+        "SELECT 1; SELECT 2",
+        "SELECT nextval('nowhere')",
+        "SELECT CAST(note AS bigint) FROM orders",
+    ):
+        with pytest.raises(BackendError) as raised:
+            backend.rows(statement)
+        assert raised.value.code == "BAK-002"
+        assert no_secret_in(raised.value.render() + repr(raised.value.__cause__))
+        assert raised.value.__suppress_context__
+    assert backend.rows("SELECT count(*) FROM orders") == [(203,)]
+    assert backend.rows("SELECT min(total), sum(id) FROM orders WHERE id < 3") == [
+        (Decimal("11.00"), 3)
+    ]
+    assert backend.rows("SELECT max(total) * 0.001 FROM orders WHERE id < 3") == [
+        (Decimal("0.01200"),)
+    ]
+    with pytest.raises(BackendError) as refused:
+        backend.check("SELECT nothing_like_it FROM orders")
+    assert refused.value.code == "BAK-003"
+    assert backend.rows("SHOW transaction_isolation") == [("repeatable read",)]
+    backend.close()
+    with pytest.raises(BackendError) as closed:
+        backend.rows("SELECT 1")
+    assert closed.value.code == "BAK-001"
+
+
+def test_checking_reads_no_rows(shop):
+    backend = open_server(shop[1])
+    backend.check("SELECT 1 / (quantity - quantity) FROM orders")  # it would fail on the first row
+    backend.close()
+
+
+def test_a_lost_connection_and_a_slow_statement(shop, postgres_server):
+    backend = open_server(shop[1] + "&statement_seconds=0.05")
+    with pytest.raises(BackendError) as slow:
+        backend.rows("SELECT pg_sleep(5)")
+    assert slow.value.code == "BAK-002"
+    assert "too long" in slow.value.message
+    backend.close()
+    backend = open_server(shop[1])
+    ((own,),) = backend.rows("SELECT pg_backend_pid()")
+    with psycopg.connect(postgres_server.address(), autocommit=True) as other:
+        end = functools.partial(other.execute, "SELECT pg_terminate_backend(%s, 5000)", (own,))
+        timer = threading.Timer(0.3, end)
+        timer.start()
+        with pytest.raises(BackendError) as lost:
+            backend.rows("SELECT pg_sleep(30)")
+        timer.join()
+        assert lost.value.code == "BAK-002"
+        assert "lost" in lost.value.message
+        ((own,),) = backend.rows("SELECT pg_backend_pid()")  # the next statement has a new session
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", (own,))
+    assert backend.rows("SELECT 1") == [(1,)]  # so has one after a session that ended unused
+    backend.close()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://SECRET_SMITH:87654321@127.0.0.1:1/nowhere",
+        "postgresql://u@[SECRET_TOWN/x",
+        "postgres://?x=987654321",
+    ],
+)
+def test_an_unreachable_server_says_nothing_of_its_address(address):
+    with pytest.raises(BackendError) as raised:
+        open_source(address)
+    assert raised.value.code == "BAK-001"
+    assert no_secret_in(raised.value.render())
+    assert SECRETS
+
+
+def test_a_wrong_option_is_told():
+    with pytest.raises(UsageError) as raised:
+        open_source("postgresql://127.0.0.1/x?statement_seconds=soon")
+    assert raised.value.code == "USE-001"

@@ -1,0 +1,23 @@
+"""The pages about values that move run from top to bottom."""
+
+import pytest
+from repository import ROOT, blocks, named
+from test_readme import run_block
+
+PAGES = (
+    (ROOT / "docs" / "explanation" / "cells.md", ("toml", "python", "python", "sh", "sh")),
+    (
+        ROOT / "docs" / "how-to" / "protect-values.md",
+        ("toml", "python", "sh", "sh", "python", "sh"),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("page", "languages"), PAGES, ids=lambda x: named(x) if hasattr(x, "stem") else ""
+)
+def test_every_block_of_the_pages_runs(page, languages, tmp_path):
+    found = blocks(page)
+    assert tuple(block.language for block in found) == languages
+    for block in found:
+        run_block(block, tmp_path)

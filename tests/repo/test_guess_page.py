@@ -1,0 +1,14 @@
+"""The page about guesses runs from top to bottom."""
+
+from repository import ROOT, blocks
+from test_readme import run_block
+
+PAGE = ROOT / "docs" / "explanation" / "guessing.md"
+
+
+def test_every_block_of_the_page_runs(tmp_path):
+    found = blocks(PAGE)
+    assert [block.language for block in found].count("python") == 3
+    for block in found:
+        run_block(block, tmp_path)
+    assert (tmp_path / "curve.svg").read_text(encoding="utf-8").startswith("<svg")

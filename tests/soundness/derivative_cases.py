@@ -1,0 +1,150 @@
+"""Directed cases: queries that touch every rule of the derivative room, and the settings they are asked in.
+
+In: nothing. Out: tables of queries over the schema of `derivative_worlds` and of worlds. A query stands here because
+some rule could be wrong about it: repeated variables, self-joins, empty cells, rows that meet several others.
+"""
+
+from __future__ import annotations
+
+from derivative_check import World
+from derivative_worlds import small_world
+
+VALUES = (
+    "SELECT sum(x) FROM a", "SELECT sum(c) FROM a", "SELECT sum(m) FROM a",
+    "SELECT sum(x*x) FROM a", "SELECT sum(x*(1-x)) FROM a", "SELECT sum(x-x) FROM a",
+    "SELECT sum(x*y) FROM a", "SELECT sum(x*y*v) FROM a", "SELECT sum(x*p) FROM a",
+    "SELECT sum(x/y) FROM a", "SELECT sum(x/p) FROM a", "SELECT sum(1/(y*v)) FROM a",
+    "SELECT sum(exp(x)) FROM a", "SELECT sum(exp(x*y/4)) FROM a", "SELECT sum(ln(y)) FROM a",
+    "SELECT sum(ln(y+v)) FROM a", "SELECT sum(sqrt(v)) FROM a", "SELECT sum(sqrt(y*v)) FROM a",
+    "SELECT sum(power(y, 1.5)) FROM a", "SELECT sum(power(x, 3)) FROM a",
+    "SELECT sum(power(v, -2)) FROM a", "SELECT sum(power(x-y, 2)) FROM a",
+    "SELECT sum(abs(x)) FROM a", "SELECT sum(abs(x-y)) FROM a", "SELECT sum(abs(abs(x)-1)) FROM a",
+    "SELECT sum(least(x, y)) FROM a", "SELECT sum(greatest(x*x, y, 2)) FROM a",
+    "SELECT sum(least(x, y, v)*greatest(x, v)) FROM a", "SELECT sum(sqrt(x*x+y*y)) FROM a",
+    "SELECT sum(sqrt(x*x+y*y)*v) FROM a", "SELECT sum(sqrt(x*x+y*y)/v) FROM a",
+    "SELECT sum(power(x*x+v*v, 0.5)+x) FROM a", "SELECT sum(sqrt(power(x,2)+power(y,2)+v*v)) FROM a",
+    "SELECT sum(-x*3+y) FROM a", "SELECT sum(v*ln(v)) FROM a", "SELECT sum(1/v) FROM a",
+    "SELECT sum(v*v) FROM a", "SELECT sum(y/v+v/y) FROM a", "SELECT sum(m*c) FROM a",
+    "SELECT sum(CASE WHEN p > 0 THEN x*y ELSE x END) FROM a",
+    "SELECT sum(CASE WHEN x > 1 THEN y ELSE v END) FROM a",
+    "SELECT sum(CASE WHEN x > 1 AND y < 2 THEN x WHEN m = 3 THEN 2*y ELSE p END) FROM a",
+    "SELECT min(x) FROM a", "SELECT max(x*y) FROM a", "SELECT min(exp(x)/y) FROM a",
+    "SELECT max(least(x, y)) FROM a", "SELECT avg(x) FROM a", "SELECT avg(x*y) FROM a",
+    "SELECT variance(x) FROM a", "SELECT stddev_pop(x*y) FROM a", "SELECT var_pop(y) FROM a",
+    "SELECT sum(coalesce(x, y)) FROM a", "SELECT sum(coalesce(x*y, v)) FROM a",
+    "SELECT sum(100*x*p + y) FROM a", "SELECT sum(CASE WHEN g = 1 THEN 100*x ELSE y END + v*0.5) FROM a",
+    "SELECT sum(coalesce(x*p, 0)+x) FROM a", "SELECT sum(greatest(x*y, m)) FROM a",
+)  # fmt: skip
+FILTERS = (
+    "SELECT count(*) FROM a WHERE x > 1", "SELECT count(*) FROM a WHERE m >= 3",
+    "SELECT count(*) FROM a WHERE m = 3", "SELECT count(*) FROM a WHERE m <> 3",
+    "SELECT count(*) FROM a WHERE x = 1", "SELECT count(*) FROM a WHERE x <> 1",
+    "SELECT count(*) FROM a WHERE m IN (1, 3, 4)", "SELECT count(*) FROM a WHERE m NOT IN (1, 3)",
+    "SELECT count(*) FROM a WHERE x IN (1, 2)", "SELECT count(*) FROM a WHERE x BETWEEN 0 AND 2",
+    "SELECT count(*) FROM a WHERE NOT (x BETWEEN 0 AND 2)",
+    "SELECT count(*) FROM a WHERE x > 1 OR y > 2", "SELECT count(*) FROM a WHERE (x > 1) <> (y > 2)",
+    "SELECT count(*) FROM a WHERE (x > 1) = (m > 2)", "SELECT count(*) FROM a WHERE NOT (x > 1 AND m = 2)",
+    "SELECT count(*) FROM a WHERE x > 1 AND x < 2 AND y < 3 AND m > 1 AND c < 9",
+    "SELECT count(*) FROM a WHERE x > y", "SELECT count(*) FROM a WHERE x*y > 2",
+    "SELECT count(*) FROM a WHERE d < e", "SELECT count(*) FROM a WHERE d >= DATE '2020-01-15'",
+    "SELECT count(*) FROM a WHERE d BETWEEN DATE '2020-01-05' AND DATE '2020-01-20' AND e > d",
+    "SELECT count(*) FROM a WHERE c = 7.5", "SELECT count(*) FROM a WHERE c <= 7.5 OR g = 1",
+    "SELECT count(*) FROM a WHERE (g = 1 AND x > 1) OR (g = 2 AND x > 2)",
+    "SELECT count(x) FROM a WHERE y > 2", "SELECT count(CASE WHEN x > 1 THEN 1 END) FROM a",
+    "SELECT sum(x) FROM a WHERE y > 2", "SELECT sum(x) FROM a WHERE x > 1",
+    "SELECT sum(x*y) FROM a WHERE x > y AND v < 2", "SELECT sum(c) FROM a WHERE m < 3",
+    "SELECT sum(p) FROM a WHERE x > 0", "SELECT sum(exp(x)) FROM a WHERE x < 1",
+    "SELECT sum(x/v) FROM a WHERE v > 2 OR y < 1", "SELECT min(x) FROM a WHERE y > 2",
+    "SELECT max(x*y) FROM a WHERE x < 2 AND m >= 1", "SELECT avg(x) FROM a WHERE y > 2",
+    "SELECT variance(x) FROM a WHERE m > 2", "SELECT sum(x) FROM a WHERE abs(x) > 1 AND p > 0",
+    "SELECT sum(v) FROM a WHERE ln(v) > 0.5", "SELECT sum(x) FROM a WHERE x IS NOT NULL AND y > 1",
+    "SELECT count(*) FROM a WHERE x IS NULL OR y > 1", "SELECT count(*) FROM a WHERE x*0 > 1",
+    "SELECT count(*) FROM a WHERE m*0 = 0", "SELECT count(*) FROM a WHERE x > 4.5",
+    "SELECT count(*) FROM a WHERE m = 9", "SELECT sum(x) FROM a WHERE m <= -3 AND d > DATE '2020-02-05'",
+    "SELECT count(*) FROM a WHERE c < 0.5 AND x BETWEEN 1 AND 1.2", "SELECT sum(y) FROM a WHERE y > 3.8",
+    "SELECT count(*), sum(x*y) FROM a WHERE d BETWEEN DATE '2020-01-05' AND DATE '2020-01-06'",
+    "SELECT sum(c) FROM a WHERE v < 0.4 AND m IN (1, 2)", "SELECT sum(p) FROM a WHERE v > 7.5 AND c = 7.5",
+    "SELECT count(*) FROM a JOIN u ON a.k = u.k WHERE x > 4.5 AND u.q > 0",
+    "SELECT sum(a.x*b.z) FROM a JOIN b ON a.k = b.id WHERE a.x > 4.5 AND b.w < 1.2",
+    "SELECT count(*) FROM a JOIN a AS o ON a.k = o.id WHERE a.x > 4 AND o.y > 3.5",
+    "SELECT sum(CASE WHEN g = 1 THEN 100*x ELSE 0.1*x END + y) FROM a WHERE m > 8",
+)  # fmt: skip
+JOINS = (
+    "SELECT sum(a.x) FROM a JOIN u ON a.k = u.k", "SELECT sum(a.x*u.q) FROM a JOIN u ON a.k = u.k",
+    "SELECT sum(a.x*b.z) FROM a JOIN b ON a.k = b.k", "SELECT sum(a.x) FROM a JOIN b ON a.k = b.id",
+    "SELECT sum(a.x*b.z) FROM a JOIN b ON a.k = b.id WHERE b.w > 2",
+    "SELECT sum(a.x*a.y+b.z*b.w) FROM a, b", "SELECT count(*) FROM a, b WHERE a.x > b.z",
+    "SELECT count(*) FROM a JOIN b ON a.k = b.k AND a.x < b.w", "SELECT sum(lone.s) FROM lone",
+    "SELECT sum(lone.s*a.x) FROM lone, a", "SELECT count(*) FROM lone, u WHERE s > 0.5",
+    "SELECT sum(lone.s*lone.s) FROM lone, u",
+    "SELECT sum(a.x*o.x) FROM a, a AS o", "SELECT sum(a.x) FROM a JOIN a AS o ON a.k = o.k",
+    "SELECT sum(a.x-o.x) FROM a JOIN a AS o ON a.k = o.id", "SELECT count(*) FROM a, a AS o WHERE a.x > o.x",
+    "SELECT sum(a.x*o.y) FROM a JOIN a AS o ON a.id = o.id", "SELECT min(a.x*o.x) FROM a, a AS o",
+    "SELECT max(a.x+o.x) FROM a JOIN a AS o ON a.g = o.g WHERE o.y > 2",
+    "SELECT min(a.x+b.z) FROM a JOIN b ON a.k = b.k", "SELECT max(a.x*b.w) FROM a, b WHERE b.z > 0",
+    "SELECT sum(a.x*b.z*o.x) FROM a JOIN b ON a.k = b.id JOIN a AS o ON o.id = b.k",
+    "SELECT avg(a.x) FROM a JOIN u ON a.k = u.k", "SELECT sum(a.x) FROM a JOIN u ON a.k = u.k AND u.h = 1",
+    "SELECT sum(a.x) FROM a JOIN u ON a.k = u.h", "SELECT sum(a.x) FROM a, u WHERE u.k = 1",
+    "SELECT sum(a.x) FROM a LEFT JOIN u ON a.k = u.k", "SELECT sum(a.x) FROM a WHERE a.k IN (SELECT k FROM u)",
+    "SELECT sum(a.x) FROM a WHERE EXISTS (SELECT 1 FROM u WHERE u.k = a.k AND u.h = 2)",
+    "SELECT sum(a.x) FROM a JOIN (SELECT k, max(q) AS q FROM u GROUP BY k) AS t ON a.k = t.k",
+    "SELECT sum(s) FROM (SELECT x+y AS s FROM a WHERE m > 2) AS t WHERE s > 1",
+)  # fmt: skip
+GROUPS = (
+    "SELECT g, sum(x) FROM a GROUP BY g", "SELECT g, count(*) FROM a WHERE x > 1 GROUP BY g",
+    "SELECT g, min(x), max(y), avg(v) FROM a GROUP BY g", "SELECT p, k, sum(x*y) FROM a GROUP BY p, k",
+    "SELECT u.h, sum(a.x) FROM a JOIN u ON a.k = u.k GROUP BY u.h",
+    "SELECT u.h, min(a.x) FROM a JOIN u ON a.k = u.k GROUP BY u.h",
+    "SELECT a.g, sum(a.x*u.q) FROM a, u GROUP BY a.g",
+    "SELECT a.g, max(a.x*b.z) FROM a JOIN b ON a.k = b.id GROUP BY a.g",
+    "SELECT b.k, sum(a.x*b.z) FROM a JOIN b ON a.k = b.id GROUP BY b.k",
+    "SELECT a.g, sum(a.x*b.z) FROM a JOIN b ON a.k = b.k GROUP BY a.g",
+    "SELECT a.g, min(a.x) FROM a JOIN a AS o ON a.k = o.id GROUP BY a.g", "SELECT g+k, sum(x) FROM a GROUP BY g+k",
+)  # fmt: skip
+QUERIES = VALUES + FILTERS + JOINS + GROUPS
+
+SHIP = "SELECT min(sqrt(x*x+y*y)/v) FROM a"
+SHIP_NORM = {"a": "l1(l2(0.01*x, 0.01*y), 5*ln(v))"}
+
+_B = "l1(z, w, m)"
+
+
+def settings() -> dict[str, World]:
+    """Give the worlds in which the queries are asked."""
+    return {
+        "plain": small_world(),
+        "largest": small_world(
+            {"a": "linf(x, y, v, 0.5*m, 0.1*d, 0.2*e, c)", "b": "linf(2*z, w, m)", "lone": "s"},
+            tables="linf",
+        ),
+        "round": small_world(
+            {
+                "a": "l2(l1(x, 3*y), v, l1.5(m, 0.1*d, 0.1*e), 0.5*c)",
+                "b": "l2(z, w, m)",
+                "lone": "3*s",
+            },
+            rows={"a": "l2", "b": "l1.5"},
+            tables="l2",
+        ),
+        "logarithm": small_world(
+            {"a": "l1(l2(0.5*x, 0.5*y), 2*ln(v), linf(m, 0.2*l1(d, e)))", "b": "linf(z, 3*ln(w))"},
+            rows={"a": "linf"},
+        ),
+        "sigmoid": small_world(settings='softening = { kind = "sigmoid", slope = 2.0 }'),
+        "round sigmoid": small_world(
+            {"a": "linf(x, l2(y, 2*v), m, 0.1*l1(d, e), c)", "b": _B, "lone": "s"},
+            settings='softening = { kind = "sigmoid", slope = 0.7 }',
+            rows={"a": "l1.5"},
+            tables="l1.5",
+        ),
+        "exact": small_world(settings='softening = { kind = "exact" }', keys=()),
+        "wide": small_world(
+            {"a": "l1.5(x, l1(2*y, m), linf(v, c), 0.1*d)"},
+            settings='softening = { kind = "ramp", width = 1.5 }',
+            keys=("a", "u"),
+        ),
+        "open rows": small_world(
+            {"a": "l1(linf(x, y), v, m, 0.1*linf(d, e), c)", "b": "l1(z, w, m)"},
+            settings='public_rows = { a = "g = 1", b = "k = 2" }',
+        ),
+    }

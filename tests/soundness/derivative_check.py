@@ -1,0 +1,333 @@
+"""Hold a derivative certificate against pairs of databases whose protected values differ.
+
+In: a world (catalog and policy), a query, pairs of databases with equal public columns and equal NULLs. Out: for
+each pair the largest part of the distance that some promise would need, as a ratio: above 1 is a violation.
+
+The promises, with d the owner's distance, c the smooth bound as a release computes it and f a measure:
+|f(D) - f(D')| <= c(D)(e^(beta d) - 1)/beta and <= cap d; c(D) <= e^(beta d) c(D'); what is charged covers both. A
+grouped release must share d among its groups: the parts that the groups need, each by itself, add up to at most d.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from derivative_distance import Database, distance_of
+
+from secant.analysis import portfolio
+from secant.analysis.certificate import Certificate, Curve, Refusal
+from secant.analysis.derivative.room import MOST_ROWS, DerivativeRoom
+from secant.analysis.interface import Request
+from secant.analysis.portfolio import Bounded, Prepared, PublicFacts, RawRows, prepare
+from secant.errors import Refused, SecantError
+from secant.plan.evaluate import prepare as compiled
+from secant.plan.from_sql import from_sql
+from secant.plan.rewrite import normalise
+from secant.release import run
+from secant.release.dialect import DUCKDB
+from secant.release.shares import Calibrated, MeasureNoise
+from secant.terms.catalog import Catalog
+from secant.terms.policy import Policy, Protection
+from secant.terms.policy_check import fit_policy
+from secant.terms.policy_file import read_policy
+
+FLOATS = 4096
+"""Whole steps (2^-48 of what a row can add, each) that rounding of a few rows and floats may take."""
+FEW_ROWS = 128
+"""Joined rows of a small database, twice; what is promised for rounding allows for MOST_ROWS of them."""
+CLOSE = 1e-7
+"""What floats may add to a ratio: c itself is widened by 2^-20 for them."""
+
+
+@dataclass(frozen=True)
+class World:
+    """What is public: the catalog and the policy. The first protection of kind `cells` is put to the test."""
+
+    catalog: Catalog
+    policy: Policy
+
+    @property
+    def protection(self) -> Protection:
+        return next(p for p in self.policy.protections if p.kind == "cells")
+
+
+def world(catalog: Catalog, text: str) -> World:
+    """Read a policy and fit it to a catalog."""
+    return World(catalog, fit_policy(read_policy(text), catalog))
+
+
+class Memory:
+    """An engine that answers the statements of one job by evaluating the plans they were printed from."""
+
+    dialect = DUCKDB
+
+    def __init__(self) -> None:
+        self.plans: dict[str, Callable[[Any], list[tuple[object, ...]]]] = {}
+        self.database: Database = {}
+
+    def rows(self, statement: str) -> list[tuple[object, ...]]:
+        return self.plans[statement](self.database)
+
+
+@dataclass(frozen=True)
+class Group:
+    """One measure of one group: its value and its bound, in whole steps."""
+
+    value: int
+    bound: float
+
+
+@dataclass(frozen=True)
+class Reading:
+    """All measures of a release on one database."""
+
+    measures: Mapping[str, Mapping[tuple[object, ...], Group]]
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The pair that comes nearest to a violation, and the promise that it comes near to."""
+
+    ratio: float = 0.0
+    promise: str = ""
+    measure: str = ""
+    distance: float = 0.0
+    before: Database = field(default_factory=dict, repr=False)
+    after: Database = field(default_factory=dict, repr=False)
+
+
+@dataclass
+class Question:
+    """One release of a query at one beta, ready to be read on databases."""
+
+    text: str
+    world: World
+    bounded: Bounded
+    beta: Fraction
+    curves: Mapping[str, Curve]
+    settled: Certificate
+    job: run.Job
+    memory: Memory
+    distance: Callable[[Database, Database], float]
+
+    def read(self, database: Database) -> Reading | None:
+        """Read measures and bounds; None if a claimed key is not one, so that nothing is released."""
+        if any(not _unique(database[c.table], c.columns) for c in self.settled.claims):
+            return None
+        self.memory.database = database
+        release = self.bounded.release
+        keys = run.look_up_keys(self.job, self.memory)[release.name]  # type: ignore[arg-type]
+        found = run._measured(self.bounded, self.job, keys, self.memory)  # type: ignore[arg-type]
+        made = {}
+        for measure in release.measures:
+            bounds = found.bounds.get(measure.column, [Fraction(0)] * len(found.keys))
+            made[measure.column] = {
+                tuple(run._key(v) for v in key): Group(value, float(bound))
+                for key, value, bound in zip(
+                    found.keys, found.whole[measure.column], bounds, strict=True
+                )
+            }
+        return Reading(made)
+
+    def compare(self, a: Reading, b: Reading, distance: float) -> tuple[float, str, str]:
+        """Give the largest part of the distance that a promise needs, which one, and of which measure."""
+        worst = (0.0, "", "")
+        for measure in self.bounded.release.measures:
+            column = measure.column
+            curve, settled = self.curves.get(column), self.settled.bounds[column]
+            tolerance = 0.0
+            if curve is not None and curve.rounding:
+                tolerance = max(FLOATS, FEW_ROWS * float(curve.rounding) / MOST_ROWS)
+            groups = a.measures[column].keys() | b.measures[column].keys()
+            if a.measures[column].keys() != b.measures[column].keys():
+                return math.inf, "the same groups", column
+            moved = {
+                k: max(
+                    0, abs(a.measures[column][k].value - b.measures[column][k].value) - tolerance
+                )
+                for k in groups
+            }
+            needs: list[tuple[float, str]] = []
+            total = sum(moved.values())
+            if curve is None:
+                needs.append((math.inf if total else 0.0, "does not move"))
+            else:
+                beta = float(self.beta)
+                bounds = {
+                    k: (a.measures[column][k].bound, b.measures[column][k].bound) for k in groups
+                }
+                lasts = math.fsum(_smooth_need(*bounds[k], beta) for k in groups)
+                needs.append((lasts, "smooth"))
+                moves = math.fsum(_motion_need(moved[k], min(bounds[k]), beta) for k in groups)
+                needs.append((moves, "local"))
+                both = math.fsum(
+                    max(
+                        _motion_need(moved[k], min(bounds[k]), beta), _smooth_need(*bounds[k], beta)
+                    )
+                    for k in groups
+                )
+                needs.append((both, "joint"))
+                if curve.cap is not None:
+                    needs.append((_over(total, float(curve.cap)), "cap"))
+                    high = max((max(x) for x in bounds.values()), default=0.0)
+                    if high > float(curve.cap) * (1 + 1e-12):
+                        needs.append((math.inf, "cap covers the bound"))
+                if not isinstance(settled, Curve):
+                    needs.append((_over(total, float(settled.value)), "settled"))
+            need, promise = max(needs)
+            ratio = need / distance if distance > 0 else (math.inf if need > 0 else 0.0)
+            worst = max(worst, (ratio, promise, column))
+        return worst
+
+    def pair(self, before: Database, after: Database) -> Worst | None:
+        """Compare one pair; None if nothing is promised for it."""
+        distance = self.distance(before, after)
+        a, b = self.read(before), self.read(after)
+        if a is None or b is None:
+            return None
+        ratio, promise, measure = self.compare(a, b, distance)
+        return Worst(ratio, promise, measure, distance, before, after)
+
+
+def _unique(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> bool:
+    keys = [tuple(row[c] for c in columns) for row in rows]
+    return len(set(keys)) == len(keys)
+
+
+def _over(moved: float, bound: float) -> float:
+    return 0.0 if not moved else (moved / bound if bound else math.inf)
+
+
+def _motion_need(moved: float, bound: float, beta: float) -> float:
+    """Give the distance at which a bound allows a motion."""
+    return math.log1p(beta * _over(moved, bound)) / beta if bound or not moved else math.inf
+
+
+def _smooth_need(a: float, b: float, beta: float) -> float:
+    """Give the distance at which a smooth bound may have changed so much."""
+    if a == b:
+        return 0.0
+    if not a or not b:
+        return math.inf
+    return max(0.0, abs(math.log(a / b)) - 1e-9) / beta
+
+
+# ── questions ────────────────────────────────────────────────────────────────────────────────────
+
+
+def ask(
+    text: str,
+    world: World,
+    *,
+    beta: Fraction = Fraction(1, 10),
+    epsilon: Fraction = Fraction(1),
+    rows: int | None = None,
+    ends: Callable[[str, str], tuple[Fraction, Fraction] | None] = lambda table, column: None,
+) -> list[Question] | str:
+    """Give the releases of a query, or the words of its refusal. Anything but a typed error is a fault."""
+    policy, protections = world.policy, world.policy.protections
+    try:
+        plan = normalise(from_sql(text, world.catalog))
+    except SecantError as error:
+        return str(error)
+    facts = PublicFacts(epsilon, lambda relation: rows, ends)
+    recording = _Recording()
+    rooms = portfolio.ANALYSES
+    portfolio.ANALYSES = tuple(recording if isinstance(r, DerivativeRoom) else r for r in rooms)
+    try:
+        outcome = prepare(plan, policy, protections, world.catalog, facts)
+    finally:
+        portfolio.ANALYSES = rooms
+    if isinstance(outcome, RawRows):
+        return "raw rows"
+    if not isinstance(outcome, Prepared):
+        return "; ".join(f"{r.rule} {r.reason}" for r in outcome)
+    found = []
+    for bounded in outcome.bounded:
+        certificate = next(
+            c
+            for request, c in recording.found
+            if request.release is bounded.release and request.protection == world.protection
+        )
+        question = _question(text, world, bounded, outcome, certificate, beta)
+        if isinstance(question, str):
+            return question
+        found.append(question)
+    return found
+
+
+class _Recording(DerivativeRoom):
+    """The derivative room, with everything that it says: the portfolio may put a cap in place of a curve."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[Request, Certificate | Refusal]] = []
+
+    def bound(self, request: Request) -> Certificate | Refusal:
+        said = super().bound(request)
+        self.found.append((request, said))
+        return said
+
+
+def _question(
+    text: str,
+    world: World,
+    bounded: Bounded,
+    prepared: Prepared,
+    certificate: Certificate | Refusal,
+    beta: Fraction,
+) -> Question | str:
+    release, protection = bounded.release, world.protection
+    assert isinstance(certificate, Certificate), "the portfolio has accepted it"
+    curves = {c: b for c, b in certificate.bounds.items() if isinstance(b, Curve)}
+    noise = Calibrated(
+        {
+            m.column: MeasureNoise(
+                Fraction(1), None, None, curves.get(m.column), beta if m.column in curves else None
+            )
+            for m in release.measures
+        },
+        {},
+        {},
+    )
+    one = Prepared(prepared.post, (bounded,))
+    memory = Memory()
+    try:
+        made = run._instrument(bounded, noise)
+    except Refused as error:
+        return str(error)
+    name = release.name
+    statements = made.statements if made is not None else (release.exact,)
+    texts = {run._numbered(name, i): f"{name} {i}" for i in range(len(statements))}
+    for index, relation in enumerate(statements):
+        memory.plans[f"{name} {index}"] = compiled(relation)
+    job = run.Job(one, noise, texts, {} if made is None else {name: made}, None, Fraction(1, 2))  # type: ignore[arg-type]
+    settled = next(c for c in bounded.certificates if c.protection == protection.name)
+    return Question(
+        text, world, bounded, beta, curves, settled, job, memory, distance_of(protection)
+    )
+
+
+def shown(database: Database) -> str:
+    """Write a database on one line."""
+    return "; ".join(f"{t}: {[tuple(r.values()) for r in rows]}" for t, rows in database.items())
+
+
+def told(worst: Worst, question: Question) -> str:
+    """Say what a violation is, so that it can be repeated."""
+    policy = question.world.protection
+    changed = "; ".join(
+        f"{t}: {dict(a)} -> {dict(b)}"
+        for t in worst.before
+        for a, b in zip(worst.before[t], worst.after[t], strict=True)
+        if dict(a) != dict(b)
+    )
+    return (
+        f"{worst.promise} needs {worst.ratio:.6g} of the distance {worst.distance:.6g} "
+        f"({worst.measure}, beta {float(question.beta):g})\n  {' '.join(question.text.split())}\n"
+        f"  {dict(policy.distance)} rows {dict(policy.row_norms)} tables {policy.table_norm} "
+        f"softening {policy.softening}\n  changed {changed}\n  before {shown(worst.before)}"
+    )

@@ -1,0 +1,267 @@
+"""Wrong derivative rules, and for each a directed case that notices it.
+
+A fault takes pytest's monkeypatch and breaks one step: a dropped |c|, `min` for `max`, one scan forgotten, rates that
+are not added. Most wrap the rule as it stands, so that they stay wrong when it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from secant.analysis.derivative import calculus, function_rules, room, shapes, space
+from secant.analysis.derivative.lookups import Lookups
+from secant.analysis.derivative.space import Block, Space
+from secant.plan import nodes as n
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A fault, and the query and the world in which it must be noticed."""
+
+    what: str
+    plant: Callable[[Any], None]
+    text: str
+    norms: Mapping[str, str] | None = None
+    rows: Mapping[str, str] | None = None
+    tables: str = "l1"
+    settings: str = ""
+    beta: Fraction = Fraction(1, 5)
+    nulls: bool = False
+    still: Callable[[str, Any], bool] | None = None
+    keys: tuple[str, ...] = field(default=("a", "b", "u"))
+
+
+def _signed_constants(patch: Any) -> None:
+    original = calculus._public
+
+    def public(scalar: n.Scalar) -> calculus.Bound:
+        found = original(scalar)
+        size = found.size.expression
+        if isinstance(size, n.Call) and size.function == "abs":
+            return replace(found, size=replace(found.size, expression=size.arguments[0]))
+        return found
+
+    patch.setattr(calculus, "_public", public)
+
+
+def _smallest_for_largest(patch: Any) -> None:
+    original = function_rules.largest
+
+    def smallest(terms: list[calculus.Term]) -> calculus.Term:
+        found = original(terms)
+        if isinstance(found.expression, n.Call) and found.expression.function == "greatest":
+            written = n.Call("least", found.expression.arguments)
+            return replace(found, expression=written)
+        return found
+
+    patch.setattr(function_rules, "largest", smallest)
+
+
+def _motions(change: Callable[[list[Any]], list[Any]]) -> Callable[[Any], None]:
+    def plant(patch: Any) -> None:
+        original = room._Reader._motions
+        patch.setattr(
+            room._Reader,
+            "_motions",
+            lambda self, *given, **named: change(original(self, *given, **named)),
+        )
+
+    return plant
+
+
+def _floor_of_nothing(patch: Any) -> None:
+    original = calculus.faded
+
+    def faded(*given: Any) -> calculus.Term:
+        found = original(*given)
+        assert isinstance(found.expression, n.Case)
+        return replace(found, expression=replace(found.expression, default=shapes.number(0.0)))
+
+    patch.setattr(calculus, "faded", faded)
+    patch.setattr(function_rules, "faded", faded)
+
+
+def _narrow_ramp(patch: Any) -> None:
+    original = function_rules.fading
+    patch.setattr(
+        function_rules,
+        "fading",
+        lambda distance, *rest: original(shapes.plus(distance, shapes.number(0.25)), *rest),
+    )
+
+
+def _divided_blocks(patch: Any) -> None:
+    def lowered(original: Callable[..., Any], divide: Callable[[Any, Fraction], Any]) -> Any:
+        def dual(norm: Any, gradient: Mapping[Any, Any]) -> Any:
+            if isinstance(norm, space.ScaledNorm):
+                gradient = {
+                    k: divide(v, norm.factor) if isinstance(k, Block) else v
+                    for k, v in gradient.items()
+                }
+            return original(norm, gradient)
+
+        return dual
+
+    patch.setattr(space, "_dual_number", lowered(space._dual_number, lambda v, f: v / f))
+    patch.setattr(
+        space,
+        "_dual_scalar",
+        lowered(space._dual_scalar, lambda v, f: shapes.times(float(1 / f), v)),
+    )
+
+
+def _always_single(patch: Any) -> None:
+    original = Lookups.of
+    patch.setattr(
+        Lookups,
+        "of",
+        lambda self, scan, protected: replace(
+            original(self, scan, protected), single=True, keys=()
+        ),
+    )
+
+
+def _largest_scan(patch: Any) -> None:
+    original = Space.reach
+
+    def reach(self: Space, by_role: Mapping[str, Fraction]) -> Fraction:
+        tables: dict[str, str] = {}
+        for role, value in by_role.items():
+            table = self.roles[role].table
+            if table not in tables or value > by_role[tables[table]]:
+                tables[table] = role
+        return original(self, {role: by_role[role] for role in tables.values()})
+
+    patch.setattr(Space, "reach", reach)
+
+
+def _first_table(patch: Any) -> None:
+    original = Space.reach
+
+    def reach(self: Space, by_role: Mapping[str, Fraction]) -> Fraction:
+        return max((original(self, {role: v}) for role, v in by_role.items()), default=Fraction(0))
+
+    patch.setattr(Space, "reach", reach)
+
+
+def _halved_slopes(patch: Any) -> None:
+    original = calculus.chain
+
+    def chain(work: Any, inner: Any, range_: Any, size: Any, slope: Any) -> Any:
+        half = replace(slope, expression=shapes.times(0.5, slope.expression))
+        return original(work, inner, range_, size, half)
+
+    patch.setattr(calculus, "chain", chain)
+    patch.setattr(function_rules, "chain", chain)
+
+
+def _short_lengths(patch: Any) -> None:
+    original = function_rules.block_factor
+
+    def factor(*given: Any) -> Any:
+        found = original(*given)
+        return None if found is None else found / 2
+
+    patch.setattr(function_rules, "block_factor", factor)
+
+
+def _largest_row(patch: Any) -> None:
+    patch.setattr(room._Reader, "_row_power", lambda self, role: None)
+
+
+def _hidden_rows(patch: Any) -> None:
+    original = room._Reader._only_protected_rows
+
+    def wrong(self: Any, role: str, entries: Any) -> Any:
+        found = original(self, role, entries)
+        if found is entries:
+            return entries
+        zero = shapes.number(0.0)
+        return {
+            k: n.Case(tuple(replace(b, value=e.default) for b in e.branches), zero)
+            if isinstance(e, n.Case)
+            else e
+            for k, e in found.items()
+        }
+
+    patch.setattr(room._Reader, "_only_protected_rows", wrong)
+
+
+def _no_floors(patch: Any) -> None:
+    original = room._Reader.curve
+
+    def curve(self: Any, *given: Any) -> Any:
+        found = original(self, *given)
+        return None if found is None else (replace(found[0], floors={}), *found[1:])
+
+    patch.setattr(room._Reader, "curve", curve)
+
+
+def _groups_apart(patch: Any) -> None:
+    patch.setattr(room._Reader, "_check_groups", lambda *given: None)
+
+
+PLAIN = {"a": "l1(x, y, v, m)"}
+FAULTS = (
+    Planted("a dropped |c| in a product", _signed_constants, "SELECT sum(x*p) FROM a"),
+    Planted(
+        "a dropped |c| in a sum", _signed_constants, "SELECT sum(x*y*p + x) FROM a",
+    ),
+    Planted(
+        "min for max in D-EXTREME", _smallest_for_largest, "SELECT sum(greatest(3*x, x*0.1)) FROM a"
+    ),
+    Planted(
+        "min for max between blocks", _smallest_for_largest,
+        "SELECT sum(least(x+y, 0.1*y)) FROM a", {"a": "linf(x, y)"},
+    ),
+    Planted(
+        "one scan of a table forgotten", _motions(lambda found: found[:1]),
+        "SELECT sum(a.x*o.x) FROM a, a AS o",
+    ),
+    Planted(
+        "scans of one row not added", _largest_scan, "SELECT sum(a.x+o.x) FROM a JOIN a AS o ON a.id = o.id",
+        keys=("a",),
+    ),
+    Planted(
+        "one table forgotten", _motions(lambda found: found[-1:]), "SELECT sum(a.x+b.z) FROM a, b"
+    ),
+    Planted(
+        "tables not combined", _first_table, "SELECT sum(a.x+b.z) FROM a JOIN b ON a.id = b.id", tables="linf"
+    ),
+    Planted("the floor decays to 0", _floor_of_nothing, "SELECT count(*) FROM a WHERE x > 1",
+            settings='softening = { kind = "ramp", width = 0.2 }', rows={"a": "l2"}, beta=Fraction(8)),
+    Planted("floors not put back", _no_floors, "SELECT sum(1000*x*p + y) FROM a", {"a": "l1(x, y)"}),
+    Planted("the margin halved", _narrow_ramp, "SELECT count(*) FROM a WHERE x > 1",
+            settings='softening = { kind = "ramp", width = 2 }', beta=Fraction(2)),
+    Planted(
+        "a block divided by a norm's factor", _divided_blocks, "SELECT sum(least(x, y)) FROM a",
+        {"a": "10*l1(x, y)"},
+    ),
+    Planted(
+        "a length divided by a norm's factor", _divided_blocks, "SELECT sum(sqrt(x*x+y*y)) FROM a",
+        {"a": "4*l1(l2(x, y), v)"},
+    ),
+    Planted(
+        "rates not added in a product", lambda patch: patch.setattr(calculus, "together", calculus.higher),
+        "SELECT sum(exp(x)*exp(x)*exp(x)) FROM a", beta=Fraction(1, 2),
+    ),
+    Planted("gathering skipped though a key is missing", _always_single, "SELECT sum(a.x) FROM a, u"),
+    Planted(
+        "gathering skipped though the other side is not unique", _always_single,
+        "SELECT sum(a.x*b.z) FROM a JOIN b ON a.k = b.k",
+    ),
+    Planted("a slope halved in D-COMPOSE", _halved_slopes, "SELECT sum(exp(x)) FROM a"),
+    Planted("a quotient's slope halved", _halved_slopes, "SELECT sum(1/y) FROM a"),
+    Planted("a length's factor halved", _short_lengths, "SELECT sum(sqrt(x*x+y*y)) FROM a", {"a": "l2(x, y)"}),
+    Planted("the largest row for all rows", _largest_row, "SELECT sum(x*x) FROM a", PLAIN, {"a": "linf"}),
+    Planted(
+        "public rows bounded, the others not", _hidden_rows, "SELECT sum(x*x) FROM a", PLAIN,
+        settings='public_rows = { a = "g = 1" }', still=lambda table, row: table == "a" and row["g"] == 1,
+    ),
+    Planted(
+        "one row in several groups", _groups_apart, "SELECT u.h, sum(a.x*a.x) FROM a, u GROUP BY u.h"
+    ),
+)  # fmt: skip
