@@ -93,7 +93,7 @@ def connect(
     """Open a data source under a policy.
 
     Args:
-        source: `duckdb:FILE`, `parquet:DIR` or `csv:DIR`; by default what the policy names.
+        source: `duckdb:FILE`, `parquet:DIR`, `csv:DIR` or `postgresql://…`; by default what the policy names.
         policy: The policy file, or a policy.
         ledger: Where the budget is kept; by default beside the policy file.
     """

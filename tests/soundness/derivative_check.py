@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 from derivative_distance import Database, distance_of
@@ -110,7 +111,8 @@ class Question:
     beta: Fraction
     curves: Mapping[str, Curve]
     settled: Certificate
-    job: run.Job
+    job: Any
+    """What reading measures needs of a `run.Job`."""
     memory: Memory
     distance: Callable[[Database, Database], float]
 
@@ -304,7 +306,8 @@ def _question(
     texts = {run._numbered(name, i): f"{name} {i}" for i in range(len(statements))}
     for index, relation in enumerate(statements):
         memory.plans[f"{name} {index}"] = compiled(relation)
-    job = run.Job(one, noise, texts, {} if made is None else {name: made}, None, Fraction(1, 2))  # type: ignore[arg-type]
+    instruments = {} if made is None else {name: made}
+    job = SimpleNamespace(prepared=one, noise=noise, statements=texts, instruments=instruments)
     settled = next(c for c in bounded.certificates if c.protection == protection.name)
     return Question(
         text, world, bounded, beta, curves, settled, job, memory, distance_of(protection)

@@ -23,7 +23,7 @@ from secant.terms.catalog import Table, catalog
 from secant.terms.policy_check import fit_policy
 
 LONG = os.environ.get("SECANT_PROFILE") == "long"
-POINTS = 200 if LONG else 6
+POINTS = 60 if LONG else 6
 STEP = 2e-5
 SETTINGS = {
     name: world for name, world in settings().items() if name not in ("open rows", "exact", "wide")

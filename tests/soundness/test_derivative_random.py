@@ -6,6 +6,7 @@ refused too often cannot pass unnoticed.
 
 import os
 import random
+from collections import Counter
 from fractions import Fraction
 
 import pytest
@@ -14,6 +15,8 @@ from derivative_drawn import drawn_query, drawn_world
 from derivative_moves import Tally, attack, mover
 from derivative_worlds import small_database
 
+from secant.plan import nodes as n
+
 LONG = os.environ.get("SECANT_PROFILE") == "long"
 SHARDS = 4
 QUERIES = 34_000 if LONG else 380
@@ -21,7 +24,28 @@ PAIRS = 72 if LONG else 66
 BETAS = (Fraction(1, 100), Fraction(1, 10), Fraction(1), Fraction(20))
 
 
-def searched(seed, queries, pairs):
+RULES = {
+    "+", "-", "*", "/", "abs", "exp", "ln", "sqrt", "power", "least", "greatest", "coalesce", "ramp",
+    "sigmoid", "tauoid", "Case", "Clamp", "Cast", "sum", "min", "max",
+}  # fmt: skip
+RARE_RULES = {"tauoid", "power", "Cast", "ln", "sqrt", "least", "greatest", "sigmoid", "exp"}
+"""What a short run may miss. A long one puts every rule to the test in 10 000 pairs."""
+
+
+def rules_of(question):
+    """Give the names of the rules that a release needs."""
+    found = set()
+    for node in n.walk(question.bounded.release.exact):
+        if isinstance(node, (n.Call, n.Aggregation)):
+            found.add(node.function)
+        elif isinstance(node, n.Arithmetic):
+            found.add(node.op)
+        else:
+            found.add(type(node).__name__)
+    return found & RULES
+
+
+def searched(seed, queries, pairs, rules):
     tally = Tally()
     answered = 0
     for index in range(queries):
@@ -35,17 +59,26 @@ def searched(seed, queries, pairs):
             continue
         answered += 1
         still = (lambda table, row: table == "a" and row["g"] == 1) if open_rows else None
+        before = tally.pairs
         databases = small_database(nulls=draw.random() < 0.4, clean=draw.random() < 0.6)
         attack(draw, questions, mover(world, text, still), databases, pairs, tally)
+        for rule in set().union(*map(rules_of, questions)) if questions else ():
+            rules[rule] += tally.pairs - before
     return tally, answered
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_no_pair_refutes_a_drawn_query(shard, record_property):
-    tally, answered = searched(shard, QUERIES // SHARDS, PAIRS)
+    rules = Counter()
+    tally, answered = searched(shard, QUERIES // SHARDS, PAIRS, rules)
     record_property("pairs", tally.pairs)
+    record_property("pairs by rule", dict(rules))
+    print(rules)
     assert not tally.violations, f"{len(tally.violations)} violations\n{tally.violations[-1]}"
     assert answered >= QUERIES // SHARDS * 0.5
     assert tally.pairs >= (1_000_000 if LONG else 10_000) // SHARDS
     assert tally.moving >= tally.pairs // 10
+    assert rules.keys() >= RULES - RARE_RULES
+    if LONG:
+        assert min(rules[r] for r in RULES) >= 10_000 // SHARDS, rules
     assert tally.nearest > 0.9, "no pair came near to its bound: the search is too weak"

@@ -106,6 +106,12 @@ def _variance(sample: bool, root: bool) -> Callable[[Sequence[Any]], Value]:
     return apply
 
 
+def _product(values: Sequence[Any]) -> Value:
+    if not values:
+        return None
+    return math.prod(float(value) for value in values)
+
+
 def _median(values: Sequence[Any]) -> Value:
     """The middle value, or the middle of the two; a decimal keeps its scale by dropping digits."""
     if not values:
@@ -153,6 +159,7 @@ _LIST = (
     Aggregator("var_pop", _double, _variance(sample=False, root=False)),
     Aggregator("stddev_samp", _double, _variance(sample=True, root=True)),
     Aggregator("stddev_pop", _double, _variance(sample=False, root=True)),
+    Aggregator("product", _double, _product),
     Aggregator("median", _median_type, _median),
     Aggregator("quantile_cont", _median_type, _between),
     Aggregator("quantile_disc", _ordered, _ranked),

@@ -213,6 +213,8 @@ def _call(node: n.Call, env: Env) -> Span | None:
         return math.sqrt(max(a[0], 0.0)), math.sqrt(max(a[1], 0.0))
     if node.function == "coalesce":
         return a
+    if node.function == "exp":
+        return math.exp(min(a[0], 700.0)), math.exp(min(a[1], 700.0))
     if node.function == "round":
         digits = int(known[1][0]) if len(known) > 1 else 0
         half = 0.5 * 10.0**-digits

@@ -455,6 +455,10 @@ def _aggregation(w: Writer, node: n.Aggregation, env: Env) -> str:
         return f"{'bool_and' if node.function == 'min' else 'bool_or'}({write(w, argument, env)})"
     if node.function == "median":
         return _median(w, node, env)
+    if node.function == "product":
+        raise BackendError(
+            "BAK-003", "PostgreSQL has no product", hint="use exp(sum(ln(x))) for positive values"
+        )
     if node.fraction is not None:
         return _quantile(w, node, env)
     if node.function in ("count", "min", "max"):

@@ -8,9 +8,11 @@ public grid. Cells are private: they are read here, weighed by exact arithmetic,
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 
 from secant.mechanisms.selection import Choice, ExponentialNoise, PermuteAndFlip, Stretch
@@ -68,47 +70,57 @@ def read_cells(
 ) -> dict[Key, Cells]:
     """Sort the engine's rows (keys, index, count) by group."""
     found: dict[Key, dict[int, int]] = {}
-    for *key, index, count in rows:
+    seen: dict[Key, dict[int, int]] = {}  # as the engine wrote the key, to compare it once
+    last = grid.count - 1
+    for row in rows:
+        key = row[:-2]
+        group = seen.get(key)
+        if group is None:
+            group = seen[key] = found.setdefault(key_of(key), {})
         # moved onto the grid once more: a float just beyond the last point belongs to it
-        at = min(max(int(index), 0), grid.count - 1)
-        group = found.setdefault(key_of(tuple(key)), {})
-        group[at] = group.get(at, 0) + int(count)
+        at = min(max(int(row[-2]), 0), last)
+        group[at] = group.get(at, 0) + int(row[-1])
     return {key: tuple(sorted(group.items())) for key, group in found.items()}
 
 
-def pieces(ranked: Ranked, cells: Cells, farthest: int | None = None) -> list[Piece]:
-    """Split the grid into points of equal distance, from left to right.
+def pieces(ranked: Ranked, cells: Cells, farthest: int) -> list[Piece]:
+    """Split the grid into points of equal distance, from left to right; what is farther counts as farthest.
 
     The distance of a point, for q strictly between 0 and 1, is max(0, below - q n, q n - upto): the rows
     below it, and those at or below it, against the rank looked for. The minimum counts the rows below only,
     the maximum those above: beyond all rows one point is as good as the next.
     """
-    q, total = ranked.fraction, sum(rows for _, rows in cells)
-    found: list[Piece] = []
+    q, top = ranked.fraction, ranked.grid.count
+    reached = list(accumulate((rows for _, rows in cells), initial=0))
+    total = reached[-1]
+    # Only cells from `start` to `stop` can lie nearer than the farthest: ranks rise from left to right.
+    start = 0 if q == 0 else max(0, bisect_right(reached, q * total - farthest) - 1)
+    stop = len(cells) if q == 1 else bisect_left(reached, q * total + farthest)
+    found: list[list[int]] = []  # first point, number of points, distance in parts of a row
+    wanted, parts = q.numerator * total, q.denominator
 
     def add(first: int, count: int, below: int, upto: int) -> None:
         if q == 0:
-            distance = Fraction(below)
+            distance = below
         elif q == 1:
-            distance = Fraction(total - upto)
+            distance = total - upto
         else:
-            distance = max(Fraction(0), below - q * total, q * total - upto)
-        if farthest is not None:
-            distance = min(distance, Fraction(farthest))
-        if found and found[-1].distance == distance:
-            found[-1] = Piece(found[-1].first, found[-1].count + count, distance)
-        else:
-            found.append(Piece(first, count, distance))
+            distance = max(0, parts * below - wanted, wanted - parts * upto)
+        distance = min(distance, farthest * parts)
+        if found and found[-1][2] == distance:
+            found[-1][1] += count
+        elif count:
+            found.append([first, count, distance])
 
-    reached, at = 0, 0
-    for index, rows in cells:
-        if index > at:
-            add(at, index - at, reached, reached)
-        add(index, 1, reached, reached + rows)
-        reached, at = reached + rows, index + 1
-    if at < ranked.grid.count:
-        add(at, ranked.grid.count - at, reached, reached)
-    return found
+    at = 0
+    for place in range(start, min(stop, len(cells))):
+        index, rows = cells[place]
+        add(at, index - at, reached[place], reached[place])
+        add(index, 1, reached[place], reached[place] + rows)
+        at = index + 1
+    end = reached[min(max(start, stop), len(cells))]
+    add(at, top - at, end, end)
+    return [Piece(first, count, Fraction(far, parts)) for first, count, far in found]
 
 
 def drawn(ranked: Ranked, noise: RankNoise, cells: Cells) -> object:

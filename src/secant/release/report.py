@@ -142,7 +142,7 @@ def explanation(
         "guarantee": [guarantee(p, job.noise, []) for p in in_force],
         "statements": list(job.statements.values()),
     }
-    statements = tuple(job.statements.values()) or (lower(job.prepared.post),)
+    statements = tuple(job.statements.values()) or (job.rest,)
     return Explanation("\n".join(lines), record, statements)
 
 

@@ -52,6 +52,8 @@ class Job:
     """Release name -> where the parts of smooth bounds stand, for releases that have them."""
     traced: Traced
     level: Fraction
+    rest: str
+    """What follows the releases, as the engine would be told it if nothing were released."""
 
 
 def plan_release(prepared: Prepared, noise: Calibrated, level: Fraction, backend: Backend) -> Job:
@@ -72,7 +74,8 @@ def plan_release(prepared: Prepared, noise: Calibrated, level: Fraction, backend
         for index, relation in enumerate(made.statements):
             statements[_numbered(name, index)] = lower(relation, backend.dialect)
     noisy = frozenset(m.column for b in prepared.bounded for m in b.release.measures)
-    return Job(prepared, noise, statements, instruments, trace(prepared.post, noisy), level)
+    rest = "" if prepared.bounded else lower(prepared.post, backend.dialect)
+    return Job(prepared, noise, statements, instruments, trace(prepared.post, noisy), level, rest)
 
 
 def _numbered(name: str, index: int) -> str:

@@ -318,17 +318,19 @@ def _complement(truth: n.Scalar) -> n.Scalar:
 
 
 def _product(parts: list[n.Scalar]) -> n.Scalar:
-    total = parts[0]
-    for part in parts[1:]:
-        total = n.Arithmetic("*", total, part)
-    return total
+    return _paired("*", parts)
 
 
 def _added(parts: list[n.Scalar]) -> n.Scalar:
-    total = parts[0]
-    for part in parts[1:]:
-        total = shapes.plus(total, part)
-    return total
+    return _paired("+", parts)
+
+
+def _paired(op: str, parts: list[n.Scalar]) -> n.Scalar:
+    """Join many parts two by two: a long chain would be as deep as it is long."""
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    return n.Arithmetic(op, _paired(op, parts[:middle]), _paired(op, parts[middle:]))
 
 
 def _any(parts: list[n.Scalar]) -> n.Scalar:

@@ -15,7 +15,7 @@ from secant.plan import nodes as n
 from secant.plan.rewrite import substitute
 from secant.plan.typing import fields_of
 
-MOST_NODES = 20_000
+MOST_NODES = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,18 @@ def _identity(relation: n.Relation) -> dict[str, n.Scalar]:
 
 def _written(scalar: n.Scalar, definitions: dict[str, n.Scalar]) -> n.Scalar:
     written = substitute(scalar, definitions)
-    if sum(1 for _ in n.walk(written)) > MOST_NODES:
+    if _written_out(written, {}) > MOST_NODES:
         raise CannotBound(
             "D-STRIP", scalar, "the expression repeats itself too often", "shorten it"
         )
     return written
+
+
+def _written_out(node: n.Node, known: dict[n.Node, int]) -> int:
+    """Count the nodes of an expression as if nothing were shared: that is what is looked through later."""
+    if node not in known:
+        known[node] = 1 + sum(_written_out(c, known) for c in n.children(node))
+    return known[node]
 
 
 def _parted(

@@ -33,6 +33,13 @@ AGGREGATES: dict[type[exp.Expression], str] = {
     exp.PercentileCont: "quantile_cont", exp.PercentileDisc: "quantile_disc", exp.Quantile: "quantile_disc",
 }  # fmt: skip
 
+def aggregate_named(tree: exp.Expression) -> str | None:
+    """Give the aggregate that a syntax node calls; sqlglot knows PRODUCT as a name only."""
+    if isinstance(tree, exp.Anonymous) and tree.name.lower() == "product":
+        return "product"
+    return AGGREGATES.get(type(tree))
+
+
 ARITHMETIC: dict[type[exp.Expression], str] = {
     exp.Add: "+",
     exp.Sub: "-",
@@ -75,7 +82,7 @@ class ScalarBinder:
         """Give the typed scalar of a syntax tree."""
         rule = _RULES.get(type(tree))
         if rule is None:
-            if type(tree) in AGGREGATES or isinstance(tree, (exp.Filter, exp.WithinGroup)):
+            if aggregate_named(tree) or isinstance(tree, (exp.Filter, exp.WithinGroup)):
                 return collect(tree, scope)
             raise self.refuse(tree, f"{self.word(tree)} is not accepted")
         check_carried(self, tree)
@@ -152,6 +159,7 @@ CARRIES: dict[type[exp.Expression], frozenset[str]] = {
         (exp.Limit, "expression"), (exp.Offset, "expression"), (exp.Group, "expressions all"),
         (exp.Distinct, "expressions"), (exp.Star, ""), (exp.Count, "this big_int"),
         (exp.Quantile, "this quantile"), (exp.Order, "expressions"),
+        (exp.Anonymous, "this expressions"),
     )
 }  # fmt: skip
 _TWO_SIDES = frozenset({"this", "expression"})

@@ -15,7 +15,7 @@ from sqlglot import exp
 from secant.errors import SqlError
 from secant.plan import nodes as n
 from secant.plan.aggregates import QUANTILES
-from secant.plan.from_sql.expressions import AGGREGATES, check_carried, number
+from secant.plan.from_sql.expressions import aggregate_named, check_carried, number
 from secant.plan.from_sql.scope import Scope
 from secant.plan.show import same
 from secant.plan.typing import Mistyped, settle, type_of
@@ -54,7 +54,7 @@ class Grouping:
             tree = tree.this
         if isinstance(tree, exp.WithinGroup):
             tree = self._written_out(tree)
-        function = AGGREGATES.get(type(tree))
+        function = aggregate_named(tree)
         if function is None:
             raise self.binder.scalars.refuse(
                 tree, f"{self.binder.scalars.word(tree)} is not accepted"
@@ -122,9 +122,12 @@ class Grouping:
         )
 
     def _argument(self, tree: Any) -> tuple[n.Scalar | None, bool]:
-        inner = tree.this
+        inner, rest = tree.this, tree.expressions
+        if isinstance(tree, exp.Anonymous):
+            # A call of a name that sqlglot has no node for: its arguments stand in a list.
+            inner, rest = (rest[0] if rest else None), rest[1:]
         distinct = False
-        if tree.expressions:
+        if rest:
             raise self.binder.scalars.refuse(tree, "an aggregate takes one argument")
         if isinstance(inner, exp.Distinct):
             check_carried(self.binder.scalars, inner)

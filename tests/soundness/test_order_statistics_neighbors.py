@@ -1,0 +1,170 @@
+"""Order statistics against the definition: probabilities of every outcome on neighbors, computed by brute force.
+
+Cells come from the plan that is bounded and run, by the interpreter; probabilities from a second piece of code that
+shares nothing with secant.release.ranked. Planted faults show that the check can fail.
+"""
+
+import itertools
+import math
+import os
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from directed_cases import PEOPLE, ROWS, SWAP, world_of
+from drawn_worlds import draw_database, draw_pool
+from neighbor_check import neighbors, prepared_for, rank_distance
+
+from secant.analysis.stability import room
+from secant.plan.evaluate import prepare as compiled
+from secant.plan.values import same_key
+from secant.release.shares import calibrate
+
+LONG = os.environ.get("SECANT_PROFILE") == "long"
+DATABASES = 400 if LONG else 25
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(120)
+QUERIES = [
+    "SELECT median(cost) FROM visit",
+    "SELECT kind, quantile_cont(cost, 0.9) FROM visit GROUP BY kind",
+    "SELECT min(cost) FROM visit WHERE code > 0",
+    "SELECT max(age) FROM person",
+    "SELECT tag, quantile_disc(qty, 0.25) FROM item GROUP BY tag",
+    "SELECT median(price) FROM item",
+    "SELECT p.region, max(v.cost) FROM visit v JOIN place p ON v.code = p.code GROUP BY p.region",
+    "SELECT median(s) FROM (SELECT pid, sum(cost) AS s FROM visit GROUP BY pid) q",
+    "SELECT kind, median(cost) FROM visit GROUP BY kind",
+]
+PROTECTIONS = [ROWS, SWAP, PEOPLE]
+
+
+def chances(noise, distances):
+    """Give the probability of each point, from its distance alone."""
+    sharpness = float(noise.choice.sharpness)
+    weights = np.exp(-sharpness * (distances - distances.min()))
+    if noise.choice.name == "exponential":
+        return weights / weights.sum()
+    # in random order a point is reached at a uniform time; those before it have failed
+    times = (NODES + 1) / 2
+    others = np.log1p(-np.outer(times, weights))
+    each = np.exp(others.sum(axis=1, keepdims=True) - others) * weights
+    return (WEIGHTS / 2) @ each
+
+
+def distances(ranked, noise, cells):
+    """Give the distance of every point of the grid; equal ones between occupied points are computed once."""
+    marks = sorted({0, ranked.grid.count, *(i for i in cells), *(i + 1 for i in cells)})
+    found = np.empty(ranked.grid.count)
+    for first, last in itertools.pairwise(marks):
+        found[first:last] = float(rank_distance(ranked.fraction, cells, first))
+    return np.minimum(found, noise.farthest)
+
+
+class Watched:
+    """One query under one protection: the loss of privacy between two databases."""
+
+    def __init__(self, text, protection):
+        self.world = world_of(protection)
+        prepared = prepared_for(text, self.world)
+        # where no range follows, groups inside are released and nothing is ranked before the noise
+        self.accepted = prepared is not None and bool(prepared.bounded[0].release.ranked)
+        if not self.accepted:
+            return
+        (bounded,) = prepared.bounded
+        (self.ranked,) = bounded.release.ranked
+        delta = {protection.name: Fraction(1, 1000)}
+        found = calibrate(prepared.bounded, (protection,), Fraction(1), delta)
+        self.noise = found.ranks[self.ranked.column]
+        self.charged = found.costs[protection.name][0]
+        self.width = len(bounded.release.exact.keys)
+        self.run = compiled(self.ranked.cells)
+
+    def groups(self, database):
+        found = {}
+        for row in self.run(database):
+            group = found.setdefault(tuple(map(same_key, row[: self.width])), {})
+            group[row[self.width]] = row[self.width + 1]
+        return found
+
+    def loss(self, one, two):
+        """Give the largest |ln P/P'| of any outcome of all groups together."""
+        before, after = self.groups(one), self.groups(two)
+        total = 0.0
+        for key in {*before, *after}:
+            cells = before.get(key, {}), after.get(key, {})
+            if cells[0] != cells[1]:
+                p, q = (chances(self.noise, distances(self.ranked, self.noise, c)) for c in cells)
+                total += float(np.abs(np.log(p) - np.log(q)).max())
+        return total
+
+
+def worst(text, protection, databases=DATABASES, seed=3):
+    """Give the largest loss over all neighbors of some databases, and how many there were."""
+    watched = Watched(text, protection)
+    if not watched.accepted:
+        return None, 0, watched
+    draw = random.Random(seed)
+    largest, tried = 0.0, 0
+    for _ in range(databases):
+        database = draw_database(draw, watched.world)
+        for neighbor in neighbors(database, watched.world, protection, draw_pool(draw)):
+            tried += 1
+            largest = max(largest, watched.loss(database, neighbor))
+    return largest, tried, watched
+
+
+@pytest.mark.parametrize("protection", PROTECTIONS, ids=["rows", "replaced", "people"])
+def test_no_outcome_tells_more_than_epsilon(protection):
+    accepted = tried = 0
+    near = 0.0
+    for text in QUERIES:
+        largest, count, watched = worst(text, protection)
+        if largest is None:
+            continue
+        accepted, tried = accepted + 1, tried + count
+        assert largest <= float(watched.noise.epsilon) * (1 + 1e-6), text
+        near = max(near, largest / float(watched.noise.epsilon))
+    assert accepted >= 6
+    assert tried >= 6 * DATABASES
+    assert near > 0.7  # what is found comes near to what is allowed
+
+
+def test_what_is_charged_is_what_is_used():
+    for protection in PROTECTIONS:
+        watched = Watched("SELECT median(cost) FROM visit", protection)
+        assert watched.charged == watched.noise.epsilon == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("SELECT median(cost) FROM visit", lambda ranked, changed: ranked.span),
+        (
+            "SELECT kind, max(cost) FROM visit GROUP BY kind",
+            lambda ranked, changed: ranked.span,
+        ),
+        (
+            "SELECT quantile_disc(cost, 0.9) FROM visit",
+            lambda ranked, changed: changed * ranked.span / 2,
+        ),
+    ],
+    ids=["one row for a unit", "one row for all groups", "the factor two"],
+)
+def test_a_planted_fault_is_seen(monkeypatch, text, fault):
+    """Two visits of a person, counted as one: the loss goes beyond what is charged."""
+    largest, _, watched = worst(text, PEOPLE, databases=60)
+    assert watched.accepted
+    assert largest <= float(watched.noise.epsilon) * (1 + 1e-6)
+    monkeypatch.setattr(room, "_rank_bound", fault)
+    largest, _, watched = worst(text, PEOPLE, databases=60)
+    assert watched.charged == 1
+    assert largest > 1.05
+
+
+def test_the_brute_force_is_a_distribution():
+    for text in ("SELECT max(age) FROM person", "SELECT median(price) FROM item"):
+        watched = Watched(text, ROWS)
+        for cells in ({}, {1: 2, 3: 1}):
+            p = chances(watched.noise, distances(watched.ranked, watched.noise, cells))
+            assert math.isclose(p.sum(), 1, rel_tol=1e-9)
+            assert (p > 0).all()
