@@ -166,6 +166,7 @@ class Connection:
         self._place = ledger
         self._ledger: Ledger | None = None
         self._checked: set[Any] = set()
+        self._fans: dict[tuple[str, tuple[str, ...]], int | None] = {}
         self._counts: dict[str, int | None] = {}
         self._ends: dict[tuple[str, str], tuple[Fraction, Fraction] | None] = {}
 
@@ -313,7 +314,9 @@ class Connection:
 
     def _prepare(self, text: str, in_force: tuple[Protection, ...], epsilon: Fraction) -> Prepared:
         plan = normalise(from_sql(text, self.catalog))
-        facts = PublicFacts(epsilon, self._estimated_rows, self._public_ends, self._counted_rows)
+        facts = PublicFacts(
+            epsilon, self._estimated_rows, self._public_ends, self._counted_rows, self._fan
+        )
         outcome = prepare(plan, self.policy, in_force, self.catalog, facts)
         if isinstance(outcome, Prepared):
             return outcome
@@ -345,6 +348,18 @@ class Connection:
             ((found,),) = self._backend.rows(f"SELECT count(*) FROM {quote(table)}")
             self._counts[table] = found if isinstance(found, int) else None
         return self._counts[table]
+
+    def _fan(self, table: str, columns: tuple[str, ...]) -> int | None:
+        """Find how many rows agree in public columns at most, once a connection."""
+        if not columns:
+            return self._counted_rows(table)
+        if (table, columns) not in self._fans:
+            names = ", ".join(quote(c) for c in columns)
+            ((found,),) = self._backend.rows(
+                f"SELECT max(n) FROM (SELECT count(*) AS n FROM {quote(table)} GROUP BY {names}) AS counted"
+            )
+            self._fans[table, columns] = found if isinstance(found, int) else None
+        return self._fans[table, columns]
 
     def _public_ends(self, table: str, column: str) -> tuple[Fraction, Fraction] | None:
         """Look up the smallest and the largest value of a public column, once a connection."""
@@ -450,7 +465,8 @@ def _charges(noise: Calibrated) -> list[Charge]:
 
 def _note(job: Job) -> dict[str, Any]:
     """What the ledger keeps of a release: the shape, never the answer."""
-    return {"measures": sum(len(b.release.measures) for b in job.prepared.bounded)}
+    found = [len(b.release.measures) + len(b.release.ranked) for b in job.prepared.bounded]
+    return {"measures": sum(found)}
 
 
 def _span(node: n.Node | None) -> Span | None:

@@ -143,6 +143,10 @@ def settings() -> dict[str, World]:
             settings='softening = { kind = "ramp", width = 1.5 }',
             keys=("a", "u"),
         ),
+        "nearly one": small_world(
+            {"a": "l1(l1.01(x, y), 0.5*v, l1.001(m, c), d)", "b": "l1.01(z, w)", "lone": "s"},
+            settings='softening = { kind = "ramp", width = 0.1 }',
+        ),
         "open rows": small_world(
             {"a": "l1(linf(x, y), v, m, 0.1*linf(d, e), c)", "b": "l1(z, w, m)"},
             settings='public_rows = { a = "g = 1", b = "k = 2" }',

@@ -11,8 +11,9 @@ grouped release must share d among its groups: the parts that the groups need, e
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -200,6 +201,11 @@ def _unique(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> bool:
     return len(set(keys)) == len(keys)
 
 
+def _fan(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> int:
+    """Give how many rows agree in some columns, at most."""
+    return max(Counter(tuple(row[c] for c in columns) for row in rows).values(), default=0)
+
+
 def _over(moved: float, bound: float) -> float:
     return 0.0 if not moved else (moved / bound if bound else math.inf)
 
@@ -229,14 +235,23 @@ def ask(
     epsilon: Fraction = Fraction(1),
     rows: int | None = None,
     ends: Callable[[str, str], tuple[Fraction, Fraction] | None] = lambda table, column: None,
+    known: Database | None = None,
 ) -> list[Question] | str:
-    """Give the releases of a query, or the words of its refusal. Anything but a typed error is a fault."""
+    """Give the releases of a query, or the words of its refusal. Anything but a typed error is a fault.
+
+    `known` is a database whose public columns are looked up, as a connection does: what is asked then holds for
+    databases with these public columns only.
+    """
     policy, protections = world.policy, world.policy.protections
     try:
         plan = normalise(from_sql(text, world.catalog))
     except SecantError as error:
         return str(error)
     facts = PublicFacts(epsilon, lambda relation: rows, ends)
+    if known is not None:
+        facts = replace(
+            facts, count=lambda table: len(known[table]), fan=lambda t, c: _fan(known[t], c)
+        )
     recording = _Recording()
     rooms = portfolio.ANALYSES
     portfolio.ANALYSES = tuple(recording if isinstance(r, DerivativeRoom) else r for r in rooms)
@@ -284,11 +299,23 @@ def _question(
 ) -> Question | str:
     release, protection = bounded.release, world.protection
     assert isinstance(certificate, Certificate), "the portfolio has accepted it"
+    if release.ranked:
+        return "ranks are chosen under protections of rows, and are not read here"
     curves = {c: b for c, b in certificate.bounds.items() if isinstance(b, Curve)}
+    running = {  # other protections may have smooth bounds in the same statements
+        column: bound
+        for other in bounded.certificates
+        for column, bound in other.bounds.items()
+        if isinstance(bound, Curve)
+    } | curves
     noise = Calibrated(
         {
             m.column: MeasureNoise(
-                Fraction(1), None, None, curves.get(m.column), beta if m.column in curves else None
+                Fraction(1),
+                None,
+                None,
+                running.get(m.column),
+                beta if m.column in running else None,
             )
             for m in release.measures
         },

@@ -266,3 +266,24 @@ def attack(
         last = climb(draw, question, moves, worst, pairs // 3)
         tally.pairs += pairs // 3 - 1
         tally.note(last, question)
+
+
+def attack_known(
+    draw: random.Random,
+    asked: Callable[[Database], Sequence[Question] | str],
+    moves: Mover,
+    databases: Callable[[random.Random], Database],
+    tries: int,
+    pairs: int,
+    tally: Tally,
+) -> int:
+    """Attack questions that rest on what public columns hold: each is asked anew for each of some databases."""
+    answered = 0
+    for _ in range(tries):
+        database = databases(draw)
+        questions = asked(database)
+        if isinstance(questions, str):
+            continue
+        answered += 1
+        attack(draw, questions, moves, lambda _, d=database: d, pairs, tally)  # type: ignore[misc]
+    return answered

@@ -11,7 +11,7 @@ from fractions import Fraction
 import pytest
 from derivative_cases import FILTERS, GROUPS, JOINS, QUERIES, SHIP, SHIP_NORM, VALUES, settings
 from derivative_check import ask
-from derivative_moves import Tally, attack, mover
+from derivative_moves import Tally, attack, attack_known, mover
 from derivative_worlds import small_database, small_world
 
 LONG = os.environ.get("SECANT_PROFILE") == "long"
@@ -27,7 +27,12 @@ def still_in(name):
 
 
 def attacked(name, world, text, pairs, tally, draw):
-    questions = ask(text, world, beta=draw.choice(BETAS), rows=draw.choice((None, 10, 10**6)))
+    questions = ask(
+        text,
+        world,
+        beta=draw.choice(BETAS),
+        rows=draw.choice((None, 10, 10**6)),
+    )
     if isinstance(questions, str):
         return False
     moves = mover(world, text, still_in(name))
@@ -54,6 +59,69 @@ def test_no_pair_refutes_a_directed_case(queries, record_property):
     assert tally.pairs >= answered * PAIRS // 2
     assert tally.moving >= tally.pairs // 10
     assert tally.nearest > 0.9, "no pair came near to its bound: the search is too weak"
+
+
+def test_what_public_columns_tell_of_joins():
+    """A connection looks up how many rows agree in public columns, and how many there are."""
+    tally, answered = Tally(), 0
+    for text in (*JOINS, *GROUPS, *(f for f in FILTERS if "JOIN" in f)):
+        draw = random.Random(f"known {text}")
+        for name in SETTINGS if LONG else draw.sample(list(SETTINGS), 2):
+            world, beta = SETTINGS[name], draw.choice(BETAS)
+            answered += attack_known(
+                draw,
+                lambda database, t=text, w=world, b=beta: ask(
+                    t, w, beta=b, rows=10**6, known=database
+                ),
+                mover(world, text, still_in(name)),
+                small_database(nulls=draw.random() < 0.3, clean=draw.random() < 0.5),
+                30 if LONG else 3,
+                12,
+                tally,
+            )
+    assert not tally.violations, f"{len(tally.violations)} violations\n{tally.violations[-1]}"
+    assert answered >= 100
+    assert tally.moving >= tally.pairs // 10
+
+
+def walked(question, cell, database, index, points):
+    """Move one cell through its range in small steps; give the worst of neighboring points."""
+    worst, last = (0.0, "", ""), None
+    for i in range(points + 1):
+        x = cell.low + (cell.high - cell.low) * i / points
+        rows = [dict(row) for row in database[cell.table]]
+        rows[index][cell.column] = cell.value(x)
+        here = {**database, cell.table: rows}
+        reading = question.read(here)
+        if last is not None and question.distance(last[0], here) > 0:
+            found = question.compare(last[1], reading, question.distance(last[0], here))
+            worst = max(worst, found)
+        last = here, reading
+    return worst
+
+
+def test_bounds_do_not_jump_on_a_walk():
+    """Neighboring points on a line: a bound that jumps, however little, needs more than their distance."""
+    walks, points = 0, 2_000 if LONG else 150
+    for text in FILTERS:
+        draw = random.Random(f"walk {text}")
+        for name in SETTINGS if LONG else draw.sample(list(SETTINGS), 2):
+            world = SETTINGS[name]
+            questions = ask(text, world, beta=draw.choice(BETAS), rows=10**6)
+            moves = mover(world, text, still_in(name))
+            cells = [c for group in moves.cells.values() for c in group]
+            if isinstance(questions, str) or not cells:
+                continue
+            cell = draw.choice(cells)
+            database = moves.fill(draw, small_database(clean=True)(draw))
+            free = [
+                i for i, row in enumerate(database[cell.table]) if not moves.still(cell.table, row)
+            ]
+            for question in questions if free else ():
+                found = walked(question, cell, database, draw.choice(free), points)
+                assert found[0] <= 1 + 1e-5, (text, name, float(question.beta), cell, found)
+                walks += 1
+    assert walks >= len(FILTERS)
 
 
 def test_the_time_until_the_first_ship_arrives():

@@ -54,7 +54,13 @@ def searched(seed, queries, pairs, rules):
         text = drawn_query(draw)
         rows = draw.choice((None, 10, 10**6))
         epsilon = Fraction(draw.choice((1, 10)), draw.choice((1, 100)))
-        questions = ask(text, world, beta=draw.choice(BETAS), rows=rows, epsilon=epsilon)
+        questions = ask(
+            text,
+            world,
+            beta=draw.choice(BETAS),
+            rows=rows,
+            epsilon=epsilon,
+        )
         if isinstance(questions, str):
             continue
         answered += 1

@@ -5,10 +5,11 @@ the other protection names is free to move for that one, and must not count as p
 """
 
 import random
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from derivative_check import ask
+from derivative_check import World, ask
 from derivative_moves import Tally, attack, mover
 from derivative_worlds import small_database, small_world
 
@@ -28,12 +29,17 @@ TEXTS = (
     "SELECT count(*) FROM a WHERE x > 1 OR v > 2", "SELECT sum(p) FROM a WHERE v > 2 AND y < 2",
     "SELECT g, count(*) FROM a WHERE x > 1 GROUP BY g", "SELECT avg(x) FROM a WHERE m > 2",
     "SELECT sum(a.x*b.z) FROM a JOIN b ON a.k = b.id", "SELECT sum(x), sum(v) FROM a",
+    "SELECT sum(x*x), sum(v*v) FROM a", "SELECT sum(y*y), max(v*m), count(*) FROM a WHERE g = 1",
 )  # fmt: skip
 
 
+@pytest.mark.parametrize("first", ["cells", "the other"])
 @pytest.mark.parametrize("others", list(OTHERS))
-def test_the_charge_covers_the_motion(others):
-    world = small_world({"a": "l1(x, 2*y)"}, others=OTHERS[others])
+def test_the_charge_covers_the_motion(others, first):
+    world = small_world({"a": "0.1*l1(x, 2*y)"}, others=OTHERS[others])
+    if first == "the other":
+        turned = tuple(reversed(world.policy.protections))
+        world = World(world.catalog, replace(world.policy, protections=turned))
     tally, answered, capped = Tally(), 0, 0
     for text in TEXTS:
         questions = ask(text, world, beta=Fraction(1, 5))

@@ -25,6 +25,8 @@ class Request:
     """Scan alias -> condition on public columns under which a row does not move, for `cells`."""
     count: Callable[[str], int | None] = lambda table: None
     """Rows of a table, where their number is public."""
+    fan: Callable[[str, tuple[str, ...]], int | None] = lambda table, columns: None
+    """Rows of a table that agree in some public columns, at most, where that is public."""
 
 
 class Analysis(Protocol):

@@ -45,6 +45,8 @@ class PublicFacts:
     """Smallest and largest value of a public column of a table."""
     count: Callable[[str], int | None] = lambda table: None
     """Rows of a table whose number is public."""
+    fan: Callable[[str, tuple[str, ...]], int | None] = lambda table, columns: None
+    """Rows of a table that agree in some public columns, at most."""
 
 
 def _unknown(table: str) -> int | None:
@@ -260,6 +262,7 @@ def bound_aggregate(
     public_rows = {}
     rows: int | None = None
     count: Callable[[str], int | None] = _unknown
+    fan = PublicFacts().fan
     if cells:
         moving = not any(p.kind != "cells" and touched(p) for p in protections)
         estimate = facts.rows if moving else lambda relation: None
@@ -271,7 +274,10 @@ def bound_aggregate(
         def public_count(table: str) -> int | None:
             return None if is_protected(table, policy, others) else facts.count(table)
 
-        count = public_count
+        def public_fan(table: str, columns: tuple[str, ...]) -> int | None:
+            return None if is_protected(table, policy, others) else facts.fan(table, columns)
+
+        count, fan = public_count, public_fan
 
         share = facts.epsilon / max(1, len(aggregate.aggregations))
         try:
@@ -298,7 +304,13 @@ def bound_aggregate(
         rooms = [r for r in ANALYSES if protection.kind in r.kinds] or ANALYSES
         for room in rooms:
             request = Request(
-                release, policy, protection, catalog, public_rows.get(protection.name, {}), count
+                release,
+                policy,
+                protection,
+                catalog,
+                public_rows.get(protection.name, {}),
+                count,
+                fan,
             )
             outcome = room.bound(request)
             if isinstance(outcome, Certificate):

@@ -21,7 +21,6 @@ from secant.plan.ranges import as_number
 from secant.plan.ranked import Ranked
 from secant.plan.rewrite import columns_of
 from secant.release.answer import plain
-from secant.release.lower import lower
 from secant.release.ranked import mechanism_of, scale_of, words_of
 from secant.release.run import Job, Shown, public_error
 from secant.release.shares import Calibrated, MeasureNoise

@@ -86,7 +86,7 @@ REFUSALS = [
     ("REF-102", "SELECT t.country, c.name FROM towns AS t JOIN customers AS c ON c.town = t.town"),
     ("REF-102", "SELECT town FROM towns WHERE town IN (SELECT town FROM customers)"),
     # no bound
-    ("REF-101", "SELECT max(total) FROM orders"),
+    ("REF-101", "SELECT max(note) FROM orders"),
     ("REF-101", "SELECT count(*) FROM orders, customers"),
     ("REF-101", "SELECT sum(total / quantity) FROM orders"),
     ("REF-101", "SELECT count(*) FROM (SELECT * FROM orders LIMIT 10) AS u"),

@@ -18,6 +18,9 @@ from secant.plan.typing import fields_of
 from secant.terms.catalog import Catalog
 from secant.terms.policy import Policy
 
+Fan = tuple[str, tuple[str, ...]]
+"""A table and columns: how many rows agree in these columns, at most? None of them: all its rows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Gathering:
@@ -30,6 +33,11 @@ class Gathering:
     claims: frozenset[KeyClaim]
     decided: frozenset[str]
     """Columns whose values one row of the scan decides."""
+    fans: tuple[Fan, ...] | None = None
+    """Lookups that find several rows: their largest numbers, multiplied, bound the joined rows of one row.
+
+    None where that is not known, or where the gathering columns are not a key that can be checked.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +68,65 @@ class Lookups:
                     claims |= set(claim)
                     grown = True
         single = len(found) == len(self.leaves)
-        keys = () if single else self._row_of(scan, protected)
-        return Gathering(single, keys, frozenset(claims), frozenset(decided))
+        if single:
+            return Gathering(single, (), frozenset(claims), frozenset(decided))
+        keys = self._row_of(scan, protected)
+        apart = frozenset(decided)
+        fans = self._fans(scan, keys, found, decided, claims)
+        return Gathering(single, keys, frozenset(claims), apart, fans)
+
+    def _fans(
+        self,
+        scan: n.Scan,
+        keys: tuple[n.Column, ...],
+        found: set[n.Relation],
+        decided: set[str],
+        claims: set[KeyClaim],
+    ) -> tuple[Fan, ...] | None:
+        """Follow lookups that find several rows, too; the gathering columns must be a key that is checked."""
+        table = scan.table.lower()
+        key = self.policy.facts(table).key
+        named = tuple(k.name[len(scan.alias) + 1 :].lower() for k in keys)
+        if not key or set(named) != set(key) or not self.trusted(table):
+            return None
+        seen, known, claimed = set(found), set(decided), set(claims)
+        fans: list[Fan] = []
+        while len(seen) < len(self.leaves):
+            rest = [leaf for leaf in self.leaves if leaf not in seen]
+            looked_up = next(
+                ((x, c) for x in rest if (c := self._looked_up(x, known)) is not None), None
+            )
+            if looked_up is not None:
+                leaf: n.Relation = looked_up[0]
+                claimed |= set(looked_up[1])
+            else:
+                scans = [x for x in rest if isinstance(x, n.Scan)]
+                if len(scans) < len(rest):
+                    return None
+                leaf = max(scans, key=lambda x: len(self._fixed(x, known)))
+                other = leaf.table.lower()
+                if not self.trusted(other):
+                    return None
+                fans.append((other, tuple(sorted(self._fixed(leaf, known)))))
+            seen.add(leaf)
+            known |= {f.name for f in fields_of(leaf)}
+        claims |= claimed | {KeyClaim(table, key)}
+        return tuple(fans)
+
+    def _fixed(self, leaf: n.Scan, decided: set[str]) -> set[str]:
+        """Give the columns of a leaf that what is decided fixes."""
+        prefix = f"{leaf.alias}."
+        return {
+            a[len(prefix) :].lower()
+            for a, b in self._pairs()
+            if a.startswith(prefix) and (b is None or b in decided)
+        }
 
     def _looked_up(self, leaf: n.Relation, decided: set[str]) -> tuple[KeyClaim, ...] | None:
         """Whether what is decided names at most one row of a leaf; with the key claimed for that."""
         if not isinstance(leaf, n.Scan):
             return None
-        table, prefix = leaf.table.lower(), f"{leaf.alias}."
-        fixed = {
-            a[len(prefix) :].lower()
-            for a, b in self._pairs()
-            if a.startswith(prefix) and (b is None or b in decided)
-        }
+        table, fixed = leaf.table.lower(), self._fixed(leaf, decided)
         known = self.catalog.table(table)
         for unique in known.unique if known is not None else ():
             if {c.lower() for c in unique} <= fixed:

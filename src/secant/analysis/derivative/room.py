@@ -17,7 +17,6 @@ from secant.analysis.derivative import function_rules, shapes
 from secant.analysis.derivative.calculus import (
     HIGHEST_FLOOR,
     LOWEST_FLOOR,
-    NOTHING_DECLARED,
     Bound,
     Calculus,
     CannotBound,
@@ -29,6 +28,15 @@ from secant.analysis.derivative.lookups import Gathering, lookups_of
 from secant.analysis.derivative.space import HIGHEST_POWER, Key, Space, Variable, space_of
 from secant.analysis.derivative.statement import Motion
 from secant.analysis.derivative.stripped import strip
+from secant.analysis.derivative.summand import (
+    all_of,
+    factors,
+    floor_of,
+    is_ramp,
+    is_steep,
+    peeled,
+    share_above,
+)
 from secant.analysis.derivative.tuning import spread_points
 from secant.analysis.interface import Request
 from secant.numeric import interval as iv
@@ -36,7 +44,7 @@ from secant.plan import nodes as n
 from secant.plan.enforce import is_protected
 from secant.plan.evaluate import evaluate
 from secant.plan.measures import Measure
-from secant.plan.ranges import Ranges, as_number, declared
+from secant.plan.ranges import declared
 from secant.plan.rewrite import substitute
 from secant.plan.show import show_scalar
 from secant.terms.bounds import GlobalBound
@@ -199,8 +207,9 @@ class _Reader:
             gathering = self.gatherings[role]
             self._check_groups(role, gathering, call)
             claims |= gathering.claims
-            alone = (gathering.single and self._row_power(role) is None) or not additive
-            caps[role] = probe.reach[role] if alone else None
+            times = self._joined(role) if additive else 1
+            reach = probe.reach[role]
+            caps[role] = None if times is None or reach is None else times * reach
         known = {r: c for r, c in caps.items() if c is not None}
         cap = self.space.reach(known) * factor if len(known) == len(caps) else None
         floor = self._floor(value, probe, calculus)
@@ -217,6 +226,20 @@ class _Reader:
         )
         step = self._step(measure, probe, caps, cap, factor, value)
         return curve, step, claims
+
+    def _joined(self, role: str) -> int | None:
+        """Give how many joined rows one row stands in at most, where rows are combined by l1; None if unknown."""
+        if self._row_power(role) is not None:
+            return None
+        gathering = self.gatherings[role]
+        if gathering.single:
+            return 1
+        found = [self.request.fan(*fan) for fan in gathering.fans or ()]
+        if gathering.fans is None or None in found:
+            return None
+        return math.prod(
+            max(1, 2 * f) for f in found if f is not None
+        )  # twice, should rows be added
 
     def _row_power(self, role: str) -> Fraction | None:
         """Dual exponent over the rows of a role's table: None takes the largest row.
@@ -253,7 +276,7 @@ class _Reader:
 
         A value that moves by itself keeps the bound up anyway: half of that costs nothing.
         """
-        parts = [p for p in factors(value) if not _is_ramp(p)]
+        parts = [p for p in factors(value) if not is_ramp(p)]
         alone = [calculus.of(p).reach for p in parts if self._moves(p)]
         whole = {r: v for r, v in probe.reach.items() if v is not None}
         if len(alone) != 1 or len(whole) < len(probe.reach):
@@ -270,14 +293,14 @@ class _Reader:
 
     def _near(self, value: n.Scalar, found: Bound) -> n.Scalar | None:
         """Give a condition that all rows meet whose motion is above its floor; None if there is none such."""
-        ramps = [p for p in factors(value) if _is_ramp(p)]
+        ramps = [p for p in factors(value) if is_ramp(p)]
         fades = [term.fade for term in found.slopes.values()]
         if len(ramps) != 1 or not all(f is not None for f in fades):
             return None
         assert isinstance(ramps[0], n.Call)
         far = max(f.far for f in fades if f is not None)
         edge = -(far + 0.5) * (1 + 2**-40)
-        margins = [(p, _share_above(p, edge)) for p in _all_of(ramps[0].arguments[0])]
+        margins = [(p, share_above(p, edge)) for p in all_of(ramps[0].arguments[0])]
         telling = [(column_above(p, edge), share) for p, share in margins if share < 0.95]
         plain = [(c, share) for c, share in telling if c is not None]
         if math.prod(share for _, share in plain) > SELECTIVE:
@@ -301,6 +324,8 @@ class _Reader:
         """
         found = self._smooth(value, beta, floor)
         near = self._near(value, found) if call.function == "sum" and floored else None
+        if self.request.public_rows:
+            near = None  # rows that do not move have no floor, so none may be left out
         motions = []
         for role in found.reach:
             entries = {k: t.expression for k, t in found.slopes.items() if k.role == role}
@@ -317,7 +342,23 @@ class _Reader:
                 # Gathered rows may be rows of several protected ones. Adding up what each joined row moves is more
                 # than any combination of them; a maximum of sums would not be.
                 gathered, power = None, Fraction(1)
-            motions.append(Motion(measure.column, role, self.space, entries, gathered, power, near))
+            floors = {k: floor_of(found.slopes[k]) for k in entries} if gathered is not None else {}
+            times = self._joined(role) if near is not None and gathered is not None else None
+            known = {k: v for k, v in floors.items() if v is not None}
+            whole = gathered is None or (times is not None and len(known) == len(entries))
+            motions.append(
+                Motion(
+                    measure.column,
+                    role,
+                    self.space,
+                    entries,
+                    gathered,
+                    power,
+                    near if whole else None,
+                    times,
+                    known,
+                )
+            )
         return motions
 
     def _above_floor(
@@ -355,7 +396,7 @@ class _Reader:
 
         Only for values that may change steeply by themselves: those want a rougher bound than sums do.
         """
-        if not _steep(value):
+        if not is_steep(value):
             return None
         try:
             found = self._smooth(value, beta, floor)
@@ -488,46 +529,6 @@ class _Reader:
         )
 
 
-def factors(value: n.Scalar) -> list[n.Scalar]:
-    """Split a product."""
-    while isinstance(value, n.Cast) and value.type.kind == "DOUBLE":
-        value = value.operand
-    if isinstance(value, n.Arithmetic) and value.op == "*":
-        sides = factors(value.left), factors(value.right)
-        # Only a filter is split off: a value that is a product moves as one.
-        if any(_is_ramp(p) for p in sides[0]) and len(sides[0]) == 1:
-            return [sides[0][0], value.right]
-    return [value]
-
-
-def _is_ramp(scalar: n.Scalar) -> bool:
-    return isinstance(scalar, n.Call) and scalar.function == "ramp"
-
-
-def _steep(value: n.Scalar) -> bool:
-    return any(
-        (isinstance(x, n.Call) and x.function in ("exp", "ln", "power", "sqrt"))
-        or (isinstance(x, n.Arithmetic) and x.op == "/")
-        for x in n.walk(value)
-    )
-
-
-def _share_above(margin: n.Scalar, edge: float) -> float:
-    """Give the share of a margin's range above an edge: what passes, if values are spread evenly. Public."""
-    found = Ranges(NOTHING_DECLARED).of(margin)
-    if not found.bounded or found.low == found.high:
-        return 1.0
-    low, high = (float(e) for e in found.ends())
-    return min(1.0, max(0.0, (high - edge) / (high - low)))
-
-
-def _all_of(margin: n.Scalar) -> list[n.Scalar]:
-    """Split a least margin into the margins that must all be large."""
-    if isinstance(margin, n.Call) and margin.function == "lowest":
-        return [p for a in margin.arguments for p in _all_of(a)]
-    return [margin]
-
-
 def _named(key: Key) -> Iterable[str]:
     return (key.column,) if isinstance(key, Variable) else key.columns
 
@@ -550,21 +551,3 @@ def _trusted(request: Request) -> Callable[[str], bool]:
         return not is_protected(table, request.policy, others) and not key & named
 
     return trusted
-
-
-def peeled(argument: n.Scalar, measure: Measure) -> tuple[n.Scalar, Fraction, bool]:
-    """Take the rounding to whole steps off a summand (D-GRID): the value, steps a unit, and whether it rounds."""
-    inner = argument
-    cast = inner.operand if isinstance(inner, n.Clamp) else inner
-    if isinstance(cast, n.Cast):
-        scaled = cast.operand
-        if (
-            cast.type.kind == "INTEGER"
-            and isinstance(scaled, n.Arithmetic)
-            and scaled.op == "*"
-            and isinstance(scaled.right, n.Literal)
-        ):
-            factor = as_number(scaled.right.value)
-            assert factor is not None
-            return scaled.left, factor, True
-    return inner, 1 / measure.step, False

@@ -8,7 +8,7 @@ taken; where every row stands alone nothing is gathered, and a single pass over 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -19,6 +19,7 @@ from secant.plan import nodes as n
 from secant.plan.enforce import Release
 from secant.plan.hoist import hoisted
 from secant.plan.typing import fields_of, type_of
+from secant.terms.types import DOUBLE, INTEGER
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,11 @@ class Motion:
     power: Fraction | None
     """Dual exponent over rows: None takes the largest."""
     near: n.Scalar | None = None
-    """A condition on joined rows: others add nothing to the measure and move it by its floor at most."""
+    """A condition on joined rows: others add nothing to the measure and move it by its floor."""
+    times: int | None = None
+    """Where joined rows are gathered and far ones left out: how many one row can stand in."""
+    floors: dict[Key, float] = field(default_factory=dict)
+    """What each entry is for a far row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +81,17 @@ def instrument(release: Release, motions: list[Motion]) -> Instrument:
     first = [m for m in motions if m.gathered is not None and _names(m) == keyings[0]]
     divisible = all(not c.distinct for c in release.exact.aggregations)
     parts: dict[str, list[Part]] = {}
-    skipping: n.Scalar | None = None
+    skipping = _near(release, motions)
+    if skipping is not None:
+        rows = n.Project(n.Filter(rows.input, skipping), rows.items)
+    else:
+        motions = [replace(m, times=None) for m in motions]
+        alone, first = ([replace(m, times=None) for m in some] for some in (alone, first))
     if first and divisible:
         statements = [_gathering(release, rows, alone, first, measured=True)]
         rest = keyings[1:]
         _note(parts, 0, [*alone, *first])
     else:
-        skipping = _near(release, motions)
-        if skipping is not None:
-            rows = n.Project(n.Filter(rows.input, skipping), rows.items)
         statements = [_single(release, rows, alone)]
         rest = keyings
         _note(parts, 0, alone)
@@ -98,14 +105,15 @@ def instrument(release: Release, motions: list[Motion]) -> Instrument:
 
 def _near(release: Release, motions: list[Motion]) -> n.Scalar | None:
     """Give the condition under which a joined row matters to any measure; None if all rows do (D-FLOOR)."""
-    nears = {m.measure: m.near for m in motions}
+    nears = {m.measure: m.near for m in motions if m.near is not None}
     measures = {m.column for m in release.measures}
-    plain = all(m.gathered is None and m.power is None for m in motions)
+    plain = all(
+        m.near is not None and m.power is None and (m.gathered is None or m.times is not None)
+        for m in motions
+    )
     if release.exact.keys or not plain or set(nears) != measures:
         return None
-    conditions = [x for x in nears.values() if x is not None]
-    if len(conditions) < len(nears):
-        return None
+    conditions = list(nears.values())
     return conditions[0] if len(conditions) == 1 else n.Or(tuple(conditions))
 
 
@@ -156,6 +164,12 @@ def _extended(rows: n.Project, items: list[n.Named], release: Release) -> n.Proj
     return n.Project(relation, written)
 
 
+def _with_far_rows(summed: n.Scalar, near: n.Column, times: int, floor: float) -> n.Scalar:
+    """Add what the rows that were left out would have been: floor each, up to the most there can be (D-FLOOR)."""
+    left = n.Arithmetic("-", shapes.number(float(times)), n.Cast(near, DOUBLE))
+    return shapes.plus(summed, shapes.times(floor, left))
+
+
 def _gathering(
     release: Release,
     rows: n.Project,
@@ -170,6 +184,9 @@ def _gathering(
     outer: list[n.Aggregation] = []
     between: list[n.Named] = []
     own = tuple(n.Named(f"{c.name}.gathered", c) for c in gathered[0].gathered or ())
+    counted = n.Column(f"{release.name}.near", INTEGER)
+    if any(m.times is not None for m in gathered):
+        inner.append(n.Aggregation(counted.name, "count", None))
     if measured:
         for call in release.exact.aggregations:
             name = f"{call.name}.part"
@@ -193,6 +210,8 @@ def _gathering(
             items.append(n.Named(row, entry))
             inner.append(n.Aggregation(part, "sum", n.Column(row, type_of(entry))))
             summed[key] = n.Column(part, type_of(inner[-1]))
+            if m.times is not None:
+                summed[key] = _with_far_rows(summed[key], counted, m.times, m.floors[key])
         name = f"{_column(m)}.gathered"
         between.append(n.Named(name, m.space.dual_expression(m.role, summed)))
         outer.append(_collected(m, n.Column(name, type_of(between[-1].expression))))

@@ -1,0 +1,81 @@
+"""What a summand is made of: its rounding to the grid, its filter, its margins.
+
+In: the expressions that a release sums. Out: their parts, and public facts about them. Nothing is bounded here.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from secant.analysis.derivative import shapes
+from secant.analysis.derivative.calculus import NOTHING_DECLARED, Term
+from secant.plan import nodes as n
+from secant.plan.measures import Measure
+from secant.plan.ranges import Ranges, as_number
+
+
+def factors(value: n.Scalar) -> list[n.Scalar]:
+    """Split a product."""
+    while isinstance(value, n.Cast) and value.type.kind == "DOUBLE":
+        value = value.operand
+    if isinstance(value, n.Arithmetic) and value.op == "*":
+        sides = factors(value.left), factors(value.right)
+        # Only a filter is split off: a value that is a product moves as one.
+        if any(is_ramp(p) for p in sides[0]) and len(sides[0]) == 1:
+            return [sides[0][0], value.right]
+    return [value]
+
+
+def is_ramp(scalar: n.Scalar) -> bool:
+    """Whether an expression is a softened filter."""
+    return isinstance(scalar, n.Call) and scalar.function == "ramp"
+
+
+def floor_of(term: Term) -> float | None:
+    """Give the value of a fading bound for far rows, exactly as it is written."""
+    if term.fade is None or term.cap is None:
+        return None
+    return shapes.float_above(term.fade.floor * term.cap)
+
+
+def is_steep(value: n.Scalar) -> bool:
+    """Whether a value may change steeply by itself, not only through its columns."""
+    return any(
+        (isinstance(x, n.Call) and x.function in ("exp", "ln", "power", "sqrt"))
+        or (isinstance(x, n.Arithmetic) and x.op == "/")
+        for x in n.walk(value)
+    )
+
+
+def share_above(margin: n.Scalar, edge: float) -> float:
+    """Give the share of a margin's range above an edge: what passes, if values are spread evenly. Public."""
+    found = Ranges(NOTHING_DECLARED).of(margin)
+    if not found.bounded or found.low == found.high:
+        return 1.0
+    low, high = (float(e) for e in found.ends())
+    return min(1.0, max(0.0, (high - edge) / (high - low)))
+
+
+def all_of(margin: n.Scalar) -> list[n.Scalar]:
+    """Split a least margin into the margins that must all be large."""
+    if isinstance(margin, n.Call) and margin.function == "lowest":
+        return [p for a in margin.arguments for p in all_of(a)]
+    return [margin]
+
+
+def peeled(argument: n.Scalar, measure: Measure) -> tuple[n.Scalar, Fraction, bool]:
+    """Take the rounding to whole steps off a summand (D-GRID): the value, steps a unit, and whether it rounds."""
+    inner = argument
+    cast = inner.operand if isinstance(inner, n.Clamp) else inner
+    if isinstance(cast, n.Cast):
+        scaled = cast.operand
+        if (
+            cast.type.kind == "INTEGER"
+            and isinstance(scaled, n.Arithmetic)
+            and scaled.op == "*"
+            and isinstance(scaled.right, n.Literal)
+        ):
+            factor = as_number(scaled.right.value)
+            assert factor is not None
+            return scaled.left, factor, True
+    return inner, 1 / measure.step, False
