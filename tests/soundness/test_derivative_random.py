@@ -54,20 +54,17 @@ def searched(seed, queries, pairs, rules):
         text = drawn_query(draw)
         rows = draw.choice((None, 10, 10**6))
         epsilon = Fraction(draw.choice((1, 10)), draw.choice((1, 100)))
-        questions = ask(
-            text,
-            world,
-            beta=draw.choice(BETAS),
-            rows=rows,
-            epsilon=epsilon,
-        )
+        databases = small_database(nulls=draw.random() < 0.4, clean=draw.random() < 0.6)
+        known = databases(draw) if draw.random() < 0.4 else None
+        beta = draw.choice(BETAS)
+        questions = ask(text, world, beta=beta, rows=rows, epsilon=epsilon, known=known)
         if isinstance(questions, str):
             continue
         answered += 1
         still = (lambda table, row: table == "a" and row["g"] == 1) if open_rows else None
         before = tally.pairs
-        databases = small_database(nulls=draw.random() < 0.4, clean=draw.random() < 0.6)
-        attack(draw, questions, mover(world, text, still), databases, pairs, tally)
+        drawn = databases if known is None else (lambda _, found=known: found)
+        attack(draw, questions, mover(world, text, still), drawn, pairs, tally)
         for rule in set().union(*map(rules_of, questions)) if questions else ():
             rules[rule] += tally.pairs - before
     return tally, answered

@@ -95,6 +95,7 @@ MAY_REFUSE = {
     "SELECT count(*) FROM a WHERE c*0 >= 4": "REF-101",
     # Where keys are empty they are not unique, and that is said before anything is spent.
     "SELECT count(*) FROM a JOIN b ON a.k = b.id WHERE a.x > b.z": "POL-004",
+    "SELECT sum(a.x) FROM a, lone, u WHERE lone.s > 0.5": "POL-004",
 }
 
 

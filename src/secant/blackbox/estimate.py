@@ -13,8 +13,9 @@ from fractions import Fraction
 
 from secant.blackbox.design import Design
 from secant.blackbox.measure import Ruler, converted, rounded_up
-from secant.blackbox.picture import Picture, sensitivity_picture
+from secant.blackbox.picture import sensitivity_picture
 from secant.errors import UsageError
+from secant.stats.plot import Figure
 from secant.terms.bounds import Norm
 
 
@@ -64,7 +65,7 @@ class Sensitivity:
             )
         return converted(self.value, self.ruler.norm, norm, self.size)
 
-    def plot(self) -> Picture:
+    def plot(self) -> Figure:
         """Draw the distribution of the sampled distances, with the estimate."""
         return sensitivity_picture(
             self.distances,

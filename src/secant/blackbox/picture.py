@@ -10,30 +10,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 
 from secant.errors import UsageError
+from secant.stats.plot import Figure
 
 _WIDTH, _HEIGHT = 640, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 74, 16, 52, 52
 _COLORS = ("#1f5fa8", "#c2410c", "#2e7d32", "#6a3d9a", "#555555", "#b8860b")
 _MOST_POINTS = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """An SVG picture."""
-
-    svg: str
-
-    def _repr_svg_(self) -> str:
-        return self.svg
-
-    def save(self, path: str | Path) -> Path:
-        """Write the picture to a file, and give its place."""
-        place = Path(path)
-        place.write_text(self.svg, encoding="utf-8")
-        return place
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +66,7 @@ def chart(
     log_x: bool = False,
     log_y: bool = False,
     marks: Sequence[tuple[float, str]] = (),
-) -> Picture:
+) -> Figure:
     """Draw curves over common axes; `marks` are vertical lines with a label."""
     xs = [x for line in lines for x, _ in line.points] + [x for x, _ in marks]
     ys = [y for line in lines for _, y in line.points]
@@ -110,7 +94,7 @@ def chart(
         left = x > (across.start + across.end) / 2  # words stay inside the frame
         anchor, aside = ("end", -4) if left else ("start", 4)
         parts.append(_text(x + aside, up.end + 12, label, anchor=anchor))
-    return Picture("\n".join([*parts, "</svg>"]) + "\n")
+    return Figure("\n".join([*parts, "</svg>"]) + "\n")
 
 
 def _axis(values: Sequence[float], log: bool, start: float, end: float) -> _Axis:
@@ -168,7 +152,7 @@ def _stroke(x1: float, y1: float, x2: float, y2: float, color: str, dashed: bool
 
 def sensitivity_picture(
     distances: Sequence[float], estimate: float, *, title: str, note: str
-) -> Picture:
+) -> Figure:
     """Draw the share of samples at most as far as x, as a staircase, with the estimate marked."""
     m = len(distances)
     steps = [(distances[0], 0.0)]
@@ -185,7 +169,7 @@ def sensitivity_picture(
 
 def noise_picture(
     density: Sequence[tuple[float, float]], error: float, *, title: str, note: str
-) -> Picture:
+) -> Figure:
     """Draw the density of the noise, with the error that is exceeded rarely marked on both sides.
 
     A density that begins at zero is that of a lost score: it has one side.

@@ -16,11 +16,12 @@ import numpy as np
 
 from secant.blackbox.estimate import Sensitivity
 from secant.blackbox.guarantee import RandomPrivacy
-from secant.blackbox.picture import Picture, noise_picture
+from secant.blackbox.picture import noise_picture
 from secant.blackbox.respond import Calibrated
 from secant.mechanisms.bernstein import LatticeNoise
 from secant.mechanisms.gaussian import NormalNoise
 from secant.mechanisms.selection import Choice
+from secant.stats.plot import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class BlackboxRelease:
             "release_id": self.release_id,
         }
 
-    def plot(self) -> Picture:
+    def plot(self) -> Figure:
         """Draw the noise and the error; for a mechanism of the caller's own, the sensitivity."""
         curve = None if self.noise is None else _density(self.noise)
         if curve is None or self.error is None:

@@ -146,6 +146,64 @@ def test_numbers_that_are_none_count_at_the_upper_end(tmp_path):
     assert high == 1.0
 
 
+EXTREME_ROWS = """
+CREATE TABLE h (id BIGINT, b BIGINT, f DOUBLE, w DECIMAL(38, 10), d DATE, r REAL, n DECIMAL(4, 4));
+INSERT INTO h SELECT i, i, i / 7, i / 3, DATE '2020-01-01' + CAST(i % 100 AS INTEGER), i, 0.5 FROM range(50) AS t(i);
+INSERT INTO h VALUES
+    (1000, 9223372036854775807, 'nan', 9999999999999999999999999999.9999999999, 'infinity', 'inf', 0.9999),
+    (1001, -9223372036854775808, '-inf', -9999999999999999999999999999.9999999999, '-infinity', '-inf', -0.9999),
+    (1002, NULL, NULL, NULL, NULL, NULL, NULL), (1003, 0, 1.7e308, 0, '5874897-12-31', 3e38, 0);
+"""
+RANGES = [
+    {"b": "[-9223372036854775807, 9223372036854775807]", "f": "[-1e37, 1e37]", "w": "[-1e27, 1e27]",
+     "d": "[0001-01-01, 9999-12-31]", "r": "[0, 100]", "n": "[-5, 5]"},
+    {"b": "[0, 0]", "f": "[0.5, 0.5]", "w": "[0, 0.0000000005]", "d": "[2020-01-05, 2020-01-05]",
+     "r": "[1e-30, 2e-30]", "n": "[-0.5, 0.5]"},
+    {"b": "[4611686018427387900, 4611686018427387910]", "f": "[1e15, 1000000000000001]",
+     "w": "[1234567.5, 1234568.5]", "d": "[2020-01-01, 2020-02-01]", "r": "[-1, 1]", "n": "[0, 0.0001]"},
+]  # fmt: skip
+COMPUTED = (
+    "b + 1",
+    "b * b",
+    "f * 2",
+    "w * w",
+    "-b",
+    "abs(b)",
+    "d + 1",
+    "CAST(f AS BIGINT)",
+    "coalesce(b, 5)",
+)
+
+
+@pytest.mark.parametrize("ranges", RANGES, ids=["widest", "one point", "far out"])
+def test_values_at_the_ends_fail_nothing(tmp_path, ranges):
+    """Infinities, NaN, the largest of every type, under ranges as wide or narrow as a policy can say."""
+    with duckdb.connect(str(tmp_path / "ends.duckdb")) as source:
+        source.execute(EXTREME_ROWS)
+    columns = "\n".join(f"{name} = {{ range = {ends} }}" for name, ends in ranges.items())
+    policy = tmp_path / "ends.toml"
+    policy.write_text(
+        f'[database]\nsource = "duckdb:ends.duckdb"\n[tables.h]\nkey = "id"\n[tables.h.columns]\n{columns}\n'
+        '[protections.single]\nkind = "rows"\nepsilon = 1000\n'
+    )
+    answered, refused = 0, []
+    with secant.connect(policy=policy) as db:
+        for argument in (*ranges, *COMPUTED):
+            asked = ", ".join(f"{f}({argument})" for f in ("median", "min", "max"))
+            try:
+                found = row(db, f"SELECT {asked}, quantile_disc({argument}, 0.3) FROM h", epsilon=5)
+            except Refused as error:
+                refused += error.details
+                continue
+            answered += 1
+            assert None not in found
+        ((low, high),) = db.sql("SELECT min(d), max(b) FROM h", epsilon=500).rows
+    assert answered >= len(ranges) + 6
+    assert all("T-RANGE" in line for line in refused)
+    assert isinstance(low, datetime.date)
+    assert -(2**63) <= high < 2**63
+
+
 # ── what is said ─────────────────────────────────────────────────────────────────────────────────
 
 

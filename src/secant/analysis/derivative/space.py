@@ -16,13 +16,13 @@ from secant.analysis.derivative import shapes
 from secant.plan import nodes as n
 from secant.terms.norms import (
     ColumnNorm,
-    CombinedNorm,
     LogNorm,
     Norm,
     ScaledNorm,
     columns_of,
     combined,
     dual_power,
+    logarithms_of,
     parse_norm,
     read_power,
 )
@@ -132,7 +132,7 @@ def space_of(protection: Protection, scans: Iterable[n.Scan]) -> Space:
         norm = parse_norm(written)
         found.roles[scan.alias] = Role(scan.alias, table, norm)
         named = set(columns_of(norm))
-        logarithms = set(_logarithms(norm))
+        logarithms = set(logarithms_of(norm))
         prefix = len(scan.alias) + 1
         for f in scan.columns:
             column = f.name[prefix:].lower()
@@ -143,16 +143,6 @@ def space_of(protection: Protection, scans: Iterable[n.Scan]) -> Space:
     powers = {t: read_power(p) for t, p in protection.row_norms.items()}
     rows = {r.table: powers.get(r.table, Fraction(1)) for r in found.roles.values()}
     return Space(found.roles, found.variables, rows, read_power(protection.table_norm))
-
-
-def _logarithms(norm: Norm) -> Iterable[str]:
-    if isinstance(norm, LogNorm):
-        yield norm.column
-    elif isinstance(norm, ScaledNorm):
-        yield from _logarithms(norm.inner)
-    elif isinstance(norm, CombinedNorm):
-        for part in norm.parts:
-            yield from _logarithms(part)
 
 
 # ── duals (D-DUAL) ───────────────────────────────────────────────────────────────────────────────
