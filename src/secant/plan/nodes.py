@@ -427,9 +427,14 @@ NODES: tuple[type[Node], ...] = (
     Truncate, TruncateGroups, Released,
 )  # fmt: skip
 
+_PLAIN = {
+    "str", "bool", "int", "int | None", "Fraction | None", "object", "Type", "Span | None", "tuple[str, ...]", "tuple[Field, ...]",
+    "tuple[tuple[object, ...], ...]",
+}  # fmt: skip
 _FIELDS: dict[type[Node], tuple[str, ...]] = {
-    node: tuple(f.name for f in fields(node) if f.name not in ("span", "columns")) for node in NODES
+    node: tuple(f.name for f in fields(node) if f.type not in _PLAIN) for node in NODES
 }
+"""Where other nodes may stand: every field whose type does not rule it out."""
 N = TypeVar("N", bound=Node)
 
 

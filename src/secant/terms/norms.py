@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from secant.errors import UsageError
 from secant.numeric.interval import Interval
@@ -64,6 +65,7 @@ Norm = ColumnNorm | LogNorm | ScaledNorm | CombinedNorm
 Moves = Mapping[str, Fraction | float]
 
 
+@lru_cache(maxsize=1024)
 def parse_norm(text: str) -> Norm:
     """Read a norm.
 

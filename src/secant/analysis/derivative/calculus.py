@@ -92,6 +92,7 @@ class Calculus:
     def __post_init__(self) -> None:
         self.protected = frozenset(self.space.variables)
         self.moving: dict[n.Node, bool] = {}
+        self.weights: dict[Variable, tuple[Fraction, Fraction]] = {}
 
     def of(self, scalar: n.Scalar) -> Bound:
         """Give the bound of an expression, or raise CannotBound."""
@@ -136,6 +137,13 @@ class Calculus:
             assert cap is not None, "the reach is known"
             return cap
         return reach
+
+    def weight(self, variable: Variable) -> tuple[Fraction, Fraction]:
+        """Give what one unit of a variable moves, and the rate that one unit may have."""
+        if variable not in self.weights:
+            dual = self.space.dual(variable.role, {variable: Fraction(1)})
+            self.weights[variable] = dual, self.rate / self.space.reach({variable.role: dual})
+        return self.weights[variable]
 
     def moves(self, scalar: n.Scalar) -> bool:
         """Whether an expression sees a protected column."""
@@ -315,8 +323,7 @@ def _of_type(kind: t.Type) -> iv.Interval:
 
 def _variable(calculus: Calculus, node: n.Scalar, variable: Variable, range_: iv.Interval) -> Bound:
     """A value that moves by itself: x, or e^w where the owner measures in w = ln x (D-IDENTITY)."""
-    weight = calculus.space.dual(variable.role, {variable: Fraction(1)})
-    alpha = calculus.rate / calculus.space.reach({variable.role: weight})
+    weight, alpha = calculus.weight(variable)
     x = double(node)
     if variable.logarithmic:
         return _exponential(calculus, x, variable, range_, weight, Fraction(1), node)

@@ -33,6 +33,7 @@ AGGREGATES: dict[type[exp.Expression], str] = {
     exp.PercentileCont: "quantile_cont", exp.PercentileDisc: "quantile_disc", exp.Quantile: "quantile_disc",
 }  # fmt: skip
 
+
 def aggregate_named(tree: exp.Expression) -> str | None:
     """Give the aggregate that a syntax node calls; sqlglot knows PRODUCT as a name only."""
     if isinstance(tree, exp.Anonymous) and tree.name.lower() == "product":
