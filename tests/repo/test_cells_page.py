@@ -8,7 +8,7 @@ PAGES = (
     (ROOT / "docs" / "explanation" / "cells.md", ("toml", "python", "python", "sh", "sh")),
     (
         ROOT / "docs" / "how-to" / "protect-values.md",
-        ("toml", "python", "sh", "sh", "python", "sh"),
+        ("toml", "python", "sh", "sh", "python", "sh", "python"),
     ),
 )
 

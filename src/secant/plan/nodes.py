@@ -428,8 +428,8 @@ NODES: tuple[type[Node], ...] = (
 )  # fmt: skip
 
 _PLAIN = {
-    "str", "bool", "int", "int | None", "Fraction | None", "object", "Type", "Span | None", "tuple[str, ...]", "tuple[Field, ...]",
-    "tuple[tuple[object, ...], ...]",
+    "str", "bool", "int", "int | None", "Fraction | None", "object", "Type", "Span | None",
+    "tuple[str, ...]", "tuple[Field, ...]", "tuple[tuple[object, ...], ...]",
 }  # fmt: skip
 _FIELDS: dict[type[Node], tuple[str, ...]] = {
     node: tuple(f.name for f in fields(node) if f.type not in _PLAIN) for node in NODES

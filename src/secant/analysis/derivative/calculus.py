@@ -28,7 +28,7 @@ from secant.plan.typing import type_of
 from secant.terms import types as t
 from secant.terms.policy import Policy
 
-_EPOCH = datetime.date(1970, 1, 1)
+EPOCH = datetime.date(1970, 1, 1)
 NOTHING_DECLARED = Policy(source="", tables={}, protections=())
 Rates = Mapping[Key, Fraction]
 NO_RATES: Rates = {}
@@ -297,7 +297,7 @@ def double(scalar: n.Scalar) -> n.Scalar:
     """Write an expression as a float: dates as days."""
     kind = type_of(scalar)
     if kind.kind == "DATE":
-        day, epoch = n.Literal("day", t.TEXT), n.Literal(_EPOCH, t.DATE)
+        day, epoch = n.Literal("day", t.TEXT), n.Literal(EPOCH, t.DATE)
         # A difference of dates can fail in an engine; this function cannot.
         return n.Cast(n.Call("date_diff", (day, epoch, scalar)), t.DOUBLE)
     return scalar if kind.kind == "DOUBLE" else n.Cast(scalar, t.DOUBLE)

@@ -11,12 +11,11 @@ import datetime
 from fractions import Fraction
 
 from secant.analysis.derivative import shapes
+from secant.analysis.derivative.calculus import EPOCH
 from secant.analysis.derivative.writing import literal
 from secant.plan import nodes as n
 from secant.plan.ranges import as_number, as_text
 from secant.terms import types as t
-
-_EPOCH = datetime.date(1970, 1, 1)
 
 
 def column_above(margin: n.Scalar, edge: float) -> n.Scalar | None:
@@ -73,7 +72,7 @@ def _above(margin: n.Scalar, edge: float) -> n.Scalar | None:
 def _constant(at: Fraction, kind: t.Type, direction: int) -> n.Literal | None:
     if kind.kind == "DATE":
         days = at.__floor__() if direction < 0 else at.__ceil__()
-        return n.Literal(_EPOCH + datetime.timedelta(days=int(days)), t.DATE)
+        return n.Literal(EPOCH + datetime.timedelta(days=int(days)), t.DATE)
     return literal(at, kind, direction) if kind.numeric else None
 
 
@@ -85,7 +84,7 @@ def _line(scalar: n.Scalar) -> tuple[n.Clamp, Fraction, Fraction] | None:
         return _line(scalar.operand)
     if isinstance(scalar, n.Call) and scalar.function == "date_diff":
         part, start, end = scalar.arguments
-        return _line(end) if as_text(part) == "day" and _value(start) == _EPOCH else None
+        return _line(end) if as_text(part) == "day" and _value(start) == EPOCH else None
     if (
         isinstance(scalar, n.Arithmetic)
         and scalar.op in ("+", "-")

@@ -14,7 +14,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from secant.analysis.derivative import shapes
-from secant.analysis.derivative.calculus import NOTHING_DECLARED, Calculus, CannotBound, double
+from secant.analysis.derivative.calculus import (
+    EPOCH,
+    NOTHING_DECLARED,
+    Calculus,
+    CannotBound,
+    double,
+)
 from secant.analysis.derivative.conditions import (
     Lattice,
     Leaf,
@@ -279,7 +285,10 @@ class Softener:
             end = shapes.number(float(high if call.function == "min" else low))
             value = n.Arithmetic("+", end, n.Arithmetic("*", truth, n.Arithmetic("-", value, end)))
         ends = (shapes.number(float(low)), shapes.number(float(high)))
-        return n.Clamp(self._add(call.function, value, call), *ends)
+        found = n.Clamp(self._add(call.function, value, call), *ends)
+        if type_of(argument).kind != "DATE":
+            return found
+        return n.Arithmetic("+", n.Literal(EPOCH, t.DATE), n.Cast(found, t.INTEGER))
 
     # ── values ───────────────────────────────────────────────────────────────────────────────────
 
@@ -400,12 +409,11 @@ class Softener:
             raise CannotBound(
                 "D-VALUE", column, "a moment in time has no distance here", "use a DATE column"
             )
-        epoch = datetime.date(1970, 1, 1)
         low, high = _FIRST, _LAST
         if found.bounded:
             first, last = found.ends()
-            low = epoch + datetime.timedelta(days=int(first.__floor__()))
-            high = epoch + datetime.timedelta(days=int(last.__ceil__()))
+            low = EPOCH + datetime.timedelta(days=int(first.__floor__()))
+            high = EPOCH + datetime.timedelta(days=int(last.__ceil__()))
         return n.Clamp(column, n.Literal(low, t.DATE), n.Literal(high, t.DATE))
 
     def _range(self, value: n.Scalar, call: n.Aggregation) -> tuple[Fraction, Fraction]:
