@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 
+from secant.numeric import affine
 from secant.numeric import interval as iv
 from secant.numeric.powers import power_range
 from secant.plan import nodes as n
+from secant.plan.rewrite import columns_of
 from secant.plan.rules import RuleTable
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
@@ -212,14 +214,53 @@ def _arithmetic(r: Ranges, node: n.Arithmetic) -> iv.Interval:
         return iv.EVERYTHING
     a, b = r.of(node.left), r.of(node.right)
     if node.op == "+":
-        return iv.add(a, b)
+        return _repeated(r, node, iv.add(a, b))
     if node.op == "-":
-        return iv.add(a, iv.negate(b))
+        return _repeated(r, node, iv.add(a, iv.negate(b)))
     if node.op == "*":
-        return iv.whole_power(a, 2) if same(node.left, node.right) else iv.multiply(a, b)
+        if same(node.left, node.right):
+            return iv.whole_power(a, 2)
+        return _repeated(r, node, iv.multiply(a, b))
     if node.op == "/":
         return iv.divide(a, b)
     return iv.EVERYTHING
+
+
+def _repeated(r: Ranges, node: n.Arithmetic, found: iv.Interval) -> iv.Interval:
+    """Narrow a range where a column stands on both sides: x * (1 - x) on [0, 1] is at most 1/4 (R-AFFINE)."""
+    if not columns_of(node.left) & columns_of(node.right):
+        return found
+    form = _affine(r, node)
+    both = None if form is None else iv.meet(found, form.range())
+    return found if both is None else both
+
+
+def _affine(r: Ranges, scalar: n.Scalar) -> affine.Affine | None:
+    """Give an expression as a straight line in its columns; None where it is none and not nearly one."""
+    if isinstance(scalar, n.Literal):
+        value = as_number(scalar.value)
+        return None if value is None else affine.constant(value)
+    if isinstance(scalar, n.Cast) and scalar.type.kind == "DOUBLE":
+        return _affine(r, scalar.operand)
+    if isinstance(scalar, n.Column) or (
+        isinstance(scalar, n.Clamp) and isinstance(scalar.operand, n.Column)
+    ):
+        limits = r.of(scalar)
+        column = scalar.operand if isinstance(scalar, n.Clamp) else scalar
+        assert isinstance(column, n.Column)
+        # A clamped column and the bare one are different values.
+        name = f"{column.name} in {limits.low} {limits.high}"
+        return affine.variable(name, limits) if limits.bounded else None
+    if isinstance(scalar, n.Negate):
+        inner = _affine(r, scalar.operand)
+        return None if inner is None else affine.negate(inner)
+    if isinstance(scalar, n.Arithmetic) and scalar.op in _AFFINE:
+        left, right = _affine(r, scalar.left), _affine(r, scalar.right)
+        return None if left is None or right is None else _AFFINE[scalar.op](left, right)
+    return None
+
+
+_AFFINE = {"+": affine.add, "-": affine.subtract, "*": affine.multiply}
 
 
 @RANGES.rule(n.Negate, id="R-NEGATE")

@@ -14,24 +14,26 @@ from secant.analysis.derivative import filters_shapes, shapes
 from secant.analysis.derivative.calculus import (
     CALCULUS,
     NOTHING_DECLARED,
-    ONE,
-    ZERO,
     Bound,
     Calculus,
     CannotBound,
-    Term,
     chain,
     composed,
-    constant_term,
     double,
+    limited,
+    most_of,
+    place_of,
+)
+from secant.analysis.derivative.smooth_terms import (
+    ONE,
+    ZERO,
+    Term,
+    constant_term,
     faded,
     fading,
     higher,
     largest,
     least,
-    limited,
-    most_of,
-    place_of,
     product,
 )
 from secant.analysis.derivative.space import Block, Key, Variable

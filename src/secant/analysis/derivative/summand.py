@@ -8,7 +8,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 from secant.analysis.derivative import shapes
-from secant.analysis.derivative.calculus import NOTHING_DECLARED, Term
+from secant.analysis.derivative.calculus import (
+    NOTHING_DECLARED,
+)
+from secant.analysis.derivative.smooth_terms import (
+    Term,
+)
 from secant.plan import nodes as n
 from secant.plan.measures import Measure
 from secant.plan.ranges import Ranges, as_number
