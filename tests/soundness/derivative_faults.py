@@ -11,7 +11,14 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from secant.analysis.derivative import calculus, function_rules, room, shapes, space
+from secant.analysis.derivative import (
+    calculus,
+    function_rules,
+    room,
+    shapes,
+    smooth_terms,
+    space,
+)
 from secant.analysis.derivative.lookups import Lookups
 from secant.analysis.derivative.space import Block, Space
 from secant.plan import nodes as n
@@ -50,7 +57,7 @@ def _signed_constants(patch: Any) -> None:
 def _smallest_for_largest(patch: Any) -> None:
     original = function_rules.largest
 
-    def smallest(terms: list[calculus.Term]) -> calculus.Term:
+    def smallest(terms: list[smooth_terms.Term]) -> smooth_terms.Term:
         found = original(terms)
         if isinstance(found.expression, n.Call) and found.expression.function == "greatest":
             written = n.Call("least", found.expression.arguments)
@@ -73,14 +80,14 @@ def _motions(change: Callable[[list[Any]], list[Any]]) -> Callable[[Any], None]:
 
 
 def _floor_of_nothing(patch: Any) -> None:
-    original = calculus.faded
+    original = smooth_terms.faded
 
-    def faded(*given: Any) -> calculus.Term:
+    def faded(*given: Any) -> smooth_terms.Term:
         found = original(*given)
         assert isinstance(found.expression, n.Case)
         return replace(found, expression=replace(found.expression, default=shapes.number(0.0)))
 
-    patch.setattr(calculus, "faded", faded)
+    patch.setattr(smooth_terms, "faded", faded)
     patch.setattr(function_rules, "faded", faded)
 
 
@@ -245,7 +252,7 @@ FAULTS = (
         {"a": "4*l1(l2(x, y), v)"},
     ),
     Planted(
-        "rates not added in a product", lambda patch: patch.setattr(calculus, "together", calculus.higher),
+        "rates not added in a product", lambda patch: patch.setattr(smooth_terms, "together", smooth_terms.higher),
         "SELECT sum(exp(x)*exp(x)*exp(x)) FROM a", beta=Fraction(1, 2),
     ),
     Planted("gathering skipped though a key is missing", _always_single, "SELECT sum(a.x) FROM a, u"),

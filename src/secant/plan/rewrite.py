@@ -160,9 +160,30 @@ def _filtered(relation: n.Relation, parts: tuple[n.Scalar, ...], span: Span | No
     return n.Filter(relation, predicate, span)
 
 
+_NO_COLUMNS: frozenset[str] = frozenset()
+_READ: dict[n.Node, frozenset[str]] = {}
+"""What was found before: nodes never change. Emptied when it has grown large."""
+_LARGEST_READ = 200_000
+
+
 def columns_of(scalar: n.Node) -> frozenset[str]:
     """Give all columns that an expression reads, also from inside its subqueries."""
-    return frozenset(x.name for x in n.walk(scalar) if isinstance(x, (n.Column, n.Outer)))
+    if len(_READ) > _LARGEST_READ:
+        _READ.clear()
+    return _columns(scalar)
+
+
+def _columns(node: n.Node) -> frozenset[str]:
+    known = _READ.get(node)
+    if known is not None:
+        return known
+    if isinstance(node, (n.Column, n.Outer)):
+        found = frozenset((node.name,))
+    else:
+        parts = [part for c in n.children(node) if (part := _columns(c))]
+        found = parts[0].union(*parts[1:]) if parts else _NO_COLUMNS
+    _READ[node] = found
+    return found
 
 
 def merge_projections(plan: n.Relation) -> n.Relation:

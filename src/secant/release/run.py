@@ -273,7 +273,8 @@ def _bounds(
                 row = tables[part.statement].get(tuple(_key(v) for v in key))
                 number = None if row is None else row[1][places[part.statement][part.column]]
                 found_part = part.total(number) * curve.factor * (1 + SLACK)
-                by_role[part.role] = max(found_part, curve.floors.get(part.role, Fraction(0)))
+                least = curve.floors.get(part.role, Fraction(0)) if part.floored else Fraction(0)
+                by_role[part.role] = max(found_part, least)
             bound = curve.space.reach(by_role)
             values.append(bound if curve.cap is None else min(bound, curve.cap))
         found[column] = values

@@ -343,7 +343,9 @@ class Stating:
         shown = self.fault.draw()
         measures = {m.column: m for b in self.said.prepared.bounded for m in b.release.measures}
         count = next(m for m in measures.values() if m.words == "number of rows")
-        errors = [[_error(self.said, count, self.said.level, None), *([None] * (len(shown.columns) - 1))]]
+        errors = [
+            [_error(self.said, count, self.said.level, None), *([None] * (len(shown.columns) - 1))]
+        ]
         return replace(shown, errors=errors)
 
 

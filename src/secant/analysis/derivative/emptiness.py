@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from secant.plan import nodes as n
+from secant.plan.rewrite import columns_of
 from secant.terms import types as t
 
 _STRICT = ("abs", "exp", "ramp", "sigmoid", "tauoid", "lowest", "highest", "power", "sqrt", "ln")
@@ -66,6 +67,8 @@ def _all(parts: list[n.Scalar | bool | None]) -> n.Scalar | bool | None:
 
 def moves(scalar: n.Node, protected: frozenset[str]) -> bool:
     """Whether an expression depends on a protected value; on emptiness alone it does not (D-NULL)."""
+    if columns_of(scalar).isdisjoint(protected):
+        return False
     return any(x.name in protected for x in _read(scalar))
 
 

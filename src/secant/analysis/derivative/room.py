@@ -212,7 +212,7 @@ class _Reader:
             caps[role] = None if times is None or reach is None else times * reach
         known = {r: c for r, c in caps.items() if c is not None}
         cap = self.space.reach(known) * factor if len(known) == len(caps) else None
-        floor = self._floor(value, probe, calculus)
+        floor = self._floor(value, caps, calculus)
         curve = Curve(
             cap,
             all(term.cap is not None for term in probe.slopes.values()),
@@ -271,15 +271,17 @@ class _Reader:
                 "group by columns of the protected table, or declare the keys that it is joined by",
             )
 
-    def _floor(self, value: n.Scalar, probe: Bound, calculus: Calculus) -> Fraction:
+    def _floor(
+        self, value: n.Scalar, caps: Mapping[str, Fraction | None], calculus: Calculus
+    ) -> Fraction:
         """Give the part of its peak below which a fading bound need not fall (D-FLOOR).
 
         A value that moves by itself keeps the bound up anyway: half of that costs nothing.
         """
         parts = [p for p in factors(value) if not is_ramp(p)]
         alone = [calculus.of(p).reach for p in parts if self._moves(p)]
-        whole = {r: v for r, v in probe.reach.items() if v is not None}
-        if len(alone) != 1 or len(whole) < len(probe.reach):
+        whole = {r: v for r, v in caps.items() if v is not None}
+        if len(alone) != 1 or len(whole) < len(caps):
             return LOWEST_FLOOR
         own = {r: v for r, v in alone[0].items() if v is not None}
         cap = self.space.reach(whole)
@@ -331,6 +333,7 @@ class _Reader:
             entries = {k: t.expression for k, t in found.slopes.items() if k.role == role}
             if not entries:
                 continue
+            all_entries = len(entries)
             if floored:
                 entries = self._above_floor(role, entries, found, floor)
             entries = self._only_protected_rows(role, entries)
@@ -357,6 +360,7 @@ class _Reader:
                     near if whole else None,
                     times,
                     known,
+                    dropped=len(entries) < all_entries,
                 )
             )
         return motions

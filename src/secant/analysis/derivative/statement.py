@@ -41,6 +41,8 @@ class Motion:
     """Where joined rows are gathered and far ones left out: how many one row can stand in."""
     floors: dict[Key, float] = field(default_factory=dict)
     """What each entry is for a far row."""
+    dropped: bool = False
+    """Whether columns that move the measure by less than its floor were left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ class Part:
     column: str
     role: str
     power: Fraction | None
+    floored: bool
+    """Whether something below the floor was left out, so that the part is at least that."""
 
     def total(self, found: object) -> Fraction:
         """Read the part that a statement found; rows that are not there do not move anything."""
@@ -90,14 +94,14 @@ def instrument(release: Release, motions: list[Motion]) -> Instrument:
     if first and divisible:
         statements = [_gathering(release, rows, alone, first, measured=True)]
         rest = keyings[1:]
-        _note(parts, 0, [*alone, *first])
+        _note(parts, 0, [*alone, *first], skipping=skipping is not None)
     else:
         statements = [_single(release, rows, alone)]
         rest = keyings
-        _note(parts, 0, alone)
+        _note(parts, 0, alone, skipping=skipping is not None)
     for keying in rest:
         mine = [m for m in motions if m.gathered is not None and _names(m) == keying]
-        _note(parts, len(statements), mine)
+        _note(parts, len(statements), mine, skipping=skipping is not None)
         statements.append(_gathering(release, rows, [], mine, measured=False))
     found = {m: tuple(p) for m, p in parts.items()}
     return Instrument(tuple(statements), found)
@@ -121,9 +125,13 @@ def _names(motion: Motion) -> tuple[str, ...]:
     return tuple(c.name for c in motion.gathered or ())
 
 
-def _note(parts: dict[str, list[Part]], statement: int, motions: list[Motion]) -> None:
+def _note(
+    parts: dict[str, list[Part]], statement: int, motions: list[Motion], *, skipping: bool
+) -> None:
     for m in motions:
-        parts.setdefault(m.measure, []).append(Part(statement, _column(m), m.role, m.power))
+        floored = m.dropped or skipping
+        found = Part(statement, _column(m), m.role, m.power, floored)
+        parts.setdefault(m.measure, []).append(found)
 
 
 def _column(motion: Motion) -> str:
