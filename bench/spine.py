@@ -59,7 +59,7 @@ def open_with(policy: str, data: Path) -> Connection:
 
 def job_of(db: Connection, text: str) -> Any:
     """Everything from text to a job that is ready to run."""
-    prepared = db._prepare(text, db.policy.protections)
+    prepared = db._prepare(text, db.policy.protections, Fraction(1))
     noise = calibrate(prepared.bounded, db.policy.protections, Fraction(1), _slack(db))
     return releases.plan_release(prepared, noise, Fraction(95, 100), db._backend)
 

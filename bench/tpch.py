@@ -25,7 +25,7 @@ def outcome(db: Connection, text: str, epsilon: Fraction) -> dict[str, Any]:
     """Prepare one query and, if it is answered, measure its error."""
     protections = db.policy.protections
     try:
-        prepared = db._prepare(text, protections)
+        prepared = db._prepare(text, protections, epsilon)
     except SecantError as refusal:
         return {
             "status": "refused",
@@ -39,7 +39,7 @@ def outcome(db: Connection, text: str, epsilon: Fraction) -> dict[str, Any]:
     if not prepared.bounded:
         return {"status": "exact", "rows": len(releases.finish(job, {}, db._backend).rows)}
     keys = releases.look_up_keys(job, db._backend)
-    quiet = releases.unnoised(job, keys, db._backend)
+    quiet, _ = releases.unnoised(job, keys, db._backend)
     truth = _cells(quiet)
     errors = []
     exact = {b.release.name: None for b in prepared.bounded}
