@@ -25,6 +25,7 @@ from secant.analysis.derivative.columns import column_above
 from secant.analysis.derivative.emptiness import moves
 from secant.analysis.derivative.floats import FloatErrors
 from secant.analysis.derivative.lookups import Gathering, lookups_of
+from secant.analysis.derivative.soften import FARTHEST
 from secant.analysis.derivative.space import HIGHEST_POWER, Key, Space, Variable, space_of
 from secant.analysis.derivative.statement import Motion
 from secant.analysis.derivative.stripped import strip
@@ -44,7 +45,7 @@ from secant.plan import nodes as n
 from secant.plan.enforce import is_protected
 from secant.plan.evaluate import evaluate
 from secant.plan.measures import Measure
-from secant.plan.ranges import declared
+from secant.plan.ranges import as_number, declared
 from secant.plan.rewrite import substitute
 from secant.plan.show import show_scalar
 from secant.terms.bounds import GlobalBound
@@ -52,6 +53,7 @@ from secant.terms.norms import CombinedNorm, columns_of, dual_power, parse_norm
 
 RULES = function_rules.__name__  # the calculus' calls are registered there
 SELECTIVE = 0.6
+NO_FLOOR = Fraction(1, 2**60)
 TOLERATED = Fraction(1, 2**20)
 MOST_ROWS = 2**32
 """Joined rows of one release, at most: each is rounded to the grid once (D-GRID)."""
@@ -213,16 +215,18 @@ class _Reader:
         known = {r: c for r, c in caps.items() if c is not None}
         cap = self.space.reach(known) * factor if len(known) == len(caps) else None
         floor = self._floor(value, caps, calculus)
+        rounding = self._rounding(value, factor, roles) if rounded else Fraction(0)
+        self._check_rounding(value, rounding, factor, calculus)
         curve = Curve(
             cap,
-            all(term.cap is not None for term in probe.slopes.values()),
+            all(term.cap is not None for term in probe.slopes.values()) and _declared(value),
             all(not term.rates for term in probe.slopes.values()) and cap is not None,
             {r: floor * v * factor for r, v in known.items()} if cap is not None else {},
             lambda beta: self._motions(measure, call, value, beta, floor, floored=cap is not None),
             lambda beta: self._typical(value, beta, floor),
             self.space,
             factor,
-            self._rounding(value, factor, roles) if rounded else Fraction(0),
+            rounding,
         )
         step = self._step(measure, probe, caps, cap, factor, value)
         return curve, step, claims
@@ -278,6 +282,8 @@ class _Reader:
 
         A value that moves by itself keeps the bound up anyway: half of that costs nothing.
         """
+        if not _declared(value):
+            return NO_FLOOR  # its cap says nothing about how it really moves
         parts = [p for p in factors(value) if not is_ramp(p)]
         alone = [calculus.of(p).reach for p in parts if self._moves(p)]
         whole = {r: v for r, v in caps.items() if v is not None}
@@ -456,6 +462,23 @@ class _Reader:
             "ask with a larger epsilon, or let the owner weigh the logarithm more",
         )
 
+    def _check_rounding(
+        self, value: n.Scalar, rounding: Fraction, factor: Fraction, calculus: Calculus
+    ) -> None:
+        """Refuse where rounding would drown the answer: ranges that nobody declared are too wide to be summed."""
+        if _declared(value):
+            return
+        parts = [p for p in factors(value) if not is_ramp(p) and self._moves(p)]
+        reach = calculus.of(parts[0] if parts else value).reach
+        known = {r: v for r, v in reach.items() if v is not None}
+        if len(known) < len(reach) or rounding > self.space.reach(known) * factor:
+            raise CannotBound(
+                "D-RANGE",
+                value,
+                "without declared ranges the value may be too large to be summed exactly",
+                "declare the ranges of its columns",
+            )
+
     def _check_floats(self, calculus: Calculus) -> None:
         """A bound e^(-alpha·x) is as wrong as alpha times the error of x: that must drown in the slack (D-FLOATS)."""
         total = Fraction(0)
@@ -531,6 +554,18 @@ class _Reader:
             f"a smooth bound from the data, {told} a unit of distance",
             tuple(inner),
         )
+
+
+def _declared(value: n.Scalar) -> bool:
+    """Whether every limit in a value was declared, and none is the one that stands for a missing range."""
+    ends = [
+        as_number(end.value)
+        for x in n.walk(value)
+        if isinstance(x, n.Clamp)
+        for end in (x.low, x.high)
+        if isinstance(end, n.Literal)
+    ]
+    return all(end is None or abs(end) < FARTHEST for end in ends)
 
 
 def _named(key: Key) -> Iterable[str]:

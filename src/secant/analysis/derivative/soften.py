@@ -52,7 +52,7 @@ from secant.terms import types as t
 from secant.terms.policy import Policy, Protection, Softening
 
 FARTHEST = 10**12
-"""Where a float column has no declared range, values beyond this are moved here."""
+"""Where a protected column has no declared range, values beyond this are moved here."""
 _FIRST, _LAST = datetime.date.min, datetime.date.max
 _KEPT_CALLS = ("abs", "exp", "ln", "sqrt", "power", "least", "greatest", "coalesce")
 
@@ -398,9 +398,13 @@ class Softener:
             self.notes.append(f"the range of the public column {table}.{name} was looked up")
             found = iv.Interval(*looked_up)
         if not found.bounded:
-            if kind.kind != "DOUBLE":
+            if not kind.numeric:
                 return column
-            found = iv.interval(-FARTHEST, FARTHEST)
+            reach = FARTHEST
+            if kind.kind == "DECIMAL":
+                reach = min(reach, 10 ** (kind.precision - kind.scale) - 1)
+            found = iv.interval(-reach, reach)
+            self.notes.append(f"{table}.{name} has no declared range: moved into ±{reach:.6g}")
         low, high = found.ends()
         return n.Clamp(column, literal(low, kind, -1), literal(high, kind, 1))
 
@@ -502,6 +506,8 @@ class Softener:
     def _summand(self, value: n.Scalar) -> Summand:
         found = self.plain.of(value)
         size = float(max(abs(e) for e in found.ends())) if found.bounded else None
+        if size is not None and size >= FARTHEST:
+            size = None  # nobody has declared that
         reach = self._reach(value)
         return Summand(size, None if reach is None else float(reach))
 
