@@ -34,24 +34,34 @@ def hoisted(
         _level(node, names, level)
     top = max(level[node] for node in shared)
     written: dict[n.Node, n.Node] = {}
-    kept = {f.name: f.type for f in fields_of(rows)}
-    needed = _columns(items)
-    relation = rows
+    layers: list[list[n.Named]] = []
     for current in range(1, top + 1):
-        mine = [node for node in shared if level[node] == current]
         made = []
-        for node in mine:
-            assert isinstance(node, n.Scalar)
-            body = _rewritten(node, names, written, known)
-            made.append(n.Named(names[node], body))
-            written[node] = n.Column(names[node], type_of(node, known))
-        passed = tuple(n.Named(c, n.Column(c, kind)) for c, kind in kept.items() if c in needed)
-        relation = n.Project(relation, (*passed, *made))
-        for item in made:
-            kept[item.name] = type_of(item.expression, known)
-            needed = needed | {item.name}
+        for node in shared:
+            if level[node] == current:
+                assert isinstance(node, n.Scalar)
+                made.append(n.Named(names[node], _rewritten(node, names, written, known)))
+                written[node] = n.Column(names[node], type_of(node, known))
+        layers.append(made)
     done = tuple(n.Named(i.name, _inside(i.expression, names, written, known)) for i in items)
-    return relation, done
+    return _stacked(rows, layers, done), done
+
+
+def _stacked(
+    rows: n.Relation, layers: list[list[n.Named]], items: tuple[n.Named, ...]
+) -> n.Relation:
+    """Put the layers on top of each other; each passes on only what is read above it."""
+    needed = [_columns(items)]
+    for made in reversed(layers[1:]):
+        own = {item.name for item in made}
+        needed.append((needed[-1] - own) | _columns(tuple(made)))
+    relation = rows
+    kinds = {f.name: f.type for f in fields_of(rows)}
+    for made, above in zip(layers, reversed(needed), strict=True):
+        passed = tuple(n.Named(c, n.Column(c, kind)) for c, kind in kinds.items() if c in above)
+        relation = n.Project(relation, (*passed, *made))
+        kinds |= {item.name: type_of(item.expression) for item in made}
+    return relation
 
 
 def interned(items: tuple[n.Named, ...]) -> tuple[n.Named, ...]:

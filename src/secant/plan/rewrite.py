@@ -1,6 +1,6 @@
 """Rewrites that keep the meaning of a plan and give it the shape that analyses read best.
 
-Each pass is one function from plan to plan; NORMALISE is their order. `normalise` verifies after each.
+Each pass is one function from plan to plan; NORMALISE is their order. `normalise` verifies what they leave.
 """
 
 from __future__ import annotations
@@ -243,9 +243,10 @@ NORMALISE: tuple[Pass, ...] = (fold_constants, factor_disjunctions, merge_projec
 
 
 def normalise(plan: n.Relation) -> n.Relation:
-    """Run every pass in order; each new plan is verified."""
+    """Run every pass in order; what comes out is verified."""
+    before = plan
     for step in NORMALISE:
-        before, plan = plan, step(plan)
-        if plan is not before:
-            verify(plan)
+        plan = step(plan)
+    if plan is not before:
+        verify(plan)
     return plan

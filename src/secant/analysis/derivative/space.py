@@ -174,7 +174,7 @@ def _split(
     """
     dealt: list[tuple[Norm, dict[Key, V]]] = []
     outside: list[V] = []
-    sets = [frozenset(columns_of(p)) for p in parts]
+    sets = [_column_set(p) for p in parts]
     spanning = {
         key
         for key in gradient
@@ -190,6 +190,19 @@ def _split(
     if dual is not None:
         outside = [gradient[key] for key in gradient if key in spanning]
     return dealt, outside
+
+
+_COLUMN_SETS: dict[int, tuple[Norm, frozenset[str]]] = {}
+"""By identity: norms are read once, kept by their reader, and asked for their columns again and again."""
+
+
+def _column_set(norm: Norm) -> frozenset[str]:
+    known = _COLUMN_SETS.get(id(norm))
+    if known is None or known[0] is not norm:
+        if len(_COLUMN_SETS) > 10_000:
+            _COLUMN_SETS.clear()
+        known = _COLUMN_SETS[id(norm)] = norm, frozenset(columns_of(norm))
+    return known[1]
 
 
 def _dual_number(norm: Norm, gradient: Mapping[Key, Fraction]) -> Fraction:
