@@ -135,3 +135,15 @@ def test_names_of_releases_avoid_names_of_the_query():
     assert isinstance(found, Prepared)
     (bounded,) = found.bounded
     assert bounded.release.name == "release1__"
+
+
+def test_a_rank_beside_a_protection_that_is_not_touched_does_not_move():
+    other = Protection("other", "rows", Fraction(1), tables=("city",))
+    policy = Policy(source="", tables=POLICY.tables, protections=(ROWS, other))
+    found = prepared("SELECT median(cost) FROM visit", policy)
+    assert isinstance(found, Prepared)
+    (bounded,) = found.bounded
+    (ranked,) = bounded.release.ranked
+    bounds = {c.protection: c.bounds[ranked.column].value for c in bounded.certificates}
+    assert bounds["other"] == 0
+    assert bounds["rows"] > 0

@@ -32,7 +32,9 @@ class StabilityRoom:
         covered = tables_of(request.policy, request.protection)
         if not any(t in covered for t in _read(request.release)):
             step = Step("G-PUBLIC", "no table of this protection is read", "0 rows differ")
-            still = {m.column: GlobalBound(Fraction(0)) for m in request.release.measures}
+            columns = [m.column for m in request.release.measures]
+            columns += [r.column for r in request.release.ranked]
+            still = {column: GlobalBound(Fraction(0)) for column in columns}
             return Certificate(self.name, request.protection.name, still, 0, 0, 0, (), (step,))
         try:
             if request.protection.kind == "rows":
