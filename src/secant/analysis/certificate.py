@@ -80,3 +80,20 @@ class Refusal:
     reason: str
     hint: str
     node: Node | None = None
+
+
+class CannotBound(Exception):  # noqa: N818 - a verdict that becomes a Refusal at the room's door
+    """Inside a room: which node stands in the way, by which rule, why, and what to do."""
+
+    def __init__(self, rule: str, node: Node, reason: str, hint: str) -> None:
+        super().__init__(reason)
+        self.rule, self.node, self.reason, self.hint = rule, node, reason, hint
+
+    def refusal(self, room: str) -> Refusal:
+        """Give the verdict as the room's refusal."""
+        return Refusal(room, self.rule, self.reason, self.hint, self.node)
+
+
+def is_still(bound: GlobalBound | Curve) -> bool:
+    """Whether a measure does not move at all."""
+    return isinstance(bound, GlobalBound) and bound.value == 0

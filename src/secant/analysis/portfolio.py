@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from secant.analysis.certificate import Certificate, Curve, Refusal
-from secant.analysis.derivative.calculus import CannotBound
+from secant.analysis.certificate import CannotBound, Certificate, Curve, Refusal, is_still
 from secant.analysis.derivative.public_rows import public_rows_of
 from secant.analysis.derivative.room import DerivativeRoom
 from secant.analysis.derivative.soften import Softened, soften
@@ -49,12 +48,6 @@ class PublicFacts:
     """Rows of a table that agree in some public columns, at most."""
 
 
-def _unknown(table: str) -> int | None:
-    """Nothing is known of a table's number of rows."""
-    del table
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Bounded:
     """A release and the certificates that it rests on, one for each protection in force."""
@@ -64,8 +57,6 @@ class Bounded:
     tried: tuple[Refusal, ...]
     softened: Softened | None = None
     """How the user's aggregate was softened, where values are protected."""
-    rows: int | None = None
-    """A public estimate of the joined rows, where there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +233,21 @@ def _shows_protected(
     return any(name in read for p in cells for name in space_of(p, (scan,)).variables)
 
 
+def _about_public(facts: PublicFacts, policy: Policy) -> PublicFacts:
+    """Look up facts of tables only where rows stay under every protection of the policy."""
+    others = tuple(p for p in policy.protections if p.kind != "cells")
+
+    def public(table: str) -> bool:
+        return not is_protected(table, policy, others)
+
+    return replace(
+        facts,
+        ends=lambda table, column: facts.ends(table, column) if public(table) else None,
+        count=lambda table: facts.count(table) if public(table) else None,
+        fan=lambda table, columns: facts.fan(table, columns) if public(table) else None,
+    )
+
+
 def bound_aggregate(
     aggregate: n.Aggregate,
     name: str,
@@ -260,37 +266,20 @@ def bound_aggregate(
     cells = tuple(p for p in protections if p.kind == "cells" and touched(p))
     softened: Softened | None = None
     public_rows = {}
-    rows: int | None = None
-    count: Callable[[str], int | None] = _unknown
-    fan = PublicFacts().fan
+    facts = _about_public(facts, policy)
     if cells:
         moving = not any(p.kind != "cells" and touched(p) for p in protections)
-        estimate = facts.rows if moving else lambda relation: None
-        others = tuple(p for p in policy.protections if p.kind != "cells")
-
-        def ends(table: str, column: str) -> tuple[Fraction, Fraction] | None:
-            return None if is_protected(table, policy, others) else facts.ends(table, column)
-
-        def public_count(table: str) -> int | None:
-            return None if is_protected(table, policy, others) else facts.count(table)
-
-        def public_fan(table: str, columns: tuple[str, ...]) -> int | None:
-            return None if is_protected(table, policy, others) else facts.fan(table, columns)
-
-        count, fan = public_count, public_fan
-
+        estimate = facts.rows if moving else PublicFacts().rows
         share = facts.epsilon / max(1, len(aggregate.aggregations))
         try:
-            softened = soften(aggregate, policy, cells, share, estimate, ends)
+            softened = soften(aggregate, policy, cells, share, estimate, facts.ends)
             softened_scans = [s for s in n.walk(softened.aggregate) if isinstance(s, n.Scan)]
             public_rows = {
                 p.name: public_rows_of(p, policy, softened_scans, catalog) for p in cells
             }
         except CannotBound as verdict:
-            reason = (verdict.rule, verdict.reason, verdict.hint, verdict.node)
-            return (Refusal("derivative", *reason),)
-        aggregate, rows = softened.aggregate, softened.rows
-        release = enforce(aggregate, name, policy, protections, catalog, moving=moving)
+            return (verdict.refusal("derivative"),)
+        release = enforce(softened.aggregate, name, policy, protections, catalog, moving=moving)
     else:
         release = enforce(aggregate, name, policy, protections, catalog)
     if isinstance(release, Problem):
@@ -309,8 +298,8 @@ def bound_aggregate(
                 protection,
                 catalog,
                 public_rows.get(protection.name, {}),
-                count,
-                fan,
+                facts.count,
+                facts.fan,
             )
             outcome = room.bound(request)
             if isinstance(outcome, Certificate):
@@ -324,7 +313,7 @@ def bound_aggregate(
     settled = _one_noise(certificates, release)
     if isinstance(settled, Refusal):
         return (settled, *refusals)
-    return Bounded(release, settled, tuple(refusals), softened, rows)
+    return Bounded(release, settled, tuple(refusals), softened)
 
 
 def _most(certificate: Certificate) -> Fraction:
@@ -344,7 +333,7 @@ def _one_noise(
     """
     settled = list(certificates)
     for measure in release.measures:
-        moved = [c for c in settled if not _still(c.bounds[measure.column])]
+        moved = [c for c in settled if not is_still(c.bounds[measure.column])]
         for index, certificate in enumerate(settled):
             bound = certificate.bounds[measure.column]
             if not isinstance(bound, Curve) or (len(moved) == 1 and not bound.steady):
@@ -362,7 +351,3 @@ def _one_noise(
                 certificate, bounds={**certificate.bounds, measure.column: value}
             )
     return tuple(settled)
-
-
-def _still(bound: GlobalBound | Curve) -> bool:
-    return isinstance(bound, GlobalBound) and bound.value == 0

@@ -23,6 +23,8 @@ from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
 from secant.terms.policy import Policy
 
+NOTHING_DECLARED = Policy(source="", tables={}, protections=())
+"""With it, only what the plan itself clamps counts."""
 RANGES: RuleTable[Callable[..., iv.Interval]] = RuleTable("ranges")
 
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from secant.analysis import explain as wording
-from secant.analysis.certificate import Curve
+from secant.analysis.certificate import Curve, is_still
 from secant.analysis.portfolio import Bounded
 from secant.mechanisms.discrete_laplace import discrete_laplace_error
 from secant.plan import nodes as n
@@ -330,13 +330,9 @@ def _strays(
 def _rooms(job: Job, measure: Measure | Ranked) -> str:
     for b in job.prepared.bounded:
         if measure in b.release.measures or measure in b.release.ranked:
-            certificates = [c for c in b.certificates if not _is_zero(c.bounds[measure.column])]
+            certificates = [c for c in b.certificates if not is_still(c.bounds[measure.column])]
             return ", ".join(dict.fromkeys(c.room for c in certificates)) or "public"
     return "public"
-
-
-def _is_zero(bound: GlobalBound | Curve) -> bool:
-    return isinstance(bound, GlobalBound) and bound.value == 0
 
 
 def _sensitivity(
@@ -373,15 +369,14 @@ def _errors_of(
         return [None] * len(softened.rows)
     found: list[float | None] = []
     for i, (true, soft) in enumerate(zip(exact, softened.rows, strict=True)):
-        level = 1 - (1 - job.level) / max(1, len(used))
-        parts = [_reach_of(job, m, bounds, i, level) for m in used]
         pair = [plain(true[index]), plain(soft[index])]
         if not all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in pair):
             found.append(None)
             continue
         bias = abs(float(pair[1]) - float(pair[0]))
         if len(used) == 1 and _is_plain(job, column, used[0]):
-            found.append(_together(job.noise.noise[used[0].column], parts, bias, job.level))
+            scale = _scale_in_row(job, used[0], bounds, i)
+            found.append(_together(job.noise.noise[used[0].column], scale, bias, job.level))
         else:
             noise = (softened.errors or [])[i][index] if softened.errors else None
             found.append(None if noise is None and used else bias + (noise or 0.0))
@@ -398,30 +393,27 @@ def _is_plain(job: Job, column: str, measure: Measure) -> bool:
     return isinstance(scalar, n.Column) and scalar.name == measure.column
 
 
-def _reach_of(
-    job: Job, measure: Measure, bounds: Mapping[str, list[Fraction]], row: int, level: Fraction
+def _scale_in_row(
+    job: Job, measure: Measure, bounds: Mapping[str, list[Fraction]], row: int
 ) -> float:
     """Give the scale of a measure's noise in one row; smooth noise varies from group to group."""
-    del level
     scales = _scales(job, measure, bounds)
     return float(scales[row] if len(scales) > row else scales[0]) if scales else 0.0
 
 
-def _together(noise: MeasureNoise, scales: list[float], bias: float, level: Fraction) -> float:
+def _together(noise: MeasureNoise, scale: float, bias: float, level: Fraction) -> float:
     """Give t with P(|bias + noise| <= t) = level: noise may also lead back to the truth."""
-    scale = scales[0]
     miss = 1 - float(level)
     if scale <= 0:
         return bias
     ratio = None
     if noise.smooth is not None:
         ratio = float(noise.epsilon / noise.smooth.beta)
-    low, high = 0.0, 1.0
 
     def beyond(t: float) -> float:
         return tail((t - bias) / scale, ratio) + tail((t + bias) / scale, ratio)
 
-    high = bias + scale
+    low, high = 0.0, bias + scale
     while beyond(high) > miss:
         high *= 2
     for _ in range(60):

@@ -1,6 +1,6 @@
 """Run a prepared query: look up public keys, reserve, compute exact measures, add noise, do the rest, settle.
 
-Values computed from protected rows live only inside `_released`, as whole numbers, until noise is on them (I5).
+Values computed from protected rows live only inside `_measured` and `_released`, until noise is on them (I5).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol
 
-from secant.analysis.derivative.calculus import CannotBound
+from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative.statement import Instrument, Motion, instrument
 from secant.analysis.portfolio import Bounded, Prepared
 from secant.errors import InternalError, PolicyError, Refused
@@ -209,7 +209,7 @@ def _measured(b: Bounded, job: Job, keys: Keys | None, backend: Backend) -> _Mea
     name = b.release.name
     width = len(b.release.exact.keys)
     found = backend.rows(job.statements[name]) if b.release.measures else []
-    exact = {tuple(_key(v) for v in row[:width]): (row[:width], row[width:]) for row in found}
+    exact = _by_key(found, width)
     if len(exact) != len(found):
         raise InternalError("BUG-001", "two groups have the same key")
     shown = keys
@@ -226,6 +226,11 @@ def _measured(b: Bounded, job: Job, keys: Keys | None, backend: Backend) -> _Mea
     made = job.instruments.get(name)
     bounds = {} if made is None else _bounds(b, job, made, exact, shown, backend)
     return _Measured(shown, whole, bounds, _cells(b, job, shown, backend))
+
+
+def _by_key(rows: list[tuple[object, ...]], width: int) -> dict[tuple[object, ...], Any]:
+    """Give rows by their keys in a form that can be compared: keys as they came, and what follows them."""
+    return {tuple(_key(v) for v in row[:width]): (row[:width], row[width:]) for row in rows}
 
 
 def _cells(b: Bounded, job: Job, shown: Keys, backend: Backend) -> dict[str, list[Cells]]:
@@ -255,9 +260,7 @@ def _bounds(
     tables: list[Mapping[tuple[object, ...], Any]] = [exact]
     for index in range(1, len(made.statements)):
         rows = backend.rows(job.statements[_numbered(name, index)])
-        tables.append(
-            {tuple(_key(v) for v in row[:width]): (row[:width], row[width:]) for row in rows}
-        )
+        tables.append(_by_key(rows, width))
     places = [
         {f.name: i for i, f in enumerate(fields_of(relation)[width:])}
         for relation in made.statements

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative import shapes
 from secant.analysis.derivative.emptiness import moves_below
 from secant.analysis.derivative.smooth_terms import (
@@ -31,28 +32,18 @@ from secant.analysis.derivative.smooth_terms import (
 from secant.analysis.derivative.space import Block, Key, Space, Variable
 from secant.numeric import interval as iv
 from secant.plan import nodes as n
-from secant.plan.ranges import Ranges, as_number
+from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number
 from secant.plan.rewrite import columns_of
 from secant.plan.rules import RuleTable
 from secant.plan.show import same
 from secant.plan.typing import type_of
 from secant.terms import types as t
-from secant.terms.policy import Policy
 
 EPOCH = datetime.date(1970, 1, 1)
-NOTHING_DECLARED = Policy(source="", tables={}, protections=())
 LOWEST_FLOOR, HIGHEST_FLOOR = Fraction(1, 1024), Fraction(1, 16)
 """A fading bound stops at a part of its peak between these: far rows need no exponential then (D-FLOOR)."""
 FLAT = Fraction(3, 20)
 """A size whose bound would vary by less than this takes its largest value, which costs no smoothness."""
-
-
-class CannotBound(Exception):  # noqa: N818 - control flow between the calculus and the room only
-    """Which node stands in the way, by which rule, why, and what to do."""
-
-    def __init__(self, rule: str, node: n.Node, reason: str, hint: str) -> None:
-        super().__init__()
-        self.rule, self.node, self.reason, self.hint = rule, node, reason, hint
 
 
 @dataclass(frozen=True, slots=True)

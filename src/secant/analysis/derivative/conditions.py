@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 
+from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative import shapes
-from secant.analysis.derivative.calculus import CannotBound
 from secant.analysis.derivative.emptiness import moves
 from secant.plan import nodes as n
 from secant.plan.ranges import as_number

@@ -14,14 +14,12 @@ from fractions import Fraction
 from secant.analysis.derivative.emptiness import moves_below
 from secant.numeric import interval as iv
 from secant.plan import nodes as n
-from secant.plan.ranges import Ranges, as_number
+from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number
 from secant.plan.rules import RuleTable
 from secant.plan.typing import type_of
-from secant.terms.policy import Policy
 
 ROUND = Fraction(1, 2**52)
 FUNCTION = Fraction(1, 2**49)
-_NOTHING = Policy(source="", tables={}, protections=())
 Error = Fraction | None
 ERRORS: RuleTable[Callable[..., Error]] = RuleTable("float errors")
 
@@ -31,7 +29,7 @@ class FloatErrors:
 
     def __init__(self, protected: frozenset[str]) -> None:
         self.protected = protected
-        self.ranges = Ranges(_NOTHING, remembered={})
+        self.ranges = Ranges(NOTHING_DECLARED, remembered={})
         self.known: dict[n.Node, Error] = {}
         self.moving: dict[n.Node, bool] = {}
 

@@ -10,13 +10,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
+from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative import filters_shapes, shapes
 from secant.analysis.derivative.calculus import (
     CALCULUS,
-    NOTHING_DECLARED,
     Bound,
     Calculus,
-    CannotBound,
     chain,
     composed,
     double,
@@ -40,7 +39,7 @@ from secant.analysis.derivative.space import Block, Key, Variable
 from secant.numeric import interval as iv
 from secant.numeric.powers import power_range
 from secant.plan import nodes as n
-from secant.plan.ranges import Ranges, as_number, as_text
+from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number, as_text
 from secant.plan.show import same
 from secant.terms.norm_order import block_factor
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from secant.analysis.derivative.calculus import CannotBound
+from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative.space import space_of
 from secant.errors import SecantError
 from secant.plan import nodes as n

@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from secant.analysis.certificate import Certificate, Curve, KeyClaim, Refusal, Step
+from secant.analysis.certificate import CannotBound, Certificate, Curve, KeyClaim, Refusal, Step
 from secant.analysis.derivative import function_rules, shapes
 from secant.analysis.derivative.calculus import (
     HIGHEST_FLOOR,
     LOWEST_FLOOR,
     Bound,
     Calculus,
-    CannotBound,
 )
 from secant.analysis.derivative.columns import column_above
 from secant.analysis.derivative.emptiness import moves
@@ -77,7 +76,7 @@ class DerivativeRoom:
         try:
             return _Work(request).certificate(self.name)
         except CannotBound as verdict:
-            return Refusal(self.name, verdict.rule, verdict.reason, verdict.hint, verdict.node)
+            return verdict.refusal(self.name)
 
 
 @dataclass

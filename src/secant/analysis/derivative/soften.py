@@ -13,12 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative import shapes
 from secant.analysis.derivative.calculus import (
     EPOCH,
-    NOTHING_DECLARED,
     Calculus,
-    CannotBound,
     double,
 )
 from secant.analysis.derivative.conditions import (
@@ -44,7 +43,7 @@ from secant.analysis.derivative.writing import (
 )
 from secant.numeric import interval as iv
 from secant.plan import nodes as n
-from secant.plan.ranges import Ranges, as_number, declared
+from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number, declared
 from secant.plan.rewrite import substitute
 from secant.plan.total import total
 from secant.plan.typing import type_of
@@ -66,8 +65,6 @@ class Softened:
     notes: tuple[str, ...]
     exact: bool
     """Whether every filter is exact for values that move in their declared steps."""
-    rows: int | None
-    """A public estimate of the joined rows; None where there is none."""
 
 
 @dataclass
@@ -117,7 +114,7 @@ class Softener:
             outputs.append(n.Named(call.name, self._output(call)))
         made = n.Aggregate(self.stripped.relation, keys, tuple(self.calls), self.aggregate.span)
         notes = tuple(dict.fromkeys(self.notes))
-        return Softened(made, tuple(outputs), notes, self.exact, self._rows())
+        return Softened(made, tuple(outputs), notes, self.exact)
 
     # ── rows and keys ────────────────────────────────────────────────────────────────────────────
 

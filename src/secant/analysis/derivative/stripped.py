@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from secant.analysis.derivative.calculus import CannotBound
+from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative.emptiness import moves
 from secant.plan import nodes as n
 from secant.plan.rewrite import substitute

@@ -8,15 +8,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 from secant.analysis.derivative import shapes
-from secant.analysis.derivative.calculus import (
-    NOTHING_DECLARED,
-)
 from secant.analysis.derivative.smooth_terms import (
     Term,
 )
 from secant.plan import nodes as n
 from secant.plan.measures import Measure
-from secant.plan.ranges import Ranges, as_number
+from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number
 
 
 def factors(value: n.Scalar) -> list[n.Scalar]:

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from secant.analysis.certificate import Certificate, KeyClaim, Refusal, Step
+from secant.analysis.certificate import CannotBound, Certificate, KeyClaim, Refusal, Step
 from secant.analysis.interface import Request
-from secant.analysis.stability.rules import CannotBound, Stabilities, Stable, owned_by
+from secant.analysis.stability.rules import Stabilities, Stable, owned_by
 from secant.plan import nodes as n
 from secant.plan.domains import Listed
 from secant.plan.enforce import Release, is_protected, tables_of
 from secant.plan.ownership import Ownership, Ownerships, Paths
-from secant.plan.ranges import Ranges
+from secant.plan.ranges import NOTHING_DECLARED, Ranges
 from secant.plan.ranked import Ranked
 from secant.plan.show import show_scalar
 from secant.terms.bounds import GlobalBound
-from secant.terms.policy import Policy
-
-NOTHING_DECLARED = Policy(source="", tables={}, protections=())
 
 
 class StabilityRoom:
@@ -42,7 +39,7 @@ class StabilityRoom:
             if request.protection.kind == "unit":
                 return self._unit(request)
         except CannotBound as verdict:
-            return Refusal(self.name, verdict.rule, verdict.reason, verdict.hint, verdict.node)
+            return verdict.refusal(self.name)
         return Refusal(
             self.name,
             "G-KIND",

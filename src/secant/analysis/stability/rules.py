@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from secant.analysis.certificate import KeyClaim, Step
+from secant.analysis.certificate import CannotBound, KeyClaim, Step
 from secant.plan import nodes as n
 from secant.plan.matching import equal_columns
 from secant.plan.ownership import Ownerships
@@ -27,17 +27,6 @@ class Stable:
     changed: int | None
     step: Step
     keys: tuple[tuple[frozenset[str], tuple[KeyClaim, ...]], ...] = ()
-
-
-class CannotBound(Exception):  # noqa: N818 - a verdict that the room turns into a Refusal
-    """No rule bounds this node."""
-
-    def __init__(self, rule: str, node: n.Node, reason: str, hint: str) -> None:
-        super().__init__(reason)
-        self.rule = rule
-        self.node = node
-        self.reason = reason
-        self.hint = hint
 
 
 STABILITY: RuleTable[Callable[..., Stable]] = RuleTable("stability")
