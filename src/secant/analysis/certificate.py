@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from secant.plan import nodes as n
 from secant.plan.nodes import Node
 from secant.terms.bounds import GlobalBound
 
@@ -53,13 +54,45 @@ class Curve:
     """How far the computed measure may be from the real one, in whole steps."""
 
 
+Figures = tuple[tuple[object, ...], ...]
+"""Rows of numbers that the engine computed over protected rows. Private."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A smooth bound of how many rows of an aggregate's input differ, from figures that the engine computes.
+
+    Neighbors differ in one row of one protected table. With keys, a survey bounds each group by itself.
+    """
+
+    room: str
+    statements: tuple[n.Relation, ...]
+    """What the engine computes over protected rows."""
+    keyed: tuple[bool, ...]
+    """For each statement: whether its first columns are the release's keys; else it serves all groups."""
+    rows: Callable[[Fraction, tuple[Figures, ...]], Fraction]
+    """(beta, the statements' figures for one group, keys taken off) -> rows that differ; beta-smooth, rounded up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """A measure that moves by at most `each` whole steps for every row that differs. The least survey holds."""
+
+    surveys: tuple[Survey, ...]
+    each: Fraction
+    groups: int
+    """Groups that one row moves, at most: each gets its share of epsilon."""
+    cap: Fraction | None = None
+    """A public bound of the measure, all groups together, in whole steps."""
+
+
 @dataclass(frozen=True, slots=True)
 class Certificate:
     """For one protection: how far each measure can move, in whole steps, all groups together (an L1 bound)."""
 
     room: str
     protection: str
-    bounds: Mapping[str, GlobalBound | Curve]
+    bounds: Mapping[str, GlobalBound | Curve | Surveyed]
     """Measure column -> bound."""
     rows: int
     """Rows of the aggregate's input that differ between neighbors, at most."""
@@ -94,6 +127,6 @@ class CannotBound(Exception):  # noqa: N818 - a verdict that becomes a Refusal a
         return Refusal(room, self.rule, self.reason, self.hint, self.node)
 
 
-def is_still(bound: GlobalBound | Curve) -> bool:
+def is_still(bound: GlobalBound | Curve | Surveyed) -> bool:
     """Whether a measure does not move at all."""
     return isinstance(bound, GlobalBound) and bound.value == 0
