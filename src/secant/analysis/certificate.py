@@ -87,12 +87,37 @@ class Surveyed:
 
 
 @dataclass(frozen=True, slots=True)
+class Contributions:
+    """What each unit adds to measures, and the answer with what it adds cut down to limits (U-CLIP)."""
+
+    above: n.Aggregate
+    """One row: for each measure and each limit that may be chosen, how many units add more. Private."""
+    clipped: Callable[[Mapping[str, int]], n.Aggregate]
+    """For limits by measure column, in whole steps: the measures, where no unit adds more than its limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clipped:
+    """A measure to which one unit adds at most a limit, all groups together; the limit is chosen privately."""
+
+    contributions: Contributions
+    limits: tuple[int, ...]
+    """What may be chosen, ascending, in whole steps. Public."""
+    cap: Fraction | None = None
+    """What the declared limits say of the measure as the release itself computes it; None if they say nothing."""
+
+
+Move = GlobalBound | Curve | Surveyed | Clipped
+"""How far a measure moves: by a public number, a smooth bound, or a limit that is yet to be chosen."""
+
+
+@dataclass(frozen=True, slots=True)
 class Certificate:
     """For one protection: how far each measure can move, in whole steps, all groups together (an L1 bound)."""
 
     room: str
     protection: str
-    bounds: Mapping[str, GlobalBound | Curve | Surveyed]
+    bounds: Mapping[str, Move]
     """Measure column -> bound."""
     rows: int
     """Rows of the aggregate's input that differ between neighbors, at most."""
@@ -127,6 +152,6 @@ class CannotBound(Exception):  # noqa: N818 - a verdict that becomes a Refusal a
         return Refusal(room, self.rule, self.reason, self.hint, self.node)
 
 
-def is_still(bound: GlobalBound | Curve | Surveyed) -> bool:
+def is_still(bound: Move) -> bool:
     """Whether a measure does not move at all."""
     return isinstance(bound, GlobalBound) and bound.value == 0

@@ -11,18 +11,34 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from secant.analysis.certificate import CannotBound, Certificate, Curve, Refusal, is_still
+from secant.analysis.certificate import (
+    CannotBound,
+    Certificate,
+    Clipped,
+    Curve,
+    Figures,
+    Move,
+    Refusal,
+    Survey,
+    Surveyed,
+    is_still,
+)
 from secant.analysis.derivative.public_rows import public_rows_of
 from secant.analysis.derivative.room import DerivativeRoom
 from secant.analysis.derivative.soften import Softened, soften
 from secant.analysis.derivative.space import space_of
 from secant.analysis.interface import Analysis, Request
 from secant.analysis.stability.room import StabilityRoom
+from secant.analysis.truncation.room import TruncationRoom
 from secant.errors import InternalError
+from secant.numeric.ball import ball, upper, working_precision
 from secant.plan import nodes as n
+from secant.plan.decorrelate import grouped, one_row, single_aggregate
+from secant.plan.domains import Chosen
 from secant.plan.enforce import Release, enforce, is_protected
 from secant.plan.measures import Problem
 from secant.plan.rewrite import retype
+from secant.plan.scopes import borrowed
 from secant.plan.total import make_total
 from secant.plan.typing import fields_of
 from secant.plan.verify import verify
@@ -30,7 +46,7 @@ from secant.terms.bounds import GlobalBound
 from secant.terms.catalog import Catalog
 from secant.terms.policy import Policy, Protection
 
-ANALYSES: tuple[Analysis, ...] = (StabilityRoom(), DerivativeRoom())
+ANALYSES: tuple[Analysis, ...] = (StabilityRoom(), TruncationRoom(), DerivativeRoom())
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,15 +162,21 @@ class _Split:
     """Columns that the query reads or shows."""
     bounded: list[Bounded] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
-    done: dict[n.Node, n.Node] = field(default_factory=dict)
+    done: dict[n.Node, n.Relation] = field(default_factory=dict)
+    failed: dict[n.Node, _Exposed] = field(default_factory=dict)
+    lookups: int = 0
 
     def visit(self, relation: n.Relation) -> n.Relation:
         """Give the relation as it is after the releases; a shared node is released once."""
+        if relation in self.failed:
+            raise self.failed[relation]
         if relation not in self.done:
-            self.done[relation] = self._visit(relation)
-        found = self.done[relation]
-        assert isinstance(found, n.Relation)
-        return found
+            try:
+                self.done[relation] = self._visit(relation)
+            except _Exposed as exposed:
+                self.failed[relation] = exposed
+                raise
+        return self.done[relation]
 
     def _visit(self, relation: n.Relation) -> n.Relation:
         if not self._touched(relation):
@@ -162,41 +184,130 @@ class _Split:
         if isinstance(relation, n.Scan):
             raise _Exposed(relation)
         if isinstance(relation, n.Aggregate):
-            outcome = bound_aggregate(
-                relation,
-                self._name(),
-                self.policy,
-                self.protections,
-                self.catalog,
-                self.facts,
-            )
+            outcome = self._bound(relation)
+            if not isinstance(outcome, Bounded):
+                self._refuse(outcome)
+                outcome = self._in_stages(relation, outcome)
             if isinstance(outcome, Bounded):
                 self.bounded.append(outcome)
                 if outcome.softened is None:
                     return outcome.release.finish
                 return n.Project(outcome.release.finish, outcome.softened.outputs)
-            self.refusals += [r for r in outcome if r not in self.refusals]
+            self._refuse(outcome)
         # Not an aggregate, or one that no room can bound: it may still work on releases further in.
-        before = len(self.bounded)
-        try:
-            rebuilt = n.rebuild(relation, self._descend)
-        except _Exposed:
-            del self.bounded[before:]
-            raise
-        return rebuilt
+        return n.rebuild(relation, lambda node: self._descend(node, relation))
 
-    def _name(self) -> str:
-        name = f"release{len(self.bounded) + 1}"
+    def _bound(self, aggregate: n.Aggregate) -> Bounded | Sequence[Refusal]:
+        return bound_aggregate(
+            aggregate, self._name("release", len(self.bounded)), self.policy, self.protections,
+            self.catalog, self.facts,
+        )  # fmt: skip
+
+    def _refuse(self, refusals: Sequence[Refusal]) -> None:
+        self.refusals += [r for r in refusals if r not in self.refusals]
+
+    def _name(self, word: str, before: int) -> str:
+        name = f"{word}{before + 1}"
         while name in self.taken:
             name += "_"
         return name
 
-    def _descend(self, node: n.Node) -> n.Node:
+    def _descend(self, node: n.Node, host: n.Relation) -> n.Node:
         if isinstance(node, n.Relation):
             return self.visit(node)
-        if node not in self.done:
-            self.done[node] = n.rebuild(node, self._descend)
-        return self.done[node]
+        if isinstance(node, n.ScalarSubquery) and borrowed(node.relation, {})[node.relation]:
+            found = self._released_first(node, host)
+            if found is not None:
+                return found
+        return n.rebuild(node, lambda child: self._descend(child, host))
+
+    # ── stages ───────────────────────────────────────────────────────────────────────────────────
+
+    def _in_stages(
+        self, aggregate: n.Aggregate, refused: Sequence[Refusal]
+    ) -> Bounded | Sequence[Refusal]:
+        """Release what an aggregate's subqueries say first, and bound it with those numbers as constants (W-STAGED).
+
+        Tried only for an aggregate that no room bounds as it stands; whether it is depends on public facts.
+        """
+        before, done = len(self.bounded), dict(self.done)
+        staged = self._staged(aggregate)
+        if staged is aggregate:
+            return refused
+        if any(b.softened is not None for b in self.bounded[before:]):
+            staged = retype(staged)
+        assert isinstance(staged, n.Aggregate)
+        outcome = self._bound(staged)
+        if isinstance(outcome, Bounded):
+            read = ", ".join(sorted({r.name for r in n.walk(staged) if isinstance(r, n.Released)}))
+            note = f"reads {read}, released before and put in as constants (W-STAGED)"
+            release = replace(outcome.release, notes=(note, *outcome.release.notes))
+            return replace(outcome, release=release, tried=(*refused, *outcome.tried))
+        self._forget(before, done)
+        return outcome
+
+    def _forget(self, before: int, done: dict[n.Node, n.Relation]) -> None:
+        """Take releases back that nothing uses: they are not made, and cost nothing."""
+        del self.bounded[before:]
+        self.done = done
+
+    def _staged(self, relation: n.Relation) -> n.Relation:
+        """Give a relation with all subqueries that can be released first as released tables."""
+
+        def change(node: n.Node) -> n.Node:
+            if isinstance(node, n.Relation):
+                return self._staged(node)
+            if isinstance(node, (n.ScalarSubquery, n.InSubquery)) and self._touched(node.relation):
+                found = self._released_first(node, relation)
+                if found is not None:
+                    return n.rebuild(found, change) if isinstance(node, n.InSubquery) else found
+            return n.rebuild(node, change)
+
+        return n.rebuild(relation, change)
+
+    def _released_first(
+        self, subquery: n.ScalarSubquery | n.InSubquery, host: n.Relation
+    ) -> n.Scalar | None:
+        """Give a subquery over releases of its own; None, and no release, where that does not fit."""
+        before, done = len(self.bounded), dict(self.done)
+        try:
+            found = self._over_releases(subquery, host)
+        except _Exposed:
+            found = None
+        if found is None:
+            self._forget(before, done)
+        return found
+
+    def _over_releases(
+        self, subquery: n.ScalarSubquery | n.InSubquery, host: n.Relation
+    ) -> n.Scalar | None:
+        name = self._name("lookup", self.lookups)
+        self.lookups += 1
+        if borrowed(subquery.relation, {})[subquery.relation]:
+            if isinstance(subquery, n.InSubquery):
+                return None
+            asked = grouped(subquery, host, name, lambda r: not self._touched(r))
+            if asked is None:
+                return None
+            released = self.visit(asked.aggregate)
+            return None if self._chosen(released) else asked.looked_up_in(released)
+        rows = self.visit(subquery.relation)
+        if isinstance(subquery, n.InSubquery):
+            return None if self._chosen(rows) else replace(subquery, relation=rows)
+        if single_aggregate(subquery.relation) is None:
+            return None  # it might return several rows
+        if single_aggregate(rows) is None:
+            ((column, kind),) = ((f.name, f.type) for f in fields_of(rows))
+            if kind.kind == "BOOLEAN":
+                return None  # truth values have no maximum in every engine
+            rows = one_row(rows, (n.Column(column, kind),), f"{name}.one")
+        return replace(subquery, relation=rows)
+
+    def _chosen(self, relation: n.Relation) -> bool:
+        """Whether some released groups of a relation are chosen privately: which are missing is noise, too."""
+        names = {r.name for r in n.walk(relation) if isinstance(r, n.Released)}
+        domains = [d for b in self.bounded if b.release.name in names for d in b.release.domains]
+        return any(isinstance(d, Chosen) for d in domains)
 
     def exposed(self, relation: n.Relation) -> bool:
         """Whether a protected table is still read: the last wall before a plan runs without noise."""
@@ -289,25 +400,19 @@ def bound_aggregate(
     certificates: list[Certificate] = []
     refusals: list[Refusal] = []
     for protection in protections:
-        found: list[Certificate] = []
-        rooms = [r for r in ANALYSES if protection.kind in r.kinds] or ANALYSES
-        for room in rooms:
-            request = Request(
-                release,
-                policy,
-                protection,
-                catalog,
-                public_rows.get(protection.name, {}),
-                facts.count,
-                facts.fan,
-            )
-            outcome = room.bound(request)
-            if isinstance(outcome, Certificate):
-                found.append(outcome)
-            else:
-                refusals.append(outcome)
-        if found:
-            certificates.append(min(found, key=_most))
+        request = Request(
+            release,
+            policy,
+            protection,
+            catalog,
+            public_rows.get(protection.name, {}),
+            facts.count,
+            facts.fan,
+        )
+        found, against = _ask(request)
+        refusals += against
+        if found is not None:
+            certificates.append(found)
     if len(certificates) < len(protections):
         return tuple(refusals)
     settled = _one_noise(certificates, release)
@@ -316,8 +421,94 @@ def bound_aggregate(
     return Bounded(release, settled, tuple(refusals), softened)
 
 
+def _ask(request: Request) -> tuple[Certificate | None, list[Refusal]]:
+    """Ask the rooms in turn, and put together what they prove; a public number ends the search for `rows`."""
+    kind = request.protection.kind
+    found: list[Certificate] = []
+    refusals: list[Refusal] = []
+    for room in [r for r in ANALYSES if kind in r.kinds] or ANALYSES:
+        if kind == "rows" and any(_is_global(c) for c in found):
+            break
+        outcome = room.bound(request)
+        if isinstance(outcome, Certificate):
+            found.append(outcome)
+        else:
+            refusals.append(outcome)
+    together = _limited if kind == "unit" else _least
+    return together(found, request), refusals
+
+
+def _is_global(certificate: Certificate) -> bool:
+    return all(isinstance(b, GlobalBound) for b in certificate.bounds.values())
+
+
+def _least(found: list[Certificate], request: Request) -> Certificate | None:
+    """Take the smallest global bound, else a curve, else all surveys together: the least of them holds (C-LEAST)."""
+    if not found:
+        return None
+    public = [c for c in found if _is_global(c)]
+    if public:
+        return min(public, key=_most)
+    if len(found) == 1 and not request.protection.replace:
+        return found[0]
+    bounds: dict[str, Move] = {}
+    for column in found[0].bounds:
+        known = [b for c in found if isinstance(b := c.bounds.get(column), Surveyed)]
+        if not known:
+            return found[0]
+        surveys = tuple(s for b in known for s in b.surveys)
+        if request.protection.replace:
+            surveys = tuple(_replaced(s) for s in surveys)
+        each, groups = min(b.each for b in known), min(b.groups for b in known)
+        bounds[column] = Surveyed(surveys, each, groups)
+    return replace(
+        found[0],
+        room=", ".join(c.room for c in found),
+        bounds=bounds,
+        claims=tuple(dict.fromkeys(x for c in found for x in c.claims)),
+        derivation=tuple(step for c in found for step in c.derivation),
+    )
+
+
+def _replaced(survey: Survey) -> Survey:
+    """One row replaced is one row less and one more: two steps of half the smoothness (C-REPLACE)."""
+
+    def rows(beta: Fraction, figures: tuple[Figures, ...]) -> Fraction:
+        with working_precision(128):
+            both = upper(1 + ball(beta / 2).exp())
+        return survey.rows(beta / 2, figures) * both
+
+    return replace(survey, rows=rows)
+
+
+def _limited(found: list[Certificate], request: Request) -> Certificate | None:
+    """Let limits that are chosen privately take the place of declared ones, where the room says that it pays."""
+    chosen = next((c for c in found if any(isinstance(b, Clipped) for b in c.bounds.values())), None)
+    fixed = next((c for c in found if c is not chosen), None)
+    if chosen is None:
+        return fixed
+    declared = fixed.bounds if fixed is not None else {}
+    bounds = dict(declared)
+    for column, bound in chosen.bounds.items():
+        assert isinstance(bound, Clipped)
+        cap = declared.get(column)
+        bounds[column] = replace(bound, cap=cap.value if isinstance(cap, GlobalBound) else None)
+    release = request.release
+    wanted = {m.column for m in release.measures} | {r.column for r in release.ranked}
+    if wanted - set(bounds):
+        return None
+    if fixed is None:
+        return replace(chosen, bounds=bounds)
+    return replace(
+        fixed,
+        room=f"{fixed.room}, {chosen.room}" if set(declared) - set(chosen.bounds) else chosen.room,
+        bounds=bounds,
+        derivation=(*fixed.derivation, *chosen.derivation),
+    )
+
+
 def _most(certificate: Certificate) -> Fraction:
-    """Compare global bounds; a smooth one stands alone in its kind of protection."""
+    """Compare global bounds."""
     return sum(
         (b.value for b in certificate.bounds.values() if isinstance(b, GlobalBound)), Fraction(0)
     )
@@ -326,17 +517,18 @@ def _most(certificate: Certificate) -> Fraction:
 def _one_noise(
     certificates: list[Certificate], release: Release
 ) -> tuple[Certificate, ...] | Refusal:
-    """One noise serves all protections (C-ONE): a smooth bound only where no other protection is moved.
+    """One noise serves all protections (C-ONE): a bound that varies only where no other protection is moved.
 
-    A bound that is smooth in the values of cells may leap when a row comes or goes, so beside another
-    protection, and where it would be its cap anyway, its public cap takes its place.
+    A bound that is smooth in one protection's distance may leap with another's, and so may a limit that is
+    chosen: beside another protection, and where it would be its cap anyway, its public cap takes its place.
     """
     settled = list(certificates)
     for measure in release.measures:
         moved = [c for c in settled if not is_still(c.bounds[measure.column])]
         for index, certificate in enumerate(settled):
             bound = certificate.bounds[measure.column]
-            if not isinstance(bound, Curve) or (len(moved) == 1 and not bound.steady):
+            steady = isinstance(bound, Curve) and bound.steady
+            if isinstance(bound, GlobalBound) or (len(moved) == 1 and not steady):
                 continue
             if bound.cap is None:
                 return Refusal(
@@ -346,7 +538,8 @@ def _one_noise(
                     "let the owner list the protections as alternatives",
                     release.original,
                 )
-            value = GlobalBound(bound.cap + 2 * bound.rounding)
+            widening = 2 * bound.rounding if isinstance(bound, Curve) else Fraction(0)
+            value = GlobalBound(bound.cap + widening)
             settled[index] = replace(
                 certificate, bounds={**certificate.bounds, measure.column: value}
             )

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from secant.numeric.interval import EVERYTHING, meet
 from secant.plan import nodes as n
-from secant.plan.ranges import conditions_on
+from secant.plan.ranges import conditions_on, declared, ranges_of
 from secant.plan.rewrite import columns_of
 from secant.terms.policy import Policy
 
@@ -37,6 +38,37 @@ def expected_rows(
         share *= _share(condition, tables, policy, count)
     # Lookups by key keep the rows of the largest table; everything else thins them out.
     return max(1, round(max(known) * share))
+
+
+def expected_share(
+    relation: n.Relation, policy: Policy, count: Callable[[str], int | None]
+) -> float:
+    """Give the share of rows that pass all conditions, roughly, if values lie evenly in declared ranges."""
+    ranges = ranges_of(relation, policy, lambda inner: None)
+    known = {c: declared(policy, *place) for c, place in ranges.origins.items()}
+    share = 1.0
+    for condition in conditions_on(relation):
+        column = _between(condition)
+        if column is None or not known.get(column, EVERYTHING).bounded:
+            share *= _share(condition, ranges.origins, policy, count)
+    for column, kept in ranges.filtered.items():
+        whole = known.get(column, EVERYTHING)
+        both = meet(whole, kept)
+        if whole.bounded:
+            low, high = whole.ends()
+            inside = both.ends() if both is not None else (low, low)
+            step = (high - low) / 1000  # a single value is not no value
+            share *= float((inside[1] - inside[0] + step) / (high - low + step))
+    return share
+
+
+def _between(condition: n.Scalar) -> str | None:
+    """Give the column that a condition compares with a constant, by order or equality."""
+    if isinstance(condition, n.Compare) and condition.op != "<>":
+        for a, b in ((condition.left, condition.right), (condition.right, condition.left)):
+            if isinstance(a, n.Column) and isinstance(b, n.Literal):
+                return a.name
+    return None
 
 
 def _rows(table: str, policy: Policy, count: Callable[[str], int | None]) -> int | None:

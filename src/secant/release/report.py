@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from secant.analysis import explain as wording
-from secant.analysis.certificate import Curve, is_still
+from secant.analysis.certificate import Clipped, Move, is_still
 from secant.analysis.portfolio import Bounded
 from secant.mechanisms.discrete_laplace import discrete_laplace_error
 from secant.plan import nodes as n
@@ -96,6 +96,17 @@ def mechanisms(job: Job) -> list[dict[str, Any]]:
                     }
                 )
                 continue
+            if noise.clipped is not None:
+                found.append(
+                    {
+                        "measure": measure.words,
+                        "mechanism": "discrete laplace within a limit that is chosen privately",
+                        "epsilon": float(noise.epsilon),
+                        "choosing": float(noise.choosing),
+                        "step": float(measure.step),
+                    }
+                )
+                continue
             found.append(
                 {
                     "measure": measure.words,
@@ -152,6 +163,9 @@ def _noise_lines(b: Bounded, job: Job) -> list[str]:
         if noise.smooth is not None:
             lines.append(f"{measure.words}: {_smooth_words(noise, job.level, measure)}")
             continue
+        if noise.clipped is not None:
+            lines.append(f"{measure.words}: {_limit_words(noise, job.level, measure)}")
+            continue
         if noise.scale is None:
             lines.append(f"{measure.words}: none, nothing protected is seen")
             continue
@@ -185,13 +199,29 @@ def _smooth_words(noise: MeasureNoise, level: Fraction, measure: Measure) -> str
     )
 
 
-def _public_bound(bound: GlobalBound | Curve, measure: Measure) -> object:
-    """Give a bound's public part: all of a global one, the cap of a smooth one."""
+def _limit_words(noise: MeasureNoise, level: Fraction, measure: Measure) -> str:
+    """Say what is public of noise whose limit is chosen first: between which sizes it lies."""
+    assert noise.clipped is not None
+    ends = [
+        float(discrete_laplace_error(noise.scale_for(Fraction(limit)), level) * measure.step)
+        for limit in (noise.clipped.limits[0], noise.clipped.limits[-1])
+    ]
+    return (
+        f"a limit of what one unit adds is chosen privately (epsilon {float(noise.choosing):.4g}), then "
+        f"discrete Laplace of scale limit / {float(noise.epsilon - noise.choosing):.4g}; noise within "
+        f"{ends[0]:.6g} to {ends[1]:.6g} at {float(level):.0%}, besides what is cut off above the limit"
+    )
+
+
+def _public_bound(bound: Move, measure: Measure) -> object:
+    """Give a bound's public part: all of a global one, the cap of a smooth one, the largest limit."""
+    if isinstance(bound, Clipped):
+        return plain(bound.limits[-1] * measure.step)
     value = bound.value if isinstance(bound, GlobalBound) else bound.cap
     return None if value is None else plain(value * measure.step)
 
 
-def _rank_bound(bound: GlobalBound | Curve) -> object:
+def _rank_bound(bound: Move) -> object:
     """Give how far the rank distances of two points move apart, in rows."""
     assert isinstance(bound, GlobalBound)
     return plain(bound.value)
@@ -348,10 +378,11 @@ def _sensitivity(
 def _scales(job: Job, measure: Measure, bounds: Mapping[str, list[Fraction]]) -> list[Fraction]:
     """Give the scale of a measure's noise: what the standard shape is multiplied by."""
     noise = job.noise.noise[measure.column]
-    if noise.smooth is not None and noise.curve is not None:
-        widening = 2 * noise.curve.rounding
-        found = bounds.get(measure.column, [])
-        return [(x + widening) / noise.smooth.rate * measure.step for x in found]
+    found = bounds.get(measure.column, [])
+    if noise.smooth is not None:
+        return [(x + noise.widening) / noise.smooth.rate * measure.step for x in found]
+    if noise.clipped is not None:
+        return [noise.scale_for(x) * measure.step for x in found]
     return [(noise.scale or Fraction(0)) * measure.step]
 
 
@@ -408,7 +439,7 @@ def _together(noise: MeasureNoise, scale: float, bias: float, level: Fraction) -
         return bias
     ratio = None
     if noise.smooth is not None:
-        ratio = float(noise.epsilon / noise.smooth.beta)
+        ratio = float(noise.smooth.epsilon / noise.smooth.beta)
 
     def beyond(t: float) -> float:
         return tail((t - bias) / scale, ratio) + tail((t + bias) / scale, ratio)

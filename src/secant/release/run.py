@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol
 
-from secant.analysis.certificate import CannotBound
+from secant.analysis.certificate import CannotBound, Clipped, Curve, Survey, Surveyed
 from secant.analysis.derivative.statement import Instrument, Motion, instrument
 from secant.analysis.portfolio import Bounded, Prepared
 from secant.errors import InternalError, PolicyError, Refused
@@ -25,6 +25,7 @@ from secant.plan.typing import fields_of
 from secant.release.backend import Backend
 from secant.release.dialect import quote
 from secant.release.error import Traced, half_width, trace
+from secant.release.limits import choose_limits
 from secant.release.lower import lower
 from secant.release.ranked import Cells, drawn, exact_index, read_cells, statement_of, stray
 from secant.release.shares import SLACK, Calibrated, MeasureNoise
@@ -65,10 +66,12 @@ def plan_release(prepared: Prepared, noise: Calibrated, level: Fraction, backend
         for ranked in b.release.ranked:
             if statement_of(ranked) not in statements:
                 statements[statement_of(ranked)] = lower(ranked.cells, backend.dialect)
+        statements |= _figures_of(b, noise, backend)
         made = _instrument(b, noise)
         if made is None:
-            if b.release.measures:  # order statistics alone need their cells only
-                statements[name] = lower(b.release.exact, backend.dialect)
+            direct = directly_measured(b, noise)
+            if direct.aggregations:  # order statistics alone need their cells only
+                statements[name] = lower(direct, backend.dialect)
             continue
         instruments[name] = made
         for index, relation in enumerate(made.statements):
@@ -76,6 +79,55 @@ def plan_release(prepared: Prepared, noise: Calibrated, level: Fraction, backend
     noisy = frozenset(m.column for b in prepared.bounded for m in b.release.measures)
     rest = "" if prepared.bounded else lower(prepared.post, backend.dialect)
     return Job(prepared, noise, statements, instruments, trace(prepared.post, noisy), level, rest)
+
+
+def directly_measured(b: Bounded, noise: Calibrated) -> n.Aggregate:
+    """Give the exact aggregate without the measures whose limits are chosen first."""
+    kept = tuple(
+        call
+        for call, m in zip(b.release.exact.aggregations, b.release.measures, strict=True)
+        if noise.noise[m.column].clipped is None
+    )
+    if len(kept) == len(b.release.measures):
+        return b.release.exact
+    return replace(b.release.exact, aggregations=kept)
+
+
+def _figures_of(b: Bounded, noise: Calibrated, backend: Backend) -> dict[str, str]:
+    """Print what is asked besides the measures: surveys of joins, and what units add."""
+    name = b.release.name
+    statements = {}
+    for index, survey in enumerate(surveys_of(b, noise)):
+        for number, relation in enumerate(survey.statements):
+            statements[survey_name(name, index, number)] = lower(relation, backend.dialect)
+    clipped = clipped_of(b, noise)
+    if clipped:
+        made = next(iter(clipped.values())).contributions
+        statements[f"{name} above"] = lower(made.above, backend.dialect)
+        most = {c: x.limits[-1] for c, x in clipped.items()}
+        statements[f"{name} cut"] = lower(made.clipped(most), backend.dialect)
+    return statements
+
+
+def surveys_of(b: Bounded, noise: Calibrated) -> list[Survey]:
+    """Give the surveys that measures of a release rest on, each once."""
+    found: dict[int, Survey] = {}
+    for m in b.release.measures:
+        bound = noise.noise[m.column].curve
+        if isinstance(bound, Surveyed):
+            found |= {id(s): s for s in bound.surveys}
+    return list(found.values())
+
+
+def survey_name(release: str, survey: int, statement: int) -> str:
+    """Name a statement of a survey."""
+    return f"{release} survey {survey + 1}.{statement + 1}"
+
+
+def clipped_of(b: Bounded, noise: Calibrated) -> dict[str, Clipped]:
+    """Give the measures whose limits are chosen privately, in order."""
+    found = {m.column: noise.noise[m.column].clipped for m in b.release.measures}
+    return {column: bound for column, bound in found.items() if bound is not None}
 
 
 def _numbered(name: str, index: int) -> str:
@@ -88,7 +140,7 @@ def _instrument(b: Bounded, noise: Calibrated) -> Instrument | None:
     curved = False
     for measure in b.release.measures:
         made = noise.noise[measure.column]
-        if made.curve is not None and made.beta is not None:
+        if isinstance(made.curve, Curve) and made.beta is not None:
             try:
                 motions += made.curve.motions(made.beta)
             except CannotBound as verdict:
@@ -164,11 +216,13 @@ def _keys(b: Bounded, backend: Backend) -> Keys | None:
 def run(job: Job, keys: Mapping[str, Keys | None], backend: Backend, permit: Permit) -> Shown:
     """Release everything and finish the query on public numbers."""
     tables: dict[str, n.Values] = {}
+    limits: dict[str, list[Fraction]] = {}
     if job.prepared.bounded:
         permit.mark_sent()
     for b in job.prepared.bounded:
-        tables[b.release.name] = _released(b, job, keys[b.release.name], backend)
-    return finish(job, tables, backend)
+        tables[b.release.name], chosen = _released(b, job, keys[b.release.name], backend)
+        limits |= chosen
+    return finish(job, tables, backend, limits)
 
 
 def unnoised(
@@ -208,10 +262,8 @@ def _measured(b: Bounded, job: Job, keys: Keys | None, backend: Backend) -> _Mea
     """Run the statements of one release."""
     name = b.release.name
     width = len(b.release.exact.keys)
-    found = backend.rows(job.statements[name]) if b.release.measures else []
-    exact = _by_key(found, width)
-    if len(exact) != len(found):
-        raise InternalError("BUG-001", "two groups have the same key")
+    direct = directly_measured(b, job.noise)
+    exact = _grouped(job.statements[name], width, backend) if direct.aggregations else {}
     shown = keys
     if shown is None:
         allowed = _listed_parts(b)
@@ -219,13 +271,95 @@ def _measured(b: Bounded, job: Job, keys: Keys | None, backend: Backend) -> _Mea
             (original for original, _ in exact.values() if allowed(original)),
             key=lambda key: tuple(_order(v) for v in key),
         )
+    places = {call.name: index for index, call in enumerate(direct.aggregations)}
     whole = {
-        m.column: [_whole(exact, key, index, m) for key in shown]
-        for index, m in enumerate(b.release.measures)
+        m.column: [_whole(exact, key, places[m.column], m) for key in shown]
+        for m in b.release.measures
+        if m.column in places
     }
     made = job.instruments.get(name)
     bounds = {} if made is None else _bounds(b, job, made, exact, shown, backend)
+    bounds |= _surveyed(b, job, shown, backend)
+    # How many keys there are is public only where they are known beforehand.
+    cut, limits = _cut(b, job, shown, 1 if keys is None else len(keys), backend)
+    whole |= cut
+    bounds |= {column: [Fraction(limit)] * len(shown) for column, limit in limits.items()}
     return _Measured(shown, whole, bounds, _cells(b, job, shown, backend))
+
+
+def _grouped(
+    statement: str, width: int, backend: Backend
+) -> dict[tuple[object, ...], tuple[tuple[object, ...], tuple[object, ...]]]:
+    """Run a statement that has one row for each key."""
+    found = backend.rows(statement)
+    exact = _by_key(found, width)
+    if len(exact) != len(found):
+        raise InternalError("BUG-001", "two groups have the same key")
+    return exact
+
+
+def _surveyed(
+    b: Bounded, job: Job, shown: Keys, backend: Backend
+) -> dict[str, list[Fraction]]:
+    """Give the smooth bounds of measures whose joins are surveyed, in whole steps, group by group."""
+    found: dict[str, list[Fraction]] = {}
+    figures: list[Any] = []
+    width = len(b.release.exact.keys)
+    asked = surveys_of(b, job.noise)
+    for index, survey in enumerate(asked):
+        results = []
+        for number, keyed in enumerate(survey.keyed):
+            rows = backend.rows(job.statements[survey_name(b.release.name, index, number)])
+            results.append(_figures(rows, width if keyed else None))
+        figures.append(results)
+    for measure in b.release.measures:
+        noise = job.noise.noise[measure.column]
+        bound = noise.curve
+        if not isinstance(bound, Surveyed) or noise.beta is None:
+            continue
+        values = []
+        for key in shown:
+            place = tuple(_key(v) for v in key)
+            rows_each = [
+                survey.rows(noise.beta, tuple(r(place) for r in results))
+                for survey, results in zip(asked, figures, strict=True)
+                if any(survey is one for one in bound.surveys)
+            ]
+            least = bound.each * min(rows_each)
+            values.append(least if bound.cap is None else min(least, bound.cap))
+        found[measure.column] = values
+    return found
+
+
+def _figures(rows: list[tuple[object, ...]], width: int | None) -> Any:
+    """Give a function from a group's key to its figures; without keys, all figures serve every group."""
+    if width is None:
+        everything = tuple(rows)
+        return lambda key: everything
+    by_key: dict[tuple[object, ...], list[tuple[object, ...]]] = {}
+    for row in rows:
+        by_key.setdefault(tuple(_key(v) for v in row[:width]), []).append(row[width:])
+    return lambda key: tuple(by_key.get(key, ()))
+
+
+def _cut(
+    b: Bounded, job: Job, shown: Keys, groups: int, backend: Backend
+) -> tuple[dict[str, list[int]], dict[str, int]]:
+    """Choose limits privately, and measure with every unit's additions cut down to them."""
+    clipped = clipped_of(b, job.noise)
+    if not clipped:
+        return {}, {}
+    (counts,) = backend.rows(job.statements[f"{b.release.name} above"])
+    epsilons = {column: job.noise.noise[column].choosing for column in clipped}
+    limits = choose_limits(clipped, counts, epsilons, groups)
+    plan = next(iter(clipped.values())).contributions.clipped(limits)
+    exact = _grouped(lower(plan, backend.dialect), len(b.release.exact.keys), backend)
+    measures = {m.column: m for m in b.release.measures}
+    whole = {
+        call.name: [_whole(exact, key, index, measures[call.name]) for key in shown]
+        for index, call in enumerate(plan.aggregations)
+    }
+    return whole, limits
 
 
 def _by_key(rows: list[tuple[object, ...]], width: int) -> dict[tuple[object, ...], Any]:
@@ -268,7 +402,7 @@ def _bounds(
     found: dict[str, list[Fraction]] = {}
     for column, parts in made.parts.items():
         curve = job.noise.noise[column].curve
-        assert curve is not None
+        assert isinstance(curve, Curve)
         values = []
         for key in shown:
             by_role: dict[str, Fraction] = {}
@@ -284,8 +418,10 @@ def _bounds(
     return found
 
 
-def _released(b: Bounded, job: Job, keys: Keys | None, backend: Backend) -> n.Values:
-    """Compute one release: exact measures inside, noisy ones outside."""
+def _released(
+    b: Bounded, job: Job, keys: Keys | None, backend: Backend
+) -> tuple[n.Values, dict[str, list[Fraction]]]:
+    """Compute one release: exact measures inside, noisy ones outside, and the limits that were chosen privately."""
     found = _measured(b, job, keys, backend)
     shown = found.keys
     start: dict[str, list[int]] = {}
@@ -306,17 +442,22 @@ def _released(b: Bounded, job: Job, keys: Keys | None, backend: Backend) -> n.Va
     for ranked in b.release.ranked:
         choice, groups = job.noise.ranks[ranked.column], found.cells[ranked.column]
         columns.append([drawn(ranked, choice, groups[i]) for i in chosen])
-    return _table(b, [shown[i] for i in chosen], columns)
+    limits = {c: found.bounds[c][:1] for c in clipped_of(b, job.noise)}
+    return _table(b, [shown[i] for i in chosen], columns), limits
 
 
 def _noisy(noise: MeasureNoise, whole: list[int], bounds: list[Fraction] | None) -> list[int]:
-    if noise.smooth is not None and noise.curve is not None:
-        widening = 2 * noise.curve.rounding
+    if noise.smooth is not None:
         exact_bounds = bounds if bounds is not None else [Fraction(0)] * len(whole)
         return [
-            int(noise.smooth.draw(value, bound + widening))
+            int(noise.smooth.draw(value, bound + noise.widening))
             for value, bound in zip(whole, exact_bounds, strict=True)
         ]
+    if noise.clipped is not None:
+        if not whole:
+            return whole
+        assert bounds is not None, "a limit was chosen"
+        return add_discrete_laplace(whole, scale=noise.scale_for(bounds[0]))
     return whole if noise.scale is None else add_discrete_laplace(whole, scale=noise.scale)
 
 
@@ -402,7 +543,7 @@ def finish(
 ) -> Shown:
     """Put the released tables into the rest of the plan and run it on public numbers.
 
-    `bounds` are the values of smooth bounds: the owner's errors rest on them, an analyst's on public facts.
+    `bounds` are limits that were chosen privately, and, for the owner's errors only, the values of smooth bounds.
     """
     traced = job.traced
 
@@ -443,10 +584,16 @@ def _errors(
 def _error(job: Job, measure: Measure, level: Fraction, bounds: Bounds | None) -> float | None:
     """Give how far noise moves a measure at a level, from public facts; None where the data decide."""
     noise = job.noise.noise[measure.column]
-    if noise.smooth is not None and noise.curve is not None:
-        if bounds is not None:
-            largest = max(bounds.get(measure.column, []), default=Fraction(0))
-            most = largest + 2 * noise.curve.rounding
+    if noise.clipped is not None:
+        chosen = (bounds or {}).get(measure.column)
+        if not chosen:
+            return None
+        limited = noise.scale_for(chosen[0])
+        return float(discrete_laplace_error(limited, level) * measure.step)
+    if noise.smooth is not None:
+        private = (bounds or {}).get(measure.column)
+        if private is not None:
+            most = max(private, default=Fraction(0)) + noise.widening
             return float(noise.smooth.error(level) * most * measure.step)
         return public_error(noise, level, measure) if _exact(job, measure) else None
     scale = noise.scale
@@ -455,9 +602,9 @@ def _error(job: Job, measure: Measure, level: Fraction, bounds: Bounds | None) -
 
 def public_error(noise: MeasureNoise, level: Fraction, measure: Measure) -> float | None:
     """Give the most that smooth noise moves a measure at a level, by its public cap; None without one."""
-    if noise.smooth is None or noise.curve is None or noise.curve.cap is None:
+    if noise.smooth is None or noise.cap is None:
         return None
-    most = noise.curve.cap + 2 * noise.curve.rounding
+    most = noise.cap + noise.widening
     return float(noise.smooth.error(level) * most * measure.step)
 
 

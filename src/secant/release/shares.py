@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from secant.analysis.certificate import Certificate, Curve
+from secant.analysis.certificate import Certificate, Clipped, Curve, Surveyed
 from secant.analysis.derivative.tuning import smoothness
 from secant.analysis.portfolio import Bounded
 from secant.errors import Refused
@@ -25,6 +25,10 @@ GRAIN = (
 )  # shares are whole multiples of epsilon / GRAIN, rounded down: their sum never exceeds epsilon
 
 
+CHOOSING = Fraction(1, 5)
+"""What of a measure's share the private choice of a limit takes."""
+SMOOTHNESS = 10
+"""Epsilon over beta where joins are surveyed: bounds that grow slowly with 1/beta, noise 13 % above Laplace's."""
 SLACK = Fraction(1, 2**18)
 """What floats and rounding up may add to a smooth bound, relatively (D-FLOATS)."""
 
@@ -39,9 +43,28 @@ class MeasureNoise:
     epsilon: Fraction
     scale: Fraction | None
     smooth: SmoothNoise | None = None
-    curve: Curve | None = None
+    curve: Curve | Surveyed | None = None
+    """What the smooth bound is computed by."""
     beta: Fraction | None = None
     """Smoothness of the bound that is computed; the noise allows for floats on top."""
+    clipped: Clipped | None = None
+    """Where a limit is chosen privately: what it is chosen from. The noise is discrete Laplace for it."""
+    choosing: Fraction = Fraction(0)
+    """What of epsilon the choice of the limit takes."""
+
+    @property
+    def widening(self) -> Fraction:
+        """What a smooth bound is widened by, for measures that are computed in floats."""
+        return 2 * self.curve.rounding if isinstance(self.curve, Curve) else Fraction(0)
+
+    @property
+    def cap(self) -> Fraction | None:
+        """The most that a smooth bound comes to, if that is public."""
+        return None if self.curve is None or self.curve.cap is None else self.curve.cap
+
+    def scale_for(self, limit: Fraction) -> Fraction:
+        """Give the scale of noise that hides a limit, once it is chosen."""
+        return limit / (self.epsilon - self.choosing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +113,7 @@ def calibrate(
             for certificate in b.certificates:
                 spent, slack = costs[certificate.protection]
                 bound = certificate.bounds[measure.column]
-                if isinstance(bound, Curve):
+                if not isinstance(bound, GlobalBound):
                     spent += share
                 elif made.scale is not None:
                     spent += bound.value / made.scale
@@ -127,6 +150,12 @@ def _noise(
 ) -> MeasureNoise:
     """Fix the noise of one measure: smooth where its bound is a curve, plain otherwise."""
     bounds = {c.protection: c.bounds[column] for c in b.certificates}
+    clipped = [x for x in bounds.values() if isinstance(x, Clipped)]
+    if clipped:
+        return MeasureNoise(share, None, clipped=clipped[0], choosing=share * CHOOSING)
+    surveyed = [x for x in bounds.values() if isinstance(x, Surveyed)]
+    if surveyed:
+        return _surveyed_noise(surveyed[0], share)
     curved = [(name, x) for name, x in bounds.items() if isinstance(x, Curve)]
     if not curved:
         largest = max(x.value for x in bounds.values() if isinstance(x, GlobalBound))
@@ -146,6 +175,19 @@ def _noise(
     bound = SmoothBound(beta, "the parts of the statement, put together")
     smooth = OptimalNoise().calibrate(bound, epsilon=share, grid=1, rounding=rounding)
     return MeasureNoise(share, None, smooth, curve, beta)
+
+
+def _surveyed_noise(bound: Surveyed, share: Fraction) -> MeasureNoise:
+    """Share epsilon among the groups that one row moves, and let each have smooth noise of its own (C-GROUPS)."""
+    each = share / bound.groups
+    beta = each / SMOOTHNESS
+    smooth = OptimalNoise().calibrate(
+        SmoothBound(beta, "figures of the data, put together"),
+        epsilon=each,
+        grid=1,
+        rounding=Rounding(bound=SLACK),
+    )
+    return MeasureNoise(share, None, smooth, bound, beta)
 
 
 def _deltas(bounded: tuple[Bounded, ...], delta: Mapping[str, Fraction]) -> dict[str, Fraction]:

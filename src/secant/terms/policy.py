@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
+from secant.terms.beliefs import Belief
+
 KINDS = ("rows", "unit", "cells", "rows+cells")
 SOFTENINGS = ("auto", "exact", "ramp", "sigmoid")
 
@@ -28,6 +30,14 @@ class ColumnFacts:
     """Distance between neighbouring values: a number, or days for dates."""
     density: Fraction | None = None
     """About so many rows fall into one unit of the column (a day, for dates); chooses widths only."""
+    exact: bool = False
+    """Whether everybody knows the value of each row already."""
+    total: int | None = None
+    """How many different values there can be, where they are not named."""
+    belief: Belief | None = None
+    """How likely values are held to be before any answer; never a bound."""
+    assumed: bool = False
+    """Whether `range` was not declared but follows from `belief`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +94,8 @@ class Protection:
     """For `rows`: neighbours replace one row (distance: one removal and one addition)."""
     limits: Mapping[str, int] = field(default_factory=dict)
     """For `unit`: at most so many rows of a table belong to one unit."""
+    truncation: str = "auto"
+    """For `unit`: `fixed` keeps to the declared limits, `chosen` lets limits be chosen privately, `race` races them."""
     groups: int | None = None
     """For `unit`: at most so many groups of one answer are reached by one unit."""
     distance: Mapping[str, str] = field(default_factory=dict)

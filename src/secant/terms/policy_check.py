@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from secant.errors import PolicyError
+from secant.terms.beliefs import whole_range
 from secant.terms.catalog import Catalog
 from secant.terms.norms import columns_of, logarithms_of, parse_norm
 from secant.terms.policy import ColumnFacts, Policy, Protection, PublicRows, TableFacts
-from secant.terms.policy_values import moment_of
+from secant.terms.policy_values import describe_range, moment_of
 from secant.terms.types import Type
 
 SEVERITIES = ("error", "warning", "note")
@@ -155,7 +156,7 @@ def _fact_problems(
         if _family(type_) not in ("number", "temporal"):
             message = f"a range needs a number or a date, and the column is {type_}"
             yield _problem(policy, "error", (*here, "range"), message)
-        elif not all(_fits(end, type_) for end in facts.range):
+        elif not all(_fits(end, type_) for end in _ends_of(facts, type_)):
             message = f"the ends do not have the column's type, {type_}"
             yield _problem(policy, "error", (*here, "range"), message)
     if facts.values is not None and not all(_fits(value, type_) for value in facts.values):
@@ -171,6 +172,16 @@ def _fact_problems(
     if facts.density is not None and _family(type_) not in ("number", "temporal"):
         message = f"a density needs a number or a date, and the column is {type_}"
         yield _problem(policy, "error", (*here, "density"), message)
+    if facts.assumed and facts.range is not None:
+        shown = describe_range(_ends_of(facts, type_))
+        message = f"no range is declared; {shown} follows from what is believed, and is clamped to"
+        yield _problem(policy, "note", here, message)
+
+
+def _ends_of(facts: ColumnFacts, type_: Type) -> tuple[object, object]:
+    """Give the range; one that a belief suggests is made whole for whole numbers."""
+    assert facts.range is not None
+    return whole_range(facts.range) if facts.assumed and type_.kind == "INTEGER" else facts.range
 
 
 def _protection_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
@@ -247,6 +258,9 @@ def _distance_problems(
             elif _family(types[column]) not in ("number", "temporal"):
                 message = f"{column} is {types[column]}; only numbers and dates have a distance"
                 yield _problem(policy, "error", place, message)
+            elif policy.column(name, column).exact:
+                message = f"{column} is declared exact: a distance hides what everybody knows"
+                yield _problem(policy, "warning", place, message)
 
 
 def _surely_positive(facts: ColumnFacts) -> bool:
@@ -410,7 +424,8 @@ def _fit_table(name: str, facts: TableFacts, catalog: Catalog) -> TableFacts:
 
 
 def _fit_column(facts: ColumnFacts, type_: Type) -> ColumnFacts:
-    limits = facts.range and (_fit_value(facts.range[0], type_), _fit_value(facts.range[1], type_))
+    ends = facts.range and _ends_of(facts, type_)
+    limits = ends and (_fit_value(ends[0], type_), _fit_value(ends[1], type_))
     values = facts.values and tuple(_fit_value(value, type_) for value in facts.values)
     step = facts.step if facts.step is None else _fit_value(facts.step, type_)
     return replace(facts, range=limits, values=values, step=step)

@@ -6,7 +6,6 @@ their paths; `policy_file` turns it into sentences with lines.
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -18,29 +17,27 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     ValidationInfo,
     field_validator,
 )
 
-from secant.errors import UsageError
 from secant.numeric.parameters import delta_of, epsilon_of, positive
 from secant.terms.norms import parse_norm, read_power
 from secant.terms.policy import (
     KINDS,
     SOFTENINGS,
-    ColumnFacts,
     Policy,
     Protection,
     PublicRows,
     Softening,
     TableFacts,
 )
-from secant.terms.policy_values import days_of, describe_range, range_of, same_kind, values_of
+from secant.terms.policy_columns import STRICT, ColumnModel, limit_of, number_of, positive_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 COMPOSITIONS = ("basic", "tight")
 RENEWALS = ("monthly",)
+TRUNCATIONS = ("auto", "fixed", "chosen", "race")
 ANYBODY = "*"
 CELLS = ("cells", "rows+cells")
 
@@ -79,12 +76,6 @@ def _column_of(value: object) -> tuple[str, str]:
     return parts[0].strip().lower(), parts[1].strip().lower()
 
 
-def _limit_of(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10**15:
-        raise ValueError("must be a whole number of at least 1")
-    return value
-
-
 def _norm_of(value: object) -> str:
     try:
         read_power(value if isinstance(value, str) else "")
@@ -105,22 +96,8 @@ def _text_of(value: object) -> str:
     return value
 
 
-def _usage(reader: Callable[[Any], Fraction], value: object) -> Fraction:
-    """Use the readers of parameters; what they refuse is a mistake of the file here."""
-    if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
-        raise ValueError("must be a number")
-    try:
-        return reader(value)
-    except UsageError as error:
-        raise ValueError(error.message) from None
-
-
 def _weight_of(value: int | Decimal) -> Fraction:
     return positive(value, "the distance of a row")
-
-
-def _positive_of(value: object, name: str) -> Fraction | None:
-    return None if value is None else _usage(lambda number: positive(number, name), value)
 
 
 def _public_rows_of(value: object) -> PublicRows:
@@ -133,7 +110,7 @@ def _public_rows_of(value: object) -> PublicRows:
 
 Names = Annotated[Any, BeforeValidator(_names_of)]
 ColumnName = Annotated[Any, BeforeValidator(_column_of)]
-Limit = Annotated[Any, BeforeValidator(_limit_of)]
+Limit = Annotated[Any, BeforeValidator(limit_of)]
 Norm = Annotated[Any, BeforeValidator(_norm_of)]
 Distance = Annotated[Any, BeforeValidator(_distance_of)]
 Text = Annotated[Any, BeforeValidator(_text_of)]
@@ -141,58 +118,7 @@ Open = Annotated[Any, BeforeValidator(_public_rows_of)]
 
 
 class _Model(BaseModel):
-    # Unknown means refused (I3). Defaults are validated, so that a key that a kind needs is missed.
-    model_config = ConfigDict(extra="forbid", validate_default=True, strict=True)
-
-
-class ColumnModel(_Model):
-    """`[tables.T.columns] C = { ... }`."""
-
-    range: Any = None
-    values: Any = None
-    step: Any = None
-    density: Any = None
-
-    @field_validator("range", mode="before")
-    @classmethod
-    def _range(cls, value: object) -> tuple[object, object] | None:
-        return None if value is None else range_of(value)
-
-    @field_validator("values", mode="before")
-    @classmethod
-    def _values(cls, value: object, info: ValidationInfo) -> tuple[object, ...] | None:
-        if value is None:
-            return None
-        values = values_of(value)
-        limits = info.data.get("range")
-        if limits:
-            low, high = limits
-            for one in values:
-                if not same_kind(one, low) or not low <= one <= high:
-                    raise ValueError(f"{one} is outside the range {describe_range(limits)}")
-        return values
-
-    @field_validator("step", mode="before")
-    @classmethod
-    def _step(cls, value: object, info: ValidationInfo) -> object:
-        if value is None:
-            return None
-        temporal = isinstance(value, str)
-        step = days_of(value) if isinstance(value, str) else value
-        if not isinstance(step, (int, Decimal)) or isinstance(step, bool):
-            raise ValueError('must be a number, or "1 day" for dates')
-        limits = info.data.get("range")
-        if limits and isinstance(limits[0], datetime.date) != temporal:
-            wanted = 'a number of days, such as "1 day"' if not temporal else "a number"
-            raise ValueError(f"must be {wanted}, as the range says")
-        if not Decimal(step).is_finite() or step <= 0:
-            raise ValueError("must be positive and finite")
-        return step
-
-    @field_validator("density", mode="before")
-    @classmethod
-    def _density(cls, value: object) -> Fraction | None:
-        return _positive_of(value, "a density")
+    model_config = STRICT
 
 
 class TableModel(_Model):
@@ -206,7 +132,7 @@ class TableModel(_Model):
     @field_validator("rows", mode="before")
     @classmethod
     def _rows(cls, value: object) -> int | None:
-        return None if value is None else _limit_of(value)
+        return None if value is None else limit_of(value)
 
     @field_validator("key", mode="wrap")
     @classmethod
@@ -215,10 +141,7 @@ class TableModel(_Model):
 
     def record(self) -> TableFacts:
         """Give the facts of the table."""
-        facts = {
-            name: ColumnFacts(column.range, column.values, column.step, column.density)
-            for name, column in self.columns.items()
-        }
+        facts = {name: column.record() for name, column in self.columns.items()}
         return TableFacts(self.key, self.references, facts, self.rows)
 
 
@@ -231,12 +154,12 @@ class ShareModel(_Model):
     @field_validator("epsilon", mode="before")
     @classmethod
     def _epsilon(cls, value: object) -> Fraction:
-        return _usage(epsilon_of, value)
+        return number_of(epsilon_of, value)
 
     @field_validator("delta", mode="before")
     @classmethod
     def _delta(cls, value: object) -> Fraction:
-        return _usage(delta_of, value)
+        return number_of(delta_of, value)
 
 
 class SofteningModel(_Model):
@@ -258,7 +181,7 @@ class SofteningModel(_Model):
     def _amount(cls, value: object, info: ValidationInfo) -> Fraction | None:
         key = str(info.field_name)
         _needed(key, value, info, only=("ramp",) if key == "width" else ("sigmoid",))
-        return _positive_of(value, f"a {key}")
+        return positive_of(value, f"a {key}")
 
     def record(self) -> Softening:
         """Give what is settled."""
@@ -279,6 +202,7 @@ class ProtectionModel(ShareModel):
     softening: SofteningModel | None = None
     beta: Any = None
     public_rows: Annotated[dict[str, Open], AfterValidator(_named("table"))] = {}
+    truncation: Any = "auto"
     analysts: dict[str, ShareModel] = {}
     renewal: Any = ""
     composition: Any = ""
@@ -335,7 +259,7 @@ class ProtectionModel(ShareModel):
     @classmethod
     def _add_remove(cls, value: dict[str, object], info: ValidationInfo) -> dict[str, Fraction]:
         _needed("add_remove", value, info, only=("rows+cells",), always=("rows+cells",))
-        return {table: _usage(_weight_of, weight) for table, weight in value.items()}
+        return {table: number_of(_weight_of, weight) for table, weight in value.items()}
 
     @field_validator("softening", "public_rows", mode="after")
     @classmethod
@@ -347,7 +271,7 @@ class ProtectionModel(ShareModel):
     @classmethod
     def _beta(cls, value: object, info: ValidationInfo) -> Fraction | None:
         _needed("beta", value, info, only=CELLS)
-        return _positive_of(value, "beta")
+        return positive_of(value, "beta")
 
     @field_validator("analysts", mode="after")
     @classmethod
@@ -355,6 +279,14 @@ class ProtectionModel(ShareModel):
         for name in value:
             if name != ANYBODY and not name.strip():
                 raise ValueError('an analyst needs a name; "*" stands for all who are not named')
+        return value
+
+    @field_validator("truncation", mode="before")
+    @classmethod
+    def _truncation(cls, value: object, info: ValidationInfo) -> object:
+        _needed("truncation", value, info, only=("unit",))
+        if value not in TRUNCATIONS:
+            raise ValueError(f"must be one of {', '.join(TRUNCATIONS)}")
         return value
 
     @field_validator("renewal", "composition", mode="before")
@@ -385,6 +317,7 @@ class ProtectionModel(ShareModel):
             softening=self.softening.record() if self.softening else None,
             beta=self.beta,
             public_rows=self.public_rows,
+            truncation=self.truncation,
             analysts={who: (share.epsilon, share.delta) for who, share in self.analysts.items()},
             renewal=self.renewal,
             composition=self.composition,

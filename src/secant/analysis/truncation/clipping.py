@@ -1,0 +1,130 @@
+"""Plans that add up what each unit contributes, count who contributes more than a limit, and cut down to it.
+
+In: rows with a column that holds each row's one unit, group keys, whole-number measures. Out: plans made of nodes that
+every engine prints. Nothing is read here, and no limit is chosen here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from secant.plan import nodes as n
+from secant.plan.measures import Measure, literal
+from secant.plan.typing import fields_of, type_of
+from secant.terms import types as t
+
+MARGIN = 1 - Fraction(1, 2**40)
+"""What scaled contributions are multiplied by, so that rounded quotients of doubles never add up to more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """Rows, whose they are, and what of them is added up."""
+
+    rows: n.Relation
+    unit: str
+    keys: tuple[n.Named, ...]
+    calls: tuple[n.Aggregation, ...]
+    """COUNT and SUM without DISTINCT, named as the measures' columns."""
+    measures: Mapping[str, Measure]
+
+
+def each_unit(a: Additions) -> n.Aggregate:
+    """Give what each unit adds to each measure in each group; rows without a unit go."""
+    kind = {f.name: f.type for f in fields_of(a.rows)}[a.unit]
+    unit = n.Column(a.unit, kind)
+    owned = n.Filter(a.rows, n.Not(n.IsNull(unit)))
+    keys = tuple(k for k in a.keys if k.name != a.unit)
+    return n.Aggregate(owned, (n.Named(_owner(a), unit), *keys), a.calls)
+
+
+def _owner(a: Additions) -> str:
+    """Name the column of units; a group key may be the unit's column itself."""
+    return a.unit if any(k.name == a.unit for k in a.keys) else f"{a.unit}.adds"
+
+
+def _column(relation: n.Relation, name: str) -> n.Column:
+    return next(n.Column(f.name, f.type) for f in fields_of(relation) if f.name == name)
+
+
+def totals(each: n.Aggregate, a: Additions) -> n.Relation:
+    """Give the size of what each unit adds to each measure, all groups together."""
+    sizes = [(c.name, n.Call("abs", (_column(each, c.name),))) for c in a.calls]
+    unit = n.Named(f"{_owner(a)}.total", _column(each, _owner(a)))
+    if not a.keys:
+        return n.Project(each, (unit, *(n.Named(_total(c), size) for c, size in sizes)))
+    calls = tuple(n.Aggregation(_total(c), "sum", size) for c, size in sizes)
+    return n.Aggregate(each, (unit,), calls)
+
+
+def _total(column: str) -> str:
+    return f"{column}.total"
+
+
+def above_limits(a: Additions, limits: Mapping[str, Sequence[int]]) -> n.Aggregate:
+    """Count, for each measure and each of its limits, the units that add more."""
+    sizes = totals(each_unit(a), a)
+    calls = []
+    for name, candidates in limits.items():
+        size = _column(sizes, _total(name))
+        for index, limit in enumerate(candidates):
+            more = n.Compare(">", size, _amount(limit, a.measures[name], type_of(size)))
+            one = n.Case((n.Branch(more, n.Literal(1, t.INTEGER)),), n.Literal(None, t.INTEGER))
+            calls.append(n.Aggregation(f"{name}.above{index}", "count", one))
+    return n.Aggregate(sizes, (), tuple(calls))
+
+
+def _amount(limit: int, measure: Measure, kind: t.Type) -> n.Literal:
+    """Write a number of whole steps in the unit that the statement adds up in."""
+    return literal(limit * measure.step if kind.kind == "DECIMAL" else Fraction(limit), kind)
+
+
+def cut_down(a: Additions, limits: Mapping[str, int]) -> n.Aggregate:
+    """Give the measures with every unit's additions scaled down to its limit where they exceed it (U-CLIP)."""
+    each = each_unit(a)
+    kept: list[n.Named] = [n.Named(k.name, _column(each, k.name)) for k in a.keys]
+    rows: n.Relation = each
+    if a.keys:
+        sizes = totals(each, a)
+        unit, owner = _column(each, _owner(a)), _column(sizes, f"{_owner(a)}.total")
+        rows = n.Join("inner", each, sizes, n.Compare("=", unit, owner))
+    for call in a.calls:
+        if call.name not in limits:
+            continue
+        added, measure = _column(each, call.name), a.measures[call.name]
+        most = _amount(limits[call.name], measure, added.type)
+        if a.keys:
+            size = _column(rows, _total(call.name))
+            value = _scaled(added, size, most, limits[call.name], measure)
+        else:
+            value = n.Clamp(added, _amount(-limits[call.name], measure, added.type), most)
+        kept.append(n.Named(f"{call.name}.cut", value))
+    cut = n.Project(rows, tuple(kept))
+    keys = tuple(n.Named(k.name, _column(cut, k.name)) for k in a.keys)
+    calls = tuple(
+        n.Aggregation(c.name, "sum", _column(cut, f"{c.name}.cut"))
+        for c in a.calls
+        if c.name in limits
+    )
+    return n.Aggregate(cut, keys, calls)
+
+
+def _scaled(
+    added: n.Column, size: n.Column, most: n.Literal, limit: int, measure: Measure
+) -> n.Scalar:
+    """Scale one group's part of a unit's additions: toward zero, to whole steps."""
+    share = n.Arithmetic(
+        "/",
+        n.Cast(n.Call("abs", (added,)), t.DOUBLE),
+        n.Cast(n.Call("greatest", (size, most)), t.DOUBLE),
+    )
+    steps = n.Call("floor", (n.Arithmetic("*", share, literal(limit * MARGIN, t.DOUBLE)),))
+    whole: n.Scalar = n.Cast(steps, t.INTEGER)
+    if added.type.kind == "DECIMAL":
+        whole = n.Arithmetic("*", whole, literal(measure.step, added.type))
+    whole = n.Cast(whole, added.type)
+    nothing = literal(Fraction(0), added.type)
+    signed = n.Case((n.Branch(n.Compare("<", added, nothing), n.Negate(whole)),), whole)
+    return n.Case((n.Branch(n.Compare("<=", size, most), added),), signed)

@@ -1,0 +1,140 @@
+"""The truncation room: limits of what one unit adds, chosen privately where public facts say that it pays.
+
+In: a release whose rows belong to single units. Out: for each COUNT and SUM the limits to choose from. A limit that the
+owner declared is a worst case: where filters let few of a unit's rows through, most units add far less, and noise for
+the worst case drowns the answer.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from secant.analysis.certificate import (
+    CannotBound,
+    Certificate,
+    Clipped,
+    Contributions,
+    Move,
+    Refusal,
+    Step,
+)
+from secant.analysis.interface import Request
+from secant.analysis.stability.rules import owned_by
+from secant.analysis.summands import each_row
+from secant.analysis.truncation.clipping import Additions, above_limits, cut_down
+from secant.plan import nodes as n
+from secant.plan.enforce import Release
+from secant.plan.expected import expected_share
+from secant.plan.owners import unit_column
+from secant.plan.ownership import Ownerships, Paths
+
+GAIN = 4
+"""A limit is chosen privately if a usual unit adds less than this part of what the declared limits allow."""
+FINEST = 16
+"""The smallest limit to choose from is this part of what one row can add."""
+WIDEST = 2**62
+"""Limits fit into the engine's integers."""
+
+
+class TruncationRoom:
+    """Limits for COUNT and SUM under `unit`, chosen from a public list by how many units add more."""
+
+    name = "truncation"
+    kinds: tuple[str, ...] = ("unit",)
+
+    def bound(self, request: Request) -> Certificate | Refusal:
+        """Give the measures whose limits are worth choosing, or say why there are none."""
+        try:
+            return self._bound(request)
+        except CannotBound as verdict:
+            return verdict.refusal(self.name)
+
+    def _bound(self, request: Request) -> Certificate:
+        release, protection = request.release, request.protection
+        if protection.truncation == "fixed":
+            raise CannotBound(
+                "U-CLIP", release.exact, "the owner keeps to the declared limits", "no need to act"
+            )
+        rows, limit, unit = _owned_rows(release, Ownerships(Paths(request.policy, protection)))
+        share = expected_share(rows, request.policy, request.count)
+        found: dict[str, tuple[int, ...]] = {}
+        calls = []
+        for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
+            if not _adds(call) or measure.column == release.selector:
+                continue
+            one = each_row(call, measure.step)
+            usual = share * _usual_part(call)
+            if limit is not None and usual * GAIN > 1 and protection.truncation == "auto":
+                continue
+            candidates = _candidates(math.ceil(one), limit)
+            if candidates[-1] < WIDEST:
+                found[measure.column] = candidates
+                calls.append(call)
+        if not found:
+            raise CannotBound(
+                "U-CLIP",
+                release.exact,
+                "no measure adds up so little that choosing a limit would pay",
+                "nothing to do: the declared limits serve",
+            )
+        additions = Additions(
+            rows,
+            unit,
+            release.exact.keys,
+            tuple(calls),
+            {m.column: m for m in release.measures if m.column in found},
+        )
+        made = Contributions(
+            above_limits(additions, found), lambda limits: cut_down(additions, limits)
+        )
+        bounds: dict[str, Move] = {c: Clipped(made, limits) for c, limits in found.items()}
+        steps = tuple(
+            Step(
+                "U-CLIP",
+                f"{m.words}: what a unit adds, all groups together, is cut down to a limit",
+                f"the limit is chosen privately from {len(found[m.column])}, "
+                f"{float(found[m.column][0] * m.step):.6g} to {float(found[m.column][-1] * m.step):.6g}",
+            )
+            for m in release.measures
+            if m.column in found
+        )
+        return Certificate(self.name, protection.name, bounds, 0, 0, 0, (), steps)
+
+
+def _owned_rows(release: Release, ownerships: Ownerships) -> tuple[n.Relation, int | None, str]:
+    """Give the rows before they are limited, the declared limit, and the column of their unit."""
+    rows, limit = release.exact.input, None
+    while isinstance(rows, n.Truncate):
+        limit, rows = rows.limit, rows.input
+    unit = unit_column(ownerships.of(rows), ownerships)
+    if unit is None or not owned_by(ownerships, rows, (unit,)):
+        raise CannotBound(
+            "U-CLIP",
+            release.exact,
+            "rows do not belong to single units",
+            "group by the unit's key inside",
+        )
+    if ownerships.of(rows).guaranteed == 1 and not release.exact.keys:
+        limit = 1
+    return rows, limit, unit
+
+
+def _adds(call: n.Aggregation) -> bool:
+    return call.function in ("count", "sum") and not call.distinct
+
+
+def _usual_part(call: n.Aggregation) -> float:
+    """Give the part of the largest summand that a usual row adds: half, if values lie evenly; all of a count."""
+    return 1.0 if call.function == "count" else 0.5
+
+
+def _candidates(one: int, limit: int | None) -> tuple[int, ...]:
+    """Give limits in steps of about the square root of two, from part of a row to all rows that are allowed."""
+    most = one * (limit if limit is not None else 2**20)
+    found = {most}
+    value = Fraction(max(1, one // FINEST))
+    while value < most:
+        found.add(int(value))
+        value *= Fraction(99, 70)
+    return tuple(sorted(found))
