@@ -22,6 +22,7 @@ LIMITS = {"visit": 2, "item": 2, "note": 2, "meter": 2}
 PEOPLE = Protection(
     "people", "unit", Fraction(1), Fraction(1, 1000), unit=("person", "id"), limits=LIMITS
 )
+CHOSEN = replace(PEOPLE, truncation="chosen")
 FEW = replace(PEOPLE, limits=dict.fromkeys(LIMITS, 1))
 VISITS = Protection("visits", "unit", Fraction(1), unit=("visit", "vid"), limits={"item": 2})
 ROWS = Protection(
@@ -99,6 +100,15 @@ CASES: dict[str, Directed] = {
     "rows of one table": case("SELECT count(*) FROM visit", ROWS, visit=[(1, 1)]),
     "a filtered table": case("SELECT count(*) FROM visit WHERE vid > 0", ROWS, visit=[(1, 1)]),
     "people's rows": case("SELECT count(*) FROM visit", PEOPLE, visit=[(1, 1), (2, 1), (3, 1)]),
+    "what a person adds": case(
+        "SELECT count(*), sum(cost) FROM visit", CHOSEN,
+        visit=[(1, 1, 1, 3), (2, 1, 1, 3), (3, 1, 1, -3), (4, 2, 1, 1), (5, None, 1, 3)],
+    ),
+    "what a person adds to groups": case(
+        "SELECT kind, count(*), sum(cost), avg(cost) FROM visit GROUP BY kind", CHOSEN,
+        visit=[(1, 1, 1, 3, "a"), (2, 1, 1, -3, "b"), (3, 1, 1, 2, "b"), (4, 1, 1, 1, "ab"),
+               (5, 2, 1, 1, "a"), (6, None, 1, 3, "a"), (7, 1, 1, 3, "a")],
+    ),
     "constants are padded by units": case(
         "SELECT (v.vid IS NULL) AS k, count(*) FROM (SELECT 1 AS k UNION ALL SELECT 2) z "
         "LEFT JOIN visit v ON z.k = v.pid GROUP BY (v.vid IS NULL)",

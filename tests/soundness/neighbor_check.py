@@ -8,19 +8,25 @@ piece of code that shares nothing with plan.ownership.
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from secant.analysis.certificate import Certificate
+from staged_tables import with_constants
+
+from secant.analysis.certificate import Certificate, Clipped
 from secant.analysis.portfolio import Bounded, Prepared, prepare
 from secant.errors import SecantError
+from secant.plan import nodes as n
 from secant.plan.domains import Listed
 from secant.plan.evaluate import prepare as compiled
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalise
 from secant.plan.values import Failure, compare, same_key
+from secant.plan.verify import verify
+from secant.terms.bounds import GlobalBound
 from secant.terms.catalog import Catalog
 from secant.terms.policy import Policy, Protection
 
@@ -86,13 +92,18 @@ class Findings:
 
 
 def prepared_for(text: str, world: World) -> Prepared | None:
-    """Give the bounded query, or None if it is refused. A typed error is a refusal; anything else is a fault."""
+    """Give the bounded query, or None if it is refused. A typed error is a refusal; anything else is a fault.
+
+    Where it has stages, later ones read constants that hang on the text alone.
+    """
     try:
         plan = normalise(from_sql(text, world.catalog))
     except SecantError:
         return None
     outcome = prepare(plan, world.policy, world.policy.protections, world.catalog)
-    return outcome if isinstance(outcome, Prepared) and outcome.bounded else None
+    if not isinstance(outcome, Prepared) or not outcome.bounded:
+        return None
+    return with_constants(outcome, random.Random(text))
 
 
 # ── neighbors ────────────────────────────────────────────────────────────────────────────────────
@@ -193,6 +204,50 @@ Cells = Mapping[tuple[Any, ...], Mapping[int, int]]
 
 
 @dataclass(frozen=True)
+class _Limits:
+    """Limits that a release may choose, and its statements for some of them, compiled once."""
+
+    bounds: Mapping[str, Clipped]
+    above: Any
+    cuts: tuple[tuple[Mapping[str, int], n.Aggregate, Any], ...]
+
+    @classmethod
+    def of(cls, certificate: Certificate) -> _Limits | None:
+        bounds = {c: b for c, b in certificate.bounds.items() if isinstance(b, Clipped)}
+        if not bounds:
+            return None
+        made = next(iter(bounds.values())).contributions
+        tried = [
+            {c: b.limits[len(b.limits) * part // 4] for c, b in bounds.items()} for part in range(4)
+        ]
+        tried.append({c: b.limits[-1] for c, b in bounds.items()})
+        cuts = []
+        for limits in tried:
+            plan = made.clipped(limits)
+            verify(plan)
+            cuts.append((limits, plan, compiled(plan)))
+        verify(made.above)
+        return cls(bounds, compiled(made.above), tuple(cuts))
+
+    def figures(self, database: Database, release: Any) -> tuple[list[int], list[Measured]]:
+        (counts,) = self.above(database)
+        measures = {m.column: m for m in release.measures}
+        cut = []
+        for _, plan, run in self.cuts:
+            width = len(plan.keys)
+            cut.append(
+                {
+                    tuple(map(same_key, row[:width])): tuple(
+                        _steps(v, measures[c.name])
+                        for v, c in zip(row[width:], plan.aggregations, strict=True)
+                    )
+                    for row in run(database)
+                }
+            )
+        return list(counts), cut
+
+
+@dataclass(frozen=True)
 class _Runner:
     """One release, compiled once for all databases."""
 
@@ -200,6 +255,8 @@ class _Runner:
     run: Any
     counts: tuple[Any, ...] = ()
     """For each order statistic, what counts its cells."""
+    limits: tuple[_Limits, ...] = ()
+    """For each certificate with limits that are chosen, what counts units above them and what cuts down to them."""
 
     def cells(self, database: Database) -> list[Cells]:
         """Give for each order statistic the rows of each cell, group by group."""
@@ -288,7 +345,12 @@ def target_for(text: str, world: World, findings: Findings) -> Target | None:
             for rule in _rules_of(certificate):
                 findings.rules[rule] = findings.rules.get(rule, 0) + 1
     runners = tuple(
-        _Runner(b, compiled(b.release.exact), tuple(compiled(r.cells) for r in b.release.ranked))
+        _Runner(
+            b,
+            compiled(b.release.exact),
+            tuple(compiled(r.cells) for r in b.release.ranked),
+            tuple(x for c in b.certificates if (x := _Limits.of(c)) is not None),
+        )
         for b in prepared.bounded
     )
     return Target(text, world, runners, findings)
@@ -346,6 +408,7 @@ class Target:
                 claims = itertools.chain(
                     _comparisons(runner.bounded, certificate, before, after),
                     _rank_comparisons(runner.bounded, certificate, cells, moved),
+                    *(_limit_comparisons(runner, x, database, neighbor) for x in runner.limits),
                 )
                 for claim in claims:
                     _, _, claimed, found = claim
@@ -376,7 +439,10 @@ def _comparisons(
     for index, measure in enumerate(release.measures):
         changes = [abs(before.get(k, nothing)[index] - after.get(k, nothing)[index]) for k in keys]
         moved = sum(changes, Fraction(0))
-        bound = certificate.bounds[measure.column].value
+        move = certificate.bounds[measure.column]
+        bound = move.value if isinstance(move, GlobalBound) else move.cap
+        if bound is None:
+            continue
         yield "bound", f"{measure.column} {measure.words}", bound, moved
         if measure.column == release.selector:
             yield (
@@ -385,8 +451,30 @@ def _comparisons(
                 Fraction(certificate.contribution),
                 max(changes, default=Fraction(0)),
             )
-    different = Fraction(sum(before.get(k) != after.get(k) for k in keys))
-    yield "groups", "", Fraction(certificate.groups), different
+    if any(isinstance(b, GlobalBound) for b in certificate.bounds.values()):
+        different = Fraction(sum(before.get(k) != after.get(k) for k in keys))
+        yield "groups", "", Fraction(certificate.groups), different
+
+
+def _limit_comparisons(
+    runner: _Runner, limits: _Limits, database: Database, neighbor: Database
+) -> Iterator[tuple[str, str, Fraction, Fraction]]:
+    """Give what is claimed of limits: counts of units move one way by at most one, cut sums by the limit."""
+    release = runner.bounded.release
+    counts, cut = limits.figures(database, release)
+    fewer, less = limits.figures(neighbor, release)
+    moves = [a - b for a, b in zip(counts, fewer, strict=True)]
+    yield "units above", "", Fraction(1), Fraction(max(map(abs, moves), default=0))
+    yield "one way", "", Fraction(0), Fraction(int(min(moves) < 0 < max(moves)))
+    for (chosen, plan, _), one, two in zip(limits.cuts, cut, less, strict=True):
+        nothing = (Fraction(0),) * len(plan.aggregations)
+        for index, call in enumerate(plan.aggregations):
+            apart = [
+                abs(one.get(k, nothing)[index] - two.get(k, nothing)[index]) for k in {*one, *two}
+            ]
+            yield "limit", call.name, Fraction(chosen[call.name]), sum(apart, Fraction(0))
+            whole = all(v[index].denominator == 1 for v in (*one.values(), *two.values()))
+            yield "whole steps", call.name, Fraction(0), Fraction(int(not whole))
 
 
 def _rank_comparisons(

@@ -13,6 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 from secant.analysis.stability import room, rules
+from secant.analysis.truncation import clipping
+from secant.analysis.truncation import room as clipping_room
 from secant.plan import enforce, ownership
 from secant.plan import nodes as n
 from secant.plan.ownership import OWNERSHIP, Ownership, Term
@@ -21,6 +23,61 @@ from secant.plan.rules import RuleTable
 from secant.plan.typing import fields_of
 
 Fault = Callable[[Any], None]
+
+
+def _changed_cut(change: Callable[[n.Node], n.Node]) -> Fault:
+    """Let the plan that cuts down, or counts, differ from what is claimed of it."""
+
+    def plant(patch: Any) -> None:
+        original = clipping.cut_down
+        wrong = lambda a, limits: transform(original(a, limits), change)  # noqa: E731
+        patch.setattr(clipping_room, "cut_down", wrong)
+
+    return plant
+
+
+_uncut = _changed_cut(lambda node: node.operand if isinstance(node, n.Clamp) else node)
+_rounded_up = _changed_cut(
+    lambda node: (
+        replace(node, function="ceil")
+        if isinstance(node, n.Call) and node.function == "floor"
+        else node
+    )
+)
+_unsigned_sizes = _changed_cut(
+    lambda node: (
+        replace(node, argument=node.argument.arguments[0])
+        if isinstance(node, n.Aggregation)
+        and isinstance(node.argument, n.Call)
+        and node.argument.function == "abs"
+        else node
+    )
+)
+
+
+def _own_sizes(each: n.Aggregate, a: Any) -> n.Relation:
+    """Take the largest part of a unit for all that it adds."""
+    found = _ORIGINAL_TOTALS(each, a)
+    if not isinstance(found, n.Aggregate):
+        return found
+    return replace(
+        found, aggregations=tuple(replace(c, function="max") for c in found.aggregations)
+    )
+
+
+def _rows_for_units(patch: Any) -> None:
+    """Count every row as a unit of its own."""
+    original = clipping.above_limits
+
+    def wrong(a: Any, limits: Any) -> n.Aggregate:
+        counted = original(a, limits)
+        double = n.Union(counted.input, counted.input, True, tuple(fields_of(counted.input)))
+        return replace(counted, input=double)
+
+    patch.setattr(clipping_room, "above_limits", wrong)
+
+
+_ORIGINAL_TOTALS = clipping.totals
 
 
 @dataclass(frozen=True)
@@ -96,13 +153,13 @@ def _single_truncation(work: Any, node: Any) -> rules.Stable:
 
 def _measure(rule: str, change: Callable[[Fraction], Fraction]) -> Fault:
     def plant(patch: Any) -> None:
-        original = room._measure_bound
+        original = room.measure_bound
 
         def wrong(*arguments: Any, **named: Any) -> Any:
             found, value, words = original(*arguments, **named)
             return found, change(value) if found == rule else value, words
 
-        patch.setattr(room, "_measure_bound", wrong)
+        patch.setattr(room, "measure_bound", wrong)
 
     return plant
 
@@ -370,6 +427,13 @@ FAULTS: tuple[Planted, ...] = (
             "groups of a person"),
     Planted("T-KEYS", "rows choose keys, and each is taken for a unit",
             _all(_rows_choose_keys, _skipped(room, "_contribution", lambda *_: 1)), "protected keys of people"),
+    Planted("U-CLIP", "each group has the limit for itself",
+            _skipped(clipping, "totals", lambda each, a: _own_sizes(each, a)),
+            "what a person adds to groups"),
+    Planted("U-CLIP", "sizes have signs", _unsigned_sizes, "what a person adds to groups"),
+    Planted("U-CLIP", "nothing is cut", _uncut, "what a person adds"),
+    Planted("U-CLIP", "parts are rounded up", _rounded_up, "what a person adds to groups"),
+    Planted("U-CLIP", "rows are taken for units", _rows_for_units, "what a person adds"),
     Planted("T-SUBQUERY", "a scalar may have several rows",
             _skipped(enforce, "many_rowed", lambda _: None), "a scalar of one's own with several rows"),
 )  # fmt: skip

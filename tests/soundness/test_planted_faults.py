@@ -8,9 +8,11 @@ from directed_cases import CASES, REFUTED_ONCE
 from planted_faults import FAULTS, REFUSALS
 
 from secant.analysis.stability import room, rules
+from secant.analysis.truncation import clipping
+from secant.analysis.truncation import room as clipping_room
 from secant.plan import enforce, measures, ownership, total
 
-NAMED = re.compile(r"\b[GOT]-[A-Z]+(?:-[A-Z]+)*\b")
+NAMED = re.compile(r"\b[GOTU]-[A-Z]+(?:-[A-Z]+)*\b")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -27,7 +29,7 @@ def test_a_planted_fault_is_noticed(fault, monkeypatch):
 
 def test_every_rule_id_has_a_planted_fault():
     named = set()
-    for module in (room, rules, ownership, enforce, measures, total):
+    for module in (room, rules, ownership, enforce, measures, total, clipping, clipping_room):
         named |= set(NAMED.findall(Path(module.__file__).read_text(encoding="utf-8")))
     planted = {fault.rule for fault in FAULTS}
     assert named - planted == set(REFUSALS)

@@ -107,6 +107,7 @@ def prepare(
         if isinstance(r, n.Relation)
         for f in fields_of(r)
     )
+    taken |= catalog.tables.keys()  # a released table must not hide one of the engine's
     work = _Split(policy, protections, catalog, taken, facts or PublicFacts(), read_columns(plan))
     try:
         post = work.visit(plan)
@@ -184,11 +185,13 @@ class _Split:
         if isinstance(relation, n.Scan):
             raise _Exposed(relation)
         if isinstance(relation, n.Aggregate):
+            before = len(self.refusals)
             outcome = self._bound(relation)
             if not isinstance(outcome, Bounded):
                 self._refuse(outcome)
                 outcome = self._in_stages(relation, outcome)
             if isinstance(outcome, Bounded):
+                del self.refusals[before:]
                 self.bounded.append(outcome)
                 if outcome.softened is None:
                     return outcome.release.finish
@@ -232,7 +235,8 @@ class _Split:
         """
         before, done = len(self.bounded), dict(self.done)
         staged = self._staged(aggregate)
-        if staged is aggregate:
+        if staged is aggregate or not self._touched(staged):
+            self._forget(before, done)  # all that is left is public: nothing but its subqueries is released
             return refused
         if any(b.softened is not None for b in self.bounded[before:]):
             staged = retype(staged)
@@ -392,7 +396,7 @@ def bound_aggregate(
             return (verdict.refusal("derivative"),)
         release = enforce(softened.aggregate, name, policy, protections, catalog, moving=moving)
     else:
-        release = enforce(aggregate, name, policy, protections, catalog)
+        release = _enforced(aggregate, name, policy, protections, catalog, facts)
     if isinstance(release, Problem):
         return (Refusal("enforce", release.rule, release.reason, release.hint, release.node),)
     if softened is not None:
@@ -419,6 +423,44 @@ def bound_aggregate(
     if isinstance(settled, Refusal):
         return (settled, *refusals)
     return Bounded(release, settled, tuple(refusals), softened)
+
+
+def _enforced(
+    aggregate: n.Aggregate,
+    name: str,
+    policy: Policy,
+    protections: tuple[Protection, ...],
+    catalog: Catalog,
+    facts: PublicFacts,
+) -> Release | Problem:
+    """Enforce what is declared; ranges that are missing are looked up where a table is public (C-ENDS)."""
+    release = enforce(aggregate, name, policy, protections, catalog)
+    if not isinstance(release, Problem) or release.rule != "T-RANGE":
+        return release
+    read = read_columns(aggregate)
+    tables = dict(policy.tables)
+    looked: list[str] = []
+    for scan in n.walk(aggregate):
+        if not isinstance(scan, n.Scan) or is_protected(
+            scan.table.lower(), policy, policy.protections
+        ):
+            continue
+        table = scan.table.lower()
+        for f in scan.columns:
+            column = f.name[len(scan.alias) + 1 :].lower()
+            known = policy.column(table, column)
+            if not f.type.numeric or f.name not in read or known.range or known.values:
+                continue
+            ends = facts.ends(table, column)
+            if ends is not None:
+                old = tables.get(table, policy.facts(table))
+                columns = {**old.columns, column: replace(known, range=ends)}
+                tables[table] = replace(old, columns=columns)
+                looked.append(f"range of {table}.{column}: looked up, the table is public")
+    found = enforce(aggregate, name, replace(policy, tables=tables), protections, catalog)
+    if isinstance(found, Problem):
+        return found
+    return replace(found, notes=(*dict.fromkeys(looked), *found.notes))
 
 
 def _ask(request: Request) -> tuple[Certificate | None, list[Refusal]]:

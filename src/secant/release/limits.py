@@ -15,8 +15,8 @@ from secant.analysis.certificate import Clipped
 from secant.mechanisms.selection import PermuteAndFlip
 from secant.terms.bounds import GlobalBound
 
-PRICE = Fraction(2)
-"""How fast weights fall with the limit, for each group that gets noise of its size."""
+CHEAPEST, DEAREST = 2, 200
+"""How fast weights fall with the limit: with one group, and with however many groups."""
 
 
 def choose_limit(bound: Clipped, above: Sequence[int], epsilon: Fraction, groups: int) -> int:
@@ -33,7 +33,8 @@ def choose_limit(bound: Clipped, above: Sequence[int], epsilon: Fraction, groups
 
 def _price(limit: int, least: int, groups: int) -> Fraction:
     """Give what a limit costs beside the least one: public, so any number near the logarithm serves."""
-    return PRICE * max(1, groups) * Fraction(round(math.log(limit / least) * 10**6), 10**6)
+    price = min(CHEAPEST + groups, DEAREST)
+    return price * Fraction(round(math.log(limit / least) * 10**6), 10**6)
 
 
 def choose_limits(

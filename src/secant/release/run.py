@@ -29,6 +29,7 @@ from secant.release.limits import choose_limits
 from secant.release.lower import lower
 from secant.release.ranked import Cells, drawn, exact_index, read_cells, statement_of, stray
 from secant.release.shares import SLACK, Calibrated, MeasureNoise
+from secant.release.stages import placeholders, provided, reads_released, stage
 
 MAX_KEYS = 200_000
 
@@ -153,8 +154,9 @@ def _instrument(b: Bounded, noise: Calibrated) -> Instrument | None:
 
 def check_job(job: Job, backend: Backend, checked: set[Any]) -> None:
     """Let the engine bind the statements, and hold claims about public tables against public data."""
+    not_yet = placeholders({b.release.name: _fields(b) for b in job.prepared.bounded})
     for statement in job.statements.values():
-        backend.check(statement)
+        backend.check(provided(statement, not_yet, backend.dialect))
     for b in job.prepared.bounded:
         for certificate in b.certificates:
             for claim in certificate.claims:
@@ -219,8 +221,9 @@ def run(job: Job, keys: Mapping[str, Keys | None], backend: Backend, permit: Per
     limits: dict[str, list[Fraction]] = {}
     if job.prepared.bounded:
         permit.mark_sent()
+    engine = stage(backend, tables)
     for b in job.prepared.bounded:
-        tables[b.release.name], chosen = _released(b, job, keys[b.release.name], backend)
+        tables[b.release.name], chosen = _released(b, job, keys[b.release.name], engine)
         limits |= chosen
     return finish(job, tables, backend, limits)
 
@@ -235,7 +238,7 @@ def unnoised(
     tables: dict[str, n.Values] = {}
     bounds: dict[str, list[Fraction]] = {}
     for b in job.prepared.bounded:
-        found = _measured(b, job, keys[b.release.name], backend)
+        found = _measured(b, job, keys[b.release.name], stage(backend, tables))
         columns = [[_value(w, m) for w in found.whole[m.column]] for m in b.release.measures]
         for r in b.release.ranked:
             noise, groups = job.noise.ranks[r.column], found.cells[r.column]
@@ -565,6 +568,13 @@ def _errors(
 ) -> list[list[float | None]]:
     measures = {m.column: m for b in job.prepared.bounded for m in b.release.measures}
     ranked = {r.column for b in job.prepared.bounded for r in b.release.ranked}
+    # How far noise of an earlier release leads a later one from the truth, the data decide, too.
+    ranked |= {
+        m.column
+        for b in job.prepared.bounded
+        if reads_released(b.release.exact)
+        for m in b.release.measures
+    }
     made: dict[str, tuple[n.Scalar | None, dict[str, float | None]]] = {}
     for output in job.traced.outputs:
         scalar = job.traced.made_of.get(output)

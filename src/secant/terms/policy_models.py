@@ -202,7 +202,7 @@ class ProtectionModel(ShareModel):
     softening: SofteningModel | None = None
     beta: Any = None
     public_rows: Annotated[dict[str, Open], AfterValidator(_named("table"))] = {}
-    truncation: Any = "auto"
+    truncation: Any = None
     analysts: dict[str, ShareModel] = {}
     renewal: Any = ""
     composition: Any = ""
@@ -284,7 +284,8 @@ class ProtectionModel(ShareModel):
     @field_validator("truncation", mode="before")
     @classmethod
     def _truncation(cls, value: object, info: ValidationInfo) -> object:
-        _needed("truncation", value, info, only=("unit",))
+        if not _needed("truncation", value, info, only=("unit",)):
+            return TRUNCATIONS[0]
         if value not in TRUNCATIONS:
             raise ValueError(f"must be one of {', '.join(TRUNCATIONS)}")
         return value

@@ -8,13 +8,12 @@ from fractions import Fraction
 from secant.analysis.certificate import CannotBound, Certificate, KeyClaim, Refusal, Step
 from secant.analysis.interface import Request
 from secant.analysis.stability.rules import Stabilities, Stable, owned_by
+from secant.analysis.summands import amount, is_owner, measure_bound
 from secant.plan import nodes as n
 from secant.plan.domains import Listed
 from secant.plan.enforce import Release, is_protected, tables_of
 from secant.plan.ownership import Ownership, Ownerships, Paths
-from secant.plan.ranges import NOTHING_DECLARED, Ranges
 from secant.plan.ranked import Ranked
-from secant.plan.show import show_scalar
 from secant.terms.bounds import GlobalBound
 
 
@@ -176,21 +175,21 @@ def _certificate(
     for measure, call in zip(
         request.release.measures, request.release.exact.aggregations, strict=True
     ):
-        rule, value, words = _measure_bound(call, changed, groups, owned, measure.step)
+        rule, value, words = measure_bound(call, changed, groups, owned, measure.step)
         bounds[measure.column] = GlobalBound(value)
         steps.append(
             Step(
                 rule,
                 f"{measure.words}: {words}",
-                f"moves by at most {_amount(value * measure.step)}",
+                f"moves by at most {amount(value * measure.step)}",
                 (rows,),
             )
         )
     for ranked, (differ, counted) in zip(request.release.ranked, ranks, strict=True):
         value = _rank_bound(ranked, differ)
         bounds[ranked.column] = GlobalBound(value, "linf")
-        place = f"{ranked.words}: {differ} rows, {_amount(ranked.span)} each"
-        told = f"rank distances of two points move apart by at most {_amount(value)} rows"
+        place = f"{ranked.words}: {differ} rows, {amount(ranked.span)} each"
+        told = f"rank distances of two points move apart by at most {amount(value)} rows"
         steps.append(Step("G-RANK", place, told, (counted,)))
     ordered = tuple(sorted(claims, key=lambda c: (c.table, c.columns)))
     contribution = _contribution(request.release, changed, owned)
@@ -222,66 +221,5 @@ def _contribution(
     """What one group's selecting number can move: a unit counts once; else all rows may share a key."""
     calls = [c for c in release.exact.aggregations if c.name == release.selector]
     if calls and calls[0].argument is not None and owned is not None:
-        return min(1, changed) if _is_owner(calls[0].argument, *owned) else changed
+        return min(1, changed) if is_owner(calls[0].argument, *owned) else changed
     return changed
-
-
-def _measure_bound(
-    call: n.Aggregation,
-    changed: int,
-    groups: int,
-    owned: tuple[Ownerships, Ownership] | None,
-    step: Fraction,
-) -> tuple[str, Fraction, str]:
-    """Bound the sum over all groups of |change|, in whole steps."""
-    if call.function == "count" and call.argument is None:
-        return "G-COUNT", Fraction(changed), f"{changed} rows, 1 each"
-    assert call.argument is not None
-    if call.function == "count" and call.distinct:
-        if owned is not None and _is_owner(call.argument, *owned):
-            return (
-                "G-COUNT-UNITS",
-                Fraction(groups),
-                f"a unit counts once in each of {groups} groups",
-            )
-        return "G-COUNT-DISTINCT", Fraction(changed), f"{changed} rows, 1 value each"
-    if call.function == "count":
-        return "G-COUNT", Fraction(changed), f"{changed} rows, 1 each"
-    if call.function != "sum":
-        raise CannotBound("G-UNKNOWN", call, f"{call.function} has no rule", "use count or sum")
-    found = Ranges(NOTHING_DECLARED).of(call.argument)  # only what the plan itself clamps counts
-    if not found.bounded:
-        raise CannotBound("G-SUM", call, "the summand is not clamped", "declare a range")
-    largest = max(abs(end) for end in found.ends())
-    if _is_scaled(call.argument):
-        largest *= step  # the plan sums whole multiples of the step
-    units = -((-largest) // step)
-    rule = "G-SUM-DISTINCT" if call.distinct else "G-SUM"
-    words = f"{changed} rows, {_amount(units * step)} each ({_clamps(call.argument)})"
-    return rule, Fraction(changed * units), words
-
-
-def _is_owner(argument: n.Scalar, ownerships: Ownerships, owned: Ownership) -> bool:
-    return (
-        isinstance(argument, n.Column)
-        and owned.local
-        and any(t.via == ownerships.paths.unit and t.column == argument.name for t in owned.terms)
-    )
-
-
-def _is_scaled(argument: n.Scalar) -> bool:
-    """Whether the summand is a whole multiple of the step rather than the value itself."""
-    return isinstance(argument, n.Clamp) and isinstance(argument.operand, n.Cast)
-
-
-def _clamps(argument: n.Scalar) -> str:
-    inner = next(
-        (x for x in n.walk(argument) if isinstance(x, n.Clamp) and not _is_scaled(x)), None
-    )
-    if inner is None:
-        return "as clamped"
-    return f"clamped to [{show_scalar(inner.low)}, {show_scalar(inner.high)}]"
-
-
-def _amount(value: Fraction) -> str:
-    return str(value.numerator) if value.denominator == 1 else f"{float(value):.6g}"

@@ -68,7 +68,7 @@ class TruncationRoom:
             if limit is not None and usual * GAIN > 1 and protection.truncation == "auto":
                 continue
             candidates = _candidates(math.ceil(one), limit)
-            if candidates[-1] < WIDEST:
+            if 1 < len(candidates) and candidates[-1] < WIDEST:
                 found[measure.column] = candidates
                 calls.append(call)
         if not found:
@@ -115,9 +115,9 @@ def _owned_rows(release: Release, ownerships: Ownerships) -> tuple[n.Relation, i
             "rows do not belong to single units",
             "group by the unit's key inside",
         )
-    if ownerships.of(rows).guaranteed == 1 and not release.exact.keys:
-        limit = 1
-    return rows, limit, unit
+    sure = ownerships.of(rows).guaranteed
+    known = [x for x in (limit, sure) if x is not None]
+    return rows, min(known, default=None), unit
 
 
 def _adds(call: n.Aggregation) -> bool:
