@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 NAMES = (
-    "spine", "tpch", "noise", "accounting", "ledger", "laud", "statistics", "preprocessing", "sampler",
+    "spine", "tpch", "joins", "peers", "noise", "accounting", "ledger", "laud", "statistics", "preprocessing",
+    "sampler",
 )  # fmt: skip
 RESULTS = Path(__file__).resolve().parent / "results"
 

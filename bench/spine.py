@@ -10,14 +10,15 @@ import argparse
 import contextlib
 import json
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from secant.cli.laud.database import parquet_of
+from secant.cli.tpch.rehearsal import NoBudget
+from secant.cli.tpch.texts import QUERIES, customers_text, text_of
 from secant.engine import Connection, connect
 from secant.errors import SecantError
 from secant.plan.from_sql import from_sql
@@ -28,27 +29,15 @@ from secant.release.shares import calibrate
 from secant.terms.policy_file import read_policy
 
 ROOT = Path(__file__).resolve().parent
-QUERIES = ROOT.parent / "tests" / "data" / "tpch"
-CUSTOMERS = (ROOT.parent / "tests" / "data" / "policies" / "customers.toml").read_text()
+CUSTOMERS = customers_text()
 ROWS = CUSTOMERS.split("[protections.customers]")[0] + (
     '[protections.rows]\nkind = "rows"\nepsilon = 10.0\ntables = ["lineitem"]\n'
 )
 
 
-class NoBudget:
-    """A permit for measuring: nothing leaves this process."""
-
-    def mark_sent(self) -> None:
-        """Do nothing."""
-
-
 def tpch(scale: str) -> Path:
     """Make TPC-H data once; kept out of version control."""
-    place = ROOT / "data" / f"sf{scale}"
-    if not (place / "lineitem.parquet").exists():
-        tool = Path(sys.executable).parent / "tpchgen-cli"
-        subprocess.run([tool, "parquet", "-s", scale, f"--output-dir={place}"], check=True)
-    return place
+    return parquet_of(scale, ROOT / "data")
 
 
 def open_with(policy: str, data: Path) -> Connection:
@@ -71,15 +60,15 @@ def _slack(db: Connection) -> dict[str, Fraction]:
 def compile_times(db: Connection) -> dict[str, Any]:
     """Milliseconds from text to ready job (or to the refusal) for each query, best of five after a first run."""
     times = {}
-    for path in sorted(QUERIES.glob("q*.sql")):
-        text = path.read_text()
+    for name in QUERIES:
+        text = text_of(name)
         best = []
         for _ in range(6):
             start = time.perf_counter()
             with contextlib.suppress(SecantError):
                 job_of(db, text)
             best.append(time.perf_counter() - start)
-        times[path.stem] = round(1000 * statistics.median(best[1:]), 2)
+        times[name] = round(1000 * statistics.median(best[1:]), 2)
     return {
         "queries": times,
         "median_ms": statistics.median(times.values()),
@@ -89,7 +78,7 @@ def compile_times(db: Connection) -> dict[str, Any]:
 
 def release_ratio(db: Connection, name: str, repeats: int = 7) -> dict[str, float]:
     """Time of all that a release needs over the plain query's, in turns on one connection."""
-    text = (QUERIES / f"{name}.sql").read_text()
+    text = text_of(name)
     plain = lower(normalise(from_sql(text, db.catalog)))
     job = job_of(db, text)
     checked: set[Any] = set()

@@ -145,15 +145,23 @@ class FreePermit:
 
 
 class Remembering:
-    """A backend that runs the statements of a job once: the data do not change between draws."""
+    """A backend that runs the statements of a job once: the data do not change between draws.
+
+    A statement that reads an earlier release is another one in each draw, and is run each time.
+    """
 
     def __init__(self, inner: Backend, statements: tuple[str, ...]) -> None:
         self._inner, self.dialect = inner, inner.dialect
-        self._known = {statement: inner.rows(statement) for statement in statements}
+        self._wanted = frozenset(statements)
+        self._known: dict[str, list[tuple[object, ...]]] = {}
 
     def rows(self, statement: str) -> list[tuple[object, ...]]:
         """Give the rows, from memory where the statement reads protected rows."""
-        return self._known[statement] if statement in self._known else self._inner.rows(statement)
+        if statement not in self._wanted:
+            return self._inner.rows(statement)
+        if statement not in self._known:
+            self._known[statement] = self._inner.rows(statement)
+        return self._known[statement]
 
 
 @dataclass
@@ -171,7 +179,12 @@ class Compiled:
     def with_noise_times(self, factor: Fraction) -> Compiled:
         """Give the same job with a fault: all noise is larger or smaller than it should be."""
         noise = {
-            column: replace(n, scale=None if n.scale is None else n.scale * factor)
+            column: replace(
+                n,
+                scale=None if n.scale is None else n.scale * factor,
+                epsilon=n.epsilon / factor,
+                choosing=n.choosing / factor,
+            )
             for column, n in self.job.noise.noise.items()
         }
         job = replace(self.job, noise=replace(self.job.noise, noise=noise))

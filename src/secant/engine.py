@@ -39,10 +39,10 @@ from secant.plan.rewrite import normalise
 from secant.release.answer import Answer
 from secant.release.backend import Backend
 from secant.release.dialect import quote
+from secant.release.job import Job
 from secant.release.lower import lower
 from secant.release.report import Explanation, explanation, guarantee, inspection, mechanisms
 from secant.release.run import (
-    Job,
     Shown,
     check_job,
     finish,

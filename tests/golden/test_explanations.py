@@ -54,6 +54,15 @@ CASES = {
         ("SELECT a.n - b.n FROM (SELECT count(*) AS n FROM orders) AS a, "
         "(SELECT count(*) AS n FROM customers) AS b"),
     ),
+    "released_first": (UNIT, "SELECT count(*) FROM orders WHERE total > (SELECT avg(total) FROM orders)"),
+    "released_first_for_public_rows": (
+        ROWWISE,
+        ("SELECT count(*) FROM customers AS c JOIN towns AS t ON c.town = t.town WHERE t.people > 100000 "
+        "AND c.age > (SELECT avg(d.age) FROM customers AS d WHERE d.town = t.town)"),
+    ),
+    "looked_up_for_each_public_row": (
+        UNIT, "SELECT town, (SELECT count(*) FROM customers AS c WHERE c.town = t.town) FROM towns AS t"
+    ),
     "limit_below_public": (
         ROWWISE,
         ("SELECT count(*) FROM orders WHERE status IN "
@@ -66,11 +75,15 @@ CASES = {
     "no_range": (UNIT, "SELECT sum(length(note)) FROM orders"),
     "no_limit": (UNIT, "SELECT count(*) FROM orders AS o, towns AS t"),
     "computed_for_each_outer_row": (
-        UNIT, "SELECT town, (SELECT count(*) FROM customers AS c WHERE c.town = t.town) FROM towns AS t"
+        UNIT, "SELECT town, (SELECT count(*) FROM customers AS c WHERE c.town <> t.town) FROM towns AS t"
     ),
     "keys_of_one_unit": (UNIT, "SELECT customer, count(*) FROM orders GROUP BY customer"),
     "several_rows_in_a_subquery": (UNIT, "SELECT count(*) FROM orders WHERE status = (SELECT town FROM towns)"),
-    "units_mixed_by_an_aggregate": (UNIT, "SELECT count(*) FROM orders WHERE total > (SELECT avg(total) FROM orders)"),
+    "units_mixed_by_an_aggregate": (
+        UNIT,
+        ("SELECT count(*) FROM orders AS o JOIN (SELECT status, avg(total) AS mean FROM orders GROUP BY status) AS u "
+        "ON o.status = u.status WHERE o.total > u.mean"),
+    ),
     "one_row_a_unit": (
         UNIT, "SELECT count(*) FROM (SELECT customer, count(*) AS n FROM orders GROUP BY customer) AS u WHERE n > 2"
     ),

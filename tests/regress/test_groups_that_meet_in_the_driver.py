@@ -51,7 +51,7 @@ def test_one_row_moves_the_groups_by_one(tmp_path, column, sign, last):
 
 
 def test_where_a_nan_stands_does_not_depend_on_other_rows(tmp_path):
-    from secant.release.run import _order
+    from secant.release.measured import order_of_keys as _order
 
     keys = [float("nan"), 1.0, None, -1.0, float("inf")]
     orders = [sorted(keys[i:] + keys[:i], key=_order) for i in range(len(keys))]

@@ -330,7 +330,7 @@ def _question(
         return str(error)
     name = release.name
     statements = made.statements if made is not None else (release.exact,)
-    texts = {run._numbered(name, i): f"{name} {i}" for i in range(len(statements))}
+    texts = {run.numbered(name, i): f"{name} {i}" for i in range(len(statements))}
     for index, relation in enumerate(statements):
         memory.plans[f"{name} {index}"] = compiled(relation)
     instruments = {} if made is None else {name: made}

@@ -226,11 +226,13 @@ class _Limits:
             plan = made.clipped(limits)
             verify(plan)
             cuts.append((limits, plan, compiled(plan)))
+        if made.above is None:
+            return cls(bounds, None, tuple(cuts))
         verify(made.above)
         return cls(bounds, compiled(made.above), tuple(cuts))
 
     def figures(self, database: Database, release: Any) -> tuple[list[int], list[Measured]]:
-        (counts,) = self.above(database)
+        (counts,) = self.above(database) if self.above is not None else ((),)
         measures = {m.column: m for m in release.measures}
         cut = []
         for _, plan, run in self.cuts:
@@ -465,7 +467,7 @@ def _limit_comparisons(
     fewer, less = limits.figures(neighbor, release)
     moves = [a - b for a, b in zip(counts, fewer, strict=True)]
     yield "units above", "", Fraction(1), Fraction(max(map(abs, moves), default=0))
-    yield "one way", "", Fraction(0), Fraction(int(min(moves) < 0 < max(moves)))
+    yield "one way", "", Fraction(0), Fraction(int(bool(moves) and min(moves) < 0 < max(moves)))
     for (chosen, plan, _), one, two in zip(limits.cuts, cut, less, strict=True):
         nothing = (Fraction(0),) * len(plan.aggregations)
         for index, call in enumerate(plan.aggregations):

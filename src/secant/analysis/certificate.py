@@ -90,8 +90,8 @@ class Surveyed:
 class Contributions:
     """What each unit adds to measures, and the answer with what it adds cut down to limits (U-CLIP)."""
 
-    above: n.Aggregate
-    """One row: for each measure and each limit that may be chosen, how many units add more. Private."""
+    above: n.Aggregate | None
+    """One row: for each measure and each limit to choose from, how many units add more. Private."""
     clipped: Callable[[Mapping[str, int]], n.Aggregate]
     """For limits by measure column, in whole steps: the measures, where no unit adds more than its limit."""
 

@@ -8,7 +8,7 @@ smallest wins. What stands above a release works on public numbers and needs no 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from secant.analysis.certificate import (
@@ -27,18 +27,20 @@ from secant.analysis.derivative.public_rows import public_rows_of
 from secant.analysis.derivative.room import DerivativeRoom
 from secant.analysis.derivative.soften import Softened, soften
 from secant.analysis.derivative.space import space_of
+from secant.analysis.elastic.room import ElasticRoom
 from secant.analysis.interface import Analysis, Request
+from secant.analysis.multiplicity.room import MultiplicityRoom
+from secant.analysis.residual.room import ResidualRoom
+from secant.analysis.smt.room import SmtRoom
+from secant.analysis.split import Bounded, Exposed, Split, many_released
 from secant.analysis.stability.room import StabilityRoom
 from secant.analysis.truncation.room import TruncationRoom
 from secant.errors import InternalError
 from secant.numeric.ball import ball, upper, working_precision
 from secant.plan import nodes as n
-from secant.plan.decorrelate import grouped, one_row, single_aggregate
-from secant.plan.domains import Chosen
 from secant.plan.enforce import Release, enforce, is_protected
 from secant.plan.measures import Problem
 from secant.plan.rewrite import retype
-from secant.plan.scopes import borrowed
 from secant.plan.total import make_total
 from secant.plan.typing import fields_of
 from secant.plan.verify import verify
@@ -46,7 +48,27 @@ from secant.terms.bounds import GlobalBound
 from secant.terms.catalog import Catalog
 from secant.terms.policy import Policy, Protection
 
-ANALYSES: tuple[Analysis, ...] = (StabilityRoom(), TruncationRoom(), DerivativeRoom())
+__all__ = [
+    "ANALYSES",
+    "Bounded",
+    "Outcome",
+    "Prepared",
+    "PublicFacts",
+    "RawRows",
+    "bound_aggregate",
+    "prepare",
+    "read_columns",
+]
+
+ANALYSES: tuple[Analysis, ...] = (
+    StabilityRoom(),
+    TruncationRoom(),
+    SmtRoom(),
+    ResidualRoom(),
+    ElasticRoom(),
+    MultiplicityRoom(),
+    DerivativeRoom(),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +84,6 @@ class PublicFacts:
     """Rows of a table whose number is public."""
     fan: Callable[[str, tuple[str, ...]], int | None] = lambda table, columns: None
     """Rows of a table that agree in some public columns, at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bounded:
-    """A release and the certificates that it rests on, one for each protection in force."""
-
-    release: Release
-    certificates: tuple[Certificate, ...]
-    tried: tuple[Refusal, ...]
-    softened: Softened | None = None
-    """How the user's aggregate was softened, where values are protected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,221 +119,31 @@ def prepare(
         for f in fields_of(r)
     )
     taken |= catalog.tables.keys()  # a released table must not hide one of the engine's
-    work = _Split(policy, protections, catalog, taken, facts or PublicFacts(), read_columns(plan))
+    read, known = read_columns(plan), facts or PublicFacts()
+
+    def touched(relation: n.Relation) -> bool:
+        scans = (s for s in n.walk(relation) if isinstance(s, n.Scan))
+        return any(_shows_protected(s, policy, protections, read) for s in scans)
+
+    def bound(aggregate: n.Aggregate, name: str) -> Bounded | Sequence[Refusal]:
+        return bound_aggregate(aggregate, name, policy, protections, catalog, known)
+
+    work = Split(bound, touched, taken)
     try:
         post = work.visit(plan)
-    except _Exposed as exposed:
+    except Exposed as exposed:
         return tuple(work.refusals) if work.refusals else RawRows(exposed.scan)
     if any(b.softened is not None for b in work.bounded):
         post = retype(post)
     if work.bounded:
         post = make_total(post)  # the answer is paid for: one bad cell must not cost the others
     verify(post)
-    several = _many_released(post, work.bounded)
+    several = many_released(post, work.bounded)
     if several is not None:
         return (several,)
-    if work.exposed(post):
+    if touched(post):  # the last wall before a plan runs without noise
         raise InternalError("BUG-001", "a protected table is left outside of every release")
     return Prepared(post, tuple(work.bounded))
-
-
-def _many_released(post: n.Relation, bounded: list[Bounded]) -> Refusal | None:
-    """A scalar subquery over released groups would fail after it was paid for."""
-    grouped = {b.release.name for b in bounded if b.release.exact.keys}
-    for node in n.walk(post):
-        if isinstance(node, n.ScalarSubquery):
-            inner = node.relation
-            while isinstance(inner, (n.Project, n.Filter, n.Sort)):
-                inner = inner.input
-            if isinstance(inner, n.Released) and inner.name in grouped:
-                return Refusal(
-                    "portfolio",
-                    "T-SUBQUERY",
-                    "the scalar subquery might return several rows",
-                    "aggregate its groups, for example with max()",
-                    node,
-                )
-    return None
-
-
-class _Exposed(Exception):  # noqa: N818 - control flow inside this module only
-    def __init__(self, scan: n.Scan) -> None:
-        super().__init__()
-        self.scan = scan
-
-
-@dataclass
-class _Split:
-    policy: Policy
-    protections: tuple[Protection, ...]
-    catalog: Catalog
-    taken: frozenset[str]
-    """First parts of column names in the query: releases are called otherwise."""
-    facts: PublicFacts
-    read: frozenset[str]
-    """Columns that the query reads or shows."""
-    bounded: list[Bounded] = field(default_factory=list)
-    refusals: list[Refusal] = field(default_factory=list)
-    done: dict[n.Node, n.Relation] = field(default_factory=dict)
-    failed: dict[n.Node, _Exposed] = field(default_factory=dict)
-    lookups: int = 0
-
-    def visit(self, relation: n.Relation) -> n.Relation:
-        """Give the relation as it is after the releases; a shared node is released once."""
-        if relation in self.failed:
-            raise self.failed[relation]
-        if relation not in self.done:
-            try:
-                self.done[relation] = self._visit(relation)
-            except _Exposed as exposed:
-                self.failed[relation] = exposed
-                raise
-        return self.done[relation]
-
-    def _visit(self, relation: n.Relation) -> n.Relation:
-        if not self._touched(relation):
-            return relation
-        if isinstance(relation, n.Scan):
-            raise _Exposed(relation)
-        if isinstance(relation, n.Aggregate):
-            before = len(self.refusals)
-            outcome = self._bound(relation)
-            if not isinstance(outcome, Bounded):
-                self._refuse(outcome)
-                outcome = self._in_stages(relation, outcome)
-            if isinstance(outcome, Bounded):
-                del self.refusals[before:]
-                self.bounded.append(outcome)
-                if outcome.softened is None:
-                    return outcome.release.finish
-                return n.Project(outcome.release.finish, outcome.softened.outputs)
-            self._refuse(outcome)
-        # Not an aggregate, or one that no room can bound: it may still work on releases further in.
-        return n.rebuild(relation, lambda node: self._descend(node, relation))
-
-    def _bound(self, aggregate: n.Aggregate) -> Bounded | Sequence[Refusal]:
-        return bound_aggregate(
-            aggregate, self._name("release", len(self.bounded)), self.policy, self.protections,
-            self.catalog, self.facts,
-        )  # fmt: skip
-
-    def _refuse(self, refusals: Sequence[Refusal]) -> None:
-        self.refusals += [r for r in refusals if r not in self.refusals]
-
-    def _name(self, word: str, before: int) -> str:
-        name = f"{word}{before + 1}"
-        while name in self.taken:
-            name += "_"
-        return name
-
-    def _descend(self, node: n.Node, host: n.Relation) -> n.Node:
-        if isinstance(node, n.Relation):
-            return self.visit(node)
-        if isinstance(node, n.ScalarSubquery) and borrowed(node.relation, {})[node.relation]:
-            found = self._released_first(node, host)
-            if found is not None:
-                return found
-        return n.rebuild(node, lambda child: self._descend(child, host))
-
-    # ── stages ───────────────────────────────────────────────────────────────────────────────────
-
-    def _in_stages(
-        self, aggregate: n.Aggregate, refused: Sequence[Refusal]
-    ) -> Bounded | Sequence[Refusal]:
-        """Release what an aggregate's subqueries say first, and bound it with those numbers as constants (W-STAGED).
-
-        Tried only for an aggregate that no room bounds as it stands; whether it is depends on public facts.
-        """
-        before, done = len(self.bounded), dict(self.done)
-        staged = self._staged(aggregate)
-        if staged is aggregate or not self._touched(staged):
-            self._forget(before, done)  # all that is left is public: nothing but its subqueries is released
-            return refused
-        if any(b.softened is not None for b in self.bounded[before:]):
-            staged = retype(staged)
-        assert isinstance(staged, n.Aggregate)
-        outcome = self._bound(staged)
-        if isinstance(outcome, Bounded):
-            read = ", ".join(sorted({r.name for r in n.walk(staged) if isinstance(r, n.Released)}))
-            note = f"reads {read}, released before and put in as constants (W-STAGED)"
-            release = replace(outcome.release, notes=(note, *outcome.release.notes))
-            return replace(outcome, release=release, tried=(*refused, *outcome.tried))
-        self._forget(before, done)
-        return outcome
-
-    def _forget(self, before: int, done: dict[n.Node, n.Relation]) -> None:
-        """Take releases back that nothing uses: they are not made, and cost nothing."""
-        del self.bounded[before:]
-        self.done = done
-
-    def _staged(self, relation: n.Relation) -> n.Relation:
-        """Give a relation with all subqueries that can be released first as released tables."""
-
-        def change(node: n.Node) -> n.Node:
-            if isinstance(node, n.Relation):
-                return self._staged(node)
-            if isinstance(node, (n.ScalarSubquery, n.InSubquery)) and self._touched(node.relation):
-                found = self._released_first(node, relation)
-                if found is not None:
-                    return n.rebuild(found, change) if isinstance(node, n.InSubquery) else found
-            return n.rebuild(node, change)
-
-        return n.rebuild(relation, change)
-
-    def _released_first(
-        self, subquery: n.ScalarSubquery | n.InSubquery, host: n.Relation
-    ) -> n.Scalar | None:
-        """Give a subquery over releases of its own; None, and no release, where that does not fit."""
-        before, done = len(self.bounded), dict(self.done)
-        try:
-            found = self._over_releases(subquery, host)
-        except _Exposed:
-            found = None
-        if found is None:
-            self._forget(before, done)
-        return found
-
-    def _over_releases(
-        self, subquery: n.ScalarSubquery | n.InSubquery, host: n.Relation
-    ) -> n.Scalar | None:
-        name = self._name("lookup", self.lookups)
-        self.lookups += 1
-        if borrowed(subquery.relation, {})[subquery.relation]:
-            if isinstance(subquery, n.InSubquery):
-                return None
-            asked = grouped(subquery, host, name, lambda r: not self._touched(r))
-            if asked is None:
-                return None
-            released = self.visit(asked.aggregate)
-            return None if self._chosen(released) else asked.looked_up_in(released)
-        rows = self.visit(subquery.relation)
-        if isinstance(subquery, n.InSubquery):
-            return None if self._chosen(rows) else replace(subquery, relation=rows)
-        if single_aggregate(subquery.relation) is None:
-            return None  # it might return several rows
-        if single_aggregate(rows) is None:
-            ((column, kind),) = ((f.name, f.type) for f in fields_of(rows))
-            if kind.kind == "BOOLEAN":
-                return None  # truth values have no maximum in every engine
-            rows = one_row(rows, (n.Column(column, kind),), f"{name}.one")
-        return replace(subquery, relation=rows)
-
-    def _chosen(self, relation: n.Relation) -> bool:
-        """Whether some released groups of a relation are chosen privately: which are missing is noise, too."""
-        names = {r.name for r in n.walk(relation) if isinstance(r, n.Released)}
-        domains = [d for b in self.bounded if b.release.name in names for d in b.release.domains]
-        return any(isinstance(d, Chosen) for d in domains)
-
-    def exposed(self, relation: n.Relation) -> bool:
-        """Whether a protected table is still read: the last wall before a plan runs without noise."""
-        return self._touched(relation)
-
-    def _touched(self, relation: n.Relation) -> bool:
-        return any(
-            _shows_protected(s, self.policy, self.protections, self.read)
-            for s in n.walk(relation)
-            if isinstance(s, n.Scan)
-        )
 
 
 def read_columns(plan: n.Relation) -> frozenset[str]:
@@ -414,9 +235,11 @@ def bound_aggregate(
             facts.fan,
         )
         found, against = _ask(request)
-        refusals += against
         if found is not None:
             certificates.append(found)
+            refusals += against
+        else:  # what stands in the way comes first: the analyst is told to mend that
+            refusals[:0] = against
     if len(certificates) < len(protections):
         return tuple(refusals)
     settled = _one_noise(certificates, release)
@@ -469,8 +292,8 @@ def _ask(request: Request) -> tuple[Certificate | None, list[Refusal]]:
     found: list[Certificate] = []
     refusals: list[Refusal] = []
     for room in [r for r in ANALYSES if kind in r.kinds] or ANALYSES:
-        if kind == "rows" and any(_is_global(c) for c in found):
-            break
+        if kind == "rows" and any(_is_global(c) or c.room == "residual" for c in found):
+            break  # what elastic and multiplicity prove of the same query is never less (C-LEAST)
         outcome = room.bound(request)
         if isinstance(outcome, Certificate):
             found.append(outcome)
@@ -498,11 +321,15 @@ def _least(found: list[Certificate], request: Request) -> Certificate | None:
         known = [b for c in found if isinstance(b := c.bounds.get(column), Surveyed)]
         if not known:
             return found[0]
+        # A group's share of epsilon must cover all surveys that it rests on.
+        fewest = min(b.groups for b in known)
+        known = [b for b in known if b.groups == fewest]
         surveys = tuple(s for b in known for s in b.surveys)
         if request.protection.replace:
             surveys = tuple(_replaced(s) for s in surveys)
-        each, groups = min(b.each for b in known), min(b.groups for b in known)
-        bounds[column] = Surveyed(surveys, each, groups)
+        twice = request.protection.replace and bool(request.release.exact.keys)
+        groups = 2 * fewest if twice else fewest
+        bounds[column] = Surveyed(surveys, min(b.each for b in known), groups)
     return replace(
         found[0],
         room=", ".join(c.room for c in found),
@@ -525,18 +352,20 @@ def _replaced(survey: Survey) -> Survey:
 
 def _limited(found: list[Certificate], request: Request) -> Certificate | None:
     """Let limits that are chosen privately take the place of declared ones, where the room says that it pays."""
-    chosen = next((c for c in found if any(isinstance(b, Clipped) for b in c.bounds.values())), None)
+    chosen = next(
+        (c for c in found if any(isinstance(b, Clipped) for b in c.bounds.values())), None
+    )
     fixed = next((c for c in found if c is not chosen), None)
+    release = request.release
+    wanted = {m.column for m in release.measures} | {r.column for r in release.ranked}
     if chosen is None:
-        return fixed
+        return None if fixed is None or wanted - set(fixed.bounds) else fixed
     declared = fixed.bounds if fixed is not None else {}
     bounds = dict(declared)
     for column, bound in chosen.bounds.items():
         assert isinstance(bound, Clipped)
         cap = declared.get(column)
         bounds[column] = replace(bound, cap=cap.value if isinstance(cap, GlobalBound) else None)
-    release = request.release
-    wanted = {m.column for m in release.measures} | {r.column for r in release.ranked}
     if wanted - set(bounds):
         return None
     if fixed is None:

@@ -170,6 +170,9 @@ def _for_protection(
             words = f"{aim.table} is not among its tables, so it is public to this protection"
             return {**report, "guesses": "nothing", "words": words}
         return {**report, "guesses": "membership", **_each(spent, lambda e, d: _member(aim, e, d))}
+    if policy.column(aim.table, aim.column).exact:
+        words = f"{aim.table}.{aim.column} is declared exact, so there is nothing left to guess"
+        return {**report, "guesses": "nothing", "words": words}
     weight = weight_of(protection, aim.table, aim.column)
     if weight is None:
         words = f"{aim.table}.{aim.column} is not in its norm, so it is public to this protection"
@@ -244,9 +247,17 @@ def _weight(norm: Norm, column: str) -> tuple[Fraction, bool] | None:
 def prior_of(
     aim: Attacker, facts: ColumnFacts, catalog: Catalog | None = None
 ) -> tuple[Prior, str]:
-    """Give the attacker's prior and its description; ranges and steps are the policy's."""
+    """Give the attacker's prior and its description; ranges and steps are the policy's.
+
+    Where the attacker names no prior, what the policy declares of the column is taken for it.
+    """
     if aim.kind == "values":
         return _named_values(aim), f"{len(aim.numbers)} values that were named"
+    belief = None if aim.kind else facts.belief
+    if belief is not None and belief.kind == "weights":
+        assert facts.values is not None
+        places = [_place(value) for value in facts.values]
+        return weights(places, belief.shares), "declared shares of the values"
     if not aim.kind and facts.range is None and facts.values is not None:
         return weights([_place(v) for v in facts.values]), "every declared value alike"
     if facts.range is None:
@@ -259,6 +270,14 @@ def prior_of(
     step = _step(aim, facts, catalog)
     shown = f"[{facts.range[0]}, {facts.range[1]}]"
     stairs = "" if step is None else f" in steps of {float(step):g}"
+    if belief is not None and belief.kind in ("normal", "histogram"):
+        if belief.kind == "normal":
+            assert belief.deviation is not None
+            declared: Normal | Histogram = normal(_place(belief.mean), belief.deviation, low, high)
+        else:
+            declared = histogram([_place(edge) for edge in belief.edges], belief.shares)
+        told = "declared normal, cut to " + shown if belief.kind == "normal" else "declared pieces"
+        return (declared if step is None else stepped(declared, low, step)), told + stairs
     if aim.kind in ("", "uniform"):
         if aim.numbers:
             raise UsageError(

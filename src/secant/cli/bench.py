@@ -1,7 +1,8 @@
 """`secant bench`: what Secant makes of published benchmark queries, beside the published numbers.
 
-In: the name of a benchmark, a profile, a scale. Out: a table, and the measurements as JSON in a
-file. The data are generated, so true answers are shown; nothing of an owner's is ever read here.
+In: the name of a benchmark and its options. Out: a table, and the measurements as JSON in a file.
+The data are generated, so true answers are shown; nothing of an owner's is ever read here, and no
+ledger is touched.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json as notation
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,27 +21,64 @@ from secant.errors import UsageError
 ADDRESS = "SECANT_BENCH_POSTGRES"
 Row = Mapping[str, Any]
 
-Suite = Annotated[Literal["laud"], Parameter(help="laud: 17 queries on TPC-H with moving values.")]
+Suite = Annotated[
+    Literal["laud", "tpch", "joins"],
+    Parameter(
+        help="laud: 17 queries with moving values; tpch: the 22 original texts under a policy; "
+        "joins: bounds of all analyses beside the exact ones."
+    ),
+]
 ProfileName = Annotated[
-    str,
+    str | None,
     Parameter(
         name="--profile",
-        help="`paper` or `paper-l1`: the authors' settings; `native`: real dates, our defaults.",
+        help="laud: `paper` or `paper-l1`, the authors' settings; `native`: real dates, our defaults.",
         metavar="NAME",
     ),
+]
+PolicyFile = Annotated[
+    str | None,
+    Parameter(name="--policy", help="tpch: by default one customer is protected.", metavar="FILE"),
 ]
 Scale = Annotated[
     str,
     Parameter(name="--scale", help="TPC-H scale factor.", metavar="S", allow_leading_hyphen=True),
 ]
+Epsilon = Annotated[
+    str | None,
+    Parameter(
+        name="--epsilon",
+        help="tpch, joins: privacy of one answer, by default 1.",
+        metavar="NUMBER",
+        allow_leading_hyphen=True,
+    ),
+]
+Delta = Annotated[
+    str | None,
+    Parameter(
+        name="--delta",
+        help="tpch: for keys that are chosen privately, by default 1e-8.",
+        metavar="NUMBER",
+        allow_leading_hyphen=True,
+    ),
+]
 Engine = Annotated[
     Literal["duckdb", "postgres"],
-    Parameter(name="--engine", help=f"For postgres, {ADDRESS} holds an empty database's address."),
+    Parameter(
+        name="--engine", help=f"laud: for postgres, {ADDRESS} holds an empty database's address."
+    ),
 ]
 Queries = Annotated[
-    str, Parameter(name="--queries", help="Only these, such as b1_1,b6.", metavar="LIST")
+    str, Parameter(name="--queries", help="Only these, such as b1_1,b6 or q1,q6.", metavar="LIST")
 ]
-Repeat = Annotated[int, Parameter(name="--repeat", help="Best times of so many runs.", metavar="N")]
+Repeat = Annotated[
+    int | None,
+    Parameter(
+        name="--repeat",
+        help="laud, joins: best times of so many runs, by default 3; tpch: so many releases, 200.",
+        metavar="N",
+    ),
+]
 Data = Annotated[
     str | None,
     Parameter(name="--data", help="Where generated data are kept.", metavar="DIR"),
@@ -47,39 +86,127 @@ Data = Annotated[
 JsonFile = Annotated[
     str | None, Parameter(name="--json", help="Write the measurements here.", metavar="FILE")
 ]
+_BELONGS = {
+    "--profile": ("laud",),
+    "--engine": ("laud",),
+    "--policy": ("tpch",),
+    "--epsilon": ("tpch", "joins"),
+    "--delta": ("tpch",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What all benchmarks need to know, checked."""
+
+    scale: str
+    place: Path
+    queries: str
+    repeat: int | None
+    target: Path | None
 
 
 def bench(
     suite: Suite,
     /,
     *,
-    profile: ProfileName = "native",
+    profile: ProfileName = None,
+    policy: PolicyFile = None,
     scale: Scale = "0.1",
+    epsilon: Epsilon = None,
+    delta: Delta = None,
     engine: Engine = "duckdb",
     queries: Queries = "",
-    repeat: Repeat = 3,
+    repeat: Repeat = None,
     data: Data = None,
     json: JsonFile = None,
 ) -> int:
     """Run published benchmark queries on generated data and compare with what was published."""
-    from secant.cli import show
-    from secant.cli.laud import database, forms, measure
+    from secant.cli.laud import database
 
-    asked, names = forms.profile_of(profile), forms.chosen_queries(queries)
-    factor = database.scale_of(scale)
-    if repeat < 1:
+    given = {
+        "--profile": profile is not None,
+        "--engine": engine != "duckdb",
+        "--policy": policy is not None,
+        "--epsilon": epsilon is not None,
+        "--delta": delta is not None,
+    }
+    for option, suites in _BELONGS.items():
+        if given[option] and suite not in suites:
+            raise UsageError(
+                "USE-001",
+                f"{option} is not an option of the benchmark {suite}",
+                hint=f"it belongs to: {', '.join(suites)}",
+            )
+    if repeat is not None and repeat < 1:
         raise UsageError("USE-001", "--repeat must be at least 1")
-    target = _writable(json)
     place = Path(data) if data else database.default_directory()
-    with show.working(f"making TPC-H data of scale {factor}"):
-        source = _source(engine, factor, place)
-    with _progress(len(names), f"{suite} {asked.name}") as advance:
-        rows = list(advance(measure.measure(source, asked, names, repeat=repeat)))
-    if target is not None:
-        _write(target, rows)
-    _table(rows, asked.name)
-    _verdicts(rows, asked.name, factor)
+    asked = _Asked(database.scale_of(scale), place, queries, repeat, _writable(json))
+    if suite == "laud":
+        return _laud(asked, profile or "native", engine)
+    if suite == "tpch":
+        return _tpch(asked, policy, epsilon or "1", delta or "1e-8")
+    return _joins(asked, epsilon or "1")
+
+
+def _laud(asked: _Asked, profile_name: str, engine: str) -> int:
+    from secant.cli.laud import forms, measure, table
+
+    profile, names = forms.profile_of(profile_name), forms.chosen_queries(asked.queries)
+    with _making(asked.scale):
+        source = _source(engine, asked.scale, asked.place)
+    with _progress(len(names), f"laud {profile.name}") as advance:
+        found = measure.measure(source, profile, names, repeat=asked.repeat or 3)
+        rows = list(advance(found))
+    _write(asked.target, rows)
+    table.print_table(rows, profile.name)
+    table.print_verdicts(rows, profile.name, asked.scale)
     return next((int(r["refused"]["status"]) for r in rows if "refused" in r), 0)
+
+
+def _tpch(asked: _Asked, policy_file: str | None, epsilon: str, delta: str) -> int:
+    """A refused query is a result here, not a failure."""
+    from secant.cli.laud import database
+    from secant.cli.tpch import measure, table, texts
+    from secant.numeric.parameters import delta_of, epsilon_of
+
+    names, policy = texts.chosen_queries(asked.queries), texts.policy_of(policy_file)
+    spent, slack = epsilon_of(epsilon), delta_of(delta)
+    with _making(asked.scale):
+        source = f"parquet:{database.parquet_of(asked.scale, asked.place)}"
+    with _progress(len(names), "tpch") as advance:
+        found = measure.measure(
+            source, policy, names, epsilon=spent, delta=slack, repeat=asked.repeat or 200
+        )
+        rows = list(advance(found))
+    _write(asked.target, rows)
+    table.print_table(rows)
+    return 0
+
+
+def _joins(asked: _Asked, epsilon: str) -> int:
+    """A refusal of one analysis is a result here, not a failure."""
+    from secant.cli.joins import cases, measure, table
+    from secant.cli.laud import database
+    from secant.numeric.parameters import epsilon_of
+
+    names, spent = cases.chosen_cases(asked.queries), epsilon_of(epsilon)
+    with _making(asked.scale):
+        parquet = database.parquet_of(asked.scale, asked.place)
+    with _progress(len(names), "joins") as advance:
+        found = measure.measure(parquet, names, epsilon=spent, repeat=asked.repeat or 3)
+        rows = list(advance(found))
+    _write(asked.target, rows)
+    table.print_table(rows)
+    return 0
+
+
+@contextmanager
+def _making(scale: str) -> Iterator[None]:
+    from secant.cli import show
+
+    with show.working(f"making TPC-H data of scale {scale}"):
+        yield
 
 
 def _source(engine: str, scale: str, place: Path) -> str:
@@ -109,7 +236,9 @@ def _writable(file: str | None) -> Path | None:
     return target
 
 
-def _write(target: Path, rows: Sequence[Row]) -> None:
+def _write(target: Path | None, rows: Sequence[Row]) -> None:
+    if target is None:
+        return
     try:
         target.write_text(notation.dumps({"queries": rows}, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
@@ -132,88 +261,3 @@ def _progress(total: int, what: str) -> Iterator[Any]:
         return
     with Progress(console=Console(stderr=True), transient=True) as bar:
         yield lambda items: bar.track(items, total=total, description=what)
-
-
-def _table(rows: Sequence[Row], profile: str) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    from secant.cli import show
-    from secant.cli.laud.compare import expected
-
-    known = expected()
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("query")
-    for title in _TITLES["native" if profile == "native" else "paper"]:
-        style = "dim" if title in ("print", "authors") else ""
-        table.add_column(title, justify="right", style=style, no_wrap=True)
-    for row in rows:
-        cells = _cells(row, known[row["query"]], profile)
-        table.add_row(*(Text(cell) for cell in (row["query"], *cells)))
-    show.show(table)
-    for row in rows:
-        if "refused" in row:
-            show.say(f"{row['query']}: {row['refused']['code']} {row['refused']['message']}")
-
-
-_TIMES = ("compile\nms", "plain\nms", "release\nms", "ratio")
-_TITLES = {
-    "native": ("exact", "softened", "sens.", "error95", "authors", *_TIMES),
-    "paper": ("exact", "softened", "print", "sens.", "print", "error95", *_TIMES),
-}
-
-
-def _cells(row: Row, known: Mapping[str, Any], profile: str) -> tuple[str, ...]:
-    if "refused" in row:
-        return ("refused",)
-    seconds = row["seconds"]
-    times = (
-        *(f"{1000 * seconds[name]:.1f}" for name in ("compile", "plain", "release")),
-        f"{seconds['release'] / seconds['plain']:.2f}",
-    )
-    exact, softened, sensitivity = (
-        _short(row[name]) for name in ("exact", "softened", "sensitivity")
-    )
-    error = _share(row["relative_error95"])
-    if profile == "native":
-        return (exact, softened, sensitivity, error, _share(known["error"] / 100), *times)
-    printed_softened, printed_sensitivity = known[profile]
-    return (exact, softened, printed_softened, sensitivity, printed_sensitivity, error, *times)
-
-
-def _short(value: float | None) -> str:
-    """Print a number as the paper does: 3.55M, 0.0006."""
-    if value is None:
-        return "?"
-    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "K")):
-        if abs(value) >= unit:
-            return f"{value / unit:.2f}{letter}"
-    return f"{value:.2f}" if abs(value) >= 1 else f"{value:.2g}"
-
-
-def _share(value: float | None) -> str:
-    return "?" if value is None else f"{100 * value:.3g}%"
-
-
-def _verdicts(rows: Sequence[Row], profile: str, scale: str) -> None:
-    from secant.cli.laud.compare import PRINTED_SCALE, accuracy, missed, speed
-    from secant.cli.show import say
-
-    say()
-    pace = speed(rows)
-    if pace is not None:
-        say(
-            f"release / plain: geometric mean {pace.mean:.2f}, worst {pace.worst:.2f}; "
-            f"slowest to compile: {1000 * pace.slowest_compile:.1f} ms"
-        )
-    if scale != PRINTED_SCALE:
-        say(f"The numbers beside ours are of scale {PRINTED_SCALE}, not of {scale}.")
-        return
-    if profile == "native":
-        found = accuracy(rows)
-        if found is not None:
-            say(f"error at 95 % / authors' at 78 %: geometric mean {found.mean:.3f}")
-            say(f"not below the authors': {', '.join(found.worse) or 'none'}")
-        return
-    say(f"not as printed: {', '.join(missed(rows, profile)) or 'none'}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -18,8 +18,20 @@ from secant.cli.options import (
     question_of,
 )
 
+if TYPE_CHECKING:
+    from secant.engine import Connection
+
 WithSql = Annotated[
     bool, Parameter(name="--sql", negative="", help="Also print the statements that would run.")
+]
+
+WithRanges = Annotated[
+    bool,
+    Parameter(
+        name="--ranges",
+        negative="",
+        help="Also show which ranges follow from declared facts, and from what.",
+    ),
 ]
 
 AttackerText = Annotated[
@@ -42,6 +54,7 @@ def explain(
     protection: ProtectionName = None,
     statements: WithSql = False,
     attacker: AttackerText = None,
+    ranges: WithRanges = False,
     policy: PolicyPath = "policy.toml",
     source: Source = None,
     json: Json = False,
@@ -50,6 +63,7 @@ def explain(
     import secant
     from secant.attack import attack_lines, attack_report, parse_attacker
     from secant.cli import show
+    from secant.errors import Refused
 
     text = question_of(sql)
     aim = None if attacker is None else parse_attacker(attacker)
@@ -57,10 +71,17 @@ def explain(
         show.working("deriving", quiet=json),
         secant.connect(source, policy=policy) as database,
     ):
-        explanation = database.explain(
-            text, epsilon=epsilon, delta=delta, level=level, protection=protection
-        )
+        try:
+            explanation = database.explain(
+                text, epsilon=epsilon, delta=delta, level=level, protection=protection
+            )
+        except Refused:
+            if ranges and not json:  # they may tell which fact is missing
+                _say_ranges(_ranges_of(text, database))
+            raise
         report = explanation.to_dict()
+        if ranges:
+            report["ranges"] = _ranges_of(text, database)
         if aim is not None:
             charged = report["guarantee"]
             report["attacker"] = attack_report(aim, database.policy, charged, database.catalog)
@@ -70,6 +91,8 @@ def explain(
         show.print_json(report)
         return 0
     show.say(str(explanation))
+    if ranges:
+        _say_ranges(report["ranges"])
     if aim is not None:
         for line in attack_lines(aim, report["attacker"]):
             show.say(line)
@@ -79,3 +102,19 @@ def explain(
             show.say(f"-- statement {number}")
             show.say(f"{statement};")
     return 0
+
+
+def _ranges_of(text: str, database: Connection) -> list[dict[str, Any]]:
+    from secant.plan.from_sql import from_sql
+    from secant.plan.ranges_report import range_report
+    from secant.plan.rewrite import normalise
+
+    return range_report(normalise(from_sql(text, database.catalog)), database.policy)
+
+
+def _say_ranges(report: list[dict[str, Any]]) -> None:
+    from secant.cli import show
+    from secant.plan.ranges_report import range_lines
+
+    for line in range_lines(report):
+        show.say(line)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from secant.errors import InternalError, UsageError
 from secant.numeric import interval as plain
@@ -135,6 +135,24 @@ def square_root(a: Affine) -> Affine | None:
     return power(a, Fraction(1, 2))
 
 
+def absolute(a: Affine) -> Affine:
+    """Give all magnitudes (I-ABSOLUTE).
+
+    >>> absolute(variable("x", plain.interval(-1, 1))).range()
+    Interval(low=Fraction(0, 1), high=Fraction(1, 1))
+    """
+    low, high = a.range().ends()
+    if low >= 0:
+        return a
+    if high <= 0:
+        return negate(a)
+    slope = (high + low) / (high - low)
+    half = -low * high / (high - low)
+    terms = {name: slope * term for name, term in a.terms.items()}
+    error = abs(slope) * a.error + half
+    return _trimmed(Affine(slope * a.center + half, terms, error, plain.absolute(a.range())))
+
+
 def reciprocal(a: Affine) -> Affine | None:
     """Give all reciprocals; None if the range touches 0."""
     low, high = a.range().ends()
@@ -202,6 +220,28 @@ def fixed(a: Affine, name: str, limits: Interval, value: Interval) -> Affine:
         terms[name] = term * (last - first) / (2 * half)
     moved = term * ((first + last) / 2 - middle) / half
     return Affine(a.center + moved, terms, a.error, a.within)
+
+
+def widest(a: Affine) -> str | None:
+    """Give the variable that moves the form most, or None if none does.
+
+    >>> widest(add(variable("x", plain.interval(0, 1)), variable("y", plain.interval(0, 9))))
+    'y'
+    """
+    return max(a.terms, key=lambda name: abs(a.terms[name]), default=None)
+
+
+def pieces(limits: Interval, count: int) -> tuple[Interval, ...]:
+    """Cut a bounded interval into equal pieces that cover it (I-PIECES).
+
+    >>> [float(piece.ends()[1]) for piece in pieces(plain.interval(0, 1), 4)]
+    [0.25, 0.5, 0.75, 1.0]
+    """
+    low, high = limits.ends()
+    if low == high:
+        return (limits,)
+    cuts = [low + (high - low) * Fraction(index, count) for index in range(count + 1)]
+    return tuple(Interval(a, b) for a, b in pairwise(cuts))
 
 
 def _min_range(

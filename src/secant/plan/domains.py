@@ -17,6 +17,7 @@ from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.ranges import Ranges, as_number
 from secant.plan.rewrite import columns_of, substitute
+from secant.plan.scopes import free_columns
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
 from secant.plan.values import Failure
@@ -117,15 +118,17 @@ def domains_of(
     keys: tuple[n.Named, ...], region: Region, ranges: Ranges, public: Callable[[n.Relation], bool]
 ) -> tuple[Domain, ...]:
     """Give the domain of every key, lists first, then what public tables say, then what must be chosen."""
+    public = _known_before(public)
     found: list[Domain] = []
     looked: list[n.Named] = []
     chosen: list[str] = []
     for key in keys:
         written = region.expand(key.expression)
-        listed = _listed(written, region, ranges, type_of(written))
+        own = _own_list(written, region, public)
+        listed = None if own else _listed(written, region, ranges, type_of(written))
         if listed is not None:
             found.append(Listed(key.name, listed[0], listed[1]))
-        elif _public_only(written, region, public):
+        elif own or _public_only(written, region, public):
             looked.append(n.Named(key.name, written))
         else:
             reference = _reference(written, ranges, public)
@@ -134,7 +137,7 @@ def domains_of(
             else:
                 found.append(Looked((key.name,), reference[0], reference[1]))
     if looked:
-        found.append(_lookup(looked, region, public))
+        found.append(looked_up(looked, region, public))
     if chosen:
         found.append(Chosen(tuple(chosen)))
     return tuple(found)
@@ -242,15 +245,37 @@ def _public_only(key: n.Scalar, region: Region, public: Callable[[n.Relation], b
     return bool(names) and names <= visible and not n.has_subquery(key)
 
 
-def _lookup(keys: list[n.Named], region: Region, public: Callable[[n.Relation], bool]) -> Looked:
+def _known_before(public: Callable[[n.Relation], bool]) -> Callable[[n.Relation], bool]:
+    """Leave out what is public only once an earlier release is drawn: keys are looked up before all of them."""
+
+    def known(relation: n.Relation) -> bool:
+        return public(relation) and not any(isinstance(r, n.Released) for r in n.walk(relation))
+
+    return known
+
+
+def _own_list(key: n.Scalar, region: Region, public: Callable[[n.Relation], bool]) -> bool:
+    """Whether a key is a column of a public DISTINCT, which lists exactly the values that are asked for."""
+    return isinstance(key, n.Column) and any(
+        isinstance(leaf, n.Distinct) and any(f.name == key.name for f in fields_of(leaf))
+        for leaf in region.leaves
+        if public(leaf)
+    )
+
+
+def _is_public_test(condition: n.Scalar, public: Callable[[n.Relation], bool]) -> bool:
+    """Whether a condition looks at public rows only."""
+    return all(public(part) for part in n.walk(condition) if isinstance(part, n.Relation))
+
+
+def looked_up(keys: list[n.Named], region: Region, public: Callable[[n.Relation], bool]) -> Looked:
     """Build the query that lists the keys: the public leaves that hold them and what is tied to those."""
     leaves = [leaf for leaf in region.leaves if public(leaf)]
     fields = {leaf: frozenset(f.name for f in fields_of(leaf)) for leaf in leaves}
     visible = frozenset().union(*fields.values())
+    read = {c: free_columns(c) for c in region.conditions}
     conditions = [
-        c
-        for c in region.conditions
-        if not n.has_subquery(c) and columns_of(c) and columns_of(c) <= visible
+        c for c, names in read.items() if names and names <= visible and _is_public_test(c, public)
     ]
     wanted = frozenset().union(*(columns_of(k.expression) for k in keys))
     picked = [leaf for leaf in leaves if fields[leaf] & wanted]
@@ -259,7 +284,7 @@ def _lookup(keys: list[n.Named], region: Region, public: Callable[[n.Relation], 
         grown = False
         seen = frozenset().union(*(fields[leaf] for leaf in picked))
         for leaf in leaves:
-            tied = any(columns_of(c) & seen and columns_of(c) & fields[leaf] for c in conditions)
+            tied = any(read[c] & seen and read[c] & fields[leaf] for c in conditions)
             if leaf not in picked and tied:
                 picked.append(leaf)
                 grown = True
@@ -267,7 +292,7 @@ def _lookup(keys: list[n.Named], region: Region, public: Callable[[n.Relation], 
     joined = picked[0]
     for leaf in picked[1:]:
         joined = n.Join("cross", joined, leaf, None)
-    predicate = n.conjunction(tuple(c for c in conditions if columns_of(c) <= seen))
+    predicate = n.conjunction(tuple(c for c in conditions if read[c] <= seen))
     rows = joined if predicate is None else n.Filter(joined, predicate)
     relation = n.Distinct(n.Project(rows, tuple(keys)))
     tables = sorted({s.table for leaf in picked for s in n.walk(leaf) if isinstance(s, n.Scan)})

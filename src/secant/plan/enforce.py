@@ -108,6 +108,7 @@ class _Builder:
     def __post_init__(self) -> None:
         self.measured = Measures(self.name, self.moving)
         self.ranked = RankedCalls(self.name)
+        self.selector: str | None = None
         # Arguments of their own: a statement carries, and ties among rows are broken by, what it reads.
         self.arguments = Measures(f"{self.name}.rank")
 
@@ -147,7 +148,7 @@ class _Builder:
             domains = domains_of(self.aggregate.keys, region, ranges, self._public)
         self._refuse_telling_keys(rows, domains, owners)
         outputs = [self._output(call, ranges) for call in self.aggregate.aggregations]
-        selector = self._selector(rows, domains, owners)
+        self.selector = self._selector(rows, domains, owners)
         if not self.measured.calls and not self.ranked.wanted:
             self.measured.count_rows(
                 weight=1.0
@@ -189,7 +190,7 @@ class _Builder:
             finish,
             self.aggregate,
             tuple(self.notes),
-            selector,
+            self.selector,
             ranked,
         )
 
@@ -283,7 +284,7 @@ class _Builder:
             if protection.kind == "unit" and protection.name in unit_columns:
                 projected = self._truncated(
                     projected, rows, protection, owners[protection.name], unit_columns[protection.name],
-                    orders[protection.name], notes,
+                    orders[protection.name], arguments, notes,
                 )  # fmt: skip
         return projected
 
@@ -316,6 +317,7 @@ class _Builder:
         ownerships: Ownerships,
         column: str,
         order: tuple[str, ...],
+        arguments: list[n.Named],
         notes: list[str],
     ) -> n.Relation:
         """Keep the first rows (and groups) of each unit."""
@@ -331,9 +333,40 @@ class _Builder:
                 f"at most {found.guaranteed} row of a unit by construction ({protection.name})"
             )
             return projected
+        if arguments is self.measured.items and self._needs_no_limit(
+            protection, found.expected, column
+        ):
+            notes.append(f"rows of a unit are not limited ({protection.name})")
+            return projected
         limit = rows_of_unit(self.aggregate, found, ownerships)
-        notes.append(f"first {limit} rows of a unit ({protection.name})")
+        notes.append(f"at most {limit} rows of a unit count ({protection.name})")
         return n.Truncate(projected, (column,), order, limit)
+
+    def _needs_no_limit(self, protection: Protection, expected: int | None, column: str) -> bool:
+        """Whether rows need no limit: a unit counts once, or what it adds is cut down to a limit that is chosen."""
+        calls = self.measured.calls
+        if not calls or sum(p.kind == "unit" for p in self.protections) > 1:
+            return False
+        units = {
+            i.name
+            for i in self.measured.items
+            if isinstance(i.expression, n.Column) and i.expression.name == column
+        }
+        once = [
+            c
+            for c in calls
+            if c.distinct and isinstance(c.argument, n.Column) and c.argument.name in units
+        ]
+        if len(once) == len(calls) and not self.aggregate.keys:
+            return True
+        adding = [c for c in calls if c.function in ("count", "sum") and not c.distinct]
+        choosing = (
+            expected is None
+            and protection.truncation != "fixed"
+            and len(self.protections) == 1
+            and self.selector is None
+        )
+        return choosing and len(adding) + len(once) * (not self.aggregate.keys) == len(calls)
 
 
 def _rows_per_group(inner: n.Aggregate, owners: dict[str, Ownerships]) -> int | None:

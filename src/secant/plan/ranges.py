@@ -7,39 +7,48 @@ days). The result is a wish, not a belief: whoever uses it clamps the value to i
 from __future__ import annotations
 
 import datetime
-import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from decimal import Decimal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from secant.numeric import affine
 from secant.numeric import interval as iv
 from secant.numeric.powers import power_range
 from secant.plan import nodes as n
+from secant.plan.facts_keys import identifies, keys_after, reused
+from secant.plan.ranges_conditions import as_number, conditions_on, declared_keys, learn
+from secant.plan.ranges_filters import (
+    MOST_NESTED,
+    Values,
+    judge,
+    may_be_null,
+    present_after,
+    values_of,
+)
+from secant.plan.ranges_forms import Setting, form_of, narrowed, repeats
+from secant.plan.ranges_groups import Stratum, aggregate_range
 from secant.plan.rewrite import columns_of
 from secant.plan.rules import RuleTable
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
 from secant.terms.policy import Policy
 
+__all__ = [
+    "NOTHING_DECLARED",
+    "RANGES",
+    "Ranges",
+    "as_number",
+    "as_text",
+    "conditions_on",
+    "declared",
+    "declared_keys",
+    "each_condition",
+    "ranges_of",
+    "year_of",
+]
+
 NOTHING_DECLARED = Policy(source="", tables={}, protections=())
 """With it, only what the plan itself clamps counts."""
 RANGES: RuleTable[Callable[..., iv.Interval]] = RuleTable("ranges")
-
-
-def as_number(value: object) -> Fraction | None:
-    """Read a constant as a number: dates as days, truth values and text not at all."""
-    if isinstance(value, bool) or value is None:
-        return None
-    if isinstance(value, (int, Decimal, float, Fraction)):
-        return Fraction(value) if math.isfinite(value) else None
-    if isinstance(value, datetime.datetime):
-        seconds = (value - datetime.datetime(1970, 1, 1)).total_seconds()  # noqa: DTZ001
-        return Fraction(seconds) / 86_400
-    if isinstance(value, datetime.date):
-        return Fraction(value.toordinal() - datetime.date(1970, 1, 1).toordinal())
-    return None
 
 
 @dataclass
@@ -59,23 +68,113 @@ class Ranges:
     """Column -> what the conditions on the way leave of it."""
     remembered: dict[n.Node, iv.Interval] | None = None
     """What was found before, for whoever asks about parts of one expression again and again."""
+    root: n.Relation | None = None
+    """The relation whose rows are spoken of. With it, all that is declared is used; the result is a wish."""
+    listed: dict[str, Values] = field(default_factory=dict)
+    """Column of written rows -> its values."""
+    groups: dict[str, n.Aggregate] = field(default_factory=dict)
+    """Column of an inner aggregate -> that aggregate."""
+    conditions: tuple[n.Scalar, ...] = ()
+    """What every row has passed."""
+    relations: dict[str, list[tuple[str, n.Column]]] = field(default_factory=dict)
+    """Column -> how conditions compare it with other columns."""
+    asking: set[str] = field(default_factory=set)
+    """Columns that are being looked at, so that equal columns do not ask each other for ever."""
+    nested: int = 0
+    """How many conditions of branches these rows were limited by, one inside the other."""
+    _inside: bool = False
+    _present: frozenset[str] | None = None
+    _seen_through: bool | None = None
 
     def of(self, scalar: n.Scalar) -> iv.Interval:
         """Give an interval that holds the expression whenever declared facts hold (and it is not NULL)."""
+        rule = RANGES.find(scalar)
+        if self.root is not None and not self._inside and rule is not None:
+            return self._outermost(rule, scalar)
         if self.remembered is not None and scalar in self.remembered:
             return self.remembered[scalar]
-        rule = RANGES.find(scalar)
         found = iv.EVERYTHING if rule is None else rule(self, scalar)
-        if self.remembered is not None:
+        if self.remembered is not None and not self.asking:
             self.remembered[scalar] = found
         return found
+
+    def _outermost(self, rule: Callable[..., iv.Interval], scalar: n.Scalar) -> iv.Interval:
+        """Look at a whole expression: where a column repeats, forms say more than intervals."""
+        self._inside = True
+        try:
+            found: iv.Interval = rule(self, scalar)
+            if found.bounded and found.low == found.high:
+                return found
+            # One column without definition is as narrow as it gets.
+            plain = isinstance(scalar, n.Column) and scalar.name not in self.definitions
+            if plain or not repeats(scalar, self.visible):
+                return found
+            setting = Setting(self.of, self.visible, lambda column: points_of(self, column))
+            return narrowed(scalar, found, setting)
+        finally:
+            self._inside = False
+
+    @property
+    def visible(self) -> dict[str, n.Scalar]:
+        """Definitions that speak of the same row as the columns do."""
+        if self._seen_through is None:
+            self._seen_through = self.root is not None and not reused(self.root)
+        return self.definitions if self._seen_through else {}
+
+    @property
+    def present(self) -> frozenset[str]:
+        """Columns that are not NULL on a row that has passed all conditions."""
+        if self._present is None:
+            self._present = present_after(self.conditions)
+        return self._present
+
+    @property
+    def empty(self) -> bool:
+        """Whether declared facts let no row pass all conditions (R-FILTER)."""
+        return any(judge(before, c).never for before, c in each_condition(self))
+
+    def under(self, condition: n.Scalar) -> Ranges:
+        """Give what is known of rows for which a further condition is true."""
+        parts = n.conjuncts(condition)
+        inner = replace(
+            self,
+            filtered=dict(self.filtered),
+            relations={name: list(known) for name, known in self.relations.items()},
+            conditions=(*self.conditions, *parts),
+            remembered={},
+            nested=self.nested + 1,
+            _present=None,
+        )
+        for part in parts:
+            learn(inner, part)
+        return inner
+
+
+def each_condition(ranges: Ranges) -> Iterator[tuple[Ranges, n.Scalar]]:
+    """Give each condition with what was known before it: what it says itself must not judge it."""
+    for index, condition in enumerate(ranges.conditions):
+        others = ranges.conditions[:index]
+        before = replace(
+            ranges, filtered={}, relations={}, conditions=others, remembered={}, _present=None
+        )
+        for other in others:
+            learn(before, other)
+        yield before, condition
+
+
+def points_of(ranges: Ranges, column: n.Column) -> tuple[Fraction, ...] | None:
+    """Give the numbers that a column may be, if they are declared one by one."""
+    values = values_of(ranges, column) if column.type.numeric else None
+    numbers = [as_number(value) for value in values or ()]
+    known = tuple(number for number in numbers if number is not None)
+    return known if known and len(known) == len(numbers) else None
 
 
 def ranges_of(
     relation: n.Relation, policy: Policy, rows: Callable[[n.Aggregate], int | None]
 ) -> Ranges:
     """Collect what is known about the columns of a relation. `rows` bounds the rows of a group by declared limits."""
-    found = Ranges(policy)
+    found = Ranges(policy, root=relation, remembered={})
     for node in n.walk(relation):
         if isinstance(node, n.Scan):
             prefix = len(node.alias) + 1
@@ -89,71 +188,20 @@ def ranges_of(
                 found.definitions.setdefault(key.name, key.expression)
             for call in node.aggregations:
                 found.aggregations[call.name] = (call, rows(node))
+                found.groups[call.name] = node
+        elif isinstance(node, n.Values):
+            for index, f in enumerate(node.columns):
+                values = dict.fromkeys(row[index] for row in node.rows)
+                found.listed[f.name] = tuple(v for v in values if v is not None)
         elif isinstance(node, (n.Union, n.Intersect, n.Except)):
             sides = (fields_of(node.left), fields_of(node.right))
             for f, *both in zip(node.columns, *sides, strict=True):
                 left, right = (n.Column(side.name, side.type) for side in both)
                 found.merged[f.name] = (left, right)
-    for condition in conditions_on(relation):
-        _learn(found, condition)
+    found.conditions = tuple(conditions_on(relation))
+    for condition in found.conditions:
+        learn(found, condition)
     return found
-
-
-def conditions_on(relation: n.Relation) -> list[n.Scalar]:
-    """Give the conditions that every row of the relation has passed."""
-    if isinstance(relation, n.Filter):
-        return [*conditions_on(relation.input), *n.conjuncts(relation.predicate)]
-    if isinstance(relation, (n.Project, n.Sort, n.Distinct, n.Limit, n.Truncate, n.TruncateGroups)):
-        return conditions_on(relation.input)
-    if isinstance(relation, n.Aggregate) and relation.keys:
-        return conditions_on(relation.input)  # they speak of columns, and only key columns live on
-    if isinstance(relation, n.Join):
-        left = conditions_on(relation.left)
-        if relation.kind == "left":
-            return left
-        return [*left, *conditions_on(relation.right), *n.conjuncts(relation.condition)]
-    return []
-
-
-def _learn(found: Ranges, condition: n.Scalar) -> None:
-    """Take what a condition says about a single column beside a constant."""
-    if isinstance(condition, n.Compare):
-        for a, b, op in (
-            (condition.left, condition.right, condition.op),
-            (condition.right, condition.left, _FLIPPED[condition.op]),
-        ):
-            if (
-                isinstance(a, n.Column)
-                and isinstance(b, n.Literal)
-                and type_of(b).kind != "TIMESTAMP"
-            ):
-                value = as_number(b.value)
-                if value is not None:
-                    _narrow(found, a.name, _half_line(op, value))
-    elif isinstance(condition, n.InList) and isinstance(condition.operand, n.Column):
-        values = [as_number(i.value) if isinstance(i, n.Literal) else None for i in condition.items]
-        numbers = [v for v in values if v is not None]
-        if len(numbers) == len(values) and numbers:
-            _narrow(found, condition.operand.name, iv.Interval(min(numbers), max(numbers)))
-
-
-_FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
-def _half_line(op: str, value: Fraction) -> iv.Interval:
-    if op == "=":
-        return iv.point(value)
-    if op in ("<", "<="):
-        return iv.Interval(None, value)
-    if op in (">", ">="):
-        return iv.Interval(value, None)
-    return iv.EVERYTHING
-
-
-def _narrow(found: Ranges, name: str, by: iv.Interval) -> None:
-    both = iv.meet(found.filtered.get(name, iv.EVERYTHING), by)
-    if both is not None:  # contradictory filters: no row passes, any interval is right
-        found.filtered[name] = both
 
 
 # ── rules ────────────────────────────────────────────────────────────────────────────────────────
@@ -173,7 +221,37 @@ def _column(r: Ranges, node: n.Column) -> iv.Interval:
         if not (isinstance(inner, n.Column) and inner.name == node.name):
             known = r.of(inner)
     both = iv.meet(known, r.filtered.get(node.name, iv.EVERYTHING))
+    known = known if both is None else both
+    return known if r.root is None else _compared(r, node, _counted(r, node, known))
+
+
+def _counted(r: Ranges, node: n.Column, known: iv.Interval) -> iv.Interval:
+    """Narrow the range of a column with few values to those that pass the conditions (R-VALUES)."""
+    if node.name not in r.listed and not (
+        node.name in r.origins and r.policy.column(*r.origins[node.name]).values is not None
+    ):
+        return known
+    points = points_of(r, node)
+    both = None if points is None else iv.meet(known, iv.Interval(min(points), max(points)))
     return known if both is None else both
+
+
+def _compared(r: Ranges, node: n.Column, known: iv.Interval) -> iv.Interval:
+    """Narrow a column by the columns that conditions compare it with (R-COMPARED)."""
+    if node.name not in r.relations or node.name in r.asking or len(r.asking) >= 3:
+        return known
+    r.asking.add(node.name)
+    for op, other in r.relations[node.name]:
+        theirs = r.of(other)
+        limit = theirs if op == "=" else iv.EVERYTHING
+        if op in ("<", "<="):
+            limit = iv.Interval(None, theirs.high)
+        elif op in (">", ">="):
+            limit = iv.Interval(theirs.low, None)
+        both = iv.meet(known, limit)
+        known = known if both is None else both
+    r.asking.discard(node.name)
+    return known
 
 
 def declared(policy: Policy, table: str, column: str) -> iv.Interval:
@@ -192,6 +270,9 @@ def declared(policy: Policy, table: str, column: str) -> iv.Interval:
 
 
 def _aggregation(r: Ranges, call: n.Aggregation, rows: int | None) -> iv.Interval:
+    group = r.groups.get(call.name)
+    if r.root is not None and group is not None:
+        return _group(r, call, group, rows)
     count = iv.Interval(Fraction(0), None if rows is None else Fraction(rows))
     if call.function == "count":
         return count
@@ -202,6 +283,21 @@ def _aggregation(r: Ranges, call: n.Aggregation, rows: int | None) -> iv.Interva
     if call.function == "sum":
         return iv.hull(iv.multiply(inner, count), iv.point(0)) if rows else iv.EVERYTHING
     return iv.Interval(Fraction(0), None)
+
+
+def _group(r: Ranges, call: n.Aggregation, group: n.Aggregate, rows: int | None) -> iv.Interval:
+    """Give the range of an inner aggregate; a group with keys has a row, and one row if the keys tell rows apart."""
+    keys = frozenset(key.name for key in group.keys)
+    settled = {k.expression.name for k in group.keys if isinstance(k.expression, n.Column)}
+    if rows != 1 and keys:
+        found = keys_after(group.input, lambda scan: declared_keys(r.policy, scan))
+        if identifies(found, keys | settled):
+            rows = 1
+    certain = bool(keys) and (call.argument is None or not may_be_null(r, call.argument))
+    value = iv.EVERYTHING if call.argument is None else r.of(call.argument)
+    row = Stratum(value, int(certain), rows)
+    found_range = aggregate_range(call.function, (row,), distinct=call.distinct)
+    return iv.EVERYTHING if found_range is None else found_range
 
 
 @RANGES.rule(n.Literal, id="R-LITERAL")
@@ -232,37 +328,9 @@ def _repeated(r: Ranges, node: n.Arithmetic, found: iv.Interval) -> iv.Interval:
     """Narrow a range where a column stands on both sides: x * (1 - x) on [0, 1] is at most 1/4 (R-AFFINE)."""
     if not columns_of(node.left) & columns_of(node.right):
         return found
-    form = _affine(r, node)
+    form = form_of(node, Setting(r.of, linear=True))
     both = None if form is None else iv.meet(found, form.range())
     return found if both is None else both
-
-
-def _affine(r: Ranges, scalar: n.Scalar) -> affine.Affine | None:
-    """Give an expression as a straight line in its columns; None where it is none and not nearly one."""
-    if isinstance(scalar, n.Literal):
-        value = as_number(scalar.value)
-        return None if value is None else affine.constant(value)
-    if isinstance(scalar, n.Cast) and scalar.type.kind == "DOUBLE":
-        return _affine(r, scalar.operand)
-    if isinstance(scalar, n.Column) or (
-        isinstance(scalar, n.Clamp) and isinstance(scalar.operand, n.Column)
-    ):
-        limits = r.of(scalar)
-        column = scalar.operand if isinstance(scalar, n.Clamp) else scalar
-        assert isinstance(column, n.Column)
-        # A clamped column and the bare one are different values.
-        name = f"{column.name} in {limits.low} {limits.high}"
-        return affine.variable(name, limits) if limits.bounded else None
-    if isinstance(scalar, n.Negate):
-        inner = _affine(r, scalar.operand)
-        return None if inner is None else affine.negate(inner)
-    if isinstance(scalar, n.Arithmetic) and scalar.op in _AFFINE:
-        left, right = _affine(r, scalar.left), _affine(r, scalar.right)
-        return None if left is None or right is None else _AFFINE[scalar.op](left, right)
-    return None
-
-
-_AFFINE = {"+": affine.add, "-": affine.subtract, "*": affine.multiply}
 
 
 @RANGES.rule(n.Negate, id="R-NEGATE")
@@ -273,11 +341,34 @@ def _negate(r: Ranges, node: n.Negate) -> iv.Interval:
 @RANGES.rule(n.Case, id="R-CASE")
 def _case(r: Ranges, node: n.Case) -> iv.Interval:
     values = [b.value for b in node.branches] + [node.default]
-    known = [r.of(v) for v in values if not (isinstance(v, n.Literal) and v.value is None)]
+    known: list[iv.Interval] = []
+    # Branches that are constants are not worth the time that judging them takes.
+    if r.root is not None and any(columns_of(v) for v in values):
+        known = _reached(r, node)
+    if not known:
+        known = [r.of(v) for v in values if not (isinstance(v, n.Literal) and v.value is None)]
     result = known[0] if known else iv.EVERYTHING
     for item in known[1:]:
         result = iv.hull(result, item)
     return result
+
+
+def _reached(r: Ranges, node: n.Case) -> list[iv.Interval]:
+    """Give the ranges of branches that a row can reach, each under its own condition."""
+    found: list[iv.Interval] = []
+    for branch in node.branches:
+        outcome = judge(r, branch.condition)
+        if outcome.never:
+            continue
+        if not (isinstance(branch.value, n.Literal) and branch.value.value is None):
+            tied = bool(columns_of(branch.value) & columns_of(branch.condition))
+            tied = tied and r.nested < MOST_NESTED
+            found.append((r.under(branch.condition) if tied else r).of(branch.value))
+        if outcome.always:
+            return found
+    if not (isinstance(node.default, n.Literal) and node.default.value is None):
+        found.append(r.of(node.default))
+    return found
 
 
 @RANGES.rule(n.Cast, id="R-CAST")

@@ -69,3 +69,17 @@ def borrowed(root: n.Relation, known: Known) -> Borrowed:
                 needs.update((name, outer) for name, outer in free if name not in provided)
         found[node] = needs
     return found
+
+
+def free_columns(scalar: n.Node) -> frozenset[str]:
+    """Give the columns of its own relation that a scalar reads, also from inside its subqueries."""
+    found: set[str] = set()
+    pending: list[n.Node] = [scalar]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, (n.Column, n.Outer)):
+            found.add(part.name)
+        for query in relations_in(part):
+            found |= borrowed(query, {})[query].keys()
+        pending.extend(child for child in n.children(part) if not isinstance(child, n.Relation))
+    return frozenset(found)

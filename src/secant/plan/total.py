@@ -1,12 +1,14 @@
 """Make a plan that cannot fail on a row: an error that one row can raise would tell that the row is there.
 
 Every expression that can fail becomes an Attempt (NULL instead of an error). What cannot be made total is refused:
-a scalar subquery that might return two rows.
+a scalar subquery that might return two rows. Equal values are made alike in the same go: zeros and NaNs have signs
+that comparisons do not see, and an engine that keeps one of two equal rows keeps either.
 """
 
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -22,22 +24,27 @@ LARGEST = 1e100  # squares of larger numbers overflow a double, and engines rais
 ROW_DIGITS = 12  # no engine goes through a group of more rows
 WHOLE = 2**63 - 1
 WHOLE_DIGITS = 19
+ZERO = n.Literal(0.0, t.DOUBLE)
+"""Added to a number it makes both zeros one."""
+_SHOWN = n.Literal(0.0, t.DOUBLE)
+"""The same, below a cast to text: this very node marks casts that were made alike before."""
 
 
 def make_total(plan: n.Relation) -> n.Relation:
-    """Give the plan with every expression that can fail wrapped (T-TOTAL)."""
+    """Give the plan with every expression that can fail wrapped (T-TOTAL), and equal values alike (T-ALIKE)."""
 
     def change(node: n.Node) -> n.Node:
+        if isinstance(node, n.Scalar):
+            return _alike(node)
         if isinstance(node, n.Filter):
-            return replace(node, predicate=total(node.predicate))
+            return replace(node, predicate=_guarded(node.predicate))
         if isinstance(node, n.Join) and node.condition is not None:
-            return replace(node, condition=total(node.condition))
+            return replace(node, condition=_guarded(node.condition))
         if isinstance(node, n.Project):
             return replace(node, items=tuple(_item(i) for i in node.items))
         if isinstance(node, n.Sort):
-            return replace(
-                node, keys=tuple(replace(k, expression=total(k.expression)) for k in node.keys)
-            )
+            keys = tuple(replace(k, expression=_guarded(k.expression)) for k in node.keys)
+            return replace(node, keys=keys)
         if isinstance(node, n.Aggregate):
             calls = tuple(_call(c, node.input) for c in node.aggregations)
             return replace(node, keys=tuple(_item(k) for k in node.keys), aggregations=calls)
@@ -47,13 +54,13 @@ def make_total(plan: n.Relation) -> n.Relation:
 
 
 def _item(item: n.Named) -> n.Named:
-    return n.Named(item.name, total(item.expression))
+    return n.Named(item.name, _guarded(item.expression))
 
 
 def _call(call: n.Aggregation, rows: n.Relation) -> n.Aggregation:
     if call.argument is None:
         return call
-    argument = total(call.argument)
+    argument = _guarded(call.argument)
     most = _most(argument, rows) if call.function in ("sum", "avg") else None
     if most is not None:
         assert isinstance(most.value, (int, Decimal))
@@ -93,6 +100,11 @@ def _stored(scalar: n.Scalar, rows: n.Relation) -> bool:
 
 
 def total(scalar: n.Scalar) -> n.Scalar:
+    """Wrap what can fail, and make equal values alike."""
+    return _guarded(alike(scalar))
+
+
+def _guarded(scalar: n.Scalar) -> n.Scalar:
     """Wrap what can fail. Truth values are left open, so that engines still see plain comparisons."""
     if not _can_fail(scalar):
         return scalar
@@ -106,10 +118,108 @@ def total(scalar: n.Scalar) -> n.Scalar:
         if isinstance(node, n.Relation):
             return node  # the plan's own walk reaches it
         if isinstance(node, n.Scalar):
-            return total(node)
+            return _guarded(node)
         return n.rebuild(node, change)
 
     return n.rebuild(scalar, change)
+
+
+# ── equal values ─────────────────────────────────────────────────────────────────────────────────
+
+
+def alike(scalar: n.Scalar) -> n.Scalar:
+    """Give the expression so that equal inputs have equal outputs, whatever their sign bits are (T-ALIKE)."""
+    done: dict[n.Node, n.Node] = {}
+
+    def visit(node: n.Node) -> n.Node:
+        if node not in done:
+            below = n.rebuild(node, visit)
+            done[node] = _alike(below) if isinstance(below, n.Scalar) else below
+        return done[node]
+
+    found = visit(scalar)
+    assert isinstance(found, n.Scalar)
+    return found
+
+
+def _alike(scalar: n.Scalar) -> n.Scalar:
+    """Take signs that no comparison sees from the three expressions that would show them."""
+    if isinstance(scalar, n.Cast) and scalar.type.kind == "TEXT":
+        operand = scalar.operand
+        done = isinstance(operand, n.Arithmetic) and operand.right is _SHOWN
+        if done or type_of(operand).kind != "DOUBLE":
+            return scalar
+        written = replace(scalar, operand=n.Arithmetic("+", operand, _SHOWN))
+        # Engines write the sign of a NaN as well. No other number has these letters.
+        signs = (n.Literal("-nan", t.TEXT), n.Literal("nan", t.TEXT))
+        return n.Call("replace", (written, *signs))
+    if isinstance(scalar, n.Arithmetic) and scalar.op == "/":
+        divisor = _one_zero(scalar.right)
+        return scalar if divisor is scalar.right else replace(scalar, right=divisor)
+    if isinstance(scalar, n.Call) and scalar.function == "power":
+        number, exponent = scalar.arguments
+        if not (isinstance(exponent, n.Literal) and _nonnegative(exponent)):
+            single = _one_zero(number)
+            return scalar if single is number else replace(scalar, arguments=(single, exponent))
+    return scalar
+
+
+def _one_zero(scalar: n.Scalar) -> n.Scalar:
+    """Give a number with 0.0 for -0.0; the same expression if it cannot be -0.0."""
+    if type_of(scalar).kind != "DOUBLE":
+        return scalar
+    if isinstance(scalar, n.Literal) and (scalar.value or _nonnegative(scalar)):
+        return scalar
+    if isinstance(scalar, n.Call) and scalar.function in ("abs", "exp", "sigmoid", "tauoid"):
+        return scalar
+    if isinstance(scalar, n.Cast) and type_of(scalar.operand).kind in ("INTEGER", "DECIMAL"):
+        return scalar
+    if isinstance(scalar, n.Arithmetic) and scalar.op == "+":
+        parts = (scalar.left, scalar.right)
+        if any(isinstance(p, n.Literal) and (p.value or _nonnegative(p)) for p in parts):
+            return scalar  # only the sum of two negative zeros is one
+    return n.Arithmetic("+", scalar, ZERO)
+
+
+def _nonnegative(literal: n.Literal) -> bool:
+    """Whether a constant is a number without a minus sign."""
+    value = literal.value
+    return isinstance(value, (int, float, Decimal)) and math.copysign(1.0, value) > 0
+
+
+def _told_apart(plan: n.Relation) -> n.Node | None:
+    """Give a date moved by an interval that may have been kept in place of an equal one: a month equals 30 days."""
+    nodes = list(n.walk(plan))
+    if not any(_keeps_either(node) for node in nodes):
+        return None
+    return next((node for node in nodes if isinstance(node, n.Arithmetic) and _moved(node)), None)
+
+
+def _keeps_either(node: n.Node) -> bool:
+    """Whether rows or values with an interval are kept in place of equal ones."""
+    if isinstance(node, n.Outer):  # an engine may run a subquery once for equal values
+        return node.type.kind == "INTERVAL"
+    if isinstance(node, n.Aggregate):
+        return any(type_of(k.expression).kind == "INTERVAL" for k in node.keys)
+    if isinstance(node, (n.Distinct, n.Intersect, n.Except)) or (
+        isinstance(node, n.Union) and not node.all
+    ):
+        return any(f.type.kind == "INTERVAL" for f in fields_of(node))
+    return False
+
+
+def _moved(node: n.Arithmetic) -> bool:
+    sides = {type_of(node.left).kind: node.left, type_of(node.right).kind: node.right}
+    if "INTERVAL" not in sides or not {"DATE", "TIMESTAMP"} & sides.keys():
+        return False
+    return any(
+        isinstance(part, n.Relation)
+        or (isinstance(part, (n.Column, n.Outer)) and part.type.kind == "INTERVAL")
+        for part in n.walk(sides["INTERVAL"])
+    )
+
+
+# ── keys ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def group_key(scalar: n.Scalar) -> n.Scalar:
@@ -117,9 +227,13 @@ def group_key(scalar: n.Scalar) -> n.Scalar:
 
     A driver gives infinite dates as the last date there is, and drops nanoseconds. Groups that only then meet would
     take each other's place, and one row could move a whole group: such keys become one before they are grouped.
+    A real is shown with the sign of no row in particular.
     """
     guarded = total(scalar)
     kind = type_of(guarded)
+    if kind.kind == "DOUBLE":
+        nan = n.Literal(math.nan, t.DOUBLE)
+        return n.Case((n.Branch(n.Compare("=", guarded, nan), nan),), _one_zero(guarded))
     if kind.kind not in _LAST:
         return guarded
     first, last = _LAST[kind.kind]
@@ -225,7 +339,13 @@ def _wide(kinds: list[t.Type], parts: Sequence[n.Scalar | None]) -> bool:
 
 
 def unguarded(plan: n.Relation) -> n.Node | None:
-    """Give an expression that can still fail on a row: an Attempt cannot hold a subquery."""
+    """Give an expression that can still fail on a row, or tell equal values apart.
+
+    An Attempt cannot hold a subquery, and intervals cannot be made alike.
+    """
+    telling = _told_apart(plan)
+    if telling is not None:
+        return telling
     stack: list[n.Node] = [plan]
     while stack:
         node = stack.pop()

@@ -21,8 +21,9 @@ from secant.plan.ranges import as_number
 from secant.plan.ranked import Ranked
 from secant.plan.rewrite import columns_of
 from secant.release.answer import plain
+from secant.release.job import Job
 from secant.release.ranked import mechanism_of, scale_of, words_of
-from secant.release.run import Job, Shown, public_error
+from secant.release.run import Shown, public_error
 from secant.release.shares import Calibrated, MeasureNoise
 from secant.terms.bounds import GlobalBound
 from secant.terms.policy import Protection
@@ -96,7 +97,7 @@ def mechanisms(job: Job) -> list[dict[str, Any]]:
                     }
                 )
                 continue
-            if noise.clipped is not None:
+            if noise.choosing:
                 found.append(
                     {
                         "measure": measure.words,
@@ -163,7 +164,7 @@ def _noise_lines(b: Bounded, job: Job) -> list[str]:
         if noise.smooth is not None:
             lines.append(f"{measure.words}: {_smooth_words(noise, job.level, measure)}")
             continue
-        if noise.clipped is not None:
+        if noise.choosing:
             lines.append(f"{measure.words}: {_limit_words(noise, job.level, measure)}")
             continue
         if noise.scale is None:
@@ -381,7 +382,7 @@ def _scales(job: Job, measure: Measure, bounds: Mapping[str, list[Fraction]]) ->
     found = bounds.get(measure.column, [])
     if noise.smooth is not None:
         return [(x + noise.widening) / noise.smooth.rate * measure.step for x in found]
-    if noise.clipped is not None:
+    if noise.choosing:
         return [noise.scale_for(x) * measure.step for x in found]
     return [(noise.scale or Fraction(0)) * measure.step]
 

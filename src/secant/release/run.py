@@ -1,18 +1,18 @@
 """Run a prepared query: look up public keys, reserve, compute exact measures, add noise, do the rest, settle.
 
-Values computed from protected rows live only inside `_measured` and `_released`, until noise is on them (I5).
+Values computed from protected rows live only inside `measured` and `_released`, until noise is on them (I5).
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol
 
-from secant.analysis.certificate import CannotBound, Clipped, Curve, Survey, Surveyed
+from secant.analysis.certificate import CannotBound, Curve
 from secant.analysis.derivative.statement import Instrument, Motion, instrument
 from secant.analysis.portfolio import Bounded, Prepared
 from secant.errors import InternalError, PolicyError, Refused
@@ -24,11 +24,20 @@ from secant.plan.rewrite import columns_of, transform
 from secant.plan.typing import fields_of
 from secant.release.backend import Backend
 from secant.release.dialect import quote
-from secant.release.error import Traced, half_width, trace
-from secant.release.limits import choose_limits
+from secant.release.error import half_width, trace
+from secant.release.job import (
+    Job,
+    Keys,
+    clipped_of,
+    directly_measured,
+    numbered,
+    survey_name,
+    surveys_of,
+)
 from secant.release.lower import lower
-from secant.release.ranked import Cells, drawn, exact_index, read_cells, statement_of, stray
-from secant.release.shares import SLACK, Calibrated, MeasureNoise
+from secant.release.measured import Measured, measured
+from secant.release.ranked import drawn, exact_index, statement_of, stray
+from secant.release.shares import Calibrated, MeasureNoise
 from secant.release.stages import placeholders, provided, reads_released, stage
 
 MAX_KEYS = 200_000
@@ -40,22 +49,6 @@ class Permit(Protocol):
     def mark_sent(self) -> None:
         """Write down, durably, that a statement is about to be sent (I6)."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """Everything that a release needs, settled before any budget is touched."""
-
-    prepared: Prepared
-    noise: Calibrated
-    statements: Mapping[str, str]
-    """Release name -> the statement over protected rows; further ones of a release are numbered."""
-    instruments: Mapping[str, Instrument]
-    """Release name -> where the parts of smooth bounds stand, for releases that have them."""
-    traced: Traced
-    level: Fraction
-    rest: str
-    """What follows the releases, as the engine would be told it if nothing were released."""
 
 
 def plan_release(prepared: Prepared, noise: Calibrated, level: Fraction, backend: Backend) -> Job:
@@ -76,22 +69,10 @@ def plan_release(prepared: Prepared, noise: Calibrated, level: Fraction, backend
             continue
         instruments[name] = made
         for index, relation in enumerate(made.statements):
-            statements[_numbered(name, index)] = lower(relation, backend.dialect)
+            statements[numbered(name, index)] = lower(relation, backend.dialect)
     noisy = frozenset(m.column for b in prepared.bounded for m in b.release.measures)
     rest = "" if prepared.bounded else lower(prepared.post, backend.dialect)
     return Job(prepared, noise, statements, instruments, trace(prepared.post, noisy), level, rest)
-
-
-def directly_measured(b: Bounded, noise: Calibrated) -> n.Aggregate:
-    """Give the exact aggregate without the measures whose limits are chosen first."""
-    kept = tuple(
-        call
-        for call, m in zip(b.release.exact.aggregations, b.release.measures, strict=True)
-        if noise.noise[m.column].clipped is None
-    )
-    if len(kept) == len(b.release.measures):
-        return b.release.exact
-    return replace(b.release.exact, aggregations=kept)
 
 
 def _figures_of(b: Bounded, noise: Calibrated, backend: Backend) -> dict[str, str]:
@@ -104,35 +85,11 @@ def _figures_of(b: Bounded, noise: Calibrated, backend: Backend) -> dict[str, st
     clipped = clipped_of(b, noise)
     if clipped:
         made = next(iter(clipped.values())).contributions
-        statements[f"{name} above"] = lower(made.above, backend.dialect)
+        if made.above is not None:
+            statements[f"{name} above"] = lower(made.above, backend.dialect)
         most = {c: x.limits[-1] for c, x in clipped.items()}
         statements[f"{name} cut"] = lower(made.clipped(most), backend.dialect)
     return statements
-
-
-def surveys_of(b: Bounded, noise: Calibrated) -> list[Survey]:
-    """Give the surveys that measures of a release rest on, each once."""
-    found: dict[int, Survey] = {}
-    for m in b.release.measures:
-        bound = noise.noise[m.column].curve
-        if isinstance(bound, Surveyed):
-            found |= {id(s): s for s in bound.surveys}
-    return list(found.values())
-
-
-def survey_name(release: str, survey: int, statement: int) -> str:
-    """Name a statement of a survey."""
-    return f"{release} survey {survey + 1}.{statement + 1}"
-
-
-def clipped_of(b: Bounded, noise: Calibrated) -> dict[str, Clipped]:
-    """Give the measures whose limits are chosen privately, in order."""
-    found = {m.column: noise.noise[m.column].clipped for m in b.release.measures}
-    return {column: bound for column, bound in found.items() if bound is not None}
-
-
-def _numbered(name: str, index: int) -> str:
-    return f"{name} {index + 1}" if index else name
 
 
 def _instrument(b: Bounded, noise: Calibrated) -> Instrument | None:
@@ -176,9 +133,6 @@ def _check_key(backend: Backend, table: str, columns: tuple[str, ...]) -> None:
             f"the declared key ({', '.join(columns)}) of the public table {table} is not unique",
             hint="correct the key in the policy, or the table",
         )
-
-
-Keys = list[tuple[object, ...]]
 
 
 def look_up_keys(job: Job, backend: Backend) -> dict[str, Keys | None]:
@@ -238,7 +192,7 @@ def unnoised(
     tables: dict[str, n.Values] = {}
     bounds: dict[str, list[Fraction]] = {}
     for b in job.prepared.bounded:
-        found = _measured(b, job, keys[b.release.name], stage(backend, tables))
+        found = measured(b, job, keys[b.release.name], stage(backend, tables))
         columns = [[_value(w, m) for w in found.whole[m.column]] for m in b.release.measures]
         for r in b.release.ranked:
             noise, groups = job.noise.ranks[r.column], found.cells[r.column]
@@ -250,182 +204,11 @@ def unnoised(
     return finish(job, tables, backend, bounds), bounds
 
 
-@dataclass(frozen=True, slots=True)
-class _Measured:
-    """Exact measures and smooth bounds, private, for the groups that are shown or may be chosen."""
-
-    keys: Keys
-    whole: Mapping[str, list[int]]
-    bounds: Mapping[str, list[Fraction]]
-    cells: Mapping[str, list[Cells]]
-    """Column of an order statistic -> the counted cells of each group."""
-
-
-def _measured(b: Bounded, job: Job, keys: Keys | None, backend: Backend) -> _Measured:
-    """Run the statements of one release."""
-    name = b.release.name
-    width = len(b.release.exact.keys)
-    direct = directly_measured(b, job.noise)
-    exact = _grouped(job.statements[name], width, backend) if direct.aggregations else {}
-    shown = keys
-    if shown is None:
-        allowed = _listed_parts(b)
-        shown = sorted(
-            (original for original, _ in exact.values() if allowed(original)),
-            key=lambda key: tuple(_order(v) for v in key),
-        )
-    places = {call.name: index for index, call in enumerate(direct.aggregations)}
-    whole = {
-        m.column: [_whole(exact, key, places[m.column], m) for key in shown]
-        for m in b.release.measures
-        if m.column in places
-    }
-    made = job.instruments.get(name)
-    bounds = {} if made is None else _bounds(b, job, made, exact, shown, backend)
-    bounds |= _surveyed(b, job, shown, backend)
-    # How many keys there are is public only where they are known beforehand.
-    cut, limits = _cut(b, job, shown, 1 if keys is None else len(keys), backend)
-    whole |= cut
-    bounds |= {column: [Fraction(limit)] * len(shown) for column, limit in limits.items()}
-    return _Measured(shown, whole, bounds, _cells(b, job, shown, backend))
-
-
-def _grouped(
-    statement: str, width: int, backend: Backend
-) -> dict[tuple[object, ...], tuple[tuple[object, ...], tuple[object, ...]]]:
-    """Run a statement that has one row for each key."""
-    found = backend.rows(statement)
-    exact = _by_key(found, width)
-    if len(exact) != len(found):
-        raise InternalError("BUG-001", "two groups have the same key")
-    return exact
-
-
-def _surveyed(
-    b: Bounded, job: Job, shown: Keys, backend: Backend
-) -> dict[str, list[Fraction]]:
-    """Give the smooth bounds of measures whose joins are surveyed, in whole steps, group by group."""
-    found: dict[str, list[Fraction]] = {}
-    figures: list[Any] = []
-    width = len(b.release.exact.keys)
-    asked = surveys_of(b, job.noise)
-    for index, survey in enumerate(asked):
-        results = []
-        for number, keyed in enumerate(survey.keyed):
-            rows = backend.rows(job.statements[survey_name(b.release.name, index, number)])
-            results.append(_figures(rows, width if keyed else None))
-        figures.append(results)
-    for measure in b.release.measures:
-        noise = job.noise.noise[measure.column]
-        bound = noise.curve
-        if not isinstance(bound, Surveyed) or noise.beta is None:
-            continue
-        values = []
-        for key in shown:
-            place = tuple(_key(v) for v in key)
-            rows_each = [
-                survey.rows(noise.beta, tuple(r(place) for r in results))
-                for survey, results in zip(asked, figures, strict=True)
-                if any(survey is one for one in bound.surveys)
-            ]
-            least = bound.each * min(rows_each)
-            values.append(least if bound.cap is None else min(least, bound.cap))
-        found[measure.column] = values
-    return found
-
-
-def _figures(rows: list[tuple[object, ...]], width: int | None) -> Any:
-    """Give a function from a group's key to its figures; without keys, all figures serve every group."""
-    if width is None:
-        everything = tuple(rows)
-        return lambda key: everything
-    by_key: dict[tuple[object, ...], list[tuple[object, ...]]] = {}
-    for row in rows:
-        by_key.setdefault(tuple(_key(v) for v in row[:width]), []).append(row[width:])
-    return lambda key: tuple(by_key.get(key, ()))
-
-
-def _cut(
-    b: Bounded, job: Job, shown: Keys, groups: int, backend: Backend
-) -> tuple[dict[str, list[int]], dict[str, int]]:
-    """Choose limits privately, and measure with every unit's additions cut down to them."""
-    clipped = clipped_of(b, job.noise)
-    if not clipped:
-        return {}, {}
-    (counts,) = backend.rows(job.statements[f"{b.release.name} above"])
-    epsilons = {column: job.noise.noise[column].choosing for column in clipped}
-    limits = choose_limits(clipped, counts, epsilons, groups)
-    plan = next(iter(clipped.values())).contributions.clipped(limits)
-    exact = _grouped(lower(plan, backend.dialect), len(b.release.exact.keys), backend)
-    measures = {m.column: m for m in b.release.measures}
-    whole = {
-        call.name: [_whole(exact, key, index, measures[call.name]) for key in shown]
-        for index, call in enumerate(plan.aggregations)
-    }
-    return whole, limits
-
-
-def _by_key(rows: list[tuple[object, ...]], width: int) -> dict[tuple[object, ...], Any]:
-    """Give rows by their keys in a form that can be compared: keys as they came, and what follows them."""
-    return {tuple(_key(v) for v in row[:width]): (row[:width], row[width:]) for row in rows}
-
-
-def _cells(b: Bounded, job: Job, shown: Keys, backend: Backend) -> dict[str, list[Cells]]:
-    """Run the statements that count cells, once each; a group that is not there has no rows."""
-    counted: dict[str, dict[tuple[object, ...], Cells]] = {}
-    found = {}
-    for ranked in b.release.ranked:
-        statement = statement_of(ranked)
-        if statement not in counted:
-            rows = backend.rows(job.statements[statement])
-            counted[statement] = read_cells(rows, ranked.grid, lambda k: tuple(map(_key, k)))
-        groups = counted[statement]
-        found[ranked.column] = [groups.get(tuple(map(_key, key)), ()) for key in shown]
-    return found
-
-
-def _bounds(
-    b: Bounded,
-    job: Job,
-    made: Instrument,
-    exact: Mapping[tuple[object, ...], Any],
-    shown: Keys,
-    backend: Backend,
-) -> dict[str, list[Fraction]]:
-    """Put the parts of every smooth bound together, in whole steps, rounded up."""
-    name, width = b.release.name, len(b.release.exact.keys)
-    tables: list[Mapping[tuple[object, ...], Any]] = [exact]
-    for index in range(1, len(made.statements)):
-        rows = backend.rows(job.statements[_numbered(name, index)])
-        tables.append(_by_key(rows, width))
-    places = [
-        {f.name: i for i, f in enumerate(fields_of(relation)[width:])}
-        for relation in made.statements
-    ]
-    found: dict[str, list[Fraction]] = {}
-    for column, parts in made.parts.items():
-        curve = job.noise.noise[column].curve
-        assert isinstance(curve, Curve)
-        values = []
-        for key in shown:
-            by_role: dict[str, Fraction] = {}
-            for part in parts:
-                row = tables[part.statement].get(tuple(_key(v) for v in key))
-                number = None if row is None else row[1][places[part.statement][part.column]]
-                found_part = part.total(number) * curve.factor * (1 + SLACK)
-                least = curve.floors.get(part.role, Fraction(0)) if part.floored else Fraction(0)
-                by_role[part.role] = max(found_part, least)
-            bound = curve.space.reach(by_role)
-            values.append(bound if curve.cap is None else min(bound, curve.cap))
-        found[column] = values
-    return found
-
-
 def _released(
     b: Bounded, job: Job, keys: Keys | None, backend: Backend
 ) -> tuple[n.Values, dict[str, list[Fraction]]]:
     """Compute one release: exact measures inside, noisy ones outside, and the limits that were chosen privately."""
-    found = _measured(b, job, keys, backend)
+    found = measured(b, job, keys, backend)
     shown = found.keys
     start: dict[str, list[int]] = {}
     chosen = list(range(len(shown)))
@@ -445,23 +228,31 @@ def _released(
     for ranked in b.release.ranked:
         choice, groups = job.noise.ranks[ranked.column], found.cells[ranked.column]
         columns.append([drawn(ranked, choice, groups[i]) for i in chosen])
-    limits = {c: found.bounds[c][:1] for c in clipped_of(b, job.noise)}
+    limits = {
+        c: found.bounds[c][:1] for c in clipped_of(b, job.noise) if job.noise.noise[c].choosing
+    }
     return _table(b, [shown[i] for i in chosen], columns), limits
 
 
 def _noisy(noise: MeasureNoise, whole: list[int], bounds: list[Fraction] | None) -> list[int]:
     if noise.smooth is not None:
+        if bounds is None and not isinstance(noise.curve, Curve):
+            raise InternalError("BUG-001", "a survey has no figures")
         exact_bounds = bounds if bounds is not None else [Fraction(0)] * len(whole)
         return [
             int(noise.smooth.draw(value, bound + noise.widening))
             for value, bound in zip(whole, exact_bounds, strict=True)
         ]
-    if noise.clipped is not None:
+    if noise.choosing:
         if not whole:
             return whole
         assert bounds is not None, "a limit was chosen"
         return add_discrete_laplace(whole, scale=noise.scale_for(bounds[0]))
-    return whole if noise.scale is None else add_discrete_laplace(whole, scale=noise.scale)
+    if noise.scale is None:
+        if not noise.still:
+            raise InternalError("BUG-001", "a measure that moves has no noise")
+        return whole
+    return add_discrete_laplace(whole, scale=noise.scale)
 
 
 def _table(b: Bounded, shown: Keys, columns: list[list[object]]) -> n.Values:
@@ -469,7 +260,7 @@ def _table(b: Bounded, shown: Keys, columns: list[list[object]]) -> n.Values:
     return n.Values(_fields(b), rows)
 
 
-def _choose(b: Bounded, job: Job, found: _Measured) -> tuple[list[int], dict[str, list[int]]]:
+def _choose(b: Bounded, job: Job, found: Measured) -> tuple[list[int], dict[str, list[int]]]:
     """Show the keys whose noisy number of units reaches the threshold, in the order of the keys."""
     choice = job.noise.choices[b.release.name]
     assert b.release.selector is not None
@@ -478,43 +269,6 @@ def _choose(b: Bounded, job: Job, found: _Measured) -> tuple[list[int], dict[str
     noisy = counts if scale is None else add_discrete_laplace(counts, scale=scale)
     kept = [(i, count) for i, count in enumerate(noisy) if count >= choice.threshold]
     return [i for i, _ in kept], {b.release.selector: [count for _, count in kept]}
-
-
-def _order(value: object) -> tuple[bool, str, Any]:
-    """Give a total order of keys: where a NaN or a NULL stands must not depend on the other rows."""
-    nothing = value is None or value != value
-    return nothing, type(value).__name__, 0 if nothing else value
-
-
-def _listed_parts(b: Bounded) -> Any:
-    """Keys with a list keep to it also when other keys are chosen."""
-    names = [k.name for k in b.release.exact.keys]
-    lists = {d.key: {_key(v) for v in d.values} for d in b.release.domains if isinstance(d, Listed)}
-
-    def allowed(key: tuple[object, ...]) -> bool:
-        return all(_key(v) in lists[c] for c, v in zip(names, key, strict=True) if c in lists)
-
-    return allowed
-
-
-def _key(value: object) -> object:
-    """Make keys from the engine and from the policy comparable: 1, 1.0 and Decimal('1') are one key."""
-    if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
-        return Fraction(value) if value == value and abs(value) != float("inf") else str(value)
-    return value
-
-
-def _whole(
-    exact: Mapping[tuple[object, ...], Any], key: tuple[object, ...], index: int, measure: Measure
-) -> int:
-    """Read an exact measure as a whole number of steps; a group that is not there has none."""
-    found = exact.get(tuple(_key(v) for v in key))
-    value = found[1][index] if found is not None else None
-    if value is None:
-        return 0
-    if measure.type.kind == "DOUBLE":
-        return int(value)  # the statement already sums whole multiples
-    return int(Fraction(value) / measure.step)
 
 
 def _value(whole: int, measure: Measure) -> object:
@@ -594,7 +348,7 @@ def _errors(
 def _error(job: Job, measure: Measure, level: Fraction, bounds: Bounds | None) -> float | None:
     """Give how far noise moves a measure at a level, from public facts; None where the data decide."""
     noise = job.noise.noise[measure.column]
-    if noise.clipped is not None:
+    if noise.choosing:
         chosen = (bounds or {}).get(measure.column)
         if not chosen:
             return None

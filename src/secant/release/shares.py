@@ -37,7 +37,7 @@ SLACK = Fraction(1, 2**18)
 class MeasureNoise:
     """Noise of one measure, in whole steps: exact discrete Laplace of a public scale, or smooth noise.
 
-    Neither, where nothing protected is seen.
+    Neither, where nothing protected is seen: `still` says so, and noise is never left out without it.
     """
 
     epsilon: Fraction
@@ -48,7 +48,9 @@ class MeasureNoise:
     beta: Fraction | None = None
     """Smoothness of the bound that is computed; the noise allows for floats on top."""
     clipped: Clipped | None = None
-    """Where a limit is chosen privately: what it is chosen from. The noise is discrete Laplace for it."""
+    """Where what units add is cut down: to what. A scale is known only where there is nothing to choose."""
+    still: bool = False
+    """Whether no protection is moved, so that the measure is public."""
     choosing: Fraction = Fraction(0)
     """What of epsilon the choice of the limit takes."""
 
@@ -152,6 +154,9 @@ def _noise(
     bounds = {c.protection: c.bounds[column] for c in b.certificates}
     clipped = [x for x in bounds.values() if isinstance(x, Clipped)]
     if clipped:
+        limits = clipped[0].limits
+        if len(limits) == 1:
+            return MeasureNoise(share, limits[0] / share, clipped=clipped[0])
         return MeasureNoise(share, None, clipped=clipped[0], choosing=share * CHOOSING)
     surveyed = [x for x in bounds.values() if isinstance(x, Surveyed)]
     if surveyed:
@@ -159,7 +164,7 @@ def _noise(
     curved = [(name, x) for name, x in bounds.items() if isinstance(x, Curve)]
     if not curved:
         largest = max(x.value for x in bounds.values() if isinstance(x, GlobalBound))
-        return MeasureNoise(share, largest / share if largest else None)
+        return MeasureNoise(share, largest / share if largest else None, still=not largest)
     ((name, curve),) = curved
     owner = next(p for p in protections if p.name == name)
     rounding = Rounding(bound=2 * SLACK)  # once for the bound, once for cap and floor beside it

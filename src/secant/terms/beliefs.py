@@ -58,7 +58,7 @@ def reach_of(belief: Belief) -> Fraction:
 
 
 def suggested_range(belief: Belief) -> tuple[object, object]:
-    """Give the range from mean − R to mean + R, rounded outward to a readable number.
+    """Give the range from mean − R to mean + R, rounded outward to a readable number (R-BELIEF).
 
     >>> suggested_range(Belief("normal", 40, Fraction(12)))
     (Decimal('-10.92'), Decimal('90.92'))
@@ -75,10 +75,10 @@ def suggested_range(belief: Belief) -> tuple[object, object]:
     assert isinstance(belief.mean, (int, Decimal))
     assert belief.deviation is not None
     leading = math.floor(math.log10(belief.deviation))
-    unit = Fraction(10) ** (leading - _DIGITS + 1)
+    unit = Fraction(10) ** (leading - _DIGITS)
     middle = Fraction(belief.mean)
     low, high = (middle - reach) // unit, -((-middle - reach) // unit)
-    ends = tuple(_written(count, leading - _DIGITS + 1) for count in (low, high))
+    ends = tuple(_written(count, leading - _DIGITS) for count in (low, high))
     return scalar_of(ends[0]), scalar_of(ends[1])
 
 

@@ -171,6 +171,8 @@ class ColumnModel(BaseModel):
     def _distribution(cls, value: object, info: ValidationInfo) -> Belief | None:
         """Put together what is believed; what belongs to another distribution is refused."""
         given = info.data.get
+        if len(info.data) + 1 < len(cls.model_fields):
+            return None  # something that it rests on is wrong, and is reported
         if value is not None and value not in DISTRIBUTIONS:
             raise ValueError(f"must be one of {', '.join(DISTRIBUTIONS)}")
         bell = [key for key in ("mean", "deviation", "tail") if given(key) is not None]

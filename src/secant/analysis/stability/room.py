@@ -58,13 +58,38 @@ class StabilityRoom:
         release = request.release
         ownerships = Ownerships(Paths(request.policy, request.protection))
         claims: set[KeyClaim] = set()
-        changed, step = _unit_change(request, release.exact.input, ownerships, claims)
+        try:
+            changed, step = _unit_change(request, release.exact.input, ownerships, claims)
+        except CannotBound:
+            counted = _units_once(request, ownerships)
+            if counted is None:
+                raise
+            return counted
         ranks = [_unit_change(request, r.cells.input, ownerships, claims) for r in release.ranked]
         owned = ownerships.of(release.exact.input)
         groups = _groups(release, ownerships, changed) if owned.local else changed
         return _certificate(
             self.name, request, changed, groups, step, (ownerships, owned), claims, ranks
         )
+
+
+def _units_once(request: Request, ownerships: Ownerships) -> Certificate | None:
+    """Bound the counts of units, which need no limit of rows where there are no keys; None if there are none."""
+    release = request.release
+    owned = ownerships.of(release.exact.input)
+    if release.exact.keys or release.ranked or not owned.local:
+        return None
+    found = [
+        c
+        for c in release.exact.aggregations
+        if c.distinct and c.argument is not None and is_owner(c.argument, ownerships, owned)
+    ]
+    if not found:
+        return None
+    step = Step("G-COUNT-UNITS", "a unit counts once, however many rows it has", "moves by 1")
+    bounds = {c.name: GlobalBound(Fraction(1)) for c in found}
+    name = request.protection.name
+    return Certificate(StabilityRoom.name, name, bounds, 0, 1, 1, (), (step,))
 
 
 def _row_change(request: Request, relation: n.Relation, claims: set[KeyClaim]) -> tuple[int, Step]:

@@ -26,10 +26,11 @@ from secant.analysis.truncation.clipping import Additions, above_limits, cut_dow
 from secant.plan import nodes as n
 from secant.plan.enforce import Release
 from secant.plan.expected import expected_share
+from secant.plan.measures import Measure
 from secant.plan.owners import unit_column
 from secant.plan.ownership import Ownerships, Paths
 
-GAIN = 4
+GAIN = 2
 """A limit is chosen privately if a usual unit adds less than this part of what the declared limits allow."""
 FINEST = 16
 """The smallest limit to choose from is this part of what one row can add."""
@@ -52,54 +53,62 @@ class TruncationRoom:
 
     def _bound(self, request: Request) -> Certificate:
         release, protection = request.release, request.protection
-        if protection.truncation == "fixed":
-            raise CannotBound(
-                "U-CLIP", release.exact, "the owner keeps to the declared limits", "no need to act"
-            )
+        if protection.kind not in self.kinds:
+            raise CannotBound("U-CLIP", release.exact, "only units add up", "use kind `unit`")
         rows, limit, unit = _owned_rows(release, Ownerships(Paths(request.policy, protection)))
-        share = expected_share(rows, request.policy, request.count)
-        found: dict[str, tuple[int, ...]] = {}
-        calls = []
-        for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
-            if not _adds(call) or measure.column == release.selector:
-                continue
-            one = each_row(call, measure.step)
-            usual = share * _usual_part(call)
-            if limit is not None and usual * GAIN > 1 and protection.truncation == "auto":
-                continue
-            candidates = _candidates(math.ceil(one), limit)
-            if 1 < len(candidates) and candidates[-1] < WIDEST:
-                found[measure.column] = candidates
-                calls.append(call)
+        found = _limits(request, rows, limit)
         if not found:
             raise CannotBound(
                 "U-CLIP",
                 release.exact,
-                "no measure adds up so little that choosing a limit would pay",
-                "nothing to do: the declared limits serve",
+                "no measure adds up what single units add",
+                "use COUNT and SUM without DISTINCT, or declare limits",
             )
-        additions = Additions(
-            rows,
-            unit,
-            release.exact.keys,
-            tuple(calls),
-            {m.column: m for m in release.measures if m.column in found},
-        )
+        calls = tuple(c for c in release.exact.aggregations if c.name in found)
+        measures = {m.column: m for m in release.measures if m.column in found}
+        additions = Additions(rows, unit, release.exact.keys, calls, measures)
+        several = {c: limits for c, limits in found.items() if len(limits) > 1}
         made = Contributions(
-            above_limits(additions, found), lambda limits: cut_down(additions, limits)
+            above_limits(additions, several) if several else None,
+            lambda limits: cut_down(additions, limits),
         )
         bounds: dict[str, Move] = {c: Clipped(made, limits) for c, limits in found.items()}
-        steps = tuple(
-            Step(
-                "U-CLIP",
-                f"{m.words}: what a unit adds, all groups together, is cut down to a limit",
-                f"the limit is chosen privately from {len(found[m.column])}, "
-                f"{float(found[m.column][0] * m.step):.6g} to {float(found[m.column][-1] * m.step):.6g}",
-            )
-            for m in release.measures
-            if m.column in found
-        )
+        steps = tuple(_told(measures[c], limits) for c, limits in found.items())
         return Certificate(self.name, protection.name, bounds, 0, 0, 0, (), steps)
+
+
+def _limits(request: Request, rows: n.Relation, limit: int | None) -> dict[str, tuple[int, ...]]:
+    """Give for each measure that adds up the limits to choose from; a single one where choosing would not pay."""
+    release, protection = request.release, request.protection
+    share = expected_share(rows, request.policy, request.count)
+    found: dict[str, tuple[int, ...]] = {}
+    for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
+        if not _adds(call) or measure.column == release.selector:
+            continue
+        one = math.ceil(each_row(call, measure.step))
+        usual = share * _usual_part(call)
+        fixed = protection.truncation == "fixed"
+        if limit is not None and (fixed or (usual * GAIN > 1 and protection.truncation == "auto")):
+            if release.exact.keys:
+                continue  # keeping a unit's first rows is faster than adding up what it adds to each group
+            candidates: tuple[int, ...] = (one * limit,)
+        elif fixed:
+            continue
+        else:
+            candidates = _candidates(one, limit)
+        if candidates[-1] < WIDEST:
+            found[measure.column] = candidates
+    return found
+
+
+def _told(measure: Measure, limits: tuple[int, ...]) -> Step:
+    least, most = (f"{float(x * measure.step):.6g}" for x in (limits[0], limits[-1]))
+    place = f"{measure.words}: what a unit adds, all groups together, is cut down to a limit"
+    if len(limits) == 1:
+        return Step("U-CLIP", place, f"moves by at most {most}, as declared")
+    return Step(
+        "U-CLIP", place, f"the limit is chosen privately from {len(limits)}, {least} to {most}"
+    )
 
 
 def _owned_rows(release: Release, ownerships: Ownerships) -> tuple[n.Relation, int | None, str]:

@@ -1,0 +1,185 @@
+"""The elastic room: a smooth bound for joins, from how many rows of each table agree in the join's columns.
+
+In: a release and a `rows` protection. Out: a certificate whose bounds are surveys, or a refusal. What the surveys
+read is computed by the engine and stays private; nothing here sees it before a survey is called with it.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from secant.analysis.certificate import (
+    CannotBound,
+    Certificate,
+    Figures,
+    Refusal,
+    Step,
+    Survey,
+    Surveyed,
+)
+from secant.analysis.elastic.amounts import ZERO, Amount, Figure, computation, most, shown
+from secant.analysis.elastic.figures import told_apart
+from secant.analysis.elastic.groups import Pins, plain, reached
+from secant.analysis.elastic.rules import Elastic
+from secant.analysis.interface import Request
+from secant.analysis.smoothing import largest_discounted
+from secant.analysis.summands import amount as written
+from secant.analysis.summands import each_row
+from secant.plan import nodes as n
+from secant.plan.domains import Listed, Looked
+from secant.plan.enforce import Release, tables_of
+from secant.terms.bounds import GlobalBound
+
+
+class ElasticRoom:
+    """Smooth bounds for COUNT, COUNT DISTINCT and SUM over joins, unions and inner groups, under `rows`."""
+
+    name = "elastic"
+    kinds: tuple[str, ...] = ("rows",)
+
+    def bound(self, request: Request) -> Certificate | Refusal:
+        """Bound every measure of the release, or say what stands in the way."""
+        kind = request.protection.kind
+        if kind not in self.kinds:
+            reason = f"protections of kind {kind} are not bounded here"
+            return Refusal(self.name, "E-KIND", reason, "use kind `rows`")
+        try:
+            return _bound(self.name, request)
+        except CannotBound as verdict:
+            return verdict.refusal(self.name)
+
+
+def _bound(room: str, request: Request) -> Certificate:
+    release, name = request.release, request.protection.name
+    if release.ranked:
+        raise CannotBound(
+            "E-RANK",
+            release.exact,
+            "order statistics are not bounded here",
+            "ask for counts and sums in a query of their own",
+        )
+    covered = tables_of(request.policy, request.protection)
+    scans = [s.table.lower() for s in n.walk(release.exact) if isinstance(s, n.Scan)]
+    varying = frozenset(t for t in scans if t in covered)
+    if not varying:
+        step = Step("E-PUBLIC", "no table of this protection is read", "0 rows differ")
+        still = {m.column: GlobalBound(Fraction(0)) for m in release.measures}
+        return Certificate(room, name, still, 0, 0, 0, (), (step,))
+    work = Elastic(varying, request.catalog)
+    pins = _pins(release)
+    work.row_by_row("E-SMOOTH", (*release.exact.keys, *release.exact.aggregations))
+    found = work.of(release.exact.input, pins)
+    total = most(*found.rows.values())
+    groups = _groups(release, total, pins, varying)
+    survey = _survey(room, total)
+    premises = tuple(found.steps[t] for t in sorted(varying) if found.rows[t] is not ZERO)
+    words = f"the largest of {shown(total)}, discounted by exp(-beta k), over all k >= 0"
+    smooth = Step("E-SMOOTH", "the worst table", words, premises)
+    steps = [smooth]
+    if release.exact.keys:
+        said = "1 group moves" if groups == 1 else f"{groups} groups move"
+        steps.append(Step("E-KEYS", "keys beside one row", said))
+    bounds: dict[str, Surveyed] = {}
+    for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
+        each = each_row(call, measure.step)
+        bounds[measure.column] = Surveyed((survey,), each, groups)
+        value = f"moves by at most {written(each * measure.step)} for each row that differs"
+        steps.append(Step("E-MEASURES", measure.words, value, (smooth,)))
+    return Certificate(room, name, bounds, 0, groups, 0, (), tuple(steps))
+
+
+def _pins(release: Release) -> Pins:
+    """Give the columns of the rows that hold the keys, if each stands for its own group only."""
+    keys = [k.expression for k in release.exact.keys]
+    names = tuple(k.name for k in keys if isinstance(k, n.Column) and k.type.kind != "DOUBLE")
+    return names if names and len(names) == len(keys) else None
+
+
+def _survey(room: str, total: Amount) -> Survey:
+    """Give the survey that measures the figures of an amount and smooths it (E-SMOOTH)."""
+    figures, compute = computation(total)
+    statements, which = told_apart(figures)
+    keyed = {place: figure.keys is not None for place, figure in zip(which, figures, strict=True)}
+
+    def rows(beta: Fraction, answers: tuple[Figures, ...]) -> Fraction:
+        found = [_one_number(answers[place]) for place in which]
+        return largest_discounted(lambda k: compute(found, k), beta, total.degree)
+
+    return Survey(room, statements, tuple(keyed[i] for i in range(len(statements))), rows)
+
+
+def _one_number(answer: Figures) -> int:
+    """Read a figure; a group without rows, or a relation without rows, has none."""
+    value = answer[0][0] if answer else None
+    return 0 if value is None else int(str(value))
+
+
+def _groups(release: Release, total: Amount, pins: Pins, varying: frozenset[str]) -> int:
+    """Bound the groups that one row moves, by their measures or by their figures (E-KEYS)."""
+    if not release.exact.keys:
+        return 1
+    if not all(isinstance(d, (Listed, Looked)) for d in release.domains):
+        raise CannotBound(
+            "E-KEYS",
+            release.original,
+            "keys that are chosen privately are not bounded here",
+            "declare the values of the grouped columns",
+        )
+    sizes: dict[str, int | None] = {}
+    for domain in release.domains:
+        if isinstance(domain, Listed):
+            sizes[domain.key] = len(domain.values)
+        elif isinstance(domain, Looked):
+            sizes.update(dict.fromkeys(domain.keys))
+    ordered = [sizes[k.name] for k in release.exact.keys]
+    listed = _product(ordered)
+    figures, _ = computation(total)
+    shared = any(f.keys is None and _varies(f.relation, varying) for f in figures)
+    # A figure that all groups share moves the noise of all of them.
+    moved = listed if shared or pins is None else _moved(release, figures, pins, varying, ordered)
+    if moved is None or (listed is not None and listed < moved):
+        moved = listed
+    if moved is None:
+        raise CannotBound(
+            "E-KEYS",
+            release.original,
+            "one row can move groups whose number is not declared",
+            "declare the values of the grouped columns",
+        )
+    return max(1, moved)
+
+
+def _moved(
+    release: Release,
+    figures: tuple[Figure, ...],
+    pins: tuple[str, ...],
+    varying: frozenset[str],
+    sizes: list[int | None],
+) -> int | None:
+    """Count the ways in which a row has a group, each as often as there are keys that do not follow from the row."""
+    ways = reached(release.exact.input, plain(pins), varying)
+    for figure in figures:
+        if figure.keys is not None:
+            ways |= reached(figure.relation, plain(figure.keys), varying)
+    largest = 0
+    for table in varying:
+        counts = [
+            _product([size for size, source in zip(sizes, how, strict=True) if source is None])
+            for name, how in ways
+            if name == table
+        ]
+        known = [c for c in counts if c is not None]
+        if len(known) < len(counts):
+            return None
+        largest = max(largest, sum(known))
+    return largest
+
+
+def _product(sizes: list[int | None]) -> int | None:
+    known = [size for size in sizes if size is not None]
+    return math.prod(known) if len(known) == len(sizes) else None
+
+
+def _varies(relation: n.Relation, varying: frozenset[str]) -> bool:
+    return any(isinstance(s, n.Scan) and s.table.lower() in varying for s in n.walk(relation))

@@ -1,0 +1,402 @@
+"""E-rules: how many rows of a relation differ, and how many agree in some columns, operator by operator.
+
+In: a relation of a release, and the tables of which one row may come or go. Out: for each such table an amount that
+bounds the rows in the symmetric difference of the outputs, as bags; and for any columns an amount that bounds how
+many rows agree in them, none being NULL. Amounts rest on figures that are measured later. One rule a node; a node
+without a rule refuses (I3). Never here: data, and keys that a protected table is only declared to have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from secant.analysis.certificate import CannotBound, Step
+from secant.analysis.elastic.amounts import (
+    ONE,
+    ZERO,
+    Amount,
+    Figure,
+    add,
+    least,
+    measured,
+    most,
+    number,
+    shown,
+    times,
+)
+from secant.analysis.elastic.groups import Pins, by_place, pins_below, renamed
+from secant.plan import nodes as n
+from secant.plan.matching import equal_columns
+from secant.plan.rules import RuleTable
+from secant.plan.show import show_scalar
+from secant.plan.typing import fields_of
+from secant.terms.catalog import Catalog
+
+Columns = frozenset[str]
+Agreeing = Callable[[Columns], Amount | None]
+"""Columns -> how many rows agree in them, as it follows from the inputs; None if it has to be measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the rules say of one relation."""
+
+    rows: Mapping[str, Amount]
+    """Varying table -> rows that differ if one row of it comes or goes, at most."""
+    steps: Mapping[str, Step]
+    agreeing: Agreeing
+
+
+ELASTIC: RuleTable[Callable[..., Reading]] = RuleTable("elastic")
+
+
+@dataclass
+class Elastic:
+    """Readings of every relation of one plan. With pins, of its rows of one group only."""
+
+    varying: frozenset[str]
+    catalog: Catalog
+    readings: dict[tuple[n.Relation, Pins], Reading] = field(default_factory=dict)
+    frequencies: dict[tuple[n.Relation, Columns, Pins], Amount] = field(default_factory=dict)
+
+    def of(self, relation: n.Relation, pins: Pins) -> Reading:
+        """Give the reading of a relation, or raise CannotBound."""
+        found = self.readings.get((relation, pins))
+        if found is None:
+            rule = ELASTIC.find(relation)
+            if rule is None:
+                word = type(relation).__name__
+                raise CannotBound("E-UNKNOWN", relation, f"{word} has no rule", "rewrite the query")
+            found = self.readings[relation, pins] = rule(self, relation, pins)
+        return found
+
+    def frequency(self, relation: n.Relation, columns: Columns, pins: Pins) -> Amount:
+        """Give how many rows of a relation agree in some columns, none of them NULL, at most (E-MEASURE)."""
+        if isinstance(relation, n.Sort):
+            return self.frequency(relation.input, columns, pins)
+        if isinstance(relation, n.Project):
+            names = renamed(relation, (*columns, *(pins or ())))
+            if len(names) == len({*columns, *(pins or ())}):
+                below = None if pins is None else tuple(names[p] for p in pins)
+                return self.frequency(relation.input, frozenset(names[c] for c in columns), below)
+        found = self.frequencies.get((relation, columns, pins))
+        if found is None:
+            found = self._frequency(relation, columns, pins)
+            self.frequencies[relation, columns, pins] = found
+        return found
+
+    def _frequency(self, relation: n.Relation, columns: Columns, pins: Pins) -> Amount:
+        reading = self.of(relation, pins)
+        follows = reading.agreeing(columns)
+        if follows is not None and follows.op == "number" and follows.value <= 1:
+            return follows
+        if all(rows.degree == 0 for rows in reading.rows.values()):
+            # As many rows differ in every database: the figure of the relation itself moves by no more than these.
+            figure = Figure(relation, tuple(sorted(columns)), pins)
+            whole = measured(figure, most(*reading.rows.values()))
+            return whole if follows is None or follows.op != "number" else least(whole, follows)
+        assert follows is not None, (
+            "what cannot follow from inputs is a source, where one row differs"
+        )
+        return follows
+
+    def row_by_row(self, rule: str, parts: Iterable[n.Node]) -> None:
+        """Check that conditions and values see nothing that may differ beside their own row."""
+        for part in parts:
+            for node in n.walk(part):
+                if isinstance(node, n.Scan) and node.table.lower() in self.varying:
+                    raise CannotBound(
+                        rule,
+                        part,
+                        "a subquery looks at protected rows",
+                        "write it as a join, or release it first",
+                    )
+
+    def reading(
+        self,
+        rule: str,
+        words: str,
+        rows: Callable[[str], Amount],
+        inputs: tuple[Reading, ...],
+        agreeing: Agreeing,
+    ) -> Reading:
+        """Put a reading together, with a step for every table that may differ."""
+        amounts = {table: rows(table) for table in sorted(self.varying)}
+        steps = {}
+        for table, amount in amounts.items():
+            said = shown(amount)
+            value = "1 row differs" if said == "1" else f"{_cut(said)} rows differ"
+            steps[table] = Step(rule, words, value, tuple(i.steps[table] for i in inputs))
+        return Reading(amounts, steps, agreeing)
+
+
+def _cut(text: str, width: int = 160) -> str:
+    return text if len(text) <= width else text[: width - 3] + "..."
+
+
+# ── sources ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@ELASTIC.rule(n.Scan, id="E-SCAN")
+def _scan(e: Elastic, node: n.Scan, pins: Pins) -> Reading:
+    table = node.table.lower()
+    names = {f.name[len(node.alias) + 1 :].lower(): f.name for f in node.columns}
+    known = e.catalog.table(table)
+    # Only keys that the engine keeps: they hold in every neighbor, too.
+    unique = [
+        frozenset(names[c.lower()] for c in key)
+        for key in (known.unique if known is not None else ())
+        if all(c.lower() in names for c in key)
+    ]
+
+    def agreeing(columns: Columns) -> Amount | None:
+        return ONE if any(key <= columns for key in unique) else None
+
+    words = f"{table} differs in one row" if table in e.varying else f"{table} does not differ"
+    return e.reading("E-SCAN", words, lambda x: ONE if x == table else ZERO, (), agreeing)
+
+
+@ELASTIC.rule(n.Values, n.Released, id="E-PUBLIC")
+def _public(e: Elastic, node: n.Values | n.Released, pins: Pins) -> Reading:
+    return e.reading("E-PUBLIC", "public values", lambda x: ZERO, (), lambda columns: None)
+
+
+# ── row by row ───────────────────────────────────────────────────────────────────────────────────
+
+
+@ELASTIC.rule(n.Filter, id="E-FILTER")
+def _filter(e: Elastic, node: n.Filter, pins: Pins) -> Reading:
+    (below,) = pins_below(node, pins)
+    inner = e.of(node.input, below)
+    e.row_by_row("E-FILTER", (node.predicate,))
+    words = f"rows with {_cut(show_scalar(node.predicate), 70)}"
+
+    def agreeing(columns: Columns) -> Amount:
+        return e.frequency(node.input, columns, below)
+
+    return e.reading("E-FILTER", words, inner.rows.__getitem__, (inner,), agreeing)
+
+
+@ELASTIC.rule(n.Project, id="E-PROJECT")
+def _project(e: Elastic, node: n.Project, pins: Pins) -> Reading:
+    (below,) = pins_below(node, pins)
+    inner = e.of(node.input, below)
+    e.row_by_row("E-PROJECT", node.items)
+
+    def agreeing(columns: Columns) -> Amount:
+        return e.frequency(node.input, frozenset(renamed(node, columns).values()), below)
+
+    return e.reading("E-PROJECT", "columns", inner.rows.__getitem__, (inner,), agreeing)
+
+
+@ELASTIC.rule(n.Sort, id="E-SORT")
+def _sort(e: Elastic, node: n.Sort, pins: Pins) -> Reading:
+    return e.of(node.input, pins)
+
+
+@ELASTIC.rule(n.Limit, id="E-LIMIT")
+def _limit(e: Elastic, node: n.Limit, pins: Pins) -> Reading:
+    inner = e.of(node.input, None)
+    _must_be_still("E-LIMIT", node, inner, "which rows LIMIT keeps depends on protected rows")
+
+    def agreeing(columns: Columns) -> Amount:
+        return e.frequency(node.input, columns, None)
+
+    return e.reading("E-LIMIT", "public rows by position", lambda x: ZERO, (inner,), agreeing)
+
+
+def _must_be_still(rule: str, node: n.Relation, inner: Reading, reason: str) -> None:
+    if any(rows is not ZERO for rows in inner.rows.values()):
+        raise CannotBound(rule, node, reason, "aggregate first, then limit")
+
+
+# ── rows that become one ─────────────────────────────────────────────────────────────────────────
+
+
+@ELASTIC.rule(n.Distinct, id="E-DISTINCT")
+def _distinct(e: Elastic, node: n.Distinct, pins: Pins) -> Reading:
+    (below,) = pins_below(node, pins)
+    inner = e.of(node.input, below)
+    whole = frozenset(f.name for f in fields_of(node))
+
+    def agreeing(columns: Columns) -> Amount:
+        return ONE if whole <= columns else e.frequency(node.input, columns, below)
+
+    return e.reading("E-DISTINCT", "different rows", inner.rows.__getitem__, (inner,), agreeing)
+
+
+@ELASTIC.rule(n.Aggregate, id="E-GROUP")
+def _aggregate(e: Elastic, node: n.Aggregate, pins: Pins) -> Reading:
+    (below,) = pins_below(node, pins)
+    inner = e.of(node.input, below)
+    e.row_by_row("E-GROUP", (*node.keys, *node.aggregations))
+    keys = {k.name: k.expression for k in node.keys}
+
+    def rows(table: str) -> Amount:
+        # A changed row changes its group's one row: the old one goes, a new one comes.
+        changed = inner.rows[table]
+        return times(number(2), changed) if node.keys or changed is ZERO else number(2)
+
+    def agreeing(columns: Columns) -> Amount:
+        if keys.keys() <= columns:
+            return ONE
+        held = (keys[c] for c in columns if c in keys)
+        plain = frozenset(x.name for x in held if isinstance(x, n.Column))
+        return e.frequency(node.input, plain, below)
+
+    return e.reading("E-GROUP", "inner groups", rows, (inner,), agreeing)
+
+
+# ── joins ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@ELASTIC.rule(n.Join, id="E-JOIN")
+def _join(e: Elastic, node: n.Join, pins: Pins) -> Reading:
+    return _Joined(e, node, pins).reading()
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """One join: partners of a row are those that agree with it in the columns that the condition makes equal."""
+
+    e: Elastic
+    node: n.Join
+    pins: Pins
+
+    def reading(self) -> Reading:
+        node = self.node
+        if node.condition is not None:
+            self.e.row_by_row("E-JOIN", (node.condition,))
+        on_left, on_right = pins_below(node, self.pins)
+        inputs = (self.e.of(node.left, on_left), self.e.of(node.right, on_right))
+        pairs = equal_columns(node)
+        words = ", ".join(f"{a} = {b}" for a, b in pairs) or "any pair of rows"
+        if node.kind == "left":
+            rows = self._padded_rows(*inputs)
+            return self.e.reading("E-LEFT-JOIN", words, rows, inputs, self._padded)
+        return self.e.reading("E-JOIN", words, self._rows(*inputs), inputs, self._pairs)
+
+    def _keys(self) -> tuple[Columns, Columns]:
+        pairs = equal_columns(self.node)
+        return frozenset(a for a, _ in pairs), frozenset(b for _, b in pairs)
+
+    def _left(self, columns: Columns) -> Amount:
+        return self.e.frequency(self.node.left, columns, pins_below(self.node, self.pins)[0])
+
+    def _right(self, columns: Columns) -> Amount:
+        return self.e.frequency(self.node.right, columns, pins_below(self.node, self.pins)[1])
+
+    def _rows(self, left: Reading, right: Reading) -> Callable[[str], Amount]:
+        left_key, right_key = self._keys()
+
+        def rows(table: str) -> Amount:
+            ours, theirs = left.rows[table], right.rows[table]
+            return add(
+                ZERO if ours is ZERO else times(ours, self._right(right_key)),
+                ZERO if theirs is ZERO else times(theirs, self._left(left_key)),
+                times(ours, theirs),
+            )
+
+        return rows
+
+    def _padded_rows(self, left: Reading, right: Reading) -> Callable[[str], Amount]:
+        left_key, right_key = self._keys()
+
+        def rows(table: str) -> Amount:
+            ours, theirs = left.rows[table], right.rows[table]
+            found = ZERO if ours is ZERO else times(ours, most(ONE, self._right(right_key)))
+            if theirs is ZERO:
+                return found
+            # A right row comes, and the padded row of each left row that it meets may go.
+            return add(found, times(number(2), theirs, add(self._left(left_key), ours)))
+
+        return rows
+
+    def _fixed(self, columns: Columns) -> tuple[Columns, Columns]:
+        """Split columns by sides, with all columns of a pair that are equal to one of them."""
+        pairs = equal_columns(self.node)
+        grown = set(columns)
+        changed = True
+        while changed:
+            more = {x for pair in pairs if grown & set(pair) for x in pair} - grown
+            grown |= more
+            changed = bool(more)
+        ours = {f.name for f in fields_of(self.node.left)}
+        return frozenset(grown & ours), frozenset(grown - ours)
+
+    def _pairs(self, columns: Columns) -> Amount:
+        """Choose a row of one side first, then one of its partners; whichever order gives less."""
+        left_key, right_key = self._keys()
+        on_left, on_right = self._fixed(columns)
+        # To start from all rows of a side is rarely better, and costs figures: only where no column is known at all.
+        orders = []
+        if on_left or not on_right:
+            orders.append(times(self._left(on_left), self._right(on_right | right_key)))
+        if on_right or not on_left:
+            orders.append(times(self._right(on_right), self._left(on_left | left_key)))
+        return least(*orders)
+
+    def _padded(self, columns: Columns) -> Amount:
+        ours = {f.name for f in fields_of(self.node.left)}
+        if not columns <= ours:
+            return self._pairs(
+                columns
+            )  # a column of the right side is known: the row has a partner
+        _, right_key = self._keys()
+        return times(self._left(columns), most(ONE, self._right(right_key)))
+
+
+# ── set operations ───────────────────────────────────────────────────────────────────────────────
+
+
+@ELASTIC.rule(n.Union, n.Intersect, n.Except, id="E-SET")
+def _set_operation(e: Elastic, node: n.Union | n.Intersect | n.Except, pins: Pins) -> Reading:
+    sides = tuple(zip((node.left, node.right), pins_below(node, pins), strict=True))
+    left, right = (e.of(side, below) for side, below in sides)
+    whole = frozenset(f.name for f in node.columns)
+
+    def agreeing(columns: Columns) -> Amount:
+        if not node.all and whole <= columns:
+            return ONE
+        on_left, on_right = (
+            e.frequency(side, frozenset(by_place(node, side, columns).values()), below)
+            for side, below in sides
+        )
+        if isinstance(node, n.Union):
+            return add(on_left, on_right)
+        return on_left if isinstance(node, n.Except) else least(on_left, on_right)
+
+    def rows(table: str) -> Amount:
+        return add(left.rows[table], right.rows[table])
+
+    return e.reading("E-SET", type(node).__name__, rows, (left, right), agreeing)
+
+
+# ── limits of another protection ─────────────────────────────────────────────────────────────────
+
+
+@ELASTIC.rule(n.Truncate, id="E-TRUNCATE")
+def _truncate(e: Elastic, node: n.Truncate, pins: Pins) -> Reading:
+    inner = e.of(node.input, None)
+
+    def agreeing(columns: Columns) -> Amount:
+        below = e.frequency(node.input, columns, None)
+        return least(number(node.limit), below) if set(node.owner) <= columns else below
+
+    words = f"first {node.limit} rows of each {node.owner[0].rsplit('.', 1)[-1]}"
+    return e.reading(
+        "E-TRUNCATE", words, lambda x: times(number(2), inner.rows[x]), (inner,), agreeing
+    )
+
+
+@ELASTIC.rule(n.TruncateGroups, id="E-TRUNCATE-GROUPS")
+def _truncate_groups(e: Elastic, node: n.TruncateGroups, pins: Pins) -> Reading:
+    inner = e.of(node.input, None)
+    reason = "one row can push a whole group of another protection's unit out"
+    _must_be_still("E-TRUNCATE-GROUPS", node, inner, reason)
+
+    def agreeing(columns: Columns) -> Amount:
+        return e.frequency(node.input, columns, None)
+
+    return e.reading("E-TRUNCATE-GROUPS", "first groups", lambda x: ZERO, (inner,), agreeing)

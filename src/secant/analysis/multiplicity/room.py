@@ -1,0 +1,210 @@
+"""The multiplicity room: a smooth bound for joins with any condition, pattern by pattern.
+
+In: a release and a `rows` protection. Out: a certificate whose bounds are one survey, or a refusal. What the survey
+reads is counted by the engine and stays private; nothing here sees it before the survey is called with it.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import partial
+
+from secant.analysis.certificate import (
+    CannotBound,
+    Certificate,
+    KeyClaim,
+    Refusal,
+    Step,
+    Survey,
+    Surveyed,
+)
+from secant.analysis.interface import Request
+from secant.analysis.multiplicity.copies import Copy, Keys, Layout, Planner, keys_over, over_atoms
+from secant.analysis.multiplicity.reading import rows_that_differ
+from secant.analysis.summands import amount, each_row
+from secant.plan import nodes as n
+from secant.plan.conjunctive import Conjunctive, NotConjunctive, conjunctive
+from secant.plan.domains import Listed, Looked
+from secant.plan.enforce import Release, is_protected, tables_of
+from secant.plan.typing import fields_of
+from secant.terms.bounds import GlobalBound
+
+MOST_ATOMS = 12
+"""Copies in one query. Doubles hold products of that many counts, and statements grow with their square."""
+
+
+class MultiplicityRoom:
+    """Smooth bounds for COUNT, COUNT DISTINCT and SUM over joins with any condition, under `rows`."""
+
+    name = "multiplicity"
+    kinds: tuple[str, ...] = ("rows",)
+
+    def bound(self, request: Request) -> Certificate | Refusal:
+        """Bound every measure of the release, or say what stands in the way."""
+        try:
+            return _bound(self.name, request)
+        except CannotBound as verdict:
+            return verdict.refusal(self.name)
+
+
+def _bound(room: str, request: Request) -> Certificate:
+    release, name = request.release, request.protection.name
+    if request.protection.kind != "rows":
+        raise CannotBound(
+            "M-KIND",
+            release.exact,
+            f"protections of kind {request.protection.kind} are not bounded here",
+            "use kind `rows`",
+        )
+    if release.ranked:
+        raise CannotBound(
+            "M-RANK",
+            release.exact,
+            "order statistics are not bounded here",
+            "ask for counts and sums in a query of their own",
+        )
+    query = _query(request)
+    if not any(atom.varying for atom in query.atoms):
+        step = Step("M-PUBLIC", "no table of this protection is read", "0 rows differ")
+        still = {m.column: GlobalBound(Fraction(0)) for m in release.measures}
+        return Certificate(room, name, still, 0, 0, 0, (), (step,))
+    keys = over_atoms(query, release.exact.keys)
+    layout = Planner(query, keys, partial(_keys, request, query), f"{release.name}_m").layout()
+    groups = _groups(release, query, keys)
+    survey = Survey(room, layout.statements, layout.keyed, partial(rows_that_differ, layout))
+    steps = [_smoothing(query, layout)]
+    if keys:
+        said = f"{groups} group{'' if groups == 1 else 's'} move with one row"
+        steps.append(Step("M-GROUPS", "what one row's group follows from", said))
+    bounds: dict[str, Surveyed] = {}
+    for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
+        each = each_row(call, measure.step)
+        bounds[measure.column] = Surveyed((survey,), each, groups)
+        value = f"moves by at most {amount(each * measure.step)} for each row that differs"
+        steps.append(Step("M-MEASURES", measure.words, value, (steps[0],)))
+    claims = tuple(sorted(layout.claims, key=lambda c: (c.table, c.columns)))
+    return Certificate(room, name, bounds, 0, groups, 0, claims, tuple(steps))
+
+
+def _query(request: Request) -> Conjunctive:
+    """Take the release apart, or say why that cannot be done (M-SHAPE)."""
+    exact = request.release.exact
+    covered = tables_of(request.policy, request.protection)
+    query = conjunctive(exact.input, lambda table: table in covered)
+    if isinstance(query, NotConjunctive):
+        raise CannotBound("M-SHAPE", query.node, query.reason, query.hint)
+    for part in (*exact.keys, *exact.aggregations):
+        if any(isinstance(s, n.Scan) and s.table.lower() in covered for s in n.walk(part)):
+            raise CannotBound(
+                "M-SHAPE",
+                part,
+                "a subquery looks at protected rows",
+                "join the table instead, or protect units rather than rows",
+            )
+    for atom in query.atoms:
+        if atom.varying and any(_merges_reals(node) for node in n.walk(atom.relation)):
+            raise CannotBound(
+                "M-SHAPE",
+                atom.relation,
+                "DISTINCT over real numbers does not say which of 0.0 and -0.0 it keeps",
+                "round the column, or count distinct values instead",
+            )
+    if len(query.atoms) > MOST_ATOMS:
+        raise CannotBound(
+            "M-SHAPE",
+            exact,
+            f"more than {MOST_ATOMS} tables are joined",
+            "join fewer copies, or protect a unit that owns the rows",
+        )
+    return query
+
+
+def _merges_reals(node: n.Node) -> bool:
+    return isinstance(node, n.Distinct) and any(f.type.kind == "DOUBLE" for f in fields_of(node))
+
+
+def _keys(request: Request, query: Conjunctive, place: int) -> Keys:
+    """Give keys of the table of a public atom: kept by the engine, or declared and then checked (M-KEYED)."""
+    table = query.atoms[place].table
+    if table is None:
+        return ()
+    known = request.catalog.table(table)
+    found: list[tuple[frozenset[str], tuple[KeyClaim, ...]]] = [
+        (frozenset(c.lower() for c in key), ()) for key in (known.unique if known else ())
+    ]
+    declared = request.policy.facts(table).key
+    if declared and not is_protected(table, request.policy, request.policy.protections):
+        found.append((frozenset(declared), (KeyClaim(table, declared),)))
+    return tuple(found)
+
+
+# ── groups ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _groups(release: Release, query: Conjunctive, keys: tuple[n.Scalar, ...]) -> int:
+    """Bound the groups whose measure or whose noise moves with one row (M-GROUPS)."""
+    if not keys:
+        return 1
+    if not all(isinstance(d, (Listed, Looked)) for d in release.domains):
+        raise CannotBound(
+            "M-GROUPS",
+            release.original,
+            "keys that are chosen privately are not bounded here",
+            "declare the values of the grouped columns",
+        )
+    lists = [len(d.values) for d in release.domains if isinstance(d, Listed)]
+    listed = math.prod(lists) if len(lists) == len(release.domains) else None
+    ways: dict[str, set[tuple[object, ...]]] = {}
+    for place, atom in enumerate(query.atoms):
+        if not atom.varying:
+            continue
+        found = keys_over(query, keys, frozenset((place,)))
+        if found is None:
+            if listed is None:
+                raise CannotBound(
+                    "M-GROUPS",
+                    release.original,
+                    "one row can move groups whose number is not declared",
+                    "declare the values of the grouped columns",
+                )
+            return max(1, listed)
+        # A formula counts as another way in every copy; a column is the same in all of them.
+        way = tuple(
+            atom.origin.get(key.name, place) if isinstance(key, n.Column) else place
+            for key in found
+        )
+        ways.setdefault(atom.table or "", set()).add(way)
+    moved = max(len(found) for found in ways.values())
+    return max(1, moved if listed is None else min(moved, listed))
+
+
+# ── words ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _smoothing(query: Conjunctive, layout: Layout) -> Step:
+    """Tell what is counted, copy by copy."""
+    copies = tuple(_told(query, copy) for copy in layout.copies)
+    merged = len({c.table for c in layout.copies}) < len(layout.copies)
+    words = "the largest over all rows that a table could hold, discounted by exp(-beta k), over all k >= 0"
+    tables = "copies of a table are summed pattern by pattern" if merged else "the worst table"
+    smooth = Step("M-FILL", tables, words, copies)
+    if merged:
+        smooth = Step("M-MERGE", "patterns of all copies", "sums where patterns meet", (smooth,))
+    if layout.claims:
+        held = ", ".join(sorted(c.table for c in layout.claims))
+        smooth = Step("M-KEYED", f"keys of {held}", "met at most once", (smooth,))
+    return smooth
+
+
+def _told(query: Conjunctive, copy: Copy) -> Step:
+    others = [f.slot for p in (copy.patterned, *copy.whole) if p for f in p.factors]
+    growing = sum(slot is not None for slot in others)
+    place = f"a row of {query.atoms[copy.place].name}"
+    if copy.patterned is None:
+        return Step(
+            "M-COPY", place, f"largest counts of {len(others)} other tables, {growing} grow"
+        )
+    nested = sorted(label for labels in copy.labels.values() for label in labels)
+    told = f"{', '.join(nested)} and *: counts of {len(others)} other tables, {growing} grow"
+    return Step("M-PATTERN", place, told)

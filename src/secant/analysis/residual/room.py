@@ -1,0 +1,201 @@
+"""The residual room: joins of protected tables, bounded by what the rest of the join holds for each row.
+
+In: a release and a `rows` protection. Out: a certificate whose one survey measures figures on the engine and smooths
+the polynomial that they make, or a refusal. What the figures are is decided by the query and public facts alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+
+from secant.analysis.certificate import (
+    CannotBound,
+    Certificate,
+    Figures,
+    Refusal,
+    Step,
+    Survey,
+    Surveyed,
+)
+from secant.analysis.interface import Request
+from secant.analysis.residual.keys import Grouping, grouping_of
+from secant.analysis.residual.rules import Growth, Residuals, polynomial
+from secant.analysis.residual.shape import Shape, shape_of
+from secant.analysis.residual.statements import Statements
+from secant.analysis.residual.triangle import Triangle, triangle_of
+from secant.analysis.smoothing import largest_discounted, largest_split, last_useful, value_at
+from secant.analysis.summands import amount, each_row
+from secant.plan.conjunctive import NotConjunctive, conjunctive
+from secant.plan.enforce import tables_of
+
+MOST_CELLS = 20_000
+"""About as many splits are looked at; where there are more, every table gets all changes (J-SPLIT)."""
+MOST_REMEMBERED = 4096
+"""Groups with the same figures have the same bound."""
+_WHOLE = 2**53
+
+
+class ResidualRoom:
+    """Smooth bounds for COUNT and SUM over joins, self-joins and cross joins, under `rows`."""
+
+    name = "residual"
+    kinds: tuple[str, ...] = ("rows",)
+
+    def bound(self, request: Request) -> Certificate | Refusal:
+        """Bound every measure of the release, or say what stands in the way."""
+        try:
+            return _bound(self.name, request)
+        except CannotBound as verdict:
+            return verdict.refusal(self.name)
+
+
+def _bound(room: str, request: Request) -> Certificate:
+    release = request.release
+    if request.protection.kind != "rows":
+        raise CannotBound(
+            "J-KIND",
+            release.exact,
+            f"protections of kind {request.protection.kind} are not bounded here",
+            "use kind `rows`",
+        )
+    if release.ranked:
+        raise CannotBound(
+            "J-RANK",
+            release.exact,
+            "order statistics are not bounded here",
+            "ask for counts and sums in a query of their own",
+        )
+    covered = tables_of(request.policy, request.protection)
+    form = conjunctive(release.exact.input, lambda table: table in covered)
+    if isinstance(form, NotConjunctive):
+        raise CannotBound("J-FORM", form.node, form.reason, form.hint)
+    shape = shape_of(form, request.catalog, request.policy)
+    if not shape.varying:
+        raise CannotBound(
+            "J-FORM", release.exact, "no table of this protection is read", "it needs no noise"
+        )
+    grouping = grouping_of(release, shape)
+    triangle = None
+    if not release.exact.keys and len(shape.tables) == 1:
+        table = request.catalog.table(shape.tables[0])
+        triangle = triangle_of(shape, table.unique if table is not None else ())
+    survey, counted = (
+        _triangle_survey(room, triangle) if triangle else _survey(room, shape, grouping)
+    )
+    steps = [counted]
+    if release.exact.keys:
+        steps.append(Step("J-KEYS", grouping.words, f"{grouping.groups} groups move"))
+    bounds: dict[str, Surveyed] = {}
+    for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
+        each = each_row(call, measure.step)
+        bounds[measure.column] = Surveyed((survey,), each, grouping.groups)
+        value = f"moves by at most {amount(each * measure.step)} for each row that differs"
+        steps.append(Step("J-MEASURES", measure.words, value, (counted,)))
+    name = request.protection.name
+    return Certificate(room, name, bounds, 0, grouping.groups, 0, (), tuple(steps))
+
+
+def _told(shape: Shape, growth: Growth, found: Residuals) -> Step:
+    """Say what one row of a table is held against."""
+    atoms = shape.form.atoms
+    named = sorted(
+        {
+            "joined rows of " + ", ".join(atoms[i].name for i in sorted(found.figures[f].atoms))
+            for product in growth.products
+            for part in product
+            for term in part
+            for f in term.figures
+        }
+    )
+    places = f"{len(growth.products)} way{'' if len(growth.products) == 1 else 's'} to stand in it"
+    value = "; ".join(named) or "1 row"
+    return Step("J-COPIES", f"one row of {growth.table}, {places}", value)
+
+
+def _triangle_survey(room: str, triangle: Triangle) -> tuple[Survey, Step]:
+    """One row more or less changes common neighbors by one at most (J-TRIANGLE)."""
+
+    def rows(beta: Fraction, answers: tuple[Figures, ...]) -> Fraction:
+        ((most,),) = answers[0]
+        common = 0 if most is None else int(str(most))
+        return largest_discounted(lambda k: triangle.times * (common + k), beta, 1)
+
+    words = f"{triangle.times} for each common neighbor of two nodes, and for each row that came"
+    step = Step("J-TRIANGLE", "one edge of a triangle", words)
+    return Survey(room, (triangle.statement,), (False,), rows), step
+
+
+def _survey(room: str, shape: Shape, grouping: Grouping) -> tuple[Survey, Step]:
+    """Measure all figures in at most two statements: for each group, and for all groups."""
+    found = Residuals(shape, merge=not grouping.types)
+    growths = found.growths()
+    statements = Statements(shape, grouping.keys)
+    numbered = list(enumerate(found.figures))
+    parts = [
+        (keyed, [f for f in numbered if statements.keyed(f[1]) == keyed]) for keyed in (True, False)
+    ]
+    parts = [(keyed, some) for keyed, some in parts if some]
+    smoothers = [_smoother(growth, len(shape.tables)) for growth in growths]
+
+    def rows(beta: Fraction, answers: tuple[Figures, ...]) -> Fraction:
+        values = [0] * len(numbered)
+        for answer in answers:
+            for which, value in answer:
+                values[int(str(which))] = _counted(value)
+        return together(beta, tuple(values))
+
+    @lru_cache(MOST_REMEMBERED)
+    def together(beta: Fraction, values: tuple[int, ...]) -> Fraction:
+        return max(smooth(beta, values) for smooth in smoothers)
+
+    survey = Survey(
+        room,
+        tuple(statements.statement(some) for _, some in parts),
+        tuple(keyed for keyed, _ in parts),
+        rows,
+    )
+    words = f"{len(numbered)} figure{'' if len(numbered) == 1 else 's'} measured"
+    premises = tuple(_told(shape, growth, found) for growth in growths)
+    step = Step("J-SPLIT", f"the worst table, {words}", "discounted by exp(-beta k)", premises)
+    return survey, step
+
+
+def _counted(value: object) -> int:
+    """Read a figure, rounded up where doubles are no longer exact (J-FIGURES)."""
+    if value is None:
+        return 0
+    assert isinstance(value, float)
+    exact = math.ceil(value)
+    return exact if exact < _WHOLE else exact + exact // 2**10
+
+
+def _smoother(growth: Growth, tables: int) -> Callable[[Fraction, tuple[int, ...]], Fraction]:
+    """Give the smooth bound of what one row of a table adds, from the values of all figures (J-SPLIT)."""
+    degrees = _degrees(growth, tables)
+
+    def smooth(beta: Fraction, values: tuple[int, ...]) -> Fraction:
+        found = polynomial(growth, tables, values)
+        last = tuple(last_useful(beta, degree) for degree in degrees)
+        cells = math.prod(1 + math.isqrt(most) for most in last)
+        if sum(map(bool, degrees)) > 1 and cells <= MOST_CELLS:
+            return largest_split(found, beta, last)
+        return largest_discounted(lambda k: value_at(found, (k,) * tables), beta, sum(degrees))
+
+    return smooth
+
+
+def _degrees(growth: Growth, tables: int) -> tuple[int, ...]:
+    """Give the highest power of each table's number of rows, whatever the figures are."""
+    return tuple(
+        max(
+            (
+                sum(max(term.powers[i] for term in part) for part in product)
+                for product in growth.products
+            ),
+            default=0,
+        )
+        for i in range(tables)
+    )

@@ -1,0 +1,199 @@
+"""The statements that measure figures: group counts, passed from atom to atom, and the largest of them.
+
+In: a shape, its figures, and the release's keys. Out: relations whose rows are (keys..., number of the figure, value).
+Counts are multiplied and summed as doubles, which are exact below 2^53 and never overflow here (J-FIGURES). A count
+that several figures need is one shared node, which the printer writes once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from secant.analysis.residual.rules import Figure
+from secant.analysis.residual.shape import Atoms, Classes, Shape
+from secant.plan import nodes as n
+from secant.plan.rewrite import columns_of
+from secant.plan.typing import fields_of, type_of
+from secant.terms import types as t
+
+Keys = Mapping[int, tuple[n.Scalar, ...]]
+"""For each atom that determines the release's keys: how, in its columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Combinations of rows by what they agree in: columns, and how often each combination of values occurs."""
+
+    relation: n.Relation
+    classes: Mapping[int, n.Column]
+    keys: tuple[n.Column, ...]
+    """The release's keys; none if no atom in it determines them."""
+    count: n.Column | None
+    """How often; None if every row stands for itself."""
+
+
+@dataclass
+class Statements:
+    """Writes the counts of parts; what two figures need is one node."""
+
+    shape: Shape
+    keys: Keys
+    _done: dict[tuple[Atoms, Classes], Counted] = field(default_factory=dict)
+    _names: int = 0
+
+    @cached_property
+    def _tested(self) -> frozenset[str]:
+        """Columns that conditions between atoms read."""
+        return frozenset().union(*(columns_of(c.scalar) for c in self.shape.form.conditions))
+
+    def keyed(self, figure: Figure) -> bool:
+        """Whether a figure is measured for each group by itself."""
+        return any(i in self.keys for i in figure.atoms)
+
+    def statement(self, figures: Sequence[tuple[int, Figure]]) -> n.Relation:
+        """Give one relation that measures all these figures, which are all keyed or all not."""
+        ordered = sorted(figures, key=lambda f: len(f[1].atoms))
+        parts = [self._largest(number, figure) for number, figure in ordered]
+        whole = parts[0]
+        for part in parts[1:]:
+            whole = n.Union(whole, part, True, fields_of(whole))
+        return whole
+
+    def _largest(self, number: int, figure: Figure) -> n.Relation:
+        counted = self._counted(figure.atoms, figure.boundary)
+        assert counted.count is not None, "a figure's rows are grouped"
+        name = self._name()
+        keys = tuple(n.Named(f"{name}.key{i}", key) for i, key in enumerate(counted.keys))
+        best = n.Aggregation(f"{name}.most", "max", counted.count)
+        grouped = n.Aggregate(counted.relation, keys, (best,))
+        items = [n.Named(k.name, n.Column(k.name, type_of(k.expression))) for k in keys]
+        value = n.Cast(n.Column(best.name, counted.count.type), t.DOUBLE)
+        items += [
+            n.Named(f"{name}.which", n.Literal(number, t.INTEGER)),
+            n.Named(f"{name}.value", value),
+        ]
+        return n.Project(grouped, tuple(items))
+
+    def _counted(self, atoms: Atoms, boundary: Classes) -> Counted:
+        """Count the combinations of rows of some atoms for each value of the boundary (J-FIGURES)."""
+        place = (atoms, boundary)
+        if place not in self._done:
+            if self.shape.conditions(atoms):
+                found = self._joined(atoms)
+            else:
+                root, below = self.shape.roots(atoms, boundary)[0]
+                found = self._hung(root, below)
+            self._done[place] = self._grouped(found, boundary)
+        return self._done[place]
+
+    def _hung(self, root: int, below: list[tuple[Atoms, Classes]]) -> Counted:
+        """Join an atom with the counts of what hangs on it."""
+        found = self._atom(root)
+        for part, over in below:
+            found = self._pair(found, self._message(part, over))
+        return found
+
+    def _message(self, part: Atoms, over: Classes) -> Counted:
+        """Count what hangs on an atom; rows that are probably different anyway stay as they are."""
+        if len(part) == 1 and (part, over) not in self._done:
+            (atom,) = part
+            if any(key <= over for key in self.shape.likely[atom]):
+                return self._atom(atom)
+        return self._counted(part, over)
+
+    def _joined(self, atoms: Atoms) -> Counted:
+        """Join atoms that conditions relate, one by one, each condition as soon as it can be tested."""
+        order = sorted(atoms)
+        found, seen = self._atom(order[0]), {order[0]}
+        tested: set[int] = set()
+        while len(seen) < len(atoms):
+            waiting = [i for i in order if i not in seen]
+            classes = self.shape.classes(frozenset(seen))
+            nearest = max(waiting, key=lambda i: len(self.shape.touched[i] & classes))
+            seen.add(nearest)
+            ready = [
+                (number, c.scalar)
+                for number, c in enumerate(self.shape.form.conditions)
+                if c.atoms and c.atoms <= seen and number not in tested
+            ]
+            tested |= {number for number, _ in ready}
+            found = self._pair(found, self._atom(nearest), tuple(c for _, c in ready))
+        return found
+
+    def _atom(self, place: int) -> Counted:
+        """Give the rows of an atom that can match: a NULL matches nothing."""
+        atom = self.shape.form.atoms[place]
+        relation = _copied(atom.relation)
+        kinds = {f.name: f.type for f in fields_of(relation)}
+        columns = {
+            number: n.Column(name, kinds[name])
+            for number, group in enumerate(self.shape.form.classes)
+            for name in sorted(group, reverse=True)
+            if self.shape.form.home[name] == place
+        }
+        there = tuple(n.Not(n.IsNull(c)) for c in columns.values())
+        predicate = n.conjunction(there)
+        if predicate is not None:
+            relation = n.Filter(relation, predicate)
+        keys: tuple[n.Column, ...] = ()
+        if place in self.keys:
+            name = self._name()
+            named = [n.Named(f"{name}.key{i}", key) for i, key in enumerate(self.keys[place])]
+            read = {c.name for c in columns.values()} | self._tested
+            kept = [n.Named(f, n.Column(f, kind)) for f, kind in kinds.items() if f in read]
+            relation = n.Project(relation, (*kept, *named))
+            keys = tuple(n.Column(k.name, type_of(k.expression)) for k in named)
+        return Counted(relation, columns, keys, None)
+
+    def _pair(self, left: Counted, right: Counted, tests: tuple[n.Scalar, ...] = ()) -> Counted:
+        """Join two counts on the classes, and the keys, that both have."""
+        shared = sorted(left.classes.keys() & right.classes.keys())
+        parts: list[n.Scalar] = [n.Compare("=", left.classes[c], right.classes[c]) for c in shared]
+        if left.keys and right.keys:
+            parts += [n.SameValue(a, b) for a, b in zip(left.keys, right.keys, strict=True)]
+        condition = n.conjunction((*parts, *tests))
+        kind = "cross" if condition is None else "inner"
+        relation: n.Relation = n.Join(kind, left.relation, right.relation, condition)
+        count = left.count or right.count
+        if left.count is not None and right.count is not None:
+            name = f"{self._name()}.count"
+            product = n.Arithmetic("*", _double(left.count), _double(right.count))
+            kept = [*left.classes.values(), *right.classes.values(), *left.keys, *right.keys]
+            items = [n.Named(c.name, c) for c in kept]
+            relation = n.Project(relation, (*items, n.Named(name, product)))
+            count = n.Column(name, t.DOUBLE)
+        return Counted(relation, {**right.classes, **left.classes}, left.keys or right.keys, count)
+
+    def _grouped(self, found: Counted, over: Classes) -> Counted:
+        """Count for each value of some classes, and of the keys."""
+        name = self._name()
+        keys = [n.Named(f"{name}.class{c}", found.classes[c]) for c in sorted(over)]
+        own = [n.Named(f"{name}.key{i}", key) for i, key in enumerate(found.keys)]
+        if found.count is None:
+            call = n.Aggregation(f"{name}.count", "count", None)
+        else:
+            call = n.Aggregation(f"{name}.count", "sum", _double(found.count))
+        relation = n.Aggregate(found.relation, (*keys, *own), (call,))
+        classes = {
+            c: n.Column(k.name, found.classes[c].type)
+            for c, k in zip(sorted(over), keys, strict=True)
+        }
+        columns = tuple(n.Column(k.name, type_of(k.expression)) for k in own)
+        return Counted(relation, classes, columns, n.Column(call.name, type_of(call)))
+
+    def _name(self) -> str:
+        self._names += 1
+        return f"part{self._names}"
+
+
+def _double(count: n.Column) -> n.Scalar:
+    return count if count.type == t.DOUBLE else n.Cast(count, t.DOUBLE)
+
+
+def _copied(relation: n.Relation) -> n.Relation:
+    """Give a chain of filters and projections as nodes of its own, so that each use reads only what it needs."""
+    if isinstance(relation, (n.Filter, n.Project, n.Sort)):
+        return replace(relation, input=_copied(relation.input))
+    return relation

@@ -1,0 +1,145 @@
+"""From what could differ after k changes to a smooth bound: the largest discounted value, rounded up.
+
+In: a function of the number of changes, beta, and how fast the function can grow. Out: the supremum over all
+k >= 0 of exp(-beta k) times it, never rounded down (J-SUP). Never here: data, and a range of k that depends on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from secant.errors import UsageError
+from secant.numeric.ball import ball, upper, working_precision
+
+BITS = 128
+"""The result exceeds the supremum by less than one part in 2^100."""
+Split = tuple[int, ...]
+"""How many of the changes fall on each table."""
+Polynomial = Mapping[tuple[int, ...], int]
+"""Powers -> coefficient, none of them negative."""
+_FEW = 4096
+"""So many points are looked at all at once."""
+_FAR = 1e-9
+"""Logarithms this far apart are told apart by doubles: their own errors are below 1e-11."""
+
+
+def largest_discounted(
+    at: Callable[[int], Fraction | int], beta: Fraction, degree: int
+) -> Fraction:
+    """Give the supremum over integers k >= 0 of exp(-beta k) · at(k), rounded up (J-SUP).
+
+    `at` is a polynomial in k with nonnegative coefficients and at most this degree, or the largest of such.
+    """
+    return largest_until(at, beta, last_useful(beta, degree))
+
+
+def last_useful(beta: Fraction, degree: int) -> int:
+    """Give a k from which on a polynomial of this degree grows by less than exp(beta) a step (J-SUP)."""
+    if beta <= 0:
+        raise UsageError("USE-001", "beta must be positive")
+    return math.ceil(degree / beta)
+
+
+def largest_until(at: Callable[[int], Fraction | int], beta: Fraction, last: int) -> Fraction:
+    """Give the largest exp(-beta k) · at(k) with 0 <= k <= last, rounded up; `at` never falls (J-SUP)."""
+    rate = float(beta)
+    logs: dict[int, float] = {}
+
+    def log_at(k: int) -> float:
+        if k not in logs:
+            logs[k] = logarithm(at(k))
+        return logs[k]
+
+    best = max(log_at(0), log_at(last) - rate * last)
+    # No value between two ends is above the right end's, discounted as the left end is.
+    waiting = [(-log_at(last), 0, last)]
+    near: list[int] = []
+    while waiting:
+        bound, low, high = heappop(waiting)
+        if -bound < best - _FAR or bound == math.inf:
+            break
+        if low == high:
+            near.append(low)
+            continue
+        middle = (low + high) // 2
+        best = max(best, log_at(middle) - rate * middle)
+        heappush(waiting, (rate * low - log_at(middle), low, middle))
+        heappush(waiting, (rate * (middle + 1) - log_at(high), middle + 1, high))
+    return max((discounted(at(k), beta, k) for k in near), default=Fraction(0))
+
+
+def largest_split(polynomial: Polynomial, beta: Fraction, last: Split) -> Fraction:
+    """Give the largest exp(-beta (s1 + ... + sm)) · polynomial(s) with 0 <= s <= last, rounded up (J-SUP).
+
+    Coefficients are not negative, so no value in a box is above the one at its far corner, discounted as its near
+    corner is. All boxes that may hold the largest value are halved together until they are points.
+    """
+    terms = {powers: c for powers, c in polynomial.items() if c}
+    if not terms:
+        return Fraction(0)
+    most = max(terms.values())
+    powers = np.array(list(terms), dtype=np.float64)
+    parts = np.array([float(Fraction(c, most)) for c in terms.values()])
+    rate = float(beta)
+
+    def log_at(points: Any) -> Any:
+        # 0 to the power 0 is 1, as it should be
+        values = (points[:, None, :] ** powers[None, :, :]).prod(axis=2) @ parts
+        with np.errstate(divide="ignore"):
+            return np.log(values)
+
+    if math.prod(s + 1 for s in last) <= _FEW:
+        low = high = np.indices([s + 1 for s in last]).reshape(len(last), -1).T.astype(np.float64)
+    else:
+        low, high = np.zeros((1, len(last))), np.array([last], dtype=np.float64)
+    best = -math.inf
+    while True:
+        logs = log_at(high)
+        best = max(best, float((logs - rate * high.sum(axis=1)).max()))
+        kept = logs - rate * low.sum(axis=1) >= best - _FAR
+        low, high = low[kept], high[kept]
+        side = (high - low).argmax(axis=1)
+        one = np.arange(len(low))
+        open_ = high[one, side] > low[one, side]
+        if not open_.any():
+            break
+        middle = np.floor((low[one, side] + high[one, side]) / 2)
+        below, above = high.copy(), low.copy()
+        below[one, side] = np.where(open_, middle, high[one, side])
+        above[one, side] = middle + 1
+        low = np.concatenate([low, above[open_]])
+        high = np.concatenate([below, high[open_]])
+    return max(
+        discounted(value_at(terms, point), beta, sum(point))
+        for point in (tuple(int(s) for s in row) for row in low)
+    )
+
+
+def value_at(polynomial: Polynomial, point: Split) -> int:
+    """Give the exact value of a polynomial."""
+    return sum(
+        coefficient * math.prod(s**p for s, p in zip(point, powers, strict=True) if p)
+        for powers, coefficient in polynomial.items()
+    )
+
+
+def discounted(value: Fraction | int, beta: Fraction, k: int) -> Fraction:
+    """Give exp(-beta k) · value, rounded up."""
+    if k == 0:
+        return Fraction(value)
+    with working_precision(BITS):
+        return upper((-ball(beta * k)).exp() * ball(value))
+
+
+def logarithm(value: Fraction | int) -> float:
+    """Give the natural logarithm as a double; minus infinity for 0."""
+    if value == 0:
+        return -math.inf
+    exact = Fraction(value)
+    return math.log(exact.numerator) - math.log(exact.denominator)

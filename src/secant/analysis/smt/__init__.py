@@ -1,0 +1,1 @@
+"""The smt room: two neighboring databases as formulas, and a solver that looks for the rows that differ."""

@@ -1,0 +1,221 @@
+"""Ask every room alone about a join, and the portfolio, and hold both against what is exactly true.
+
+In: TPC-H data and the cases. Out: one record a case, as `secant bench joins --json` writes it: bounds
+in rows of the join that one row more or less moves, at beta = epsilon / 10. With keys, the worst group
+counts. The figures that surveys rest on are read from generated data and shown; an owner's never are.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import secant
+from secant.analysis import portfolio
+from secant.analysis.certificate import Certificate, Refusal, Survey, Surveyed
+from secant.analysis.interface import Request
+from secant.cli.joins.cases import Case
+from secant.cli.tpch.measure import ask
+from secant.cli.tpch.rehearsal import compiled, engine_of, plain_statement
+from secant.engine import Connection
+from secant.errors import SecantError
+from secant.plan import nodes as n
+from secant.plan.enforce import enforce, is_protected
+from secant.plan.from_sql import from_sql
+from secant.plan.measures import Problem
+from secant.plan.rewrite import normalise
+from secant.release.backend import Backend
+from secant.release.lower import lower
+from secant.terms.policy_file import read_policy
+
+SMOOTHNESS = 10
+"""Epsilon over beta: what the noise of surveyed joins takes, too."""
+Row = dict[str, Any]
+Keyed = dict[tuple[str, ...], tuple[tuple[object, ...], ...]]
+
+
+def measure(
+    parquet: Path,
+    cases: Sequence[Case],
+    *,
+    epsilon: Fraction,
+    repeat: int = 3,
+    releases: int = 200,
+) -> Iterator[Row]:
+    """Give a record for each case, when it is ready.
+
+    Args:
+        parquet: A directory of TPC-H tables.
+        cases: What is asked.
+        epsilon: Privacy of one answer; bounds are smooth for a tenth of it.
+        repeat: Best times of so many runs count.
+        releases: How often each is released, for the error of an answer.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        for case in cases:
+            source = f"parquet:{parquet}"
+            if case.make is not None:
+                made = Path(folder) / f"{case.name}.duckdb"
+                case.make(made)
+                source = f"duckdb:{made}"
+            ledger = Path(folder) / "unused.ledger"
+            with secant.connect(source, policy=read_policy(case.policy), ledger=ledger) as db:
+                yield _row(db, case, epsilon, repeat, releases)
+
+
+def _row(db: Connection, case: Case, epsilon: Fraction, repeat: int, releases: int) -> Row:
+    beta = epsilon / SMOOTHNESS
+    true = case.truth(engine_of(db), float(beta))
+    asked = ask(db, case.text, epsilon, Fraction(0), releases)
+    found: Row = {
+        "query": case.name,
+        "words": case.words,
+        **asked,
+        "local_sensitivity": true.local,
+        "smooth_sensitivity": true.smooth,
+        "exact_by": true.how,
+        "rooms": [_room(db, case.text, room, beta) for room in _rooms(db)],
+    }
+    choice = _choice(db, case.text, epsilon, beta, repeat)
+    if choice is not None:
+        found |= {
+            "analysis": choice["room"],
+            "bound": choice["rows"],
+            "ratio": choice["rows"] / true.smooth,
+            "asked": choice["asked"],
+            "seconds": {**asked["seconds"], **choice["seconds"]},
+        }
+    return found
+
+
+# ── rooms, each alone ────────────────────────────────────────────────────────────────────────────
+
+
+def _rooms(db: Connection) -> list[Any]:
+    kinds = {p.kind for p in db.policy.protections}
+    return [room for room in portfolio.ANALYSES if kinds & set(room.kinds)]
+
+
+def _room(db: Connection, text: str, room: Any, beta: Fraction) -> Row:
+    """Give the bound of one room, or why it has none."""
+    request = _request(db, text)
+    if isinstance(request, Problem):
+        return {"room": room.name, "refused": request.reason}
+    outcome = room.bound(request)
+    if isinstance(outcome, Refusal):
+        return {"room": room.name, "refused": outcome.reason}
+    began = time.perf_counter()
+    rows, _ = _bound(outcome, len(request.release.exact.keys), beta, engine_of(db))
+    return {"room": room.name, "rows": rows, "seconds": time.perf_counter() - began}
+
+
+def _request(db: Connection, text: str) -> Request | Problem:
+    """Put the question to a room as the portfolio does."""
+    policy = db.policy
+    plan = normalise(from_sql(text, db.catalog))
+    aggregate = next(node for node in n.walk(plan) if isinstance(node, n.Aggregate))
+    release = enforce(aggregate, "release1", policy, policy.protections, db.catalog)
+    if isinstance(release, Problem):
+        return release
+
+    def public(table: str) -> bool:
+        return not is_protected(table, policy, policy.protections)
+
+    return Request(
+        release,
+        policy,
+        policy.protections[0],
+        db.catalog,
+        count=lambda table: db._counted_rows(table) if public(table) else None,
+        fan=lambda table, columns: db._fan(table, columns) if public(table) else None,
+    )
+
+
+def _bound(
+    certificate: Certificate, keys: int, beta: Fraction, engine: Backend
+) -> tuple[float, str]:
+    """Give rows that differ at most, in the worst group, and whose bound that is."""
+    surveys = _surveys(certificate)
+    if not surveys:
+        return float(certificate.rows), certificate.room
+    return _surveyed(surveys, keys, beta, engine)
+
+
+def _surveys(certificate: Certificate) -> tuple[Survey, ...]:
+    kept = {
+        id(survey): survey
+        for bound in certificate.bounds.values()
+        if isinstance(bound, Surveyed)
+        for survey in bound.surveys
+    }
+    return tuple(kept.values())
+
+
+def _surveyed(
+    surveys: Sequence[Survey], keys: int, beta: Fraction, engine: Backend
+) -> tuple[float, str]:
+    """Run the surveys' statements; in each group the least survey holds, and the worst group counts."""
+    results = [
+        [
+            _by_key(engine.rows(lower(statement, engine.dialect)), keys if keyed else 0)
+            for statement, keyed in zip(survey.statements, survey.keyed, strict=True)
+        ]
+        for survey in surveys
+    ]
+    groups = {key for tables in results for table in tables for key in table if key}
+    worst = (-1.0, "")
+    # A group without rows has figures of its own: none.
+    for group in [*sorted(groups), ("",) * keys] if keys else [()]:
+        best = min(
+            (float(survey.rows(beta, _figures(survey, tables, group))), survey.room)
+            for survey, tables in zip(surveys, results, strict=True)
+        )
+        worst = max(worst, best)
+    return worst
+
+
+def _figures(
+    survey: Survey, tables: Sequence[Keyed], group: tuple[str, ...]
+) -> tuple[tuple[tuple[object, ...], ...], ...]:
+    return tuple(
+        table.get(group if keyed else (), ())
+        for keyed, table in zip(survey.keyed, tables, strict=True)
+    )
+
+
+def _by_key(rows: Sequence[tuple[object, ...]], width: int) -> Keyed:
+    found: dict[tuple[str, ...], list[tuple[object, ...]]] = {}
+    for row in rows:
+        found.setdefault(tuple(str(v) for v in row[:width]), []).append(row[width:])
+    return {key: tuple(figures) for key, figures in found.items()}
+
+
+# ── the portfolio ────────────────────────────────────────────────────────────────────────────────
+
+
+def _choice(
+    db: Connection, text: str, epsilon: Fraction, beta: Fraction, repeat: int
+) -> Row | None:
+    """Give what the portfolio settles on, and its time beside the plain query's, in turns."""
+    try:
+        ready = compiled(db, text, epsilon, Fraction(0))
+    except SecantError:
+        return None
+    (bounded,) = ready.job.prepared.bounded
+    (certificate,) = bounded.certificates
+    keys, engine, plain = len(bounded.release.exact.keys), engine_of(db), plain_statement(db, text)
+    plains, bounds = [], []
+    for _ in range(repeat):
+        began = time.perf_counter()
+        engine.rows(plain)
+        middle = time.perf_counter()
+        rows, room = _bound(certificate, keys, beta, engine)
+        bounds.append(time.perf_counter() - middle)
+        plains.append(middle - began)
+    asked = [s.room for s in _surveys(certificate)] or [certificate.room]
+    seconds = {"plain": min(plains), "bound": min(bounds)}
+    return {"room": room, "asked": asked, "rows": rows, "seconds": seconds}

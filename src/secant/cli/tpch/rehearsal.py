@@ -1,0 +1,129 @@
+"""A query taken as far as a release, many times over, on data that nobody needs to protect.
+
+In: an open connection to generated data, a text, epsilon and delta. Out: the plain answer, the rows
+of each release, and which columns carry noise. The noise is drawn as for an analyst; no ledger is
+opened and no budget is reserved, so this has no place outside benchmarks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from secant.engine import Connection
+from secant.plan import nodes as n
+from secant.plan.from_sql import from_sql
+from secant.plan.rewrite import columns_of, normalise
+from secant.release import run as releases
+from secant.release.backend import Backend
+from secant.release.job import Job
+from secant.release.lower import lower
+from secant.release.shares import calibrate
+from secant.terms.catalog import Catalog
+
+LEVEL = Fraction(95, 100)
+Rows = list[tuple[object, ...]]
+
+
+class NoBudget:
+    """A permit for rehearsals: nothing leaves this process."""
+
+    def mark_sent(self) -> None:
+        """Do nothing."""
+
+
+class Remembering:
+    """An engine that runs each statement once: between two releases only the noise differs.
+
+    The text decides, so a statement that is written anew for a drawn value is run anew.
+    """
+
+    def __init__(self, engine: Backend) -> None:
+        self._engine, self.dialect = engine, engine.dialect
+        self._known: dict[str, Rows] = {}
+
+    def catalog(self) -> Catalog:
+        """Give the engine's catalog."""
+        return self._engine.catalog()
+
+    def check(self, statement: str) -> None:
+        """Let the engine judge the statement."""
+        self._engine.check(statement)
+
+    def rows(self, statement: str) -> Rows:
+        """Run a statement, or give what it gave before."""
+        if statement not in self._known:
+            self._known[statement] = self._engine.rows(statement)
+        return self._known[statement]
+
+    def close(self) -> None:
+        """Leave the engine open: it belongs to the connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """A query that is ready to be released as often as one likes."""
+
+    job: Job
+    noisy: tuple[bool, ...]
+    """For each output column, whether noise decides its values."""
+    rooms: tuple[str, ...]
+    """Analyses that the releases rest on; none if nothing protected is read."""
+
+    def release(self, engine: Backend) -> Rows:
+        """Give the rows of one more release."""
+        keys = releases.look_up_keys(self.job, engine)
+        return releases.run(self.job, keys, engine, NoBudget()).rows
+
+
+def compiled(db: Connection, text: str, epsilon: Fraction, delta: Fraction) -> Rehearsal:
+    """Take a query through all stages that come before the budget; refusals pass through."""
+    protections = db.policy.protections
+    prepared = db._prepare(text, protections, epsilon)
+    deltas = {p.name: delta for p in protections}
+    noise = calibrate(prepared.bounded, protections, epsilon, deltas)
+    job = releases.plan_release(prepared, noise, LEVEL, db._backend)
+    tainted = _tainted(job)
+    rooms = {r for b in prepared.bounded for c in b.certificates for r in c.room.split(", ")}
+    return Rehearsal(
+        job, tuple(name in tainted for name in job.traced.outputs), tuple(sorted(rooms))
+    )
+
+
+def engine_of(db: Connection) -> Backend:
+    """Give the engine of a connection."""
+    return db._backend
+
+
+def plain_statement(db: Connection, text: str) -> str:
+    """Print the user's own query, without limits, clamps and noise."""
+    return lower(normalise(from_sql(text, db.catalog)), db._backend.dialect)
+
+
+def _tainted(job: Job) -> frozenset[str]:
+    """Give the columns that noise decides: measures, what is made of them, and what counts their rows."""
+    post = job.prepared.post
+    made: dict[str, n.Node] = {}
+    found = {m.column for b in job.prepared.bounded for m in b.release.measures}
+    found |= {r.column for b in job.prepared.bounded for r in b.release.ranked}
+    for node in n.walk(post):
+        if isinstance(node, n.Named):
+            made[node.name] = node.expression
+        elif isinstance(node, n.Aggregate) and _released(node.input):
+            found |= {call.name for call in node.aggregations}
+    grown = True
+    while grown:  # a column is named once in a whole query, so names are enough
+        fresh = {name for name, scalar in made.items() if _rests_on(scalar, found)} - found
+        found |= fresh
+        grown = bool(fresh)
+    return frozenset(found)
+
+
+def _rests_on(scalar: n.Node, names: set[str]) -> bool:
+    return bool(columns_of(scalar) & names) or any(
+        isinstance(node, n.Relation) and _released(node) for node in n.walk(scalar)
+    )
+
+
+def _released(relation: n.Relation) -> bool:
+    return any(isinstance(node, n.Released) for node in n.walk(relation))

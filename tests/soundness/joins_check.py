@@ -1,0 +1,430 @@
+"""Hold a room's certificate for rows against pairs of databases that differ in one row.
+
+In: a world, a query, a room. Out: a Target that reads the measures and the survey's figures on databases by
+evaluating plans, and Findings: how many comparisons were made and every promise that one of them refutes.
+
+The promises, for every beta, with S the least survey of a group: a group's measure moves by at most each * S(D);
+S(D) <= e^beta S(D'); at most `groups` groups have another measure or another S (noise of any other S tells); all
+groups together stay below the cap. A global bound covers all groups together. Both directions of each pair count.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from importlib import import_module
+from typing import Any
+
+from joins_worlds import COLUMNS, VALUES, Database, World, neighbors
+
+from secant.analysis.certificate import Certificate, Figures, Refusal, Survey, Surveyed
+from secant.analysis.interface import Request
+from secant.analysis.portfolio import Bounded, PublicFacts, bound_aggregate
+from secant.errors import SecantError
+from secant.plan import nodes as n
+from secant.plan.domains import Chosen, Listed
+from secant.plan.enforce import Release, enforce
+from secant.plan.evaluate import prepare as compiled
+from secant.plan.from_sql import from_sql
+from secant.plan.measures import Problem
+from secant.plan.rewrite import normalise
+from secant.plan.values import same_key
+from secant.terms.bounds import GlobalBound
+
+ROOMS = {
+    "elastic": ("secant.analysis.elastic.room", "ElasticRoom"),
+    "residual": ("secant.analysis.residual.room", "ResidualRoom"),
+    "multiplicity": ("secant.analysis.multiplicity.room", "MultiplicityRoom"),
+    "smt": ("secant.analysis.smt.room", "SmtRoom"),
+}
+BETAS = tuple(Fraction(x) for x in ("0.02", "0.1", "0.5", "1", "3"))
+ROUNDING = 1e-9
+"""What floats here, and rounding up there, may add to a ratio."""
+
+Key = tuple[Any, ...]
+
+
+class Portfolio:
+    """All rooms together, as a release asks them."""
+
+    def bound(self, request: Request) -> Certificate | Refusal:
+        """Give the certificate that a release would rest on, or the first refusal."""
+        found = bound_aggregate(
+            request.release.original,
+            request.release.name,
+            request.policy,
+            (request.protection,),
+            request.catalog,
+            PublicFacts(),
+        )
+        return found.certificates[0] if isinstance(found, Bounded) else found[0]
+
+
+def room_of(name: str) -> Any:
+    """Give a room by its name."""
+    if name == "portfolio":
+        return Portfolio()
+    module, class_name = ROOMS[name]
+    return getattr(import_module(module), class_name)()
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A promise that a pair of neighbors refutes."""
+
+    room: str
+    text: str
+    promise: str
+    measure: str
+    claimed: object
+    found: object
+    before: Database
+    after: Database
+    world: World
+
+    def __str__(self) -> str:
+        kept = {x: self.world.unique(x) for x in COLUMNS if self.world.unique(x)}
+        return (
+            f"{self.room}: {self.promise}: claimed {self.claimed}, found {self.found} "
+            f"({self.measure})\n  {self.text}\n  before {_shown(self.before)}"
+            f"\n  after  {_shown(self.after)}\n  protected {self.world.varying}, kept keys {kept}"
+        )
+
+
+def _shown(database: Database) -> str:
+    return "; ".join(f"{t}: {list(rows)}" for t, rows in database.items() if rows) or "nothing"
+
+
+@dataclass
+class Findings:
+    """What a search has seen."""
+
+    asked: int = 0
+    accepted: int = 0
+    pairs: int = 0
+    checks: int = 0
+    """Single comparisons: a pair, a direction, a measure, a group, a beta."""
+    violations: list[Violation] = field(default_factory=list)
+    rules: dict[str, int] = field(default_factory=dict)
+    """Rule id -> accepted certificates whose derivation uses it."""
+    refusals: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one database gives: measures in whole steps by group, and each statement's figures."""
+
+    measured: Mapping[Key, tuple[Fraction, ...]]
+    figures: Mapping[n.Relation, Mapping[Key, Figures] | Figures]
+
+
+@dataclass
+class Target:
+    """One certificate of one release, compiled once and ready to be read on databases."""
+
+    text: str
+    world: World
+    release: Release
+    certificate: Certificate
+    tables: frozenset[str]
+    findings: Findings
+    betas: tuple[Fraction, ...] = BETAS
+    readings: dict[tuple[Any, ...], Reading] = field(default_factory=dict)
+    known: dict[tuple[Any, ...], float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.exact = compiled(self.release.exact)
+        self.width = len(self.release.exact.keys)
+        self.surveyed = {
+            column: bound
+            for column, bound in self.certificate.bounds.items()
+            if isinstance(bound, Surveyed)
+        }
+        surveys = {id(x): x for bound in self.surveyed.values() for x in bound.surveys}
+        self.statements: dict[n.Relation, tuple[Callable[..., Any], bool]] = {}
+        for survey in surveys.values():
+            assert len(survey.statements) == len(survey.keyed)
+            for statement, keyed in zip(survey.statements, survey.keyed, strict=True):
+                self.statements[statement] = (compiled(statement), keyed)
+        names = [k.name for k in self.release.exact.keys]
+        self.listed = {
+            names.index(d.key): {same_key(v) for v in d.values}
+            for d in self.release.domains
+            if isinstance(d, Listed)
+        }
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────
+
+    def read(self, database: Database) -> Reading:
+        """Give measures and figures; nothing is computed twice."""
+        key = tuple(database[name] for name in self.tables)
+        if key not in self.readings:
+            self.readings[key] = self._read(database)
+        return self.readings[key]
+
+    def _read(self, database: Database) -> Reading:
+        measured: dict[Key, tuple[Fraction, ...]] = {}
+        for row in self.exact(database):
+            group = tuple(map(same_key, row[: self.width]))
+            if self._is_shown(group):
+                measured[group] = tuple(
+                    _steps(value, measure)
+                    for value, measure in zip(row[self.width :], self.release.measures, strict=True)
+                )
+        figures: dict[n.Relation, Mapping[Key, Figures] | Figures] = {}
+        for statement, (run, keyed) in self.statements.items():
+            rows = run(database)
+            if not keyed:
+                figures[statement] = tuple(rows)
+                continue
+            grouped: dict[Key, list[tuple[object, ...]]] = {}
+            for row in rows:
+                group = tuple(map(same_key, row[: self.width]))
+                grouped.setdefault(group, []).append(row[self.width :])
+            figures[statement] = {group: tuple(found) for group, found in grouped.items()}
+        return Reading(measured, figures)
+
+    def _is_shown(self, group: Key) -> bool:
+        return all(group[index] in values for index, values in self.listed.items())
+
+    def bound(self, surveyed: Surveyed, beta: Fraction, reading: Reading, group: Key) -> float:
+        """Give the least survey of one group."""
+        return min(self._rows(x, beta, reading, group) for x in surveyed.surveys)
+
+    def _rows(self, survey: Survey, beta: Fraction, reading: Reading, group: Key) -> float:
+        figures = []
+        for statement in survey.statements:
+            found = reading.figures[statement]
+            figures.append(found.get(group, ()) if isinstance(found, Mapping) else found)
+        key = (id(survey), beta, tuple(figures))
+        if key not in self.known:
+            rows = survey.rows(beta, tuple(figures))
+            assert isinstance(rows, (Fraction, int)), type(rows)
+            assert rows >= 0
+            self.known[key] = float(rows)
+        return self.known[key]
+
+    # ── promises ─────────────────────────────────────────────────────────────────────────────────
+
+    def try_pair(self, before: Database, after: Database) -> float:
+        """Compare two neighbors in both directions; give the largest ratio of what is so to what is claimed."""
+        self.findings.pairs += 1
+        one, two = self.read(before), self.read(after)
+        nothing = (Fraction(0),) * len(self.release.measures)
+        groups = list(dict.fromkeys((*one.measured, *two.measured, *self._quiet_groups())))
+        worst = 0.0
+        for index, measure in enumerate(self.release.measures):
+            changes = {
+                g: abs(one.measured.get(g, nothing)[index] - two.measured.get(g, nothing)[index])
+                for g in groups
+            }
+            bound = self.certificate.bounds[measure.column]
+            for promise, where, claimed, found in self._promises(bound, changes, one, two):
+                self.findings.checks += 1
+                ratio = found / claimed if claimed else (2.0 if found else 0.0)
+                if ratio > 1 + ROUNDING:
+                    what = f"{promise}, {where}"
+                    self._refuted(what, measure.column, claimed, found, before, after)
+                if promise == "moves":
+                    worst = max(worst, ratio)
+        return worst
+
+    def _quiet_groups(self) -> Iterator[Key]:
+        """Groups that no row has are released, too, where keys are listed."""
+        if not self.width:
+            yield ()
+        elif len(self.listed) == self.width == 1:
+            yield from ((value,) for value in self.listed[0])
+
+    def _promises(
+        self,
+        bound: Any,
+        changes: Mapping[Key, Fraction],
+        one: Reading,
+        two: Reading,
+    ) -> Iterator[tuple[str, object, float, float]]:
+        """Give each promise about a pair: its name, where, what is claimed, what is so."""
+        total = float(sum(changes.values()))
+        if isinstance(bound, GlobalBound):
+            yield "moves", "all groups", float(bound.value), total
+            different = float(sum(c != 0 for c in changes.values()))
+            yield "groups", "global", float(self.certificate.groups), different
+            return
+        assert isinstance(bound, Surveyed)
+        if bound.cap is not None:
+            yield "moves", "cap", float(bound.cap), total
+        moved = {g for g, change in changes.items() if change}
+        each = float(bound.each)
+        for beta in self.betas:
+            growth = math.exp(beta)
+            for group, change in changes.items():
+                left = self.bound(bound, beta, one, group)
+                right = self.bound(bound, beta, two, group)
+                where = (float(beta), group)
+                low, high = (left, right) if left < right else (right, left)
+                yield "moves", where, each * low, float(change)
+                if low != high:
+                    moved.add(group)
+                yield "smooth", where, growth * low, high
+        yield "groups", "", float(bound.groups), float(len(moved))
+
+    def _refuted(
+        self,
+        promise: str,
+        measure: str,
+        claimed: object,
+        found: object,
+        before: Database,
+        after: Database,
+    ) -> None:
+        self.findings.violations.append(
+            Violation(
+                self.certificate.room, self.text, promise, measure, claimed, found, before, after,
+                self.world,
+            )
+        )  # fmt: skip
+
+    # ── search ───────────────────────────────────────────────────────────────────────────────────
+
+    def claims_hold(self, database: Database) -> bool:
+        """Whether the keys of public tables that the certificate rests on are keys; else nothing is released."""
+        for claim in self.certificate.claims:
+            places = [COLUMNS[claim.table].index(c) for c in claim.columns]
+            seen = [tuple(row[i] for i in places) for row in database[claim.table]]
+            if len(seen) != len(set(seen)):
+                return False
+        return True
+
+    def walk(
+        self,
+        database: Database,
+        draw: random.Random,
+        steps: int = 3,
+        values: Sequence[Any] = VALUES,
+    ) -> None:
+        """Try all neighbors of a database, go to the worst or to any of them, and so on."""
+        if not self.claims_hold(database):
+            return
+        for _ in range(steps + 1):
+            found = list(neighbors(database, self.tables, self.world, draw, values))
+            if not found:
+                return
+            rated = [(self.try_pair(database, other), other) for other in found]
+            database = (
+                max(rated, key=lambda pair: pair[0])[1]
+                if draw.random() < 0.5
+                else draw.choice(found)
+            )
+
+
+def _steps(value: Any, measure: Any) -> Fraction:
+    """Read a measure in steps; a real one is summed in steps already."""
+    if value is None:
+        return Fraction(0)
+    return Fraction(value) if measure.type.kind == "DOUBLE" else Fraction(value) / measure.step
+
+
+# ── asking ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def enforced(text: str, world: World) -> list[Release | Problem]:
+    """Give every aggregate over protected rows as a release, or say why it is refused before rooms are asked."""
+    try:
+        plan = normalise(from_sql(text, world.catalog))
+    except SecantError:
+        return []
+    found = []
+    for node in n.walk(plan):
+        if isinstance(node, n.Aggregate) and any(s in world.varying for s in tables_in(node)):
+            protections = world.policy.protections
+            found.append(enforce(node, "release1", world.policy, protections, world.catalog))
+    return [x for x in found if isinstance(x, Problem) or not x.ranked]
+
+
+def releases_of(text: str, world: World) -> list[Release]:
+    """Give the aggregates that rooms are asked about."""
+    return [x for x in enforced(text, world) if isinstance(x, Release)]
+
+
+def tables_in(relation: n.Relation) -> frozenset[str]:
+    """Give the tables that a relation reads."""
+    return frozenset(s.table.lower() for s in n.walk(relation) if isinstance(s, n.Scan))
+
+
+def asked(room: Any, release: Release, world: World) -> Certificate | Refusal:
+    """Ask a room; a certificate must speak of every measure."""
+    outcome: Certificate | Refusal = room.bound(
+        Request(release, world.policy, world.protection, world.catalog)
+    )
+    if isinstance(outcome, Certificate):
+        assert {m.column for m in release.measures} <= set(outcome.bounds)
+    return outcome
+
+
+def targets_of(
+    text: str, world: World, room: Any, findings: Findings, betas: tuple[Fraction, ...] = BETAS
+) -> list[Target]:
+    """Give what a room accepts of a query."""
+    found = []
+    for release in enforced(text, world):
+        findings.asked += 1
+        outcome = release if isinstance(release, Problem) else asked(room, release, world)
+        if isinstance(outcome, (Refusal, Problem)):
+            assert all((outcome.reason, outcome.hint, outcome.rule)), outcome
+            findings.refusals[outcome.rule] = findings.refusals.get(outcome.rule, 0) + 1
+            continue
+        findings.accepted += 1
+        for rule in _rules_of(outcome):
+            findings.rules[rule] = findings.rules.get(rule, 0) + 1
+        assert isinstance(release, Release)
+        if any(isinstance(d, Chosen) for d in release.domains) and any(
+            isinstance(b, Surveyed) for b in outcome.bounds.values()
+        ):
+            raise AssertionError(f"{outcome.room} bounds keys that are chosen privately: {text}")
+        tables = tables_in(release.exact)
+        found.append(Target(text, world, release, outcome, tables, findings, betas))
+    return found
+
+
+def _rules_of(certificate: Certificate) -> set[str]:
+    found: set[str] = set()
+    stack = list(certificate.derivation)
+    while stack:
+        step = stack.pop()
+        found.add(step.rule)
+        stack.extend(step.premises)
+    return found
+
+
+# ── making a violation small ─────────────────────────────────────────────────────────────────────
+
+
+def smallest(violation: Violation, room: Any) -> Violation:
+    """Take rows out of both sides as long as some promise stays refuted."""
+    again = True
+    while again:
+        again = False
+        for name in COLUMNS:
+            for row in dict.fromkeys(violation.before[name]):
+                if row not in violation.after[name]:
+                    continue
+                smaller = _still_refuted(violation, name, row, room)
+                if smaller is not None:
+                    violation, again = smaller, True
+    return violation
+
+
+def _still_refuted(violation: Violation, name: str, row: Any, room: Any) -> Violation | None:
+    sides = []
+    for side in (violation.before, violation.after):
+        rows = list(side[name])
+        rows.remove(row)
+        sides.append({**side, name: tuple(rows)})
+    findings = Findings()
+    for target in targets_of(violation.text, violation.world, room, findings):
+        if target.claims_hold(sides[0]):
+            target.try_pair(*sides)
+    return next((v for v in findings.violations), None)

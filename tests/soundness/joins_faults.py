@@ -1,0 +1,204 @@
+"""Wrong rules for joins: the misprints of ERRATA 1.7 to 1.11 and faults of public systems, planted into the rooms.
+
+A fault takes pytest's monkeypatch and breaks one step of one room; the directed case that it names must notice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from secant.analysis.elastic import room as elastic
+from secant.analysis.elastic import rules as elastic_rules
+from secant.analysis.elastic.amounts import ZERO
+from secant.analysis.multiplicity import conditions, copies, filling, patterns, reading
+from secant.analysis.residual import room as residual
+from secant.analysis.residual import rules as residual_rules
+from secant.analysis.smoothing import largest_until
+from secant.analysis.smt import rules as smt_rules
+from secant.plan import nodes as n
+from secant.terms import types as t
+
+CHAIN = "SELECT count(*) FROM r, s, t WHERE r.b = s.b AND s.c = t.c"
+PAIR = "SELECT count(*) FROM r JOIN s ON r.b = s.b"
+TWICE = "SELECT count(*) FROM (SELECT a, b FROM r UNION ALL SELECT a, b FROM r) q"
+THREE = "SELECT count(*) FROM o q1, o q2, o q3 WHERE q1.a = q2.a AND q2.a = q3.a"
+PATHS = "SELECT count(*) FROM e q1, e q2 WHERE q1.y = q2.x"
+OWN_VALUES = "two copies with values of their own"
+NEGATED = "SELECT count(*) FROM r JOIN s ON NOT (r.b = s.b)"
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A fault, the room that it breaks, and the directed case that must notice it."""
+
+    what: str
+    room: str
+    plant: Callable[[Any], None]
+    case: str
+
+
+def _put(module: Any, name: str, wrong: Any) -> Callable[[Any], None]:
+    return lambda patch: patch.setattr(module, name, wrong)
+
+
+# ── smoothing (ERRATA 1.11) ──────────────────────────────────────────────────────────────────────
+
+
+def _no_more_changes_than_rows(at: Any, beta: Fraction, degree: int) -> Fraction:
+    return largest_until(at, beta, int(at(0)))
+
+
+def _exponent_holds_the_value(at: Any, beta: Fraction, degree: int) -> Fraction:
+    return Fraction(1)  # exp(-beta k S(k)) is largest where k is 0
+
+
+def _unsmoothed(
+    counts: Any, joined: Any, fixed: Any, growth: filling.Growth, rate: float
+) -> filling.Floats:
+    """Look no change ahead."""
+    return filling._Filled(counts, joined, fixed, growth)(joined * 0)
+
+
+# ── unions, and k after the first join ───────────────────────────────────────────────────────────
+
+
+def _union_is_its_left_side(patch: Any) -> None:
+    right = elastic_rules.ELASTIC._rules[n.Union]
+
+    def wrong(e: Any, node: n.Union, pins: Any) -> Any:
+        return replace(right(e, node, pins), rows=e.of(node.left, None).rows)
+
+    patch.setitem(elastic_rules.ELASTIC._rules, n.Union, wrong)
+
+
+def _union_shows_its_left_side(patch: Any) -> None:
+    def wrong(e: Any, node: n.Union, path: str, wanted: Any) -> Any:
+        return smt_rules._sides(e, node, path, wanted)[0]
+
+    patch.setitem(smt_rules.RELATIONS._rules, n.Union, wrong)
+
+
+def _only_the_first_figure_grows(patch: Any) -> None:
+    right = elastic_rules.measured
+    first: list[Any] = []
+
+    def wrong(figure: Any, rate: Any) -> Any:
+        first.append(figure)
+        return right(figure, rate if figure is first[0] else ZERO)
+
+    patch.setattr(elastic_rules, "measured", wrong)
+
+
+def _only_one_atom_grows(patch: Any) -> None:
+    right = residual_rules.Residuals._grown
+
+    def wrong(self: Any, atoms: Any, boundary: Any) -> Any:
+        return tuple(term for term in right(self, atoms, boundary) if sum(term.powers) <= 1)
+
+    patch.setattr(residual_rules.Residuals, "_grown", wrong)
+
+
+# ── copies (1.7) and values that nobody has (1.8) ────────────────────────────────────────────────
+
+
+def _every_copy_is_charged(patch: Any) -> None:
+    """Let rows that came be shared among the copies of a table."""
+    right = residual_rules.polynomial
+
+    def wrong(growth: Any, tables: int, values: Any) -> Any:
+        return {
+            powers: Fraction(c) / max(1, max(powers)) ** max(powers)
+            for powers, c in right(growth, tables, values).items()
+        }
+
+    patch.setattr(residual, "polynomial", wrong)
+
+
+def _charged_one_by_one(tables: tuple[int, ...], extra: tuple[int, ...]) -> filling.Growth:
+    return filling.Growth(tuple(range(len(tables))), extra)
+
+
+def _only_what_is_joined_now(patch: Any) -> None:
+    right = residual_rules.polynomial
+
+    def wrong(growth: Any, tables: int, values: Any) -> Any:
+        found = right(growth, tables, values)
+        return found if found.get((0,) * tables) else {}
+
+    patch.setattr(residual, "polynomial", wrong)
+
+
+def _only_patterns_that_are_seen(copy: Any, top: float, shapes: Any) -> Any:
+    return _LABELED(copy, 0.0, shapes[:1])
+
+
+_LABELED = reading._labeled
+
+
+# ── merging without TOP (1.9), recursive negation (1.10) ─────────────────────────────────────────
+
+
+def _without_top(patch: Any) -> None:
+    right = patterns.merge
+
+    def wrong(one: Any, two: Any) -> Any:
+        def bare(known: Any) -> Any:
+            rest = {shape: p for shape, p in known.parts.items() if shape}
+            return patterns.PatternMap(rest or known.parts)
+
+        found = right(bare(one), bare(two))
+        return found if found.parts else patterns.pattern_map(0.0)
+
+    patch.setattr(patterns, "merge", wrong)
+
+
+def _one_minus_the_largest(patch: Any) -> None:
+    right = conditions.projected
+
+    def wrong(scalar: n.Scalar, known: Any, equal: Any, *, negated: bool = False) -> Any:
+        if isinstance(scalar, n.Not):
+            inner = wrong(scalar.operand, known, equal)
+            return n.Not(n.Literal(True, t.BOOLEAN) if inner is None else inner)
+        return right(scalar, known, equal)
+
+    patch.setattr(conditions, "projected", wrong)
+
+
+FAULTS = (
+    Planted("a union is taken for its left side", "elastic", _union_is_its_left_side, TWICE),
+    Planted("a union is taken for its left side", "smt", _union_shows_its_left_side, TWICE),
+    Planted("k is missing after the first join", "elastic", _only_the_first_figure_grows, CHAIN),
+    Planted("k is missing after the first join", "residual", _only_one_atom_grows, CHAIN),
+    Planted(
+        "1.11: no more changes than rows", "elastic",
+        _put(elastic, "largest_discounted", _no_more_changes_than_rows), PAIR,
+    ),
+    Planted(
+        "1.11: no more changes than rows", "residual",
+        _put(residual, "largest_discounted", _no_more_changes_than_rows), THREE,
+    ),
+    Planted("1.11: no change is looked ahead", "multiplicity", _put(filling, "_smooth", _unsmoothed), PAIR),
+    Planted(
+        "1.11: the exponent holds the value", "elastic",
+        _put(elastic, "largest_discounted", _exponent_holds_the_value), PAIR,
+    ),
+    Planted(
+        "1.11: the exponent holds the value", "residual",
+        _put(residual, "largest_discounted", _exponent_holds_the_value), THREE,
+    ),
+    Planted("1.7: every copy is charged", "residual", _every_copy_is_charged, THREE),
+    Planted(
+        "1.7: every copy is charged", "multiplicity",
+        _put(copies, "Growth", _charged_one_by_one), THREE,
+    ),
+    Planted("1.8: only what is joined now", "residual", _only_what_is_joined_now, PAIR),
+    Planted(
+        "1.8: only patterns that are seen", "multiplicity",
+        _put(reading, "_labeled", _only_patterns_that_are_seen), PATHS,
+    ),
+    Planted("1.9: patterns are merged without TOP", "multiplicity", _without_top, OWN_VALUES),
+    Planted("1.10: one minus the largest", "multiplicity", _one_minus_the_largest, NEGATED),
+)  # fmt: skip

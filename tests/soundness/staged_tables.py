@@ -1,0 +1,108 @@
+"""Arbitrary numbers in the place of earlier releases: a later bound must hold whatever was released (W-STAGED).
+
+In: a bounded query with stages. Out: the same query with constants for the tables that later stages read.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from secant.analysis.certificate import Certificate, Clipped, Contributions
+from secant.analysis.portfolio import Bounded, Prepared
+from secant.plan import nodes as n
+from secant.plan.domains import Listed
+from secant.plan.rewrite import transform
+from secant.terms import types as t
+
+NUMBERS: Mapping[str, tuple[Any, ...]] = {
+    "INTEGER": (0, 1, 1, 2, 3, 4, 7, -2, 10**6),
+    "DOUBLE": (0.0, 0.5, 1.0, 1.25, 2.0, 3.5, -1.0, 1e6),
+    "DECIMAL": tuple(Decimal(x) for x in ("0", "0.5", "1", "1.25", "2", "3.99", "-4", "1000")),
+    "TEXT": ("a", "b", "ab"),
+    "BOOLEAN": (False, True),
+}
+MOST_ROWS = 12
+
+
+def has_stages(prepared: Prepared) -> bool:
+    """Whether a release reads an earlier one."""
+    return any(_reads(b.release.exact) for b in prepared.bounded)
+
+
+def _reads(relation: n.Relation) -> bool:
+    return any(isinstance(node, n.Released) for node in n.walk(relation))
+
+
+def with_constants(prepared: Prepared, draw: random.Random) -> Prepared:
+    """Give a query whose later stages read drawn constants."""
+    if not has_stages(prepared):
+        return prepared
+    tables: dict[str, n.Values] = {}
+
+    def put(node: n.Node) -> n.Node:
+        return tables[node.name] if isinstance(node, n.Released) else node
+
+    found = []
+    for bounded in prepared.bounded:
+        release = bounded.release
+        ranked = tuple(replace(r, cells=_changed(r.cells, put)) for r in release.ranked)
+        fixed = replace(
+            release,
+            exact=_changed(release.exact, put),
+            original=_changed(release.original, put),
+            ranked=ranked,
+        )
+        certificates = tuple(certified(c, put) for c in bounded.certificates)
+        found.append(replace(bounded, release=fixed, certificates=certificates))
+        tables[release.name] = table_of(bounded, draw)
+    return replace(prepared, bounded=tuple(found))
+
+
+def certified(certificate: Certificate, put: Any) -> Certificate:
+    """Put the constants also into what limits are chosen by."""
+    bounds = {
+        column: replace(bound, contributions=_contributions(bound.contributions, put))
+        if isinstance(bound, Clipped)
+        else bound
+        for column, bound in certificate.bounds.items()
+    }
+    return replace(certificate, bounds=bounds)
+
+
+def _contributions(made: Contributions, put: Any) -> Contributions:
+    above = None if made.above is None else _changed(made.above, put)
+    return Contributions(above, lambda limits: _changed(made.clipped(limits), put))
+
+
+def _changed(aggregate: n.Aggregate, put: Any) -> n.Aggregate:
+    changed = transform(aggregate, put)
+    assert isinstance(changed, n.Aggregate)
+    return changed
+
+
+def table_of(bounded: Bounded, draw: random.Random) -> n.Values:
+    """Draw what a release might have given: a row for each of some keys, any numbers beside them."""
+    released = bounded.release.finish.input
+    assert isinstance(released, n.Released)
+    width = len(bounded.release.exact.keys)
+    lists = {d.key: d.values for d in bounded.release.domains if isinstance(d, Listed)}
+    pools = [lists.get(f.name) or _pool(f.type) for f in released.columns[:width]]
+    keys = list(itertools.product(*(dict.fromkeys(p) for p in pools)))
+    draw.shuffle(keys)
+    rows = tuple(
+        (*key, *(draw.choice(_pool(f.type)) for f in released.columns[width:]))
+        for key in keys[: MOST_ROWS if width else 1]
+    )
+    return n.Values(released.columns, rows)
+
+
+def _pool(kind: t.Type) -> tuple[Any, ...]:
+    if kind.kind == "DECIMAL":
+        step = Decimal(1).scaleb(-kind.scale)
+        return tuple(x.quantize(step) for x in NUMBERS["DECIMAL"])
+    return NUMBERS.get(kind.kind, (None,))

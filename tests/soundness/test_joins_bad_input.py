@@ -1,0 +1,25 @@
+"""Bad input of joins: every room bounds it, and the bound holds, or refuses it with a reason and a hint."""
+
+import os
+from fractions import Fraction
+
+import pytest
+from joins_cases import BAD
+from joins_check import BETAS, ROOMS, room_of
+
+LONG = os.environ.get("SECANT_PROFILE") == "long"
+ONE_BETA = (Fraction(1),)
+BOUNDED = {"elastic": 30, "residual": 20, "multiplicity": 20, "smt": 1}
+"""Cases that a room bounds, at least; it refuses the others in words, which `asked` checks."""
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_bad_input_is_bounded_or_refused(name):
+    room, bounded = room_of(name), 0
+    for case in BAD.values():
+        steps, betas = (None, BETAS) if LONG else (0, ONE_BETA)
+        findings = case.findings(room, steps=steps, betas=betas)
+        assert findings.accepted or findings.refusals, case.text
+        assert [str(v) for v in findings.violations[:1]] == []
+        bounded += bool(findings.accepted)
+    assert bounded >= BOUNDED[name]

@@ -1,0 +1,27 @@
+"""Directed cases: self-joins, triangles, sets, groups, public tables, rounded keys, put to every room.
+
+The default profile takes a share of the cases for each room and two betas; the long one takes all, and walks on.
+"""
+
+import os
+from fractions import Fraction
+
+import pytest
+from joins_cases import MERGED, OTHERS
+from joins_check import BETAS, ROOMS, room_of
+
+LONG = os.environ.get("SECANT_PROFILE") == "long"
+EVERY = 1 if LONG else 6
+FEW_BETAS = (Fraction(1, 2), Fraction(3))
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_no_neighbor_refutes_a_directed_case(name):
+    room, checks = room_of(name), 0
+    cases = list(OTHERS.values())[sorted(ROOMS).index(name) % EVERY :: EVERY]
+    for case in (*cases, *MERGED.values()):
+        steps, betas = (None, BETAS) if LONG else (0, FEW_BETAS)
+        findings = case.findings(room, steps=steps, betas=betas)
+        checks += findings.checks
+        assert [str(v) for v in findings.violations[:1]] == []
+    assert checks > (500 if name == "smt" else 5_000)

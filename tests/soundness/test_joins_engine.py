@@ -1,0 +1,61 @@
+"""The figures that smooth bounds rest on come out of the engine as the interpreter computes them."""
+
+import pytest
+from engine_answers import Engine
+from joins_cases import CASES
+from joins_check import ROOMS, Findings, room_of, targets_of
+from joins_worlds import COLUMNS, KINDS, world
+
+from secant.plan import nodes as n
+from secant.plan.typing import fields_of
+from secant.plan.values import same_key
+from secant.terms import types as t
+
+TABLES = {
+    name: tuple((c, KINDS.get(c, t.INTEGER)) for c in columns) for name, columns in COLUMNS.items()
+}
+EVERY = 3
+"""Each room gets every so many of the directed cases, a share of its own."""
+
+
+def as_mappings(database):
+    return {
+        name: [dict(zip(COLUMNS[name], row, strict=True)) for row in rows]
+        for name, rows in database.items()
+    }
+
+
+def counted(rows):
+    return sorted(tuple(map(str, map(same_key, row))) for row in rows)
+
+
+@pytest.fixture(scope="module")
+def engine():
+    made = Engine(TABLES)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("name", [r for r in ROOMS if r != "smt"])
+def test_the_engine_computes_the_same_figures(name, engine):
+    room, compared = room_of(name), 0
+    for case in list(CASES.values())[sorted(ROOMS).index(name) % EVERY :: EVERY]:
+        for target in targets_of(case.text, case.world, room, Findings()):
+            for statement, (run, _) in target.statements.items():
+                for database in case.databases[:3]:
+                    got = engine.rows(statement, as_mappings(database))
+                    assert counted(got) == counted(run(database)), case.text
+                    compared += 1
+    assert compared > 30
+
+
+def test_a_statement_that_counts_otherwise_is_noticed(engine):
+    kinds = tuple(n.Field(f"r.{c}", t.INTEGER) for c in COLUMNS["r"])
+    scan = n.Scan("r", "r", kinds)
+    database = dict.fromkeys(COLUMNS, ()) | {"r": ((1, 1), (1, None))}
+    columns = [n.Column(f.name, f.type) for f in fields_of(scan)]
+    every = n.Aggregate(scan, (), (n.Aggregation("n", "count", None),))
+    known = n.Aggregate(scan, (), (n.Aggregation("n", "count", columns[1]),))
+    assert counted(engine.rows(every, as_mappings(database))) == [("2",)]
+    assert counted(engine.rows(known, as_mappings(database))) != [("2",)]
+    assert world().varying == tuple(COLUMNS)
