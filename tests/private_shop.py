@@ -16,6 +16,7 @@ import pytest
 
 import secant
 from secant import engine
+from secant.analysis.certificate import Clipped
 from secant.engine import Connection
 from secant.release.backend import Backend
 from secant.release.run import Job, Keys, Shown, look_up_keys, plan_release, run
@@ -189,6 +190,16 @@ class Compiled:
         }
         job = replace(self.job, noise=replace(self.job.noise, noise=noise))
         return Compiled(job, self.keys, self.backend)
+
+
+def cost_of(bound: Any, noise: Any) -> Fraction:
+    """What the noise of a measure costs, from scratch: the choice of a limit, and the limit over its scale."""
+    if not isinstance(bound, Clipped):
+        return bound.value / noise.scale
+    if not noise.choosing:
+        return bound.limits[0] / noise.scale
+    limit = Fraction(bound.limits[-1])
+    return noise.choosing + limit / noise.scale_for(limit)
 
 
 def compile_release(db: Connection, text: str, *, epsilon: Any = 1, delta: Any = None) -> Compiled:

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from private_shop import compile_release
+from private_shop import compile_release, cost_of
 
 
 @pytest.mark.parametrize("function", ["avg", "variance", "stddev", "var_pop", "stddev_pop"])
@@ -15,7 +15,7 @@ def test_the_measures_of_one_output_share_its_epsilon(people, function):
     (certificate,) = bounded.certificates
     assert len(noise.noise) >= 2
     # What the noise really costs, from scratch: sensitivity over scale, added up.
-    spent = sum(certificate.bounds[c].value / n.scale for c, n in noise.noise.items())
+    spent = sum(cost_of(certificate.bounds[c], n) for c, n in noise.noise.items())
     assert spent <= 1
     assert spent > Fraction(999_999, 1_000_000)
     assert spent <= noise.costs["people"][0] <= 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from private_shop import compile_release
+from private_shop import compile_release, cost_of
 
 COLUMNS = [
     "count(*)",
@@ -24,7 +24,7 @@ def test_more_columns_share_one_epsilon(people, columns, grouping):
     for bounded in compiled.job.prepared.bounded:
         (certificate,) = bounded.certificates
         for column, bound in certificate.bounds.items():
-            spent += bound.value / compiled.job.noise.noise[column].scale
+            spent += cost_of(bound, compiled.job.noise.noise[column])
     assert spent <= 1
     before = people.budget["people"].spent_epsilon
     people.sql(query, epsilon=1)

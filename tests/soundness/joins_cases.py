@@ -10,6 +10,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from joins_check import BETAS, Findings, targets_of
@@ -83,9 +84,7 @@ WITH_PUBLIC = (
 
 def _ten(condition: str) -> str:
     aliases = [f"q{i}" for i in range(10)]
-    ties = " AND ".join(
-        condition.format(left=a, right=b) for a, b in zip(aliases, aliases[1:], strict=False)
-    )
+    ties = " AND ".join(condition.format(left=a, right=b) for a, b in pairwise(aliases))
     return f"SELECT count(*) FROM {', '.join(f'o {a}' for a in aliases)} WHERE {ties}"
 
 
@@ -118,11 +117,12 @@ BAD_INPUT: dict[str, Case] = {
         "SELECT count(*) FROM r LEFT JOIN (SELECT DISTINCT b FROM s) q ON r.b = q.b",
         "SELECT count(*) FROM r RIGHT JOIN s ON r.b = s.b",
         "SELECT count(*) FROM r q1 LEFT JOIN r q2 ON q1.a = q2.b",
-        "SELECT count(*) FROM (SELECT r.a, s.c FROM r LEFT JOIN s ON r.b = s.b) q JOIN t ON q.c IS NOT DISTINCT FROM t.c",
+        "SELECT count(*) FROM (SELECT s.c FROM r LEFT JOIN s ON r.b = s.b) q JOIN t ON q.c IS NOT DISTINCT FROM t.c",
         # subqueries
         "SELECT count(*) FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.b = r.b)",
         "SELECT count(*) FROM r WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.b = r.b)",
-        "SELECT count(*) FROM r WHERE r.b IN (SELECT b FROM s)", "SELECT count(*) FROM r WHERE r.b NOT IN (SELECT b FROM s)",
+        "SELECT count(*) FROM r WHERE r.b IN (SELECT b FROM s)",
+        "SELECT count(*) FROM r WHERE r.b NOT IN (SELECT b FROM s)",
         "SELECT count(*) FROM r WHERE (SELECT count(*) FROM s WHERE s.b = r.b) > 1",
         "SELECT sum((SELECT max(s.c) FROM s WHERE s.b = r.b)) FROM r",
         "SELECT count(*) FROM r q1 WHERE q1.a > (SELECT avg(q2.a) FROM r q2)",
@@ -217,8 +217,10 @@ SETS: dict[str, Case] = _usual(
     "SELECT count(*) FROM (SELECT a, b FROM r UNION SELECT a, b FROM r) q",
     "SELECT count(*) FROM (SELECT a FROM r UNION ALL SELECT b FROM r UNION ALL SELECT a FROM r) q JOIN s ON q.a = s.b",
     "SELECT count(*) FROM (SELECT a FROM r UNION SELECT b FROM r) q JOIN s ON q.a = s.b",
-    "SELECT count(*) FROM (SELECT a FROM r UNION ALL SELECT c FROM s) q1 JOIN (SELECT a FROM r UNION ALL SELECT b FROM s) q2"
-    " ON q1.a = q2.a",
+    (
+        "SELECT count(*) FROM (SELECT a FROM r UNION ALL SELECT c FROM s) q1 "
+        "JOIN (SELECT a FROM r UNION ALL SELECT b FROM s) q2 ON q1.a = q2.a"
+    ),
     "SELECT count(*) FROM (SELECT r.a FROM r JOIN s ON r.b = s.b UNION ALL SELECT s.c FROM s JOIN t ON s.c = t.c) q",
     "SELECT count(*) FROM (SELECT a FROM r EXCEPT SELECT b FROM s) q JOIN t ON q.a = t.c",
     "SELECT count(*) FROM (SELECT a FROM r EXCEPT ALL SELECT b FROM s) q JOIN t ON q.a = t.c",
@@ -229,8 +231,10 @@ SETS: dict[str, Case] = _usual(
     "SELECT sum(n) FROM (SELECT a, count(*) AS n FROM r GROUP BY a) q JOIN s ON q.a = s.b",
     "SELECT count(*) FROM (SELECT a, count(*) AS n FROM r GROUP BY a) q JOIN s ON q.n = s.b",
     "SELECT count(*) FROM (SELECT a, count(*) AS n FROM r GROUP BY a HAVING count(*) > 1) q JOIN s ON q.a = s.b",
-    "SELECT count(*) FROM (SELECT a, max(b) AS n FROM r GROUP BY a) q1 JOIN (SELECT a, max(b) AS n FROM r GROUP BY a) q2"
-    " ON q1.n = q2.n",
+    (
+        "SELECT count(*) FROM (SELECT a, max(b) AS n FROM r GROUP BY a) q1 "
+        "JOIN (SELECT a, max(b) AS n FROM r GROUP BY a) q2 ON q1.n = q2.n"
+    ),
     "SELECT count(*) FROM (SELECT count(*) AS n FROM r) q JOIN s ON q.n = s.b",
     "SELECT count(*) FROM (SELECT b, count(*) AS n FROM r GROUP BY b) q LEFT JOIN s ON q.n = s.c",
     "SELECT count(*) FROM (SELECT r.a, count(*) AS n FROM r JOIN s ON r.b = s.b GROUP BY r.a) q JOIN t ON q.n = t.c",
@@ -295,8 +299,10 @@ PUBLIC_TABLES: dict[str, Case] = {
         "SELECT count(*) FROM r, s WHERE r.b = s.b AND NOT EXISTS (SELECT 1 FROM p WHERE p.a = s.c)",
         "SELECT count(*) FROM r, s WHERE (SELECT max(p.w) FROM p WHERE p.a = r.a) = s.b",
         "SELECT count(*) FROM r q1, r q2 WHERE q1.a = q2.b AND q2.a NOT IN (SELECT w FROM p WHERE p.a = q1.b)",
-        "WITH q AS (SELECT r.a, r.b FROM r WHERE EXISTS (SELECT 1 FROM p WHERE p.a = r.a)) "
-        "SELECT count(*) FROM q q1, q q2 WHERE q1.b = q2.b",
+        (
+            "WITH q AS (SELECT r.a, r.b FROM r WHERE EXISTS (SELECT 1 FROM p WHERE p.a = r.a)) "
+            "SELECT count(*) FROM q q1, q q2 WHERE q1.b = q2.b"
+        ),
         "SELECT count(*) FROM (SELECT r.a, (SELECT max(w) FROM p WHERE p.a = r.a) AS w FROM r) q JOIN s ON q.w = s.b",
         "SELECT count(*) FROM s LEFT JOIN p ON s.c = p.a JOIN r ON r.b = s.b AND r.a IS NOT DISTINCT FROM p.w",
         "SELECT sum(coalesce(p.w, 2)) FROM r LEFT JOIN p ON r.a = p.a JOIN s ON s.b = r.b",

@@ -38,7 +38,8 @@ from secant.analysis.truncation.room import TruncationRoom
 from secant.errors import InternalError
 from secant.numeric.ball import ball, upper, working_precision
 from secant.plan import nodes as n
-from secant.plan.enforce import Release, enforce, is_protected
+from secant.plan.conjunctive import Conjunctive, conjunctive
+from secant.plan.enforce import Release, enforce, is_protected, tables_of
 from secant.plan.measures import Problem
 from secant.plan.rewrite import retype
 from secant.plan.total import make_total
@@ -292,8 +293,10 @@ def _ask(request: Request) -> tuple[Certificate | None, list[Refusal]]:
     found: list[Certificate] = []
     refusals: list[Refusal] = []
     for room in [r for r in ANALYSES if kind in r.kinds] or ANALYSES:
-        if kind == "rows" and any(_is_global(c) or c.room == "residual" for c in found):
-            break  # what elastic and multiplicity prove of the same query is never less (C-LEAST)
+        if kind == "rows" and any(_is_global(c) for c in found):
+            break
+        if any(c.room == "residual" for c in found) and not _may_be_less(room, request):
+            continue
         outcome = room.bound(request)
         if isinstance(outcome, Certificate):
             found.append(outcome)
@@ -301,6 +304,17 @@ def _ask(request: Request) -> tuple[Certificate | None, list[Refusal]]:
             refusals.append(outcome)
     together = _limited if kind == "unit" else _least
     return together(found, request), refusals
+
+
+def _may_be_less(room: Analysis, request: Request) -> bool:
+    """Whether a room can prove less than the residual room of the same query: only by looking into an OR (C-LEAST)."""
+    covered = tables_of(request.policy, request.protection)
+    if room.name != "multiplicity":
+        return False
+    form = conjunctive(request.release.exact.input, lambda table: table in covered)
+    return isinstance(form, Conjunctive) and any(
+        isinstance(part, n.Or) for c in form.conditions for part in n.walk(c.scalar)
+    )
 
 
 def _is_global(certificate: Certificate) -> bool:
@@ -411,7 +425,14 @@ def _one_noise(
                 )
             widening = 2 * bound.rounding if isinstance(bound, Curve) else Fraction(0)
             value = GlobalBound(bound.cap + widening)
+            told = f"{measure.words}:"
             settled[index] = replace(
-                certificate, bounds={**certificate.bounds, measure.column: value}
+                certificate,
+                bounds={**certificate.bounds, measure.column: value},
+                derivation=tuple(
+                    s
+                    for s in certificate.derivation
+                    if not (isinstance(bound, Clipped) and s.rule == "U-CLIP" and told in s.place)
+                ),
             )
     return tuple(settled)

@@ -160,6 +160,14 @@ class _Work:
             inner, names = _renamed(node, f"_{number}", fresh)
         self.taken.add(fresh.lower())
         table = scan.table.lower() if scan is not None else None
+        if distinct and any(
+            f.type.kind == "DOUBLE"
+            for part in n.walk(node)
+            if isinstance(part, n.Distinct)
+            for f in fields_of(part)
+        ):
+            # Zeros with and without a sign are equal, and which of them stays may change with a row.
+            raise _Stopped(node, "DISTINCT over reals", "cast them to a decimal type")
         place = len(self.atoms)
         fields = fields_of(inner)
         self.home |= {f.name: place for f in fields}
@@ -214,7 +222,8 @@ class _Work:
             return side.name
         atom = self.atoms[place]
         number = 1
-        while (name := f"{atom.name}.computed_{number}") in self.home:
+        known = {c.lower() for c in self.home}
+        while (name := f"{atom.name}.computed_{number}").lower() in known:
             number += 1
         # Only what is read: whatever a projection names, an engine fetches.
         kept = tuple(

@@ -97,9 +97,8 @@ def region_of(relation: n.Relation) -> Region:
             stack.append(node.input)
         elif isinstance(node, n.Project):
             for item in node.items:
-                if not (
-                    isinstance(item.expression, n.Column) and item.expression.name == item.name
-                ):
+                # A key that enforcing made even keeps its name: written out, it would never end.
+                if item.name not in columns_of(item.expression):
                     definitions[item.name] = item.expression
             stack.append(node.input)
         elif isinstance(node, (n.Sort, n.Truncate, n.TruncateGroups)):

@@ -80,6 +80,8 @@ class Ranges:
     """Column -> how conditions compare it with other columns."""
     asking: set[str] = field(default_factory=set)
     """Columns that are being looked at, so that equal columns do not ask each other for ever."""
+    sets: dict[str, Values | None] = field(default_factory=dict)
+    """Column -> the values that were found for it before."""
     nested: int = 0
     """How many conditions of branches these rows were limited by, one inside the other."""
     _inside: bool = False
@@ -142,6 +144,7 @@ class Ranges:
             relations={name: list(known) for name, known in self.relations.items()},
             conditions=(*self.conditions, *parts),
             remembered={},
+            sets={},
             nested=self.nested + 1,
             _present=None,
         )
@@ -155,7 +158,13 @@ def each_condition(ranges: Ranges) -> Iterator[tuple[Ranges, n.Scalar]]:
     for index, condition in enumerate(ranges.conditions):
         others = ranges.conditions[:index]
         before = replace(
-            ranges, filtered={}, relations={}, conditions=others, remembered={}, _present=None
+            ranges,
+            filtered={},
+            relations={},
+            conditions=others,
+            remembered={},
+            sets={},
+            _present=None,
         )
         for other in others:
             learn(before, other)

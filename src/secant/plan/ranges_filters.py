@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MOST_TRIED = 512
 """So many combinations of values are tried at most; beyond, any value is possible."""
-MOST_NESTED = 3
+MOST_NESTED = 2
 """Branches inside branches are seen under so many conditions at most: each asks everything anew."""
 STRICT_CALLS = frozenset(("abs", "exp", "floor", "ceil", "sign", "lower", "upper", "length"))
 FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -221,6 +221,15 @@ def values_of(r: Ranges, scalar: n.Scalar) -> Values | None:
 
 
 def _column_values(r: Ranges, column: n.Column) -> Values | None:
+    if column.name not in r.sets:
+        found = _find_values(r, column)
+        if r.asking:  # some columns were not asked, so another time more may be known
+            return found
+        r.sets[column.name] = found
+    return r.sets[column.name]
+
+
+def _find_values(r: Ranges, column: n.Column) -> Values | None:
     own = _own_values(r, column)
     for condition in r.conditions:
         if columns_of(condition) != {column.name} or n.has_subquery(condition):

@@ -33,7 +33,8 @@ def choose_limit(
     )
     balance = BALANCE * groups / noising
     scores = [
-        -max(units - balance, Fraction(0)) - _fall(groups) * _steps(limit, bound.limits[0]) / choosing
+        -max(units - balance, Fraction(0))
+        - _fall(groups) * _steps(limit, bound.limits[0]) / choosing
         for units, limit in zip(above, bound.limits, strict=True)
     ]
     return bound.limits[choice.draw(scores)]

@@ -125,6 +125,8 @@ def test_the_form_has_the_rows_of_the_relation(text):
         ("SELECT count(*) FROM r WHERE a IN (SELECT b FROM s)", "subquery"),
         ("SELECT count(*) FROM p WHERE c IN (SELECT b FROM s)", "subquery"),
         ("SELECT count(*) FROM (SELECT DISTINCT a, c FROM r, s) AS q", "DISTINCT"),
+        ("SELECT count(*) FROM (SELECT DISTINCT c FROM s) AS q", "reals"),
+        ("SELECT count(*) FROM r, (SELECT c FROM p LIMIT 2) AS q WHERE q.c = r.a", "LIMIT"),
     ],
 )
 def test_what_has_no_such_form_is_told(text, words):

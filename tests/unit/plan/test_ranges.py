@@ -273,3 +273,14 @@ def test_the_report_says_what_was_derived_and_from_what():
     assert "privacy does not rest on it" in text
     assert "rows pass never: (ships.speed > 2)" in text
     assert "declared facts let no row pass" in text
+
+
+@pytest.mark.parametrize("body", ["CASE WHEN x > 0 THEN x ELSE -x END", "x * x"])
+def test_long_chains_of_computed_columns_are_asked_once(body):
+    """Each level names the one below twice or more: asking anew each time would never end."""
+    query = "SELECT speed AS x FROM ships"
+    for level in range(24):
+        query = f"SELECT {body} AS x FROM ({query}) AS q{level}"
+    found = range_of("x", f"FROM ({query}) AS q")
+    assert found.high == 1
+    assert found.low >= -1

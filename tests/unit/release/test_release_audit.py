@@ -101,10 +101,23 @@ def test_a_count_keeps_its_epsilon_and_halved_noise_is_caught(neighbors):
     assert violated(COUNT_EVENTS, here.with_noise_times(half), there.with_noise_times(half), draws)
 
 
+FIXED = UNIT.replace("composition", 'truncation = "fixed"\ncomposition')
+CHOSEN = UNIT.replace("composition", 'truncation = "chosen"\ncomposition')
+
+
+def test_chosen_limits_keep_their_epsilon_and_too_little_noise_is_caught(neighbors):
+    draws = 20_000 if LONG else 1_500
+    here = compiled(neighbors, "customer", CHOSEN, SUMS)
+    there = compiled(neighbors, "plain", CHOSEN, SUMS)
+    assert not violated(SUM_EVENTS, here, there, draws)
+    part = Fraction(1, 8)
+    assert violated(SUM_EVENTS, here.with_noise_times(part), there.with_noise_times(part), draws)
+
+
 def test_grouped_sums_keep_their_epsilon_and_halved_noise_is_caught(neighbors):
     draws = 20_000 if LONG else 1_000
-    here = compiled(neighbors, "customer", UNIT, SUMS)
-    there = compiled(neighbors, "plain", UNIT, SUMS)
+    here = compiled(neighbors, "customer", FIXED, SUMS)
+    there = compiled(neighbors, "plain", FIXED, SUMS)
     assert not violated(SUM_EVENTS, here, there, draws)
     half = Fraction(1, 2)
     assert violated(SUM_EVENTS, here.with_noise_times(half), there.with_noise_times(half), draws)

@@ -50,7 +50,7 @@ def margin(beta: Fraction, degree: int) -> float:
         raise UsageError("USE-001", "beta must be positive")
     found = _RELATIVE + degree * _SEARCH / (rate * rate)
     if found > rate / 16:
-        raise UsageError("USE-003", "beta is too small for a smooth bound of row multiplicities")
+        raise UsageError("USE-001", "beta is too small for a smooth bound of row multiplicities")
     return found
 
 

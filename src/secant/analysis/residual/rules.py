@@ -205,13 +205,12 @@ class Residuals:
 
     def _name(self, atoms: Atoms, boundary: Classes) -> object:
         """Give the same name to figures that are the same but for which copies they count."""
-        if (
-            not self.merge
-            or len(atoms) > _MOST_PERMUTED
-            or self.shape.conditions(atoms)
-            or not self._has_origins(atoms)
-        ):
+        if not self.merge or self.shape.conditions(atoms) or not self._has_origins(atoms):
             return atoms, boundary
+        if len(atoms) > _MOST_PERMUTED:
+            # One likely order instead of all: what is written the same is the same anyway.
+            alone = {i: self._written((i,), boundary) for i in atoms}
+            return self._written(tuple(sorted(atoms, key=lambda i: (alone[i], i))), boundary)
         return min(self._written(order, boundary) for order in permutations(sorted(atoms)))
 
     def _has_origins(self, atoms: Atoms) -> bool:

@@ -48,6 +48,14 @@ class Statements:
         """Columns that conditions between atoms read."""
         return frozenset().union(*(columns_of(c.scalar) for c in self.shape.form.conditions))
 
+    @cached_property
+    def _prefix(self) -> str:
+        """What no column of an atom begins with: people choose aliases as they like."""
+        found = "part"
+        while any(name.lower().startswith(found) for name in self.shape.form.home):
+            found += "_"
+        return found
+
     def keyed(self, figure: Figure) -> bool:
         """Whether a figure is measured for each group by itself."""
         return any(i in self.keys for i in figure.atoms)
@@ -185,7 +193,7 @@ class Statements:
 
     def _name(self) -> str:
         self._names += 1
-        return f"part{self._names}"
+        return f"{self._prefix}{self._names}"
 
 
 def _double(count: n.Column) -> n.Scalar:

@@ -74,7 +74,7 @@ def triangle_of(shape: Shape, unique: tuple[tuple[str, ...], ...]) -> Triangle |
     )
     ways = {nodes[side.classes[0]] < nodes[side.classes[1]] for nodes in allowed for side in sides}
     rows = _rows(sides)
-    return Triangle(_common_neighbors(rows, sides[0].ends, ways), times) if ways else None
+    return Triangle(_shared_neighbors(rows, sides[0].ends, ways), times) if ways else None
 
 
 def _sides(shape: Shape) -> tuple[_Side, ...] | None:
@@ -194,7 +194,7 @@ def _alike(part: n.Scalar, mine: _Side, theirs: n.Scalar, other: _Side) -> bool:
     return same(one, two)
 
 
-def _common_neighbors(
+def _shared_neighbors(
     rows: n.Relation, ends: tuple[n.Column, n.Column], ways: set[bool]
 ) -> n.Relation:
     """Give the largest number of nodes that two nodes are both joined to by such rows."""

@@ -30,10 +30,10 @@ from secant.plan.measures import Measure
 from secant.plan.owners import unit_column
 from secant.plan.ownership import Ownerships, Paths
 
-GAIN = 2
+GAIN = 4
 """A limit is chosen privately if a usual unit adds less than this part of what the declared limits allow."""
 FINEST = 16
-"""The smallest limit to choose from is this part of what one row can add."""
+"""The smallest limit to choose from is this part of what one row can add, or a usual unit if that is more."""
 WIDEST = 2**62
 """Limits fit into the engine's integers."""
 
@@ -95,7 +95,7 @@ def _limits(request: Request, rows: n.Relation, limit: int | None) -> dict[str, 
         elif fixed:
             continue
         else:
-            candidates = _candidates(one, limit)
+            candidates = _candidates(one, limit, usual)
         if candidates[-1] < WIDEST:
             found[measure.column] = candidates
     return found
@@ -138,11 +138,12 @@ def _usual_part(call: n.Aggregation) -> float:
     return 1.0 if call.function == "count" else 0.5
 
 
-def _candidates(one: int, limit: int | None) -> tuple[int, ...]:
-    """Give limits in steps of about the square root of two, from part of a row to all rows that are allowed."""
+def _candidates(one: int, limit: int | None, usual: float) -> tuple[int, ...]:
+    """Give limits in steps of about the square root of two, from part of what is usual to all that is allowed."""
     most = one * (limit if limit is not None else 2**20)
+    least = one if limit is None else max(one, math.ceil(most * usual))
     found = {most}
-    value = Fraction(max(1, one // FINEST))
+    value = Fraction(max(1, least // FINEST))
     while value < most:
         found.add(int(value))
         value *= Fraction(99, 70)

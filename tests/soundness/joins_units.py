@@ -1,0 +1,163 @@
+"""Hold limits that are chosen privately against databases in which one person is missing.
+
+In: drawn worlds, questions and databases. Out: Findings. The promises (U-CLIP): without a unit every number of units
+that add more than a limit falls, by at most one; cut down to limits, each measure moves by at most its limit, all
+groups together, and stays a whole number of steps.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from drawn_queries import Questions
+from drawn_worlds import COLUMNS, draw_database, draw_world, favored_tables
+from neighbor_check import Database, World, _shown, neighbors
+
+from secant.analysis.certificate import Certificate, Clipped, Refusal
+from secant.analysis.interface import Request
+from secant.analysis.truncation.room import TruncationRoom
+from secant.errors import SecantError
+from secant.plan import nodes as n
+from secant.plan.domains import Listed
+from secant.plan.enforce import Release, enforce, is_protected
+from secant.plan.evaluate import prepare as compiled
+from secant.plan.from_sql import from_sql
+from secant.plan.rewrite import normalise
+from secant.plan.values import same_key
+
+SMALL = 8
+"""So many of the smallest limits are drawn from: small databases reach no more."""
+Steps = Mapping[tuple[Any, ...], Mapping[str, Fraction]]
+
+
+@dataclass
+class Findings:
+    """What a search has seen."""
+
+    accepted: int = 0
+    checks: int = 0
+    violations: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Clipping:
+    """One release whose measures are cut down, with some limits that might be chosen."""
+
+    text: str
+    release: Release
+    bounds: Mapping[str, Clipped]
+    limits: tuple[Mapping[str, int], ...]
+
+    def above(self, database: Database) -> tuple[int, ...]:
+        """Give how many units add more than each limit; nothing is asked where there is no choice."""
+        plan = next(iter(self.bounds.values())).contributions.above
+        if plan is None:
+            return ()
+        (row,) = compiled(plan)(database)
+        return tuple(value or 0 for value in row)
+
+    def cut(self, limits: Mapping[str, int], database: Database) -> Steps:
+        """Give the measures of the groups that may be shown, in steps."""
+        first = next(iter(self.bounds.values()))
+        plan = first.contributions.clipped(limits)
+        keys = [k.name for k in self.release.exact.keys]
+        listed = {
+            keys.index(d.key): {same_key(v) for v in d.values}
+            for d in self.release.domains
+            if isinstance(d, Listed)
+        }
+        measures = {m.column: m for m in self.release.measures}
+        found = {}
+        for row in compiled(plan)(database):
+            group = tuple(map(same_key, row[: len(keys)]))
+            if all(group[i] in values for i, values in listed.items()):
+                found[group] = {
+                    call.name: _steps(value, measures[call.name])
+                    for call, value in zip(plan.aggregations, row[len(keys) :], strict=True)
+                }
+        return found
+
+
+def _steps(value: Any, measure: Any) -> Fraction:
+    if value is None:
+        return Fraction(0)
+    return Fraction(value) if measure.type.kind == "DOUBLE" else Fraction(value) / measure.step
+
+
+def attack_units(seed: int, findings: Findings, databases: int = 3) -> None:
+    """Draw a world with one unit protection and a question, and try what the room accepts."""
+    draw = random.Random(seed)
+    drawn = draw_world(draw)
+    units = [p for p in drawn.policy.protections if p.kind == "unit"]
+    if not units:
+        return
+    chosen = replace(units[0], truncation="chosen" if draw.random() < 0.7 else "auto")
+    place = World(drawn.catalog, replace(drawn.policy, protections=(chosen,)))
+    text = Questions(draw, favored_tables(place)).question()
+    tables = frozenset(x for x in COLUMNS if re.search(rf"\b{x}\b", text)) | {"person", "visit"}
+    for clipping in _clippings(text, place, draw):
+        findings.accepted += 1
+        for _ in range(databases):
+            database = draw_database(draw, place, tables)
+            for other in neighbors(database, place, chosen, {}):
+                _compare(clipping, database, other, findings)
+
+
+def _clippings(text: str, place: World, draw: random.Random) -> list[Clipping]:
+    policy, (protection,) = place.policy, place.policy.protections
+    try:
+        plan = normalise(from_sql(text, place.catalog))
+    except SecantError:
+        return []
+    found = []
+    for node in n.walk(plan):
+        if not isinstance(node, n.Aggregate) or not any(
+            isinstance(s, n.Scan) and is_protected(s.table.lower(), policy, (protection,))
+            for s in n.walk(node)
+        ):
+            continue
+        release = enforce(node, "release1", policy, (protection,), place.catalog)
+        if not isinstance(release, Release):
+            continue
+        outcome = TruncationRoom().bound(Request(release, policy, protection, place.catalog))
+        if isinstance(outcome, Refusal):
+            assert outcome.reason, outcome
+            assert outcome.hint, outcome
+            continue
+        assert isinstance(outcome, Certificate)
+        bounds = {c: b for c, b in outcome.bounds.items() if isinstance(b, Clipped)}
+        limits = tuple(
+            {c: draw.choice(b.limits[:SMALL]) for c, b in bounds.items()} for _ in range(3)
+        )
+        found.append(Clipping(text, release, bounds, limits))
+    return found
+
+
+def _compare(clipping: Clipping, database: Database, other: Database, findings: Findings) -> None:
+    def refuted(what: str) -> None:
+        findings.violations.append(
+            f"{what}\n  {clipping.text}\n  {_shown(database)}\n  {_shown(other)}"
+        )
+
+    for more, less in zip(clipping.above(database), clipping.above(other), strict=True):
+        findings.checks += 1
+        if not 0 <= more - less <= 1:
+            refuted(f"{more} units above a limit, {less} without one of them")
+    for limits in clipping.limits:
+        one, two = clipping.cut(limits, database), clipping.cut(limits, other)
+        for column, limit in limits.items():
+            values = [
+                (one.get(g, {}).get(column, 0), two.get(g, {}).get(column, 0))
+                for g in {**one, **two}
+            ]
+            findings.checks += 1
+            if any(Fraction(a).denominator != 1 for a, _ in values):
+                refuted(f"{column} is no whole number of steps")
+            moved = sum(abs(a - b) for a, b in values)
+            if moved > limit:
+                refuted(f"{column} moves by {moved}, the limit is {limit}")
