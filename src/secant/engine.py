@@ -407,8 +407,8 @@ class Connection:
             columns=list(shown.columns),
             rows=shown.rows,
             guarantee=[guarantee(p, job.noise, uncovered) for p in in_force],
-            error={"level": float(job.level), "values": shown.errors},
-            mechanisms=mechanisms(job),
+            error=_error(shown, job),
+            mechanisms=mechanisms(job, shown.limits),
             budget=accounts,
             release_id=release_id,
         )
@@ -452,6 +452,16 @@ def _deltas(protections: tuple[Protection, ...], delta: Number | None) -> dict[s
         return {p.name: p.delta / 100 for p in protections}
     asked = delta_of(as_written(delta, what="delta", code="USE-003"))
     return {p.name: asked for p in protections}
+
+
+def _error(shown: Shown, job: Job) -> dict[str, Any]:
+    """Give the errors, and what they leave out."""
+    found: dict[str, Any] = {"level": float(job.level), "values": shown.errors}
+    if shown.limits:
+        found["leaves_out"] = (
+            "what units add above a limit that was chosen privately: it is cut off, so numbers tend to be too small"
+        )
+    return found
 
 
 def _charges(noise: Calibrated) -> list[Charge]:

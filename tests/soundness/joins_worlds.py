@@ -79,10 +79,12 @@ def world(
     declared: Mapping[str, tuple[str, ...]] | None = None,
     *,
     replaced: bool = False,
+    bare: Sequence[str] = (),
 ) -> World:
     """Give a world: protected tables (None: all), keys that the engine keeps, keys that the owner declares.
 
-    With `replaced`, neighbors have another row in the place of one.
+    With `replaced`, neighbors have another row in the place of one. Of the columns of `bare` tables nothing is
+    declared: groups are looked up there if the table is public, and chosen privately if it is not.
     """
     kept, told = unique or {}, declared or {}
     known = catalog(
@@ -99,7 +101,9 @@ def world(
         name: TableFacts(
             told.get(name, ()),
             {},
-            {c: ColumnFacts(range=RANGE, values=None if c in REAL else GROUPS) for c in columns},
+            {c: ColumnFacts(range=RANGE, values=None if c in REAL else GROUPS) for c in columns}
+            if name not in bare
+            else {},
         )
         for name, columns in COLUMNS.items()
     }
@@ -118,7 +122,8 @@ def draw_world(draw: random.Random, *, replaced: bool = False) -> World:
         protected = [x for x in names if draw.random() < 0.6] or ["r"]
     unique = {x: k for x, k in KEYS.items() if draw.random() < 0.2}
     declared = {x: k for x, k in KEYS.items() if draw.random() < 0.4}
-    return world(protected, unique, declared, replaced=replaced)
+    bare = [x for x in ("p", "o", "t") if draw.random() < 0.25]
+    return world(protected, unique, declared, replaced=replaced, bare=bare)
 
 
 # ── databases ────────────────────────────────────────────────────────────────────────────────────

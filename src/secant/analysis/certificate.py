@@ -94,15 +94,21 @@ class Contributions:
     """One row: for each measure and each limit to choose from, how many units add more. Private."""
     clipped: Callable[[Mapping[str, int]], n.Aggregate]
     """For limits by measure column, in whole steps: the measures, where no unit adds more than its limit."""
+    raced: Callable[[Mapping[str, tuple[int, ...]]], n.Aggregate]
+    """The same for several limits of each measure at once, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clipped:
-    """A measure to which one unit adds at most a limit, all groups together; the limit is chosen privately."""
+    """A measure to which one unit adds at most a limit, all groups together; the limit is chosen privately.
+
+    Or all limits race: each has noise of its own, and the largest answer that noise does not explain wins.
+    """
 
     contributions: Contributions
     limits: tuple[int, ...]
     """What may be chosen, ascending, in whole steps. Public."""
+    race: bool = False
     cap: Fraction | None = None
     """What the declared limits say of the measure as the release itself computes it; None if they say nothing."""
 

@@ -53,6 +53,8 @@ def query(
     show.print_answer(
         answer.columns, answer.rows, answer.error["values"], level=answer.error["level"]
     )
+    if "leaves_out" in answer.error:
+        show.say(f"Errors leave out {answer.error['leaves_out']}.")
     show.say()
     show.print_guarantees(answer.guarantee)
     show.print_budget(accounts)

@@ -199,3 +199,39 @@ def square_root(a: Interval) -> Interval:
     low = Fraction(0) if a.low is None or a.low <= 0 else _outward(math.sqrt, a.low, -1)
     high = None if a.high is None else _outward(math.sqrt, max(a.high, Fraction(0)), +1)
     return Interval(max(low or Fraction(0), Fraction(0)), high)
+
+
+_MOST_BITS = 4096
+_KEPT_BITS = 256
+
+
+def shortened(a: Interval) -> Interval:
+    """Round ends of very many digits outward; one that is too large to be written is given up.
+
+    >>> shortened(interval(0, 3)).high
+    Fraction(3, 1)
+    """
+    if not (_long(a.low) or _long(a.high)):
+        return a
+    high = None if a.high is None else _cut_down(-a.high)
+    return Interval(None if a.low is None else _cut_down(a.low), None if high is None else -high)
+
+
+def _long(end: End) -> bool:
+    return end is not None and (
+        end.numerator.bit_length() > _MOST_BITS or end.denominator.bit_length() > _MOST_BITS
+    )
+
+
+def _cut_down(end: Fraction) -> End:
+    """Round down to some 256 binary digits; None below −2^4096."""
+    if not _long(end):
+        return end
+    size = end.numerator.bit_length() - end.denominator.bit_length()
+    if size > _MOST_BITS:
+        return None if end < 0 else Fraction(1 << _MOST_BITS)
+    if size < -_MOST_BITS:
+        return Fraction(-1, 1 << _MOST_BITS) if end < 0 else Fraction(0)
+    shift = _KEPT_BITS - size
+    unit = Fraction(1, 1 << shift) if shift >= 0 else Fraction(1 << -shift)
+    return (end // unit) * unit

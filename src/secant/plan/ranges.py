@@ -321,16 +321,18 @@ def _arithmetic(r: Ranges, node: n.Arithmetic) -> iv.Interval:
         return iv.EVERYTHING
     a, b = r.of(node.left), r.of(node.right)
     if node.op == "+":
-        return _repeated(r, node, iv.add(a, b))
-    if node.op == "-":
-        return _repeated(r, node, iv.add(a, iv.negate(b)))
-    if node.op == "*":
-        if same(node.left, node.right):
-            return iv.whole_power(a, 2)
-        return _repeated(r, node, iv.multiply(a, b))
-    if node.op == "/":
-        return iv.divide(a, b)
-    return iv.EVERYTHING
+        found = _repeated(r, node, iv.add(a, b))
+    elif node.op == "-":
+        found = _repeated(r, node, iv.add(a, iv.negate(b)))
+    elif node.op == "*" and same(node.left, node.right):
+        found = iv.whole_power(a, 2)
+    elif node.op == "*":
+        found = _repeated(r, node, iv.multiply(a, b))
+    elif node.op == "/":
+        found = iv.divide(a, b)
+    else:
+        return iv.EVERYTHING
+    return iv.shortened(found)  # squares of squares of squares would fill the memory
 
 
 def _repeated(r: Ranges, node: n.Arithmetic, found: iv.Interval) -> iv.Interval:

@@ -151,7 +151,7 @@ class _Work:
         if left is None:
             return None
         if scalar.op == "*" and same(scalar.left, scalar.right):
-            return _square(left)
+            return affine.square(left)
         right = self.form(scalar.right)
         return None if right is None else _BINARY[scalar.op](left, right)
 
@@ -162,7 +162,7 @@ class _Work:
             return None
         value = exponent.ends()[0]
         if value == 2:
-            return _square(operand)
+            return affine.square(operand)
         return affine.power(operand, value) if abs(value) <= 64 else None
 
     def _defined(self, column: n.Column, inner: n.Scalar) -> Affine | None:
@@ -191,14 +191,6 @@ class _Work:
             if same(known, scalar):
                 return name
         return f"part {len(self.variables)}"
-
-
-def _square(a: Affine) -> Affine:
-    """Give all squares, as a product: it follows its variable more closely than the min-range form does."""
-    form = affine.multiply(a, a)
-    known = iv.meet(form.within, iv.whole_power(a.range(), 2))
-    assert known is not None, "both hold every square"
-    return Affine(form.center, form.terms, form.error, known)
 
 
 def _simple(scalar: n.Scalar) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from secant.analysis.certificate import Clipped
+from secant.mechanisms.discrete_laplace import add_discrete_laplace, discrete_laplace_error
 from secant.mechanisms.selection import PermuteAndFlip
 from secant.terms.bounds import GlobalBound
 
@@ -31,13 +32,22 @@ def choose_limit(
     choice = PermuteAndFlip().calibrate(
         GlobalBound(Fraction(1), "linf"), epsilon=choosing, monotone=True
     )
+    return bound.limits[choice.draw(scores_of(bound.limits, above, choosing, noising, groups))]
+
+
+def scores_of(
+    limits: Sequence[int],
+    above: Sequence[int],
+    choosing: Fraction,
+    noising: Fraction,
+    groups: int,
+) -> list[Fraction]:
+    """Give the score of every limit. Private: it tells how many units add more."""
     balance = BALANCE * groups / noising
-    scores = [
-        -max(units - balance, Fraction(0))
-        - _fall(groups) * _steps(limit, bound.limits[0]) / choosing
-        for units, limit in zip(above, bound.limits, strict=True)
+    return [
+        -max(units - balance, Fraction(0)) - _fall(groups) * _steps(limit, limits[0]) / choosing
+        for units, limit in zip(above, limits, strict=True)
     ]
-    return bound.limits[choice.draw(scores)]
 
 
 def _steps(limit: int, least: int) -> Fraction:
@@ -59,3 +69,22 @@ def choose_limits(
         found[column] = choose_limit(bound, counts, *epsilons[column], groups)
         place += len(bound.limits)
     return found
+
+
+FAILURE = Fraction(1, 10)
+"""How often the winner of a race may lie above the truth, at most."""
+
+
+def race(limits: Sequence[int], values: Sequence[Sequence[int]], epsilon: Fraction) -> list[int]:
+    """Give for each group the largest answer, over all limits, that noise does not explain (U-RACE).
+
+    `values` are the answers limit by limit, group by group; each limit has `epsilon`.
+    """
+    best = [0] * len(values[0])
+    for limit, exact in zip(limits, values, strict=True):
+        scale = limit / epsilon
+        level = 1 - 2 * FAILURE / (len(limits) * max(1, len(exact)))
+        allowance = discrete_laplace_error(scale, level)
+        noisy = add_discrete_laplace(list(exact), scale=scale)
+        best = [max(b, value - int(allowance)) for b, value in zip(best, noisy, strict=True)]
+    return best

@@ -42,6 +42,8 @@ class Measured:
     keys: Keys
     whole: Mapping[str, list[int]]
     bounds: Mapping[str, list[Fraction]]
+    races: Mapping[str, list[list[int]]]
+    """Measure column -> the measure cut down to each limit that races, group by group."""
     cells: Mapping[str, list[Cells]]
     """Column of an order statistic -> the counted cells of each group."""
 
@@ -73,7 +75,9 @@ def measured(b: Bounded, job: Job, keys: Keys | None, backend: Backend) -> Measu
     whole |= cut
     chosen = {column: limit for column, limit in limits.items() if job.noise.noise[column].choosing}
     bounds |= {column: [Fraction(limit)] * len(shown) for column, limit in chosen.items()}
-    return Measured(shown, whole, bounds, _cells(b, job, shown, backend))
+    races = _raced(b, job, shown, backend)
+    whole |= {column: several[-1] for column, several in races.items()}
+    return Measured(shown, whole, bounds, races, _cells(b, job, shown, backend))
 
 
 def _grouped(
@@ -136,13 +140,15 @@ def _cut(
     clipped = clipped_of(b, job.noise)
     if not clipped:
         return {}, {}
-    limits = {column: bound.limits[0] for column, bound in clipped.items()}
-    open_ = {column: bound for column, bound in clipped.items() if len(bound.limits) > 1}
+    limits = {column: bound.limits[0] for column, bound in clipped.items() if not bound.race}
+    open_ = {c: x for c, x in clipped.items() if len(x.limits) > 1 and not x.race}
     if open_:
         (counts,) = backend.rows(job.statements[f"{b.release.name} above"])
         noises = {column: job.noise.noise[column] for column in open_}
         epsilons = {c: (x.choosing, x.epsilon - x.choosing) for c, x in noises.items()}
         limits |= choose_limits(open_, counts, epsilons, groups)
+    if not limits:
+        return {}, {}
     plan = next(iter(clipped.values())).contributions.clipped(limits)
     exact = _grouped(lower(plan, backend.dialect), len(b.release.exact.keys), backend)
     measures = {m.column: m for m in b.release.measures}
@@ -151,6 +157,24 @@ def _cut(
         for index, call in enumerate(plan.aggregations)
     }
     return whole, limits
+
+
+def _raced(b: Bounded, job: Job, shown: Keys, backend: Backend) -> dict[str, list[list[int]]]:
+    """Measure with every unit's additions cut down to each of the limits that race."""
+    racing = {c: x for c, x in clipped_of(b, job.noise).items() if x.race}
+    if not racing:
+        return {}
+    exact = _grouped(job.statements[f"{b.release.name} race"], len(b.release.exact.keys), backend)
+    measures = {m.column: m for m in b.release.measures}
+    found: dict[str, list[list[int]]] = {}
+    place = 0
+    for column, bound in racing.items():
+        found[column] = [
+            [_whole(exact, key, place + index, measures[column]) for key in shown]
+            for index in range(len(bound.limits))
+        ]
+        place += len(bound.limits)
+    return found
 
 
 def _by_key(rows: list[tuple[object, ...]], width: int) -> dict[tuple[object, ...], Any]:

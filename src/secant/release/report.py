@@ -80,8 +80,8 @@ def _up(value: Fraction) -> float:
     return float(Fraction(scaled, 10**12)) if value >= Fraction(1, 10**6) else float(value)
 
 
-def mechanisms(job: Job) -> list[dict[str, Any]]:
-    """Give names and public parameters of all noise."""
+def mechanisms(job: Job, limits: Mapping[str, Fraction]) -> list[dict[str, Any]]:
+    """Give names and public parameters of all noise, with the limits that were chosen privately."""
     found = []
     for b in job.prepared.bounded:
         for measure in b.release.measures:
@@ -97,6 +97,17 @@ def mechanisms(job: Job) -> list[dict[str, Any]]:
                     }
                 )
                 continue
+            if noise.racing:
+                found.append(
+                    {
+                        "measure": measure.words,
+                        "mechanism": "race to the top",
+                        "epsilon": float(noise.epsilon),
+                        "limits": len(noise.clipped.limits) if noise.clipped else 0,
+                        "step": float(measure.step),
+                    }
+                )
+                continue
             if noise.choosing:
                 found.append(
                     {
@@ -105,6 +116,9 @@ def mechanisms(job: Job) -> list[dict[str, Any]]:
                         "epsilon": float(noise.epsilon),
                         "choosing": float(noise.choosing),
                         "step": float(measure.step),
+                        "limit": float(limits[measure.column] * measure.step)
+                        if measure.column in limits
+                        else None,
                     }
                 )
                 continue
@@ -163,6 +177,12 @@ def _noise_lines(b: Bounded, job: Job) -> list[str]:
         noise = job.noise.noise[measure.column]
         if noise.smooth is not None:
             lines.append(f"{measure.words}: {_smooth_words(noise, job.level, measure)}")
+            continue
+        if noise.racing:
+            lines.append(
+                f"{measure.words}: limits race, each at epsilon {float(noise.racing):.4g}; the largest "
+                "answer wins that noise does not explain, so it tends to be too small"
+            )
             continue
         if noise.choosing:
             lines.append(f"{measure.words}: {_limit_words(noise, job.level, measure)}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol
@@ -34,6 +34,7 @@ from secant.release.job import (
     survey_name,
     surveys_of,
 )
+from secant.release.limits import race
 from secant.release.lower import lower
 from secant.release.measured import Measured, measured
 from secant.release.ranked import drawn, exact_index, statement_of, stray
@@ -87,8 +88,12 @@ def _figures_of(b: Bounded, noise: Calibrated, backend: Backend) -> dict[str, st
         made = next(iter(clipped.values())).contributions
         if made.above is not None:
             statements[f"{name} above"] = lower(made.above, backend.dialect)
-        most = {c: x.limits[-1] for c, x in clipped.items()}
-        statements[f"{name} cut"] = lower(made.clipped(most), backend.dialect)
+        most = {c: x.limits[-1] for c, x in clipped.items() if not x.race}
+        if most:
+            statements[f"{name} cut"] = lower(made.clipped(most), backend.dialect)
+        racing = {c: x.limits for c, x in clipped.items() if x.race}
+        if racing:
+            statements[f"{name} race"] = lower(made.raced(racing), backend.dialect)
     return statements
 
 
@@ -218,6 +223,11 @@ def _released(
     for measure in b.release.measures:
         if measure.column in start:
             noisy = start[measure.column]
+        elif measure.column in found.races:
+            made = job.noise.noise[measure.column]
+            assert made.clipped is not None
+            several = [[one[i] for i in chosen] for one in found.races[measure.column]]
+            noisy = race(made.clipped.limits, several, made.racing)
         else:
             whole = [found.whole[measure.column][i] for i in chosen]
             bounds = found.bounds.get(measure.column)
@@ -290,6 +300,8 @@ class Shown:
     columns: tuple[str, ...]
     rows: list[tuple[object, ...]]
     errors: list[list[float | None]] | None
+    limits: Mapping[str, Fraction] = field(default_factory=dict)
+    """Measure column -> the limit of what one unit adds, in whole steps, where it was chosen privately. Public."""
 
 
 Bounds = Mapping[str, list[Fraction]]
@@ -314,7 +326,12 @@ def finish(
     shown = [tuple(row[:width]) for row in rows]
     if not job.prepared.bounded:
         return Shown(traced.outputs, shown, None)
-    return Shown(traced.outputs, shown, _errors(job, names, rows, bounds))
+    limits = {
+        column: found[0]
+        for column, found in (bounds or {}).items()
+        if found and column in job.noise.noise and job.noise.noise[column].choosing
+    }
+    return Shown(traced.outputs, shown, _errors(job, names, rows, bounds), limits)
 
 
 def _errors(
@@ -348,6 +365,8 @@ def _errors(
 def _error(job: Job, measure: Measure, level: Fraction, bounds: Bounds | None) -> float | None:
     """Give how far noise moves a measure at a level, from public facts; None where the data decide."""
     noise = job.noise.noise[measure.column]
+    if noise.racing:
+        return None  # how far the winner is below the truth, the data decide
     if noise.choosing:
         chosen = (bounds or {}).get(measure.column)
         if not chosen:

@@ -53,6 +53,8 @@ class MeasureNoise:
     """Whether no protection is moved, so that the measure is public."""
     choosing: Fraction = Fraction(0)
     """What of epsilon the choice of the limit takes."""
+    racing: Fraction = Fraction(0)
+    """What of epsilon each limit gets where they race."""
 
     @property
     def widening(self) -> Fraction:
@@ -157,6 +159,8 @@ def _noise(
         limits = clipped[0].limits
         if len(limits) == 1:
             return MeasureNoise(share, limits[0] / share, clipped=clipped[0])
+        if clipped[0].race:
+            return MeasureNoise(share, None, clipped=clipped[0], racing=share / len(limits))
         return MeasureNoise(share, None, clipped=clipped[0], choosing=share * CHOOSING)
     surveyed = [x for x in bounds.values() if isinstance(x, Surveyed)]
     if surveyed:

@@ -83,6 +83,23 @@ def _amount(limit: int, measure: Measure, kind: t.Type) -> n.Literal:
 
 def cut_down(a: Additions, limits: Mapping[str, int]) -> n.Aggregate:
     """Give the measures with every unit's additions scaled down to its limit where they exceed it (U-CLIP)."""
+    return _cut(a, [(name, name, limit) for name, limit in limits.items()])
+
+
+def cut_down_to_each(a: Additions, limits: Mapping[str, Sequence[int]]) -> n.Aggregate:
+    """Give every measure once for each of its limits, measure after measure (U-RACE)."""
+    return _cut(
+        a,
+        [
+            (f"{name}.limit{index}", name, limit)
+            for name, several in limits.items()
+            for index, limit in enumerate(several)
+        ],
+    )
+
+
+def _cut(a: Additions, wanted: Sequence[tuple[str, str, int]]) -> n.Aggregate:
+    """Add up the measures cut down to limits; wanted are (column, measure, limit)."""
     each = each_unit(a)
     kept: list[n.Named] = [n.Named(k.name, _column(each, k.name)) for k in a.keys]
     rows: n.Relation = each
@@ -90,24 +107,17 @@ def cut_down(a: Additions, limits: Mapping[str, int]) -> n.Aggregate:
         sizes = totals(each, a)
         unit, owner = _column(each, _owner(a)), _column(sizes, f"{_owner(a)}.total")
         rows = n.Join("inner", each, sizes, n.Compare("=", unit, owner))
-    for call in a.calls:
-        if call.name not in limits:
-            continue
-        added, measure = _column(each, call.name), a.measures[call.name]
-        most = _amount(limits[call.name], measure, added.type)
+    for column, name, limit in wanted:
+        added, measure = _column(each, name), a.measures[name]
+        most = _amount(limit, measure, added.type)
         if a.keys:
-            size = _column(rows, _total(call.name))
-            value = _scaled(added, size, most, limits[call.name], measure)
+            value = _scaled(added, _column(rows, _total(name)), most, limit, measure)
         else:
-            value = n.Clamp(added, _amount(-limits[call.name], measure, added.type), most)
-        kept.append(n.Named(f"{call.name}.cut", value))
+            value = n.Clamp(added, _amount(-limit, measure, added.type), most)
+        kept.append(n.Named(f"{column}.cut", value))
     cut = n.Project(rows, tuple(kept))
     keys = tuple(n.Named(k.name, _column(cut, k.name)) for k in a.keys)
-    calls = tuple(
-        n.Aggregation(c.name, "sum", _column(cut, f"{c.name}.cut"))
-        for c in a.calls
-        if c.name in limits
-    )
+    calls = tuple(n.Aggregation(c, "sum", _column(cut, f"{c}.cut")) for c, _, _ in wanted)
     return n.Aggregate(cut, keys, calls)
 
 

@@ -22,13 +22,14 @@ from secant.analysis.certificate import (
 from secant.analysis.interface import Request
 from secant.analysis.stability.rules import owned_by
 from secant.analysis.summands import each_row
-from secant.analysis.truncation.clipping import Additions, above_limits, cut_down
+from secant.analysis.truncation.clipping import Additions, above_limits, cut_down, cut_down_to_each
 from secant.plan import nodes as n
 from secant.plan.enforce import Release
 from secant.plan.expected import expected_share
 from secant.plan.measures import Measure
 from secant.plan.owners import unit_column
 from secant.plan.ownership import Ownerships, Paths
+from secant.plan.ranges import NOTHING_DECLARED, Ranges
 
 GAIN = 4
 """A limit is chosen privately if a usual unit adds less than this part of what the declared limits allow."""
@@ -67,13 +68,22 @@ class TruncationRoom:
         calls = tuple(c for c in release.exact.aggregations if c.name in found)
         measures = {m.column: m for m in release.measures if m.column in found}
         additions = Additions(rows, unit, release.exact.keys, calls, measures)
-        several = {c: limits for c, limits in found.items() if len(limits) > 1}
+        racing = {
+            c.name
+            for c in calls
+            if protection.truncation == "race" and len(found[c.name]) > 1 and _never_negative(c)
+        }
+        found |= {
+            c: found[c][::-2][::-1] for c in racing
+        }  # about doubling: noise grows with their number
+        several = {c: limits for c, limits in found.items() if len(limits) > 1 and c not in racing}
         made = Contributions(
             above_limits(additions, several) if several else None,
             lambda limits: cut_down(additions, limits),
+            lambda limits: cut_down_to_each(additions, limits),
         )
-        bounds: dict[str, Move] = {c: Clipped(made, limits) for c, limits in found.items()}
-        steps = tuple(_told(measures[c], limits) for c, limits in found.items())
+        bounds: dict[str, Move] = {c: Clipped(made, x, c in racing) for c, x in found.items()}
+        steps = tuple(_told(measures[c], x, c in racing) for c, x in found.items())
         return Certificate(self.name, protection.name, bounds, 0, 0, 0, (), steps)
 
 
@@ -101,11 +111,22 @@ def _limits(request: Request, rows: n.Relation, limit: int | None) -> dict[str, 
     return found
 
 
-def _told(measure: Measure, limits: tuple[int, ...]) -> Step:
+def _never_negative(call: n.Aggregation) -> bool:
+    """Whether no row takes anything away, so that a lower limit never gives more."""
+    if call.function == "count":
+        return True
+    assert call.argument is not None
+    least = Ranges(NOTHING_DECLARED).of(call.argument).low
+    return least is not None and least >= 0
+
+
+def _told(measure: Measure, limits: tuple[int, ...], racing: bool) -> Step:
     least, most = (f"{float(x * measure.step):.6g}" for x in (limits[0], limits[-1]))
     place = f"{measure.words}: what a unit adds, all groups together, is cut down to a limit"
     if len(limits) == 1:
         return Step("U-CLIP", place, f"moves by at most {most}, as declared")
+    if racing:
+        return Step("U-RACE", place, f"{len(limits)} limits race, {least} to {most}")
     return Step(
         "U-CLIP", place, f"the limit is chosen privately from {len(limits)}, {least} to {most}"
     )

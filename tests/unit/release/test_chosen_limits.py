@@ -1,0 +1,192 @@
+"""Limits of what one unit adds: when they are chosen, that choosing is private, that nothing leaks around them."""
+
+import itertools
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from private_shop import UNIT, compile_release, open_shop
+from secant.analysis.certificate import Clipped
+from secant.analysis.truncation.room import TruncationRoom
+from secant.errors import InternalError, Refused
+from secant.plan.evaluate import prepare as compiled
+from secant.release import run
+from secant.release.limits import choose_limit, race, scores_of
+from secant.terms.bounds import GlobalBound
+
+FEW = "SELECT count(*), sum(total) FROM orders WHERE status = 'open' AND quantity < 1"
+ALL = "SELECT count(*), sum(total) FROM orders"
+
+
+def policy(mode: str | None = None, limits: bool = True) -> str:
+    text = UNIT if limits else UNIT.split("[protections.people.limits]")[0]
+    return (
+        text if mode is None else text.replace("composition", f'truncation = "{mode}"\ncomposition')
+    )
+
+
+def bounds(directory, protections: str, query: str):
+    with open_shop(directory, protections) as db:
+        job = compile_release(db, query).job
+    (bounded,) = job.prepared.bounded
+    (certificate,) = bounded.certificates
+    return list(certificate.bounds.values()), job
+
+
+@pytest.mark.parametrize(
+    ("mode", "query", "several"),
+    [
+        (None, FEW, True),
+        (None, ALL, False),
+        ("fixed", FEW, False),
+        ("chosen", ALL, True),
+        ("race", ALL, True),
+    ],
+)
+def test_public_facts_and_the_owner_decide_whether_limits_are_chosen(
+    shop_directory, mode, query, several
+):
+    found, _ = bounds(shop_directory, policy(mode), query)
+    assert all(isinstance(b, Clipped) for b in found)
+    assert [len(b.limits) > 1 for b in found] == [several] * 2
+    assert [b.race for b in found] == [mode == "race"] * 2
+
+
+def test_the_largest_limit_is_what_was_declared(shop_directory):
+    chosen, _ = bounds(shop_directory, policy("chosen"), ALL)
+    fixed, job = bounds(shop_directory, policy("fixed"), ALL)
+    assert [b.limits[-1] for b in chosen] == [b.limits[0] for b in fixed] == [5, 5 * 100 * 100]
+    assert all(n.scale is not None and not n.choosing for n in job.noise.noise.values())
+
+
+def test_limits_need_not_be_declared(shop_directory):
+    with open_shop(shop_directory, policy(limits=False)) as db:
+        answer = db.sql(
+            "SELECT count(*), sum(total), count(DISTINCT customer) FROM orders", epsilon=50
+        )
+        assert "leaves_out" in answer.error
+        assert {m.get("limit") is not None for m in answer.mechanisms if "choosing" in m} == {True}
+        with pytest.raises(Refused):
+            db.sql("SELECT count(DISTINCT note) FROM orders", epsilon=1)
+    with open_shop(shop_directory, policy("fixed", limits=False)) as db, pytest.raises(Refused):
+        db.sql("SELECT count(*) FROM orders", epsilon=1)
+
+
+def test_a_race_measures_what_each_limit_alone_would(shop_directory):
+    found, job = bounds(
+        shop_directory, policy("race"), "SELECT status, sum(total) FROM orders GROUP BY status"
+    )
+    (bound,) = found
+    (column,) = [m.column for m in job.prepared.bounded[0].release.measures]
+    made = bound.contributions
+    customers = [{"id": i, "town": "x", "age": 1} for i in range(3)]
+    orders = [
+        {"id": i, "customer": i % 3, "status": ("open", "paid")[i % 2], "total": 7 * i}
+        for i in range(9)
+    ]
+    names = {
+        f.name.split(".")[-1] for s in _scans(made.raced({column: bound.limits})) for f in s.columns
+    }
+    tables = {
+        "orders": [{c: row.get(c) for c in names} for row in orders],
+        "customers": [{c: row.get(c) for c in names} for row in customers],
+    }
+    raced = {row[0]: row[1:] for row in compiled(made.raced({column: bound.limits}))(tables)}
+    for index, limit in enumerate(bound.limits):
+        alone = {row[0]: row[1] for row in compiled(made.clipped({column: limit}))(tables)}
+        assert {key: values[index] for key, values in raced.items()} == alone
+
+
+def _scans(plan):
+    from secant.plan import nodes as n
+
+    return [s for s in n.walk(plan) if isinstance(s, n.Scan)]
+
+
+# ── choosing is private ──────────────────────────────────────────────────────────────────────────
+
+
+def chances(scores, sharpness: Fraction) -> list[float]:
+    """Permute-and-flip by its definition: flip in random order until one stands."""
+    best = max(scores)
+    keep = [math.exp(-float((best - s) * sharpness)) for s in scores]
+    found = [0.0] * len(scores)
+    orders = list(itertools.permutations(range(len(scores))))
+    for order in orders:
+        left = 1.0
+        for i in order:
+            found[i] += left * keep[i] / len(orders)
+            left *= 1 - keep[i]
+    return found
+
+
+@pytest.mark.parametrize("above", [(9, 4, 1, 0), (3, 3, 3, 3), (40, 12, 2, 1), (1, 0, 0, 0)])
+@pytest.mark.parametrize("groups", [1, 7])
+def test_one_unit_more_moves_the_choice_by_epsilon_at_most(above, groups):
+    limits, choosing, noising = (2, 5, 9, 20), Fraction(1, 2), Fraction(2)
+    before = chances(scores_of(limits, above, choosing, noising, groups), choosing)
+    for reached in range(len(limits) + 1):
+        after = tuple(a + (i < reached) for i, a in enumerate(above))
+        moved = chances(scores_of(limits, after, choosing, noising, groups), choosing)
+        for a, b in zip(before, moved, strict=True):
+            assert abs(math.log(a / b)) <= float(choosing) + 1e-9
+
+
+def test_counting_a_unit_twice_would_be_noticed():
+    """The check above has teeth: counts that move by three break it."""
+    limits, choosing, noising = (2, 5, 9, 20), Fraction(1, 2), Fraction(2)
+    before = chances(scores_of(limits, (9, 4, 1, 0), choosing, noising, 1), choosing)
+    after = chances(scores_of(limits, (12, 7, 4, 0), choosing, noising, 1), choosing)
+    worst = max(abs(math.log(a / b)) for a, b in zip(before, after, strict=True))
+    assert worst > float(choosing)
+
+
+def test_clear_cases_are_chosen_well(shop_directory):
+    (bound, _), _ = bounds(shop_directory, policy("chosen"), ALL)
+    crowd = [100_000 if limit < 3 else 0 for limit in bound.limits]
+    assert choose_limit(bound, crowd, Fraction(1), Fraction(4), 1) >= 3
+
+
+def test_a_race_is_won_from_below():
+    limits, truth = (1, 2, 4, 8), 10_000
+    values = [[truth // 4], [truth // 2], [truth], [truth]]
+    wins = [race(limits, values, Fraction(1, 4))[0] for _ in range(300)]
+    assert (
+        sum(w > truth for w in wins) <= 90
+    )  # 1 in 10 is allowed; 90 of 300 has chance below 1e-15
+    assert sorted(wins)[150] > truth * 0.95
+
+
+# ── nothing goes around ──────────────────────────────────────────────────────────────────────────
+
+
+def test_beside_another_protection_the_declared_limits_hold(shop_directory):
+    both = (
+        policy("chosen")
+        + '\n[protections.single]\nkind = "rows"\ntables = ["orders"]\nepsilon = 9\n'
+    )
+    with open_shop(shop_directory, both) as db:
+        job = compile_release(db, ALL).job
+    (bounded,) = job.prepared.bounded
+    for certificate in bounded.certificates:
+        assert all(isinstance(b, GlobalBound) for b in certificate.bounds.values())
+        assert "U-CLIP" not in {s.rule for s in certificate.derivation}
+
+
+def test_a_measure_that_moves_is_never_shown_without_noise(shop_directory):
+    _, job = bounds(shop_directory, policy("fixed"), ALL)
+    noise = next(iter(job.noise.noise.values()))
+    with pytest.raises(InternalError):
+        run._noisy(replace(noise, scale=None), [3], None)
+
+
+def test_the_room_refuses_other_kinds(shop_directory):
+    rows = '\n[protections.single]\nkind = "rows"\ntables = ["orders"]\nepsilon = 9\n'
+    with open_shop(shop_directory, rows) as db:
+        (bounded,) = db._prepare(ALL, db.policy.protections, Fraction(1)).bounded
+        from secant.analysis.interface import Request
+
+        request = Request(bounded.release, db.policy, db.policy.protections[0], db.catalog)
+    assert TruncationRoom().bound(request).rule == "U-CLIP"
