@@ -104,6 +104,14 @@ CASES: dict[str, Directed] = {
         "SELECT count(*), sum(cost) FROM visit", CHOSEN,
         visit=[(1, 1, 1, 3), (2, 1, 1, 3), (3, 1, 1, -3), (4, 2, 1, 1), (5, None, 1, 3)],
     ),
+    "values that a person brings in": case(
+        "SELECT kind, count(DISTINCT cost) FROM visit GROUP BY kind", CHOSEN,
+        visit=[(1, 1, 1, 3, "a"), (2, 1, 1, 2, "a"), (3, 1, 1, 1, "a"), (4, 1, 1, 1, "b"), (5, 2, 1, 1, "b"), (6, 1)],
+    ),
+    "a race of what a person adds": case(
+        "SELECT kind, count(*) FROM visit GROUP BY kind", replace(PEOPLE, truncation="race", limits={"visit": 8}),
+        visit=[(1, 1, 1, 3, "a"), (2, 1, 1, 2, "a"), (3, 1, 1, 1, "a"), (4, 1, 1, 1, "b"), (5, 2, 1, 1, "b"), (6, 1)],
+    ),
     "what a person adds to groups": case(
         "SELECT kind, count(*), sum(cost), avg(cost) FROM visit GROUP BY kind", CHOSEN,
         visit=[(1, 1, 1, 3, "a"), (2, 1, 1, -3, "b"), (3, 1, 1, 2, "b"), (4, 1, 1, 1, "ab"),

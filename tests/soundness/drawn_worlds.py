@@ -121,7 +121,7 @@ def _people(draw: random.Random, generous: bool) -> Protection:
     return Protection(
         "people", "unit", Fraction(1), Fraction(1, 1000),
         unit=("person", "id"), limits=limits, groups=groups,
-        truncation=draw.choice(("auto", "chosen", "fixed")),
+        truncation=draw.choice(("auto", "chosen", "race", "fixed")),
     )  # fmt: skip
 
 

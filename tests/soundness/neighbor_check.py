@@ -212,10 +212,15 @@ class _Limits:
     cuts: tuple[tuple[Mapping[str, int], n.Aggregate, Any], ...]
 
     @classmethod
-    def of(cls, certificate: Certificate) -> _Limits | None:
-        bounds = {c: b for c, b in certificate.bounds.items() if isinstance(b, Clipped)}
-        if not bounds:
-            return None
+    def all_of(cls, certificate: Certificate) -> list[_Limits]:
+        together: dict[int, dict[str, Clipped]] = {}
+        for column, bound in certificate.bounds.items():
+            if isinstance(bound, Clipped):
+                together.setdefault(id(bound.contributions), {})[column] = bound
+        return [cls.of(bounds) for bounds in together.values()]
+
+    @classmethod
+    def of(cls, bounds: Mapping[str, Clipped]) -> _Limits:
         made = next(iter(bounds.values())).contributions
         tried = [
             {c: b.limits[len(b.limits) * part // 4] for c, b in bounds.items()} for part in range(4)
@@ -226,6 +231,14 @@ class _Limits:
             plan = made.clipped(limits)
             verify(plan)
             cuts.append((limits, plan, compiled(plan)))
+        racing = {c: b.limits for c, b in bounds.items() if b.race}
+        if racing:
+            plan = made.raced(racing)
+            verify(plan)
+            names = {
+                f"{c}.limit{i}": x for c, several in racing.items() for i, x in enumerate(several)
+            }
+            cuts.append((names, plan, compiled(plan)))
         if made.above is None:
             return cls(bounds, None, tuple(cuts))
         verify(made.above)
@@ -240,7 +253,7 @@ class _Limits:
             cut.append(
                 {
                     tuple(map(same_key, row[:width])): tuple(
-                        _steps(v, measures[c.name])
+                        _steps(v, measures[c.name.split(".limit")[0]])
                         for v, c in zip(row[width:], plan.aggregations, strict=True)
                     )
                     for row in run(database)
@@ -351,7 +364,7 @@ def target_for(text: str, world: World, findings: Findings) -> Target | None:
             b,
             compiled(b.release.exact),
             tuple(compiled(r.cells) for r in b.release.ranked),
-            tuple(x for c in b.certificates if (x := _Limits.of(c)) is not None),
+            tuple(x for c in b.certificates for x in _Limits.all_of(c)),
         )
         for b in prepared.bounded
     )

@@ -77,6 +77,18 @@ def _rows_for_units(patch: Any) -> None:
     patch.setattr(clipping_room, "above_limits", wrong)
 
 
+def _all_values(patch: Any) -> None:
+    original = clipping.cut_values
+    through = lambda node: node.input if isinstance(node, n.Truncate) else node  # noqa: E731
+    patch.setattr(clipping_room, "cut_values", lambda a, x: transform(original(a, x), through))
+
+
+def _one_limit_for_all(patch: Any) -> None:
+    original = clipping.cut_down_to_each
+    largest = lambda limits: {c: [max(x)] * len(x) for c, x in limits.items()}  # noqa: E731
+    patch.setattr(clipping_room, "cut_down_to_each", lambda a, x: original(a, largest(x)))
+
+
 _ORIGINAL_TOTALS = clipping.totals
 
 
@@ -433,6 +445,8 @@ FAULTS: tuple[Planted, ...] = (
     Planted("U-CLIP", "sizes have signs", _unsigned_sizes, "what a person adds to groups"),
     Planted("U-CLIP", "nothing is cut", _uncut, "what a person adds"),
     Planted("U-CLIP", "parts are rounded up", _rounded_up, "what a person adds to groups"),
+    Planted("U-DISTINCT", "all values are brought in", _all_values, "values that a person brings in"),
+    Planted("U-RACE", "one limit serves for all", _one_limit_for_all, "a race of what a person adds"),
     Planted("U-CLIP", "rows are taken for units", _rows_for_units, "what a person adds"),
     Planted("T-SUBQUERY", "a scalar may have several rows",
             _skipped(enforce, "many_rowed", lambda _: None), "a scalar of one's own with several rows"),

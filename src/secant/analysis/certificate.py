@@ -94,7 +94,7 @@ class Contributions:
     """One row: for each measure and each limit to choose from, how many units add more. Private."""
     clipped: Callable[[Mapping[str, int]], n.Aggregate]
     """For limits by measure column, in whole steps: the measures, where no unit adds more than its limit."""
-    raced: Callable[[Mapping[str, tuple[int, ...]]], n.Aggregate]
+    raced: Callable[[Mapping[str, tuple[int, ...]]], n.Aggregate] | None = None
     """The same for several limits of each measure at once, in order."""
 
 

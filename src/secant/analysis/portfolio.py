@@ -432,7 +432,9 @@ def _one_noise(
                 derivation=tuple(
                     s
                     for s in certificate.derivation
-                    if not (isinstance(bound, Clipped) and s.rule == "U-CLIP" and told in s.place)
+                    if not (
+                        isinstance(bound, Clipped) and s.rule.startswith("U-") and told in s.place
+                    )
                 ),
             )
     return tuple(settled)

@@ -55,7 +55,7 @@ def measure_bound(
     return rule, Fraction(changed * units), words
 
 
-def is_owner(argument: n.Scalar, ownerships: Ownerships, owned: Ownership) -> bool:
+def is_owner(argument: n.Scalar | None, ownerships: Ownerships, owned: Ownership) -> bool:
     """Whether an argument is the id of the one unit that a row belongs to."""
     return (
         isinstance(argument, n.Column)

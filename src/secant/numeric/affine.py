@@ -19,6 +19,7 @@ from secant.numeric.powers import power as power_of
 
 _MOST_BITS = 512  # longer coefficients are cut, and what is cut off is added to the error
 _KEPT_BITS = 128
+_FINEST_BITS = 4096
 _ZERO = Fraction(0)
 
 
@@ -297,7 +298,8 @@ def _long(value: Fraction) -> bool:
 
 
 def _cut(value: Fraction) -> Fraction:
-    """Round down to some 128 binary digits."""
+    """Round down to some 128 binary digits, and to a multiple of 2^-4096: tiny numbers have long denominators."""
     size = value.numerator.bit_length() - value.denominator.bit_length() - _KEPT_BITS
+    size = max(size, -_FINEST_BITS)
     unit = Fraction(1 << size) if size >= 0 else Fraction(1, 1 << -size)
     return (value // unit) * unit

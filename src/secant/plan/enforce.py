@@ -359,14 +359,14 @@ class _Builder:
         ]
         if len(once) == len(calls) and not self.aggregate.keys:
             return True
-        adding = [c for c in calls if c.function in ("count", "sum") and not c.distinct]
+        adding = [c for c in calls if c.function == "count" or not c.distinct]
         choosing = (
             expected is None
             and protection.truncation != "fixed"
             and len(self.protections) == 1
             and self.selector is None
         )
-        return choosing and len(adding) + len(once) * (not self.aggregate.keys) == len(calls)
+        return choosing and len(adding) == len(calls)
 
 
 def _rows_per_group(inner: n.Aggregate, owners: dict[str, Ownerships]) -> int | None:

@@ -23,6 +23,8 @@ PIECES = 8
 MOST_POINTS = 64
 MOST_NODES = 100
 """Larger expressions are left to interval arithmetic: compiling must stay quick."""
+LARGEST = 1 << 1024
+"""No engine's number is larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,11 @@ class _Work:
         self.looked += 1
         if self.looked > MOST_NODES:
             return None
+        found = self._form(scalar)
+        # Squares of squares of squares would fill the memory.
+        return found if found is None or abs(found.center) + found.radius < LARGEST else None
+
+    def _form(self, scalar: n.Scalar) -> Affine | None:
         if isinstance(scalar, n.Column):
             inner = self.setting.definitions.get(scalar.name)
             return self._variable(scalar) if inner is None else self._defined(scalar, inner)

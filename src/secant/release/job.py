@@ -65,6 +65,14 @@ def clipped_of(b: Bounded, noise: Calibrated) -> dict[str, Clipped]:
     return {column: bound for column, bound in found.items() if bound is not None}
 
 
+def contributions_of(b: Bounded, noise: Calibrated) -> list[dict[str, Clipped]]:
+    """Give the measures to which units add no more than a limit, those of one statement together."""
+    found: dict[int, dict[str, Clipped]] = {}
+    for column, bound in clipped_of(b, noise).items():
+        found.setdefault(id(bound.contributions), {})[column] = bound
+    return list(found.values())
+
+
 def numbered(name: str, index: int) -> str:
     """Name the statements of a release that has several."""
     return f"{name} {index + 1}" if index else name

@@ -24,6 +24,7 @@ from secant.release.job import (
     Job,
     Keys,
     clipped_of,
+    contributions_of,
     directly_measured,
     numbered,
     survey_name,
@@ -137,25 +138,26 @@ def _cut(
     b: Bounded, job: Job, shown: Keys, groups: int, backend: Backend
 ) -> tuple[dict[str, list[int]], dict[str, int]]:
     """Choose limits privately, and measure with every unit's additions cut down to them."""
-    clipped = clipped_of(b, job.noise)
-    if not clipped:
-        return {}, {}
-    limits = {column: bound.limits[0] for column, bound in clipped.items() if not bound.race}
-    open_ = {c: x for c, x in clipped.items() if len(x.limits) > 1 and not x.race}
-    if open_:
-        (counts,) = backend.rows(job.statements[f"{b.release.name} above"])
-        noises = {column: job.noise.noise[column] for column in open_}
-        epsilons = {c: (x.choosing, x.epsilon - x.choosing) for c, x in noises.items()}
-        limits |= choose_limits(open_, counts, epsilons, groups)
-    if not limits:
-        return {}, {}
-    plan = next(iter(clipped.values())).contributions.clipped(limits)
-    exact = _grouped(lower(plan, backend.dialect), len(b.release.exact.keys), backend)
+    whole: dict[str, list[int]] = {}
+    limits: dict[str, int] = {}
     measures = {m.column: m for m in b.release.measures}
-    whole = {
-        call.name: [_whole(exact, key, index, measures[call.name]) for key in shown]
-        for index, call in enumerate(plan.aggregations)
-    }
+    for number, clipped in enumerate(contributions_of(b, job.noise)):
+        alone = {c: x.limits[0] for c, x in clipped.items() if not x.race}
+        several = {c: x for c, x in clipped.items() if len(x.limits) > 1 and not x.race}
+        if several:
+            (counts,) = backend.rows(job.statements[numbered(f"{b.release.name} above", number)])
+            noises = {c: job.noise.noise[c] for c in several}
+            epsilons = {c: (x.choosing, x.epsilon - x.choosing) for c, x in noises.items()}
+            alone |= choose_limits(several, counts, epsilons, groups)
+        if not alone:
+            continue
+        plan = next(iter(clipped.values())).contributions.clipped(alone)
+        exact = _grouped(lower(plan, backend.dialect), len(b.release.exact.keys), backend)
+        limits |= alone
+        whole |= {
+            call.name: [_whole(exact, key, index, measures[call.name]) for key in shown]
+            for index, call in enumerate(plan.aggregations)
+        }
     return whole, limits
 
 

@@ -29,6 +29,7 @@ from secant.release.job import (
     Job,
     Keys,
     clipped_of,
+    contributions_of,
     directly_measured,
     numbered,
     survey_name,
@@ -83,16 +84,15 @@ def _figures_of(b: Bounded, noise: Calibrated, backend: Backend) -> dict[str, st
     for index, survey in enumerate(surveys_of(b, noise)):
         for number, relation in enumerate(survey.statements):
             statements[survey_name(name, index, number)] = lower(relation, backend.dialect)
-    clipped = clipped_of(b, noise)
-    if clipped:
+    for index, clipped in enumerate(contributions_of(b, noise)):
         made = next(iter(clipped.values())).contributions
         if made.above is not None:
-            statements[f"{name} above"] = lower(made.above, backend.dialect)
+            statements[numbered(f"{name} above", index)] = lower(made.above, backend.dialect)
         most = {c: x.limits[-1] for c, x in clipped.items() if not x.race}
         if most:
-            statements[f"{name} cut"] = lower(made.clipped(most), backend.dialect)
+            statements[numbered(f"{name} cut", index)] = lower(made.clipped(most), backend.dialect)
         racing = {c: x.limits for c, x in clipped.items() if x.race}
-        if racing:
+        if racing and made.raced is not None:
             statements[f"{name} race"] = lower(made.raced(racing), backend.dialect)
     return statements
 

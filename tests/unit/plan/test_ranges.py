@@ -287,9 +287,9 @@ def test_long_chains_of_computed_columns_are_asked_once(body):
 
 
 def test_numbers_of_very_many_digits_are_cut_outward():
-    query = "SELECT load AS x FROM ships"
+    query = "SELECT depth AS x FROM ports"
     for level in range(24):
         query = f"SELECT x * x AS x FROM ({query}) AS q{level}"
     found = range_of("x", f"FROM ({query}) AS q")
     assert found.high is None
-    assert 0 <= found.low < Fraction(1, 2**4096)
+    assert found.low == 2**4096

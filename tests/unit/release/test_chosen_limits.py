@@ -68,8 +68,9 @@ def test_limits_need_not_be_declared(shop_directory):
         )
         assert "leaves_out" in answer.error
         assert {m.get("limit") is not None for m in answer.mechanisms if "choosing" in m} == {True}
+        assert "leaves_out" in db.sql("SELECT count(DISTINCT note) FROM orders", epsilon=50).error
         with pytest.raises(Refused):
-            db.sql("SELECT count(DISTINCT note) FROM orders", epsilon=1)
+            db.sql("SELECT sum(DISTINCT total) FROM orders", epsilon=1)
     with open_shop(shop_directory, policy("fixed", limits=False)) as db, pytest.raises(Refused):
         db.sql("SELECT count(*) FROM orders", epsilon=1)
 

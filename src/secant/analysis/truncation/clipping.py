@@ -65,12 +65,17 @@ def _total(column: str) -> str:
 
 def above_limits(a: Additions, limits: Mapping[str, Sequence[int]]) -> n.Aggregate:
     """Count, for each measure and each of its limits, the units that add more."""
-    sizes = totals(each_unit(a), a)
+    return _above(totals(each_unit(a), a), limits, a.measures)
+
+
+def _above(
+    sizes: n.Relation, limits: Mapping[str, Sequence[int]], measures: Mapping[str, Measure]
+) -> n.Aggregate:
     calls = []
     for name, candidates in limits.items():
         size = _column(sizes, _total(name))
         for index, limit in enumerate(candidates):
-            more = n.Compare(">", size, _amount(limit, a.measures[name], type_of(size)))
+            more = n.Compare(">", size, _amount(limit, measures[name], type_of(size)))
             one = n.Case((n.Branch(more, n.Literal(1, t.INTEGER)),), n.Literal(None, t.INTEGER))
             calls.append(n.Aggregation(f"{name}.above{index}", "count", one))
     return n.Aggregate(sizes, (), tuple(calls))
@@ -119,6 +124,35 @@ def _cut(a: Additions, wanted: Sequence[tuple[str, str, int]]) -> n.Aggregate:
     keys = tuple(n.Named(k.name, _column(cut, k.name)) for k in a.keys)
     calls = tuple(n.Aggregation(c, "sum", _column(cut, f"{c}.cut")) for c, _, _ in wanted)
     return n.Aggregate(cut, keys, calls)
+
+
+def different_values(a: Additions) -> n.Distinct:
+    """Give which values each unit has in each group, for a measure that counts different values."""
+    (call,) = a.calls
+    assert isinstance(call.argument, n.Column)
+    unit = _column(a.rows, a.unit)
+    known = n.And((n.Not(n.IsNull(unit)), n.Not(n.IsNull(call.argument))))
+    names = dict.fromkeys((a.unit, *(k.name for k in a.keys), call.argument.name))
+    items = tuple(n.Named(c, _column(a.rows, c)) for c in names)
+    return n.Distinct(n.Project(n.Filter(a.rows, known), items))
+
+
+def above_values(a: Additions, limits: Sequence[int]) -> n.Aggregate:
+    """Count, for each limit, the units that have more different values, all groups together."""
+    (call,) = a.calls
+    values = different_values(a)
+    unit = n.Named(f"{a.unit}.total", _column(values, a.unit))
+    sizes = n.Aggregate(values, (unit,), (n.Aggregation(_total(call.name), "count", None),))
+    return _above(sizes, {call.name: limits}, a.measures)
+
+
+def cut_values(a: Additions, limits: Mapping[str, int]) -> n.Aggregate:
+    """Count different values, of which each unit brings in the first ones only (U-DISTINCT)."""
+    (call,) = a.calls
+    values = different_values(a)
+    order = tuple(f.name for f in fields_of(values) if f.name != a.unit)
+    kept = n.Truncate(values, (a.unit,), order, limits[call.name])
+    return n.Aggregate(kept, a.keys, (call,))
 
 
 def _scaled(

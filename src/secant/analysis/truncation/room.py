@@ -8,6 +8,7 @@ the worst case drowns the answer.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 
 from secant.analysis.certificate import (
@@ -21,8 +22,15 @@ from secant.analysis.certificate import (
 )
 from secant.analysis.interface import Request
 from secant.analysis.stability.rules import owned_by
-from secant.analysis.summands import each_row
-from secant.analysis.truncation.clipping import Additions, above_limits, cut_down, cut_down_to_each
+from secant.analysis.summands import each_row, is_owner
+from secant.analysis.truncation.clipping import (
+    Additions,
+    above_limits,
+    above_values,
+    cut_down,
+    cut_down_to_each,
+    cut_values,
+)
 from secant.plan import nodes as n
 from secant.plan.enforce import Release
 from secant.plan.expected import expected_share
@@ -56,57 +64,82 @@ class TruncationRoom:
         release, protection = request.release, request.protection
         if protection.kind not in self.kinds:
             raise CannotBound("U-CLIP", release.exact, "only units add up", "use kind `unit`")
-        rows, limit, unit = _owned_rows(release, Ownerships(Paths(request.policy, protection)))
-        found = _limits(request, rows, limit)
+        ownerships = Ownerships(Paths(request.policy, protection))
+        rows, limit, unit = _owned_rows(release, ownerships)
+        found = _limits(request, rows, limit, ownerships)
         if not found:
             raise CannotBound(
                 "U-CLIP",
                 release.exact,
                 "no measure adds up what single units add",
-                "use COUNT and SUM without DISTINCT, or declare limits",
+                "use COUNT and SUM, or declare limits",
             )
-        calls = tuple(c for c in release.exact.aggregations if c.name in found)
         measures = {m.column: m for m in release.measures if m.column in found}
-        additions = Additions(rows, unit, release.exact.keys, calls, measures)
-        racing = {
-            c.name
-            for c in calls
-            if protection.truncation == "race" and len(found[c.name]) > 1 and _never_negative(c)
-        }
-        found |= {
-            c: found[c][::-2][::-1] for c in racing
-        }  # about doubling: noise grows with their number
-        several = {c: limits for c, limits in found.items() if len(limits) > 1 and c not in racing}
-        made = Contributions(
-            above_limits(additions, several) if several else None,
-            lambda limits: cut_down(additions, limits),
-            lambda limits: cut_down_to_each(additions, limits),
+        calls = {c.name: c for c in release.exact.aggregations if c.name in found}
+
+        def additions(*chosen: n.Aggregation) -> Additions:
+            return Additions(rows, unit, release.exact.keys, chosen, measures)
+
+        bounds: dict[str, Move] = {}
+        adding = tuple(c for c in calls.values() if _adds(c))
+        if adding:
+            bounds |= _added(additions(*adding), found, protection.truncation == "race")
+        for call in calls.values():
+            if call.name not in bounds:
+                bounds[call.name] = _counted(additions(call), found[call.name])
+        steps = tuple(
+            _told(calls[c], measures[c], x) for c, x in bounds.items() if isinstance(x, Clipped)
         )
-        bounds: dict[str, Move] = {c: Clipped(made, x, c in racing) for c, x in found.items()}
-        steps = tuple(_told(measures[c], x, c in racing) for c, x in found.items())
         return Certificate(self.name, protection.name, bounds, 0, 0, 0, (), steps)
 
 
-def _limits(request: Request, rows: n.Relation, limit: int | None) -> dict[str, tuple[int, ...]]:
+def _added(a: Additions, found: Mapping[str, tuple[int, ...]], race: bool) -> dict[str, Clipped]:
+    """Cut down what units add to measures that add up, all of them in one statement."""
+    limits = {c.name: found[c.name] for c in a.calls}
+    # Limits that race double: noise grows with their number.
+    doubling = {c.name: limits[c.name][::-2][::-1] for c in a.calls if race and _never_negative(c)}
+    racing = {c for c, x in doubling.items() if len(x) > 1}
+    limits |= {c: doubling[c] for c in racing}
+    several = {c: x for c, x in limits.items() if len(x) > 1 and c not in racing}
+    made = Contributions(
+        above_limits(a, several) if several else None,
+        lambda chosen: cut_down(a, chosen),
+        lambda chosen: cut_down_to_each(a, chosen),
+    )
+    return {c: Clipped(made, x, c in racing) for c, x in limits.items()}
+
+
+def _counted(a: Additions, limits: tuple[int, ...]) -> Clipped:
+    """Count different values, of which each unit brings in a limited number."""
+    return Clipped(Contributions(above_values(a, limits), lambda c: cut_values(a, c)), limits)
+
+
+def _limits(
+    request: Request, rows: n.Relation, limit: int | None, ownerships: Ownerships
+) -> dict[str, tuple[int, ...]]:
     """Give for each measure that adds up the limits to choose from; a single one where choosing would not pay."""
     release, protection = request.release, request.protection
     share = expected_share(rows, request.policy, request.count)
     found: dict[str, tuple[int, ...]] = {}
     for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
-        if not _adds(call) or measure.column == release.selector:
+        counts = call.function == "count" and call.distinct and isinstance(call.argument, n.Column)
+        if not (_adds(call) or counts) or measure.column == release.selector:
             continue
+        owned = ownerships.of(rows)
+        if counts and not release.exact.keys and is_owner(call.argument, ownerships, owned):
+            continue  # a unit counts once: nothing to limit
         one = math.ceil(each_row(call, measure.step))
         usual = share * _usual_part(call)
         fixed = protection.truncation == "fixed"
         if limit is not None and (fixed or (usual * GAIN > 1 and protection.truncation == "auto")):
-            if release.exact.keys:
-                continue  # keeping a unit's first rows is faster than adding up what it adds to each group
+            if release.exact.keys or counts:
+                continue  # keeping a unit's first rows is faster
             candidates: tuple[int, ...] = (one * limit,)
         elif fixed:
             continue
         else:
             candidates = _candidates(one, limit, usual)
-        if candidates[-1] < WIDEST:
+        if candidates[-1] < WIDEST and not (counts and len(candidates) == 1):
             found[measure.column] = candidates
     return found
 
@@ -120,12 +153,17 @@ def _never_negative(call: n.Aggregation) -> bool:
     return least is not None and least >= 0
 
 
-def _told(measure: Measure, limits: tuple[int, ...], racing: bool) -> Step:
+def _told(call: n.Aggregation, measure: Measure, bound: Clipped) -> Step:
+    limits = bound.limits
     least, most = (f"{float(x * measure.step):.6g}" for x in (limits[0], limits[-1]))
     place = f"{measure.words}: what a unit adds, all groups together, is cut down to a limit"
+    if call.distinct:
+        place = f"{measure.words}: of which each unit brings in no more than a limit, all groups together"
+        told = f"the limit is chosen privately from {len(limits)}, {least} to {most}"
+        return Step("U-DISTINCT", place, told)
     if len(limits) == 1:
         return Step("U-CLIP", place, f"moves by at most {most}, as declared")
-    if racing:
+    if bound.race:
         return Step("U-RACE", place, f"{len(limits)} limits race, {least} to {most}")
     return Step(
         "U-CLIP", place, f"the limit is chosen privately from {len(limits)}, {least} to {most}"
