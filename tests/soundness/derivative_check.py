@@ -29,7 +29,7 @@ from secant.errors import Refused, SecantError
 from secant.plan.evaluate import prepare as compiled
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalise
-from secant.release import run
+from secant.release import measured, run
 from secant.release.dialect import DUCKDB
 from secant.release.shares import Calibrated, MeasureNoise
 from secant.terms.catalog import Catalog
@@ -124,12 +124,12 @@ class Question:
         self.memory.database = database
         release = self.bounded.release
         keys = run.look_up_keys(self.job, self.memory)[release.name]  # type: ignore[arg-type]
-        found = run._measured(self.bounded, self.job, keys, self.memory)  # type: ignore[arg-type]
+        found = run.measured(self.bounded, self.job, keys, self.memory)  # type: ignore[arg-type]
         made = {}
         for measure in release.measures:
             bounds = found.bounds.get(measure.column, [Fraction(0)] * len(found.keys))
             made[measure.column] = {
-                tuple(run._key(v) for v in key): Group(value, float(bound))
+                tuple(measured._key(v) for v in key): Group(value, float(bound))
                 for key, value, bound in zip(
                     found.keys, found.whole[measure.column], bounds, strict=True
                 )

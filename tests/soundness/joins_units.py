@@ -32,6 +32,7 @@ from secant.plan.values import same_key
 
 SMALL = 8
 """So many of the smallest limits are drawn from: small databases reach no more."""
+WAYS = ("chosen", "chosen", "race", "auto", "fixed")
 Steps = Mapping[tuple[Any, ...], Mapping[str, Fraction]]
 
 
@@ -63,8 +64,24 @@ class Clipping:
 
     def cut(self, limits: Mapping[str, int], database: Database) -> Steps:
         """Give the measures of the groups that may be shown, in steps."""
-        first = next(iter(self.bounds.values()))
-        plan = first.contributions.clipped(limits)
+        plan = next(iter(self.bounds.values())).contributions.clipped(limits)
+        return self._read(plan, database, {call.name: call.name for call in plan.aggregations})
+
+    def race(self, database: Database) -> tuple[Steps, dict[str, int]]:
+        """Give the measures that race, once for each of their limits, and these limits."""
+        racing = {c: b.limits for c, b in self.bounds.items() if b.race}
+        raced = next(iter(self.bounds.values())).contributions.raced
+        if not racing or raced is None:
+            return {}, {}
+        plan = raced(racing)
+        ordered = [(c, limit) for c, limits in racing.items() for limit in limits]
+        calls = [call.name for call in plan.aggregations]
+        source = dict(zip(calls, (c for c, _ in ordered), strict=True))
+        return self._read(plan, database, source), dict(
+            zip(calls, (limit for _, limit in ordered), strict=True)
+        )
+
+    def _read(self, plan: n.Aggregate, database: Database, source: Mapping[str, str]) -> Steps:
         keys = [k.name for k in self.release.exact.keys]
         listed = {
             keys.index(d.key): {same_key(v) for v in d.values}
@@ -77,7 +94,7 @@ class Clipping:
             group = tuple(map(same_key, row[: len(keys)]))
             if all(group[i] in values for i, values in listed.items()):
                 found[group] = {
-                    call.name: _steps(value, measures[call.name])
+                    call.name: _steps(value, measures[source[call.name]])
                     for call, value in zip(plan.aggregations, row[len(keys) :], strict=True)
                 }
         return found
@@ -96,7 +113,7 @@ def attack_units(seed: int, findings: Findings, databases: int = 3) -> None:
     units = [p for p in drawn.policy.protections if p.kind == "unit"]
     if not units:
         return
-    chosen = replace(units[0], truncation="chosen" if draw.random() < 0.7 else "auto")
+    chosen = replace(units[0], truncation=draw.choice(WAYS))
     place = World(drawn.catalog, replace(drawn.policy, protections=(chosen,)))
     text = Questions(draw, favored_tables(place)).question()
     tables = frozenset(x for x in COLUMNS if re.search(rf"\b{x}\b", text)) | {"person", "visit"}
@@ -131,11 +148,20 @@ def _clippings(text: str, place: World, draw: random.Random) -> list[Clipping]:
             continue
         assert isinstance(outcome, Certificate)
         bounds = {c: b for c, b in outcome.bounds.items() if isinstance(b, Clipped)}
-        limits = tuple(
-            {c: draw.choice(b.limits[:SMALL]) for c, b in bounds.items()} for _ in range(3)
-        )
-        found.append(Clipping(text, release, bounds, limits))
+        for some in _by_statement(bounds):
+            limits = tuple(
+                {c: draw.choice(b.limits[:SMALL]) for c, b in some.items()} for _ in range(3)
+            )
+            found.append(Clipping(text, release, some, limits))
     return found
+
+
+def _by_statement(bounds: Mapping[str, Clipped]) -> list[dict[str, Clipped]]:
+    """Give the measures that are cut down together."""
+    found: dict[int, dict[str, Clipped]] = {}
+    for column, bound in bounds.items():
+        found.setdefault(id(bound.contributions), {})[column] = bound
+    return list(found.values())
 
 
 def _compare(clipping: Clipping, database: Database, other: Database, findings: Findings) -> None:
@@ -148,8 +174,13 @@ def _compare(clipping: Clipping, database: Database, other: Database, findings: 
         findings.checks += 1
         if not 0 <= more - less <= 1:
             refuted(f"{more} units above a limit, {less} without one of them")
-    for limits in clipping.limits:
-        one, two = clipping.cut(limits, database), clipping.cut(limits, other)
+    tried = [
+        (clipping.cut(limits, database), clipping.cut(limits, other), limits)
+        for limits in clipping.limits
+    ]
+    raced, limits = clipping.race(database)
+    tried.append((raced, clipping.race(other)[0], limits))
+    for one, two, limits in tried:
         for column, limit in limits.items():
             values = [
                 (one.get(g, {}).get(column, 0), two.get(g, {}).get(column, 0))

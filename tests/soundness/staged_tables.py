@@ -65,8 +65,12 @@ def with_constants(prepared: Prepared, draw: random.Random) -> Prepared:
 
 def certified(certificate: Certificate, put: Any) -> Certificate:
     """Put the constants also into what limits are chosen by."""
+    made: dict[int, Contributions] = {}
+    for bound in certificate.bounds.values():
+        if isinstance(bound, Clipped) and id(bound.contributions) not in made:
+            made[id(bound.contributions)] = _contributions(bound.contributions, put)
     bounds = {
-        column: replace(bound, contributions=_contributions(bound.contributions, put))
+        column: replace(bound, contributions=made[id(bound.contributions)])
         if isinstance(bound, Clipped)
         else bound
         for column, bound in certificate.bounds.items()
@@ -76,7 +80,12 @@ def certified(certificate: Certificate, put: Any) -> Certificate:
 
 def _contributions(made: Contributions, put: Any) -> Contributions:
     above = None if made.above is None else _changed(made.above, put)
-    return Contributions(above, lambda limits: _changed(made.clipped(limits), put))
+    raced = made.raced
+    return Contributions(
+        above,
+        lambda limits: _changed(made.clipped(limits), put),
+        None if raced is None else lambda limits: _changed(raced(limits), put),
+    )
 
 
 def _changed(aggregate: n.Aggregate, put: Any) -> n.Aggregate:

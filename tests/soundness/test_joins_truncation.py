@@ -9,7 +9,7 @@ from secant.analysis.truncation import clipping, room
 from secant.plan import nodes as n
 
 LONG = os.environ.get("SECANT_PROFILE") == "long"
-SEEDS = 8_000 if LONG else 250
+SEEDS = 3_000 if LONG else 250
 
 
 def test_no_missing_person_refutes_a_limit(record_property):

@@ -111,7 +111,7 @@ def target(text, world, prepared, findings):
             b,
             compiled(b.release.exact),
             tuple(compiled(r.cells) for r in b.release.ranked),
-            tuple(x for c in b.certificates if (x := _Limits.of(c)) is not None),
+            tuple(x for c in b.certificates for x in _Limits.all_of(c)),
         )
         for b in prepared.bounded
     )
