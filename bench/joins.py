@@ -16,12 +16,12 @@ from secant.cli.joins import cases, measure
 TIMED = "chain,q3,q5,q10"
 
 
-def run(speed_scale: str = "1", repeat: int = 3) -> dict[str, Any]:
-    """Measure all cases at scale 0.1, and those on TPC-H again where times count."""
+def run(speed_scale: str = "1", repeat: int = 3, timed: int = 9) -> dict[str, Any]:
+    """Measure all cases at scale 0.1, and those on TPC-H again where times count: the best of more runs."""
     return {
         "epsilon": "1",
         "bounds": {"scale": "0.1", "queries": _rows("0.1", "", repeat)},
-        "speed": {"scale": speed_scale, "queries": _rows(speed_scale, TIMED, repeat)},
+        "speed": {"scale": speed_scale, "queries": _rows(speed_scale, TIMED, timed)},
     }
 
 

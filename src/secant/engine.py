@@ -16,7 +16,10 @@ from types import TracebackType
 from typing import Any
 
 from secant.analysis import explain as wording
+from secant.analysis.certificate import CannotBound
+from secant.analysis.interface import Request
 from secant.analysis.portfolio import Prepared, PublicFacts, RawRows, prepare
+from secant.analysis.smt.room import smt_lib
 from secant.attack import attack_lines, attack_report, parse_attacker
 from secant.errors import (
     BudgetError,
@@ -35,6 +38,7 @@ from secant.plan import nodes as n
 from secant.plan.expected import expected_rows
 from secant.plan.from_sql import from_sql
 from secant.plan.ranges import as_number
+from secant.plan.ranges_report import range_lines, range_report
 from secant.plan.rewrite import normalise
 from secant.release.answer import Answer
 from secant.release.backend import Backend
@@ -254,10 +258,12 @@ class Connection:
         level: Number = 0.95,
         protection: str | None = None,
         attacker: str | None = None,
+        ranges: bool = False,
     ) -> Explanation:
         """Show the derivation, the noise and the statements of a query. Spends nothing, reads no protected data.
 
-        `attacker`, such as "visits.cost within 50", adds what the answer would let somebody guess.
+        `attacker`, such as "visits.cost within 50", adds what the answer would let somebody guess; `ranges`
+        adds which ranges follow from declared facts, and from what.
         """
         with _no_surprises(text):
             confidence = level_of(as_written(level, what="level", code="USE-004"))
@@ -269,7 +275,34 @@ class Connection:
             noise = calibrate(prepared.bounded, in_force, budget, _deltas(in_force, delta))
             job = plan_release(prepared, noise, confidence, self._backend)
             told = explanation(text, job, in_force, budget, assumed=epsilon is None)
+            if ranges:
+                report = range_report(normalise(from_sql(text, self.catalog)), self.policy)
+                lines = "\n".join([told.text, *range_lines(report)])
+                told = Explanation(lines, {**told.record, "ranges": report}, told.statements)
             return told if attacker is None else self._with_attacker(told, attacker)
+
+    def obligation(
+        self, text: str, *, rows: int | None = None, protection: str | None = None
+    ) -> str:
+        """Write as SMT-LIB 2 what a solver must find impossible for the bound to hold (extra `smt`).
+
+        For a query under a `rows` protection: that `rows` rows of its input can differ, by default one more than is
+        proved. `unsat` from any solver confirms it. Reads no protected data, spends nothing.
+        """
+        with _no_surprises(text):
+            in_force = [p for p in self._in_force(protection) if p.kind == "rows"]
+            if not in_force:
+                raise UsageError("USE-001", "only `rows` protections have such an obligation")
+            prepared = self._prepare(text, tuple(in_force), Fraction(1))
+            found = []
+            for b in prepared.bounded:
+                for p in in_force:
+                    request = Request(b.release, self.policy, p, self.catalog)
+                    try:
+                        found.append(smt_lib(request, rows))
+                    except CannotBound as verdict:
+                        raise Refused("REF-101", verdict.reason, hint=verdict.hint) from None
+            return "(reset)\n".join(found)
 
     def _with_attacker(self, told: Explanation, attacker: str) -> Explanation:
         asked = parse_attacker(attacker)

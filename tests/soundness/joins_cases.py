@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -333,6 +334,33 @@ ROUNDED: dict[str, Case] = {
     )
 }  # fmt: skip
 
+UNEVEN = database(
+    r=[(1, 1)] * 5 + [(2, 1)] * 3 + [(2, 2)] + [(3, 2)] * 2, s=[(1, 2)] * 4 + [(2, 2), (3, 1)],
+    o=[(1,)] * 4 + [(2,)] * 2, t=[(1, 2)] * 3, e=[(1, 2)] * 3 + [(2, 3)] * 4 + [(3, 1)] * 2,
+    m=[(1, 1, 2)] * 3 + [(2, 1, 1)] * 2, d=[(1.0, 1)] * 3 + [(3.0, 1)], n=[(Decimal(1), 1)] * 2,
+)  # fmt: skip
+CONDITIONS: dict[str, Case] = {
+    text: Case(text, (NOTHING, UNEVEN), steps=1)
+    for text in (
+        "SELECT count(*) FROM r, s WHERE (r.a = 1) = (s.b = 1)",
+        "SELECT count(*) FROM r q1, r q2 WHERE q1.a + 1 = q2.a",
+        "SELECT count(*) FROM r, s WHERE r.a = s.b AND r.a = s.c",
+        "SELECT count(*) FROM r, s WHERE (r.a = s.b) IS NULL",
+        "SELECT q2.a, count(*) FROM o q1, o q2 WHERE q1.a = q2.a + 1 GROUP BY q2.a",
+        "SELECT q1.b - q1.a, count(*) FROM r q1, r q2 WHERE q1.a = q2.b AND q1.b = q2.a GROUP BY q1.b - q1.a",
+        "SELECT count(*) FROM m q1, m q2, m q3 WHERE q1.a = q2.a AND q1.b = q2.b AND q2.c = q3.c AND q3.a = q1.a",
+        "SELECT count(*) FROM r q1, r q2, s WHERE q1.a < q2.a AND q1.b = s.b AND q2.b = s.c",
+        "SELECT count(*) FROM (SELECT DISTINCT a FROM r) q1, (SELECT DISTINCT a FROM r) q2 WHERE q1.a < q2.a",
+        "SELECT count(*) FROM (SELECT DISTINCT a, b FROM r) q1, r q2 WHERE q1.a < q2.a",
+        "SELECT count(*) FROM r, s, t WHERE (r.b = s.b AND s.c = t.c) OR (r.a = t.a AND s.b = 1)",
+        "SELECT count(*) FROM r, s WHERE CASE WHEN r.a = s.b THEN r.b = 1 WHEN r.b = s.c THEN TRUE ELSE s.c = 2 END",
+        "SELECT count(*) FROM r, s WHERE NOT (r.a <> s.b OR r.b < s.c)",
+        "SELECT d.z, count(*) FROM d LEFT JOIN n ON n.k = d.k WHERE d.z IN (1, 3) GROUP BY d.z",
+        "SELECT r.a, count(*) FROM r JOIN n ON r.a = n.g GROUP BY r.a",
+        "SELECT n.g, count(*) FROM r JOIN n ON r.a = n.g GROUP BY n.g",
+    )
+}  # fmt: skip
+
 PAIR_OF_ROLES = database(m=[(1, 7, 1)] * 20 + [(1, 2, 8)] * 20 + [(9, 1, 1)] * 20)
 """Each row serves one copy of three; two of them are worth most for different values of b."""
 MERGED: dict[str, Case] = {
@@ -350,6 +378,6 @@ MERGED: dict[str, Case] = {
 BAD: dict[str, Case] = {**BAD_INPUT, **NULL_KEYS}
 OTHERS: dict[str, Case] = {
     **SELF_JOINS, **TRIANGLES, **SETS, **GROUPED, **PUBLIC_TABLES, **ROUNDED,
-    **MERGED,
+    **CONDITIONS, **MERGED,
 }  # fmt: skip
 CASES: dict[str, Case] = {**BAD, **OTHERS}

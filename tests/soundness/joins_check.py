@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib import import_module
+from itertools import product
 from typing import Any
 
 from joins_worlds import COLUMNS, VALUES, Database, World, neighbors
@@ -234,10 +235,8 @@ class Target:
 
     def _quiet_groups(self) -> Iterator[Key]:
         """Groups that no row has are released, too, where keys are listed."""
-        if not self.width:
-            yield ()
-        elif len(self.listed) == self.width == 1:
-            yield from ((value,) for value in self.listed[0])
+        if len(self.listed) == self.width:  # without keys there is the one empty key
+            yield from product(*(sorted(self.listed[i]) for i in range(self.width)))
 
     def _promises(
         self,

@@ -34,6 +34,15 @@ WithRanges = Annotated[
     ),
 ]
 
+ObligationFile = Annotated[
+    str | None,
+    Parameter(
+        name="--smt",
+        help="Also write what a solver must find impossible, as SMT-LIB (`rows` protections).",
+        metavar="FILE",
+    ),
+]
+
 AttackerText = Annotated[
     str | None,
     Parameter(
@@ -55,6 +64,7 @@ def explain(
     statements: WithSql = False,
     attacker: AttackerText = None,
     ranges: WithRanges = False,
+    smt: ObligationFile = None,
     policy: PolicyPath = "policy.toml",
     source: Source = None,
     json: Json = False,
@@ -80,6 +90,8 @@ def explain(
                 _say_ranges(_ranges_of(text, database))
             raise
         report = explanation.to_dict()
+        if smt is not None:
+            _write(smt, database.obligation(text, protection=protection))
         if ranges:
             report["ranges"] = _ranges_of(text, database)
         if aim is not None:
@@ -102,6 +114,17 @@ def explain(
             show.say(f"-- statement {number}")
             show.say(f"{statement};")
     return 0
+
+
+def _write(file: str, text: str) -> None:
+    from pathlib import Path
+
+    from secant.errors import UsageError
+
+    try:
+        Path(file).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError("USE-001", f"cannot write {file}: {error.strerror}") from None
 
 
 def _ranges_of(text: str, database: Connection) -> list[dict[str, Any]]:

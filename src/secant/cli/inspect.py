@@ -19,6 +19,7 @@ from secant.cli.options import (
     Json,
     Level,
     PolicyPath,
+    ProtectionName,
     Question,
     Source,
     question_of,
@@ -45,6 +46,7 @@ def inspect(
     epsilon: Epsilon | None = None,
     delta: Delta = None,
     level: Level = "0.95",
+    protection: ProtectionName = None,
     curve: AsCurve = False,
     plot: PlotFile = None,
     policy: PolicyPath = "policy.toml",
@@ -69,11 +71,15 @@ def inspect(
     ):
         if curve:
             found = curves.curves_of(
-                lambda e: database.inspect(text, epsilon=e, delta=delta, level=level)
+                lambda e: database.inspect(
+                    text, epsilon=e, delta=delta, level=level, protection=protection
+                )
             )
         else:
             asked = "1" if epsilon is None else epsilon
-            columns = database.inspect(text, epsilon=asked, delta=delta, level=level)
+            columns = database.inspect(
+                text, epsilon=asked, delta=delta, level=level, protection=protection
+            )
     if curve:
         if plot is not None:
             _write(Path(plot), curves.svg(found, confidence, "error against epsilon"))
