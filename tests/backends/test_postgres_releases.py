@@ -43,7 +43,10 @@ QUERIES = [
     "SELECT note, count(*) FROM orders GROUP BY note",
     "SELECT count(*) FROM (SELECT customer, sum(total) AS s FROM orders GROUP BY customer) AS u WHERE s > 10",
 ]  # fmt: skip
-POLICIES = {"unit": UNIT, "rows": ROWWISE, "grouped": UNIT + "groups = 2\n"}
+FIXED = UNIT.replace(
+    "composition", 'truncation = "fixed"\ncomposition'
+)  # a chosen limit is drawn anew
+POLICIES = {"unit": FIXED, "rows": ROWWISE, "grouped": FIXED + "groups = 2\n"}
 
 
 @pytest.fixture(scope="module")
@@ -126,10 +129,12 @@ def test_truncation_runs_on_the_server(shop, tmp_path):
     """One customer has hundreds of orders too many; only the first five count."""
     limit = UNIT.replace("orders = 5", "orders = 2")
     with opened(shop, tmp_path, limit, engine="postgres") as db:
-        (statement,) = db.explain("SELECT count(*) FROM orders").to_dict()["statements"]
+        query = "SELECT status, count(*) FROM orders GROUP BY status"
+        (statement,) = db.explain(query).to_dict()["statements"]
         assert "row_number() OVER" in statement
-        ((counted,),) = db._backend.rows(statement)
-        assert counted == 60 * 2 + 2 + 1
+        assert sum(counted for _, counted in db._backend.rows(statement)) == 60 * 2 + 2 + 1
+        (added,) = db.explain("SELECT count(*) FROM orders").to_dict()["statements"]
+        assert db._backend.rows(added) == [(60 * 2 + 2 + 1,)]
 
 
 # ── the server ───────────────────────────────────────────────────────────────────────────────────

@@ -22,7 +22,7 @@ from secant.analysis.elastic.amounts import ZERO, Amount, Figure, computation, m
 from secant.analysis.elastic.figures import told_apart
 from secant.analysis.elastic.groups import Pins, plain, reached
 from secant.analysis.elastic.rules import Elastic
-from secant.analysis.interface import Request
+from secant.analysis.interface import Request, only_rows_that_add_up
 from secant.analysis.smoothing import largest_discounted
 from secant.analysis.summands import amount as written
 from secant.analysis.summands import each_row
@@ -40,10 +40,6 @@ class ElasticRoom:
 
     def bound(self, request: Request) -> Certificate | Refusal:
         """Bound every measure of the release, or say what stands in the way."""
-        kind = request.protection.kind
-        if kind not in self.kinds:
-            reason = f"protections of kind {kind} are not bounded here"
-            return Refusal(self.name, "E-KIND", reason, "use kind `rows`")
         try:
             return _bound(self.name, request)
         except CannotBound as verdict:
@@ -52,13 +48,7 @@ class ElasticRoom:
 
 def _bound(room: str, request: Request) -> Certificate:
     release, name = request.release, request.protection.name
-    if release.ranked:
-        raise CannotBound(
-            "E-RANK",
-            release.exact,
-            "order statistics are not bounded here",
-            "ask for counts and sums in a query of their own",
-        )
+    only_rows_that_add_up(request, kind="E-KIND", rank="E-RANK")
     covered = tables_of(request.policy, request.protection)
     scans = [s.table.lower() for s in n.walk(release.exact) if isinstance(s, n.Scan)]
     varying = frozenset(t for t in scans if t in covered)

@@ -19,7 +19,7 @@ from secant.analysis.certificate import (
     Survey,
     Surveyed,
 )
-from secant.analysis.interface import Request
+from secant.analysis.interface import Request, only_rows_that_add_up
 from secant.analysis.multiplicity.copies import Copy, Keys, Layout, Planner, keys_over, over_atoms
 from secant.analysis.multiplicity.reading import rows_that_differ
 from secant.analysis.summands import amount, each_row
@@ -50,20 +50,7 @@ class MultiplicityRoom:
 
 def _bound(room: str, request: Request) -> Certificate:
     release, name = request.release, request.protection.name
-    if request.protection.kind != "rows":
-        raise CannotBound(
-            "M-KIND",
-            release.exact,
-            f"protections of kind {request.protection.kind} are not bounded here",
-            "use kind `rows`",
-        )
-    if release.ranked:
-        raise CannotBound(
-            "M-RANK",
-            release.exact,
-            "order statistics are not bounded here",
-            "ask for counts and sums in a query of their own",
-        )
+    only_rows_that_add_up(request, kind="M-KIND", rank="M-RANK")
     query = _query(request)
     if not any(atom.varying for atom in query.atoms):
         step = Step("M-PUBLIC", "no table of this protection is read", "0 rows differ")

@@ -20,7 +20,7 @@ from secant.analysis.certificate import (
     Survey,
     Surveyed,
 )
-from secant.analysis.interface import Request
+from secant.analysis.interface import Request, only_rows_that_add_up
 from secant.analysis.residual.keys import Grouping, grouping_of
 from secant.analysis.residual.rules import Growth, Residuals, polynomial
 from secant.analysis.residual.shape import Shape, shape_of
@@ -54,20 +54,7 @@ class ResidualRoom:
 
 def _bound(room: str, request: Request) -> Certificate:
     release = request.release
-    if request.protection.kind != "rows":
-        raise CannotBound(
-            "J-KIND",
-            release.exact,
-            f"protections of kind {request.protection.kind} are not bounded here",
-            "use kind `rows`",
-        )
-    if release.ranked:
-        raise CannotBound(
-            "J-RANK",
-            release.exact,
-            "order statistics are not bounded here",
-            "ask for counts and sums in a query of their own",
-        )
+    only_rows_that_add_up(request, kind="J-KIND", rank="J-RANK")
     covered = tables_of(request.policy, request.protection)
     form = conjunctive(release.exact.input, lambda table: table in covered)
     if isinstance(form, NotConjunctive):
