@@ -96,6 +96,8 @@ class Contributions:
     """For limits by measure column, in whole steps: the measures, where no unit adds more than its limit."""
     raced: Callable[[Mapping[str, tuple[int, ...]]], n.Aggregate] | None = None
     """The same for several limits of each measure at once, in order."""
+    at_once: n.Aggregate | None = None
+    """Without keys: one row with all counts and all sums, so that units are added up once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,22 +142,33 @@ def _cut(
     limits: dict[str, int] = {}
     measures = {m.column: m for m in b.release.measures}
     for number, clipped in enumerate(contributions_of(b, job.noise)):
-        alone = {c: x.limits[0] for c, x in clipped.items() if not x.race}
-        several = {c: x for c, x in clipped.items() if len(x.limits) > 1 and not x.race}
-        if several:
-            (counts,) = backend.rows(job.statements[numbered(f"{b.release.name} above", number)])
-            noises = {c: job.noise.noise[c] for c in several}
-            epsilons = {c: (x.choosing, x.epsilon - x.choosing) for c, x in noises.items()}
+        made = next(iter(clipped.values())).contributions
+        wanted = {c: x for c, x in clipped.items() if not x.race}
+        several = {c: x for c, x in wanted.items() if len(x.limits) > 1}
+        noises = {c: job.noise.noise[c] for c in several}
+        epsilons = {c: (x.choosing, x.epsilon - x.choosing) for c, x in noises.items()}
+        alone = {c: x.limits[0] for c, x in wanted.items()}
+        if made.at_once is not None:
+            (row,) = backend.rows(job.statements[numbered(f"{b.release.name} units", number)])
+            found = {call.name: v for call, v in zip(made.at_once.aggregations, row, strict=True)}
+            counts = [
+                found[f"{c}.above{i}"] for c, x in several.items() for i in range(len(x.limits))
+            ]
             alone |= choose_limits(several, counts, epsilons, groups)
-        if not alone:
-            continue
-        plan = next(iter(clipped.values())).contributions.clipped(alone)
-        exact = _grouped(lower(plan, backend.dialect), len(b.release.exact.keys), backend)
+            for c, x in wanted.items():
+                value = found[f"{c}.limit{x.limits.index(alone[c])}"]
+                whole[c] = [_in_steps(value, measures[c])] * len(shown)
+        elif wanted:
+            if several:
+                (above,) = backend.rows(job.statements[numbered(f"{b.release.name} above", number)])
+                alone |= choose_limits(several, above, epsilons, groups)
+            plan = made.clipped(alone)
+            exact = _grouped(lower(plan, backend.dialect), len(b.release.exact.keys), backend)
+            whole |= {
+                call.name: [_whole(exact, key, index, measures[call.name]) for key in shown]
+                for index, call in enumerate(plan.aggregations)
+            }
         limits |= alone
-        whole |= {
-            call.name: [_whole(exact, key, index, measures[call.name]) for key in shown]
-            for index, call in enumerate(plan.aggregations)
-        }
     return whole, limits
 
 
@@ -264,7 +275,11 @@ def _whole(
 ) -> int:
     """Read an exact measure as a whole number of steps; a group that is not there has none."""
     found = exact.get(tuple(_key(v) for v in key))
-    value = found[1][index] if found is not None else None
+    return _in_steps(found[1][index] if found is not None else None, measure)
+
+
+def _in_steps(value: Any, measure: Measure) -> int:
+    """Read a number that the engine gave; nothing was there to add up where it is NULL."""
     if value is None:
         return 0
     if measure.type.kind == "DOUBLE":

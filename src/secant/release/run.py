@@ -86,11 +86,15 @@ def _figures_of(b: Bounded, noise: Calibrated, backend: Backend) -> dict[str, st
             statements[survey_name(name, index, number)] = lower(relation, backend.dialect)
     for index, clipped in enumerate(contributions_of(b, noise)):
         made = next(iter(clipped.values())).contributions
-        if made.above is not None:
-            statements[numbered(f"{name} above", index)] = lower(made.above, backend.dialect)
-        most = {c: x.limits[-1] for c, x in clipped.items() if not x.race}
-        if most:
-            statements[numbered(f"{name} cut", index)] = lower(made.clipped(most), backend.dialect)
+        if made.at_once is not None:
+            statements[numbered(f"{name} units", index)] = lower(made.at_once, backend.dialect)
+        else:
+            if made.above is not None:
+                statements[numbered(f"{name} above", index)] = lower(made.above, backend.dialect)
+            most = {c: x.limits[-1] for c, x in clipped.items() if not x.race}
+            if most:
+                written = lower(made.clipped(most), backend.dialect)
+                statements[numbered(f"{name} cut", index)] = written
         racing = {c: x.limits for c, x in clipped.items() if x.race}
         if racing and made.raced is not None:
             statements[f"{name} race"] = lower(made.raced(racing), backend.dialect)

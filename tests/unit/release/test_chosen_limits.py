@@ -14,6 +14,7 @@ from secant.errors import InternalError, Refused
 from secant.plan.evaluate import prepare as compiled
 from secant.release import run
 from secant.release.limits import choose_limit, race, scores_of
+from secant.release.lower import lower
 from secant.terms.bounds import GlobalBound
 
 FEW = "SELECT count(*), sum(total) FROM orders WHERE status = 'open' AND quantity < 1"
@@ -98,6 +99,31 @@ def test_a_race_measures_what_each_limit_alone_would(shop_directory):
     for index, limit in enumerate(bound.limits):
         alone = {row[0]: row[1] for row in compiled(made.clipped({column: limit}))(tables)}
         assert {key: values[index] for key, values in raced.items()} == alone
+
+
+@pytest.mark.parametrize("mode", ["chosen", "fixed", "race"])
+def test_what_is_asked_at_once_is_what_is_asked_apart(shop_directory, mode):
+    with open_shop(shop_directory, policy(mode)) as db:
+        job = compile_release(
+            db, "SELECT count(*), sum(total), sum(big), avg(rate) FROM orders"
+        ).job
+        (bounded,) = job.prepared.bounded
+        (certificate,) = bounded.certificates
+        wanted = {c: b for c, b in certificate.bounds.items() if not b.race}
+        made = next(iter(wanted.values())).contributions if wanted else None
+        if mode == "race":
+            assert len(wanted) < len(certificate.bounds)
+        assert made is not None
+        (row,) = db._backend.rows(lower(made.at_once, db._backend.dialect))
+        found = dict(zip((c.name for c in made.at_once.aggregations), row, strict=True))
+        for index in range(max(len(b.limits) for b in wanted.values())):
+            limits = {c: b.limits[min(index, len(b.limits) - 1)] for c, b in wanted.items()}
+            (apart,) = db._backend.rows(lower(made.clipped(limits), db._backend.dialect))
+            names = [f"{c}.limit{b.limits.index(limits[c])}" for c, b in wanted.items()]
+            assert [found[name] for name in names] == list(apart)
+        if made.above is not None:
+            (above,) = db._backend.rows(lower(made.above, db._backend.dialect))
+            assert [v for name, v in found.items() if ".above" in name] == list(above)
 
 
 def _scans(plan):

@@ -75,15 +75,41 @@ def _above(
     for name, candidates in limits.items():
         size = _column(sizes, _total(name))
         for index, limit in enumerate(candidates):
-            more = n.Compare(">", size, _amount(limit, measures[name], type_of(size)))
-            one = n.Case((n.Branch(more, n.Literal(1, t.INTEGER)),), n.Literal(None, t.INTEGER))
-            calls.append(n.Aggregation(f"{name}.above{index}", "count", one))
+            most = _amount(limit, measures[name], type_of(size))
+            calls.append(_more(name, index, size, most))
     return n.Aggregate(sizes, (), tuple(calls))
+
+
+def _more(name: str, index: int, size: n.Scalar, limit: n.Literal) -> n.Aggregation:
+    """Count the units whose size is above a limit."""
+    more = n.Compare(">", size, limit)
+    one = n.Case((n.Branch(more, n.Literal(1, t.INTEGER)),), n.Literal(None, t.INTEGER))
+    return n.Aggregation(f"{name}.above{index}", "count", one)
 
 
 def _amount(limit: int, measure: Measure, kind: t.Type) -> n.Literal:
     """Write a number of whole steps in the unit that the statement adds up in."""
     return literal(limit * measure.step if kind.kind == "DECIMAL" else Fraction(limit), kind)
+
+
+def at_once(a: Additions, limits: Mapping[str, Sequence[int]]) -> n.Aggregate:
+    """Without keys, give in one row for each measure who adds more than each limit, and the sums cut down to each.
+
+    The units are added up once. A measure with a single limit has nothing to choose, so nobody is counted.
+    """
+    each = each_unit(a)
+    calls = []
+    for name, candidates in limits.items():
+        added, measure = _column(each, name), a.measures[name]
+        size = n.Call("abs", (added,))
+        if len(candidates) > 1:
+            for index, limit in enumerate(candidates):
+                calls.append(_more(name, index, size, _amount(limit, measure, added.type)))
+        for index, limit in enumerate(candidates):
+            most = _amount(limit, measure, added.type)
+            value = n.Clamp(added, _amount(-limit, measure, added.type), most)
+            calls.append(n.Aggregation(f"{name}.limit{index}", "sum", value))
+    return n.Aggregate(each, (), tuple(calls))
 
 
 def cut_down(a: Additions, limits: Mapping[str, int]) -> n.Aggregate:

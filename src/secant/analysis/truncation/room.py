@@ -27,6 +27,7 @@ from secant.analysis.truncation.clipping import (
     Additions,
     above_limits,
     above_values,
+    at_once,
     cut_down,
     cut_down_to_each,
     cut_values,
@@ -101,10 +102,12 @@ def _added(a: Additions, found: Mapping[str, tuple[int, ...]], race: bool) -> di
     racing = {c for c, x in doubling.items() if len(x) > 1}
     limits |= {c: doubling[c] for c in racing}
     several = {c: x for c, x in limits.items() if len(x) > 1 and c not in racing}
+    chosen_one = {c: x for c, x in limits.items() if c not in racing}
     made = Contributions(
         above_limits(a, several) if several else None,
         lambda chosen: cut_down(a, chosen),
         lambda chosen: cut_down_to_each(a, chosen),
+        None if a.keys or not chosen_one else at_once(a, chosen_one),
     )
     return {c: Clipped(made, x, c in racing) for c, x in limits.items()}
 
