@@ -104,7 +104,7 @@ def test_exact_measures_are_those_of_duckdb(shop, tmp_path):
 
 
 def test_the_whole_way(shop, tmp_path):
-    with opened(shop, tmp_path, UNIT, engine="postgres") as db:
+    with opened(shop, tmp_path, FIXED, engine="postgres") as db:
         answer = db.sql("SELECT status, count(*) AS n FROM orders GROUP BY status", epsilon=1000)
         assert dict(answer.rows)["open"] == pytest.approx(67, abs=10)
         assert db.budget["people"].spent_epsilon == 1000

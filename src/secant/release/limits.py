@@ -57,17 +57,15 @@ def _steps(limit: int, least: int) -> Fraction:
 
 def choose_limits(
     bounds: Mapping[str, Clipped],
-    row: Sequence[object],
+    above: Mapping[str, object],
     epsilons: Mapping[str, tuple[Fraction, Fraction]],
     groups: int,
 ) -> dict[str, int]:
-    """Read the one row of counts, measure after measure, and choose a limit for each."""
+    """Choose a limit for each measure; `above` names the counts of units, limit by limit."""
     found: dict[str, int] = {}
-    place = 0
     for column, bound in bounds.items():
-        counts = [int(str(v)) for v in row[place : place + len(bound.limits)]]
+        counts = [int(str(above[f"{column}.above{i}"])) for i in range(len(bound.limits))]
         found[column] = choose_limit(bound, counts, *epsilons[column], groups)
-        place += len(bound.limits)
     return found
 
 

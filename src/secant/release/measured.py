@@ -16,6 +16,7 @@ from secant.analysis.certificate import Curve, Surveyed
 from secant.analysis.derivative.statement import Instrument
 from secant.analysis.portfolio import Bounded
 from secant.errors import InternalError
+from secant.plan import nodes as n
 from secant.plan.domains import Listed
 from secant.plan.measures import Measure
 from secant.plan.typing import fields_of
@@ -149,19 +150,17 @@ def _cut(
         epsilons = {c: (x.choosing, x.epsilon - x.choosing) for c, x in noises.items()}
         alone = {c: x.limits[0] for c, x in wanted.items()}
         if made.at_once is not None:
-            (row,) = backend.rows(job.statements[numbered(f"{b.release.name} units", number)])
-            found = {call.name: v for call, v in zip(made.at_once.aggregations, row, strict=True)}
-            counts = [
-                found[f"{c}.above{i}"] for c, x in several.items() for i in range(len(x.limits))
-            ]
-            alone |= choose_limits(several, counts, epsilons, groups)
+            found = _named(made.at_once, job, numbered(f"{b.release.name} units", number), backend)
+            alone |= choose_limits(several, found, epsilons, groups)
             for c, x in wanted.items():
                 value = found[f"{c}.limit{x.limits.index(alone[c])}"]
                 whole[c] = [_in_steps(value, measures[c])] * len(shown)
         elif wanted:
-            if several:
-                (above,) = backend.rows(job.statements[numbered(f"{b.release.name} above", number)])
-                alone |= choose_limits(several, above, epsilons, groups)
+            if several and made.above is not None:
+                name = numbered(f"{b.release.name} above", number)
+                alone |= choose_limits(
+                    several, _named(made.above, job, name, backend), epsilons, groups
+                )
             plan = made.clipped(alone)
             exact = _grouped(lower(plan, backend.dialect), len(b.release.exact.keys), backend)
             whole |= {
@@ -170,6 +169,12 @@ def _cut(
             }
         limits |= alone
     return whole, limits
+
+
+def _named(plan: n.Aggregate, job: Job, statement: str, backend: Backend) -> dict[str, object]:
+    """Run a statement without keys, and give its one row by name."""
+    (row,) = backend.rows(job.statements[statement])
+    return {call.name: value for call, value in zip(plan.aggregations, row, strict=True)}
 
 
 def _raced(b: Bounded, job: Job, shown: Keys, backend: Backend) -> dict[str, list[list[int]]]:
