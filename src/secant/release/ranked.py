@@ -72,6 +72,12 @@ def read_cells(
     found: dict[Key, dict[int, int]] = {}
     seen: dict[Key, dict[int, int]] = {}  # as the engine wrote the key, to compare it once
     last = grid.count - 1
+    rows = list(rows)
+    if rows and len(rows[0]) == 2:
+        cells = dict(rows)
+        if len(cells) == len(rows) and all(type(at) is int and 0 <= at <= last for at in cells):
+            # one group, every point on the grid and named once: nothing to look up, nothing to add
+            return {key_of(()): tuple(sorted(cells.items()))}
     for row in rows:
         key = row[:-2]
         group = seen.get(key)
