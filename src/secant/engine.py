@@ -276,10 +276,15 @@ class Connection:
             job = plan_release(prepared, noise, confidence, self._backend)
             told = explanation(text, job, in_force, budget, assumed=epsilon is None)
             if ranges:
-                report = range_report(normalise(from_sql(text, self.catalog)), self.policy)
+                report = self.ranges(text)
                 lines = "\n".join([told.text, *range_lines(report)])
                 told = Explanation(lines, {**told.record, "ranges": report}, told.statements)
             return told if attacker is None else self._with_attacker(told, attacker)
+
+    def ranges(self, text: str) -> list[dict[str, Any]]:
+        """Give which ranges follow from declared facts for the values of a query, and from what."""
+        with _no_surprises(text):
+            return range_report(normalise(from_sql(text, self.catalog)), self.policy)
 
     def obligation(
         self, text: str, *, rows: int | None = None, protection: str | None = None

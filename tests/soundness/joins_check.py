@@ -20,6 +20,7 @@ from itertools import product
 from typing import Any
 
 from joins_worlds import COLUMNS, VALUES, Database, World, neighbors
+from neighbor_check import rules_of
 
 from secant.analysis.certificate import Certificate, Figures, Refusal, Survey, Surveyed
 from secant.analysis.interface import Request
@@ -376,7 +377,7 @@ def targets_of(
             findings.refusals[outcome.rule] = findings.refusals.get(outcome.rule, 0) + 1
             continue
         findings.accepted += 1
-        for rule in _rules_of(outcome):
+        for rule in rules_of(outcome):
             findings.rules[rule] = findings.rules.get(rule, 0) + 1
         assert isinstance(release, Release)
         if any(isinstance(d, Chosen) for d in release.domains) and any(
@@ -385,16 +386,6 @@ def targets_of(
             raise AssertionError(f"{outcome.room} bounds keys that are chosen privately: {text}")
         tables = tables_in(release.exact)
         found.append(Target(text, world, release, outcome, tables, findings, betas))
-    return found
-
-
-def _rules_of(certificate: Certificate) -> set[str]:
-    found: set[str] = set()
-    stack = list(certificate.derivation)
-    while stack:
-        step = stack.pop()
-        found.add(step.rule)
-        stack.extend(step.premises)
     return found
 
 

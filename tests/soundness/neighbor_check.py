@@ -357,7 +357,7 @@ def target_for(text: str, world: World, findings: Findings) -> Target | None:
     findings.accepted += 1
     for bounded in prepared.bounded:
         for certificate in bounded.certificates:
-            for rule in _rules_of(certificate):
+            for rule in rules_of(certificate):
                 findings.rules[rule] = findings.rules.get(rule, 0) + 1
     runners = tuple(
         _Runner(
@@ -434,7 +434,8 @@ class Target:
         return worst
 
 
-def _rules_of(certificate: Certificate) -> set[str]:
+def rules_of(certificate: Certificate) -> set[str]:
+    """Give every rule that a derivation uses."""
     found: set[str] = set()
     stack = list(certificate.derivation)
     while stack:

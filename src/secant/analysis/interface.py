@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from secant.analysis.certificate import CannotBound, Certificate, Refusal
+from secant.analysis.certificate import Certificate, Refusal
 from secant.plan.enforce import Release
 from secant.plan.nodes import Scalar
 from secant.terms.catalog import Catalog
@@ -39,22 +39,3 @@ class Analysis(Protocol):
     def bound(self, request: Request) -> Certificate | Refusal:
         """Give a certificate, or refuse with a reason; never raise because something is unknown."""
         ...
-
-
-def only_rows_that_add_up(request: Request, *, kind: str, rank: str) -> None:
-    """Turn away what no survey of rows bounds: other kinds of protection, and order statistics. Rules are named."""
-    release, protection = request.release, request.protection
-    if protection.kind != "rows":
-        raise CannotBound(
-            kind,
-            release.exact,
-            f"protections of kind {protection.kind} are not bounded here",
-            "use kind `rows`",
-        )
-    if release.ranked:
-        raise CannotBound(
-            rank,
-            release.exact,
-            "order statistics are not bounded here",
-            "ask for counts and sums in a query of their own",
-        )

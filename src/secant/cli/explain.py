@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -17,9 +17,6 @@ from secant.cli.options import (
     Source,
     question_of,
 )
-
-if TYPE_CHECKING:
-    from secant.engine import Connection
 
 WithSql = Annotated[
     bool, Parameter(name="--sql", negative="", help="Also print the statements that would run.")
@@ -74,6 +71,7 @@ def explain(
     from secant.attack import attack_lines, attack_report, parse_attacker
     from secant.cli import show
     from secant.errors import Refused
+    from secant.plan.ranges_report import range_lines
 
     text = question_of(sql)
     aim = None if attacker is None else parse_attacker(attacker)
@@ -83,17 +81,21 @@ def explain(
     ):
         try:
             explanation = database.explain(
-                text, epsilon=epsilon, delta=delta, level=level, protection=protection
+                text,
+                epsilon=epsilon,
+                delta=delta,
+                level=level,
+                protection=protection,
+                ranges=ranges,
             )
         except Refused:
             if ranges and not json:  # they may tell which fact is missing
-                _say_ranges(_ranges_of(text, database))
+                for line in range_lines(database.ranges(text)):
+                    show.say(line)
             raise
         report = explanation.to_dict()
         if smt is not None:
             _write(smt, database.obligation(text, protection=protection))
-        if ranges:
-            report["ranges"] = _ranges_of(text, database)
         if aim is not None:
             charged = report["guarantee"]
             report["attacker"] = attack_report(aim, database.policy, charged, database.catalog)
@@ -103,8 +105,6 @@ def explain(
         show.print_json(report)
         return 0
     show.say(str(explanation))
-    if ranges:
-        _say_ranges(report["ranges"])
     if aim is not None:
         for line in attack_lines(aim, report["attacker"]):
             show.say(line)
@@ -125,19 +125,3 @@ def _write(file: str, text: str) -> None:
         Path(file).write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError("USE-001", f"cannot write {file}: {error.strerror}") from None
-
-
-def _ranges_of(text: str, database: Connection) -> list[dict[str, Any]]:
-    from secant.plan.from_sql import from_sql
-    from secant.plan.ranges_report import range_report
-    from secant.plan.rewrite import normalise
-
-    return range_report(normalise(from_sql(text, database.catalog)), database.policy)
-
-
-def _say_ranges(report: list[dict[str, Any]]) -> None:
-    from secant.cli import show
-    from secant.plan.ranges_report import range_lines
-
-    for line in range_lines(report):
-        show.say(line)

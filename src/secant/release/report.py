@@ -86,49 +86,12 @@ def mechanisms(job: Job, limits: Mapping[str, Fraction]) -> list[dict[str, Any]]
     for b in job.prepared.bounded:
         for measure in b.release.measures:
             noise = job.noise.noise[measure.column]
-            if noise.smooth is not None:
-                found.append(
-                    {
-                        "measure": measure.words,
-                        "mechanism": "optimal smooth noise",
-                        "epsilon": float(noise.epsilon),
-                        "beta": float(noise.beta or 0),
-                        "step": float(measure.step),
-                    }
-                )
-                continue
-            if noise.racing:
-                found.append(
-                    {
-                        "measure": measure.words,
-                        "mechanism": "race to the top",
-                        "epsilon": float(noise.epsilon),
-                        "limits": len(noise.clipped.limits) if noise.clipped else 0,
-                        "step": float(measure.step),
-                    }
-                )
-                continue
-            if noise.choosing:
-                found.append(
-                    {
-                        "measure": measure.words,
-                        "mechanism": "discrete laplace within a limit that is chosen privately",
-                        "epsilon": float(noise.epsilon),
-                        "choosing": float(noise.choosing),
-                        "step": float(measure.step),
-                        "limit": float(limits[measure.column] * measure.step)
-                        if measure.column in limits
-                        else None,
-                    }
-                )
-                continue
             found.append(
                 {
                     "measure": measure.words,
-                    "mechanism": "none" if noise.scale is None else "discrete laplace",
                     "epsilon": float(noise.epsilon),
                     "step": float(measure.step),
-                    "scale": 0.0 if noise.scale is None else float(noise.scale * measure.step),
+                    **_noise_of(noise, measure, limits.get(measure.column)),
                 }
             )
         found += [mechanism_of(r, job.noise.ranks[r.column]) for r in b.release.ranked]
@@ -138,6 +101,24 @@ def mechanisms(job: Job, limits: Mapping[str, Fraction]) -> list[dict[str, Any]]
                 {"measure": "keys", "mechanism": "threshold", "threshold": choice.threshold}
             )
     return found
+
+
+def _noise_of(noise: MeasureNoise, measure: Measure, limit: Fraction | None) -> dict[str, Any]:
+    """Give the name of one measure's noise, and what of its size is public."""
+    if noise.smooth is not None:
+        return {"mechanism": "optimal smooth noise", "beta": float(noise.beta or 0)}
+    if noise.racing:
+        limits = len(noise.clipped.limits) if noise.clipped else 0
+        return {"mechanism": "race to the top", "limits": limits}
+    if noise.choosing:
+        return {
+            "mechanism": "discrete laplace within a limit that is chosen privately",
+            "choosing": float(noise.choosing),
+            "limit": None if limit is None else float(limit * measure.step),
+        }
+    if noise.scale is None:
+        return {"mechanism": "none", "scale": 0.0}
+    return {"mechanism": "discrete laplace", "scale": float(noise.scale * measure.step)}
 
 
 def explanation(

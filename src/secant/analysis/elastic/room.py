@@ -16,20 +16,23 @@ from secant.analysis.certificate import (
     Refusal,
     Step,
     Survey,
-    Surveyed,
 )
 from secant.analysis.elastic.amounts import ZERO, Amount, Figure, computation, most, shown
 from secant.analysis.elastic.figures import told_apart
 from secant.analysis.elastic.groups import Pins, plain, reached
 from secant.analysis.elastic.rules import Elastic
-from secant.analysis.interface import Request, only_rows_that_add_up
+from secant.analysis.interface import Request
 from secant.analysis.smoothing import largest_discounted
-from secant.analysis.summands import amount as written
-from secant.analysis.summands import each_row
+from secant.analysis.surveying import (
+    measures_of,
+    nothing_read,
+    only_known_keys,
+    only_rows_that_add_up,
+    unknown_groups,
+)
 from secant.plan import nodes as n
 from secant.plan.domains import Listed, Looked
 from secant.plan.enforce import Release, tables_of
-from secant.terms.bounds import GlobalBound
 
 
 class ElasticRoom:
@@ -53,9 +56,7 @@ def _bound(room: str, request: Request) -> Certificate:
     scans = [s.table.lower() for s in n.walk(release.exact) if isinstance(s, n.Scan)]
     varying = frozenset(t for t in scans if t in covered)
     if not varying:
-        step = Step("E-PUBLIC", "no table of this protection is read", "0 rows differ")
-        still = {m.column: GlobalBound(Fraction(0)) for m in release.measures}
-        return Certificate(room, name, still, 0, 0, 0, (), (step,))
+        return nothing_read(room, request, rule="E-PUBLIC")
     work = Elastic(varying, request.catalog)
     pins = _pins(release)
     work.row_by_row("E-SMOOTH", (*release.exact.keys, *release.exact.aggregations))
@@ -70,13 +71,8 @@ def _bound(room: str, request: Request) -> Certificate:
     if release.exact.keys:
         said = "1 group moves" if groups == 1 else f"{groups} groups move"
         steps.append(Step("E-KEYS", "keys beside one row", said))
-    bounds: dict[str, Surveyed] = {}
-    for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
-        each = each_row(call, measure.step)
-        bounds[measure.column] = Surveyed((survey,), each, groups)
-        value = f"moves by at most {written(each * measure.step)} for each row that differs"
-        steps.append(Step("E-MEASURES", measure.words, value, (smooth,)))
-    return Certificate(room, name, bounds, 0, groups, 0, (), tuple(steps))
+    bounds, priced = measures_of(release, survey, groups, smooth, rule="E-MEASURES")
+    return Certificate(room, name, bounds, 0, groups, 0, (), (*steps, *priced))
 
 
 def _pins(release: Release) -> Pins:
@@ -109,13 +105,7 @@ def _groups(release: Release, total: Amount, pins: Pins, varying: frozenset[str]
     """Bound the groups that one row moves, by their measures or by their figures (E-KEYS)."""
     if not release.exact.keys:
         return 1
-    if not all(isinstance(d, (Listed, Looked)) for d in release.domains):
-        raise CannotBound(
-            "E-KEYS",
-            release.original,
-            "keys that are chosen privately are not bounded here",
-            "declare the values of the grouped columns",
-        )
+    only_known_keys(release, rule="E-KEYS")
     sizes: dict[str, int | None] = {}
     for domain in release.domains:
         if isinstance(domain, Listed):
@@ -131,12 +121,7 @@ def _groups(release: Release, total: Amount, pins: Pins, varying: frozenset[str]
     if moved is None or (listed is not None and listed < moved):
         moved = listed
     if moved is None:
-        raise CannotBound(
-            "E-KEYS",
-            release.original,
-            "one row can move groups whose number is not declared",
-            "declare the values of the grouped columns",
-        )
+        raise unknown_groups(release, rule="E-KEYS")
     return max(1, moved)
 
 

@@ -7,7 +7,6 @@ reads is counted by the engine and stays private; nothing here sees it before th
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from functools import partial
 
 from secant.analysis.certificate import (
@@ -17,18 +16,22 @@ from secant.analysis.certificate import (
     Refusal,
     Step,
     Survey,
-    Surveyed,
 )
-from secant.analysis.interface import Request, only_rows_that_add_up
+from secant.analysis.interface import Request
 from secant.analysis.multiplicity.copies import Copy, Keys, Layout, Planner, keys_over, over_atoms
 from secant.analysis.multiplicity.reading import rows_that_differ
-from secant.analysis.summands import amount, each_row
+from secant.analysis.surveying import (
+    measures_of,
+    nothing_read,
+    only_known_keys,
+    only_rows_that_add_up,
+    unknown_groups,
+)
 from secant.plan import nodes as n
 from secant.plan.conjunctive import Conjunctive, NotConjunctive, conjunctive
-from secant.plan.domains import Listed, Looked
+from secant.plan.domains import Listed
 from secant.plan.enforce import Release, is_protected, tables_of
 from secant.plan.typing import fields_of
-from secant.terms.bounds import GlobalBound
 
 MOST_ATOMS = 12
 """Copies in one query. Doubles hold products of that many counts, and statements grow with their square."""
@@ -53,9 +56,7 @@ def _bound(room: str, request: Request) -> Certificate:
     only_rows_that_add_up(request, kind="M-KIND", rank="M-RANK")
     query = _query(request)
     if not any(atom.varying for atom in query.atoms):
-        step = Step("M-PUBLIC", "no table of this protection is read", "0 rows differ")
-        still = {m.column: GlobalBound(Fraction(0)) for m in release.measures}
-        return Certificate(room, name, still, 0, 0, 0, (), (step,))
+        return nothing_read(room, request, rule="M-PUBLIC")
     keys = over_atoms(query, release.exact.keys)
     layout = Planner(query, keys, partial(_keys, request, query), f"{release.name}_m").layout()
     groups = _groups(release, query, keys)
@@ -64,14 +65,9 @@ def _bound(room: str, request: Request) -> Certificate:
     if keys:
         said = f"{groups} group{'' if groups == 1 else 's'} move with one row"
         steps.append(Step("M-GROUPS", "what one row's group follows from", said))
-    bounds: dict[str, Surveyed] = {}
-    for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
-        each = each_row(call, measure.step)
-        bounds[measure.column] = Surveyed((survey,), each, groups)
-        value = f"moves by at most {amount(each * measure.step)} for each row that differs"
-        steps.append(Step("M-MEASURES", measure.words, value, (steps[0],)))
+    bounds, priced = measures_of(release, survey, groups, steps[0], rule="M-MEASURES")
     claims = tuple(sorted(layout.claims, key=lambda c: (c.table, c.columns)))
-    return Certificate(room, name, bounds, 0, groups, 0, claims, tuple(steps))
+    return Certificate(room, name, bounds, 0, groups, 0, claims, (*steps, *priced))
 
 
 def _query(request: Request) -> Conjunctive:
@@ -133,13 +129,7 @@ def _groups(release: Release, query: Conjunctive, keys: tuple[n.Scalar, ...]) ->
     """Bound the groups whose measure or whose noise moves with one row (M-GROUPS)."""
     if not keys:
         return 1
-    if not all(isinstance(d, (Listed, Looked)) for d in release.domains):
-        raise CannotBound(
-            "M-GROUPS",
-            release.original,
-            "keys that are chosen privately are not bounded here",
-            "declare the values of the grouped columns",
-        )
+    only_known_keys(release, rule="M-GROUPS")
     lists = [len(d.values) for d in release.domains if isinstance(d, Listed)]
     listed = math.prod(lists) if len(lists) == len(release.domains) else None
     ways: dict[str, set[tuple[object, ...]]] = {}
@@ -149,12 +139,7 @@ def _groups(release: Release, query: Conjunctive, keys: tuple[n.Scalar, ...]) ->
         found = keys_over(query, keys, frozenset((place,)))
         if found is None:
             if listed is None:
-                raise CannotBound(
-                    "M-GROUPS",
-                    release.original,
-                    "one row can move groups whose number is not declared",
-                    "declare the values of the grouped columns",
-                )
+                raise unknown_groups(release, rule="M-GROUPS")
             return max(1, listed)
         # A formula counts as another way in every copy; a column is the same in all of them.
         way = tuple(

@@ -18,16 +18,15 @@ from secant.analysis.certificate import (
     Refusal,
     Step,
     Survey,
-    Surveyed,
 )
-from secant.analysis.interface import Request, only_rows_that_add_up
+from secant.analysis.interface import Request
 from secant.analysis.residual.keys import Grouping, grouping_of
 from secant.analysis.residual.rules import Growth, Residuals, polynomial
 from secant.analysis.residual.shape import Shape, shape_of
 from secant.analysis.residual.statements import Statements
 from secant.analysis.residual.triangle import Triangle, triangle_of
 from secant.analysis.smoothing import largest_discounted, largest_split, last_useful, value_at
-from secant.analysis.summands import amount, each_row
+from secant.analysis.surveying import measures_of, only_rows_that_add_up
 from secant.plan.conjunctive import NotConjunctive, conjunctive
 from secant.plan.enforce import tables_of
 
@@ -75,14 +74,9 @@ def _bound(room: str, request: Request) -> Certificate:
     steps = [counted]
     if release.exact.keys:
         steps.append(Step("J-KEYS", grouping.words, f"{grouping.groups} groups move"))
-    bounds: dict[str, Surveyed] = {}
-    for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
-        each = each_row(call, measure.step)
-        bounds[measure.column] = Surveyed((survey,), each, grouping.groups)
-        value = f"moves by at most {amount(each * measure.step)} for each row that differs"
-        steps.append(Step("J-MEASURES", measure.words, value, (counted,)))
+    bounds, priced = measures_of(release, survey, grouping.groups, counted, rule="J-MEASURES")
     name = request.protection.name
-    return Certificate(room, name, bounds, 0, grouping.groups, 0, (), tuple(steps))
+    return Certificate(room, name, bounds, 0, grouping.groups, 0, (), (*steps, *priced))
 
 
 def _told(shape: Shape, growth: Growth, found: Residuals) -> Step:
