@@ -14,6 +14,7 @@ import duckdb
 
 from secant.errors import BackendError
 from secant.release.dialect import DUCKDB, Dialect, quote, text
+from secant.release.directory import as_list, names_of, tables_of, without_lines
 from secant.terms import types as t
 from secant.terms.catalog import Catalog, Table, catalog
 
@@ -102,7 +103,9 @@ def open_file(path: Path, *, threads: int | None = None) -> DuckDB:
     # Settings go in with the opening: connections of one process share the engine, which the first one locks.
     settings: dict[str, str | bool | int | float | list[str]] = dict(_settings(threads))
     try:
-        return DuckDB(duckdb.connect(str(path), read_only=True, config=settings))
+        connection = duckdb.connect(str(path), read_only=True, config=settings)
+        _refuse_own_meanings(connection)
+        return DuckDB(connection)
     except duckdb.Error:
         raise BackendError(
             "BAK-001",
@@ -111,17 +114,42 @@ def open_file(path: Path, *, threads: int | None = None) -> DuckDB:
         ) from None
 
 
+# A macro of the file goes before the engine's own function of that name, be it `least` or `+`.
+_OWN_MEANINGS = """
+SELECT DISTINCT function_name FROM duckdb_functions() WHERE NOT internal AND lower(function_name) IN (
+    SELECT lower(function_name) FROM duckdb_functions() WHERE internal
+    UNION ALL SELECT lower(keyword_name) FROM duckdb_keywords()
+) ORDER BY 1 LIMIT 1
+"""
+
+
+def _refuse_own_meanings(connection: duckdb.DuckDBPyConnection) -> None:
+    """Refuse a file that gives an SQL function a meaning of its own: what runs would not be what was bounded (I1)."""
+    for (name,) in connection.execute(_OWN_MEANINGS).fetchall():
+        connection.close()
+        raise BackendError(
+            "BAK-001",
+            f"the DuckDB file has a macro {name}, which is a name of SQL's own",
+            hint="rename the macro, or drop it",
+        )
+
+
 def open_directory(path: Path, kind: str, *, threads: int | None = None) -> DuckDB:
     """Open a directory in which each `NAME.parquet` (or `.csv`), or each folder of them, is a table."""
     if not path.is_dir():
         raise BackendError("BAK-001", f"there is no directory {path}", hint="check the source")
-    tables = _tables(path, kind)
+    tables = tables_of(path, kind)
     if not tables:
         raise BackendError("BAK-001", f"{path} holds no .{kind} files", hint="check the source")
+    if kind == "csv" and (empty := next(without_lines(tables), None)) is not None:
+        hint = "write at least the line that names its columns"
+        raise BackendError(
+            "BAK-001", f"the table {empty} has no columns: its file is empty", hint=hint
+        )
     connection = duckdb.connect(":memory:")
     try:
-        for name, pattern in tables.items():
-            _add_table(connection, name, pattern, kind)
+        for name, files in tables.items():
+            _add_table(connection, name, files, kind)
     except duckdb.Error:
         connection.close()
         raise BackendError(
@@ -129,35 +157,27 @@ def open_directory(path: Path, kind: str, *, threads: int | None = None) -> Duck
             f"a table of {path} cannot be read as {kind.upper()}",
             hint="check that the files are whole and, for CSV, that the text is UTF-8",
         ) from None
-    return _locked(connection, [str(path.resolve())] if kind == "parquet" else [], threads)
+    # The rows of CSV files are in memory by now; Parquet files are read again by every statement.
+    return _locked(connection, names_of(tables) if kind == "parquet" else [], threads)
 
 
-def _tables(path: Path, kind: str) -> dict[str, str]:
-    found = {f.stem: str(f.resolve()) for f in sorted(path.glob(f"*.{kind}"))}
-    for folder in sorted(p for p in path.iterdir() if p.is_dir()):
-        if any(folder.glob(f"*.{kind}")):
-            found.setdefault(folder.name, str(folder.resolve() / f"*.{kind}"))
-    return found
-
-
-def _add_table(connection: duckdb.DuckDBPyConnection, name: str, pattern: str, kind: str) -> None:
+def _add_table(
+    connection: duckdb.DuckDBPyConnection, name: str, files: tuple[Path, ...], kind: str
+) -> None:
+    # Columns are those of the files: a folder called `k=v` somewhere above must not add one.
+    read = f"read_{kind}({as_list(files)}, hive_partitioning = false"
     if kind == "parquet":
-        connection.execute(
-            f"CREATE VIEW {quote(name)} AS SELECT * FROM read_parquet({text(pattern)})"
-        )
+        connection.execute(f"CREATE VIEW {quote(name)} AS SELECT * FROM {read})")
         return
     # Types come from the whole file, and a line that cannot be read is left out: it must not fail a query.
     connection.execute(
-        f"CREATE TABLE {quote(name)} AS SELECT * FROM "
-        f"read_csv({text(pattern)}, sample_size = -1, ignore_errors = true)"
+        f"CREATE TABLE {quote(name)} AS SELECT * FROM {read}, sample_size = -1, ignore_errors = true)"
     )
 
 
-def _locked(
-    connection: duckdb.DuckDBPyConnection, directories: list[str], threads: int | None
-) -> DuckDB:
-    allowed = ", ".join(text(d) for d in directories)
-    connection.execute(f"SET allowed_directories = [{allowed}]")
+def _locked(connection: duckdb.DuckDBPyConnection, files: list[str], threads: int | None) -> DuckDB:
+    allowed = ", ".join(text(file) for file in files)
+    connection.execute(f"SET allowed_paths = [{allowed}]")
     for name, value in _settings(threads):
         connection.execute(f"SET {name} = {text(value)}")
     return DuckDB(connection, views=True)  # the views of a directory are ours: one for each table
@@ -172,6 +192,10 @@ def _settings(threads: int | None) -> list[tuple[str, str]]:
         # The first of these optimizers moves what is written twice out of TRY, where it raises after all; the second
         # writes out projections where they are used, which computes shared parts anew each time.
         ("disabled_optimizers", "common_subexpressions,partial_aggregate_pushdown"),
+        (
+            "python_enable_replacements",
+            "false",
+        ),  # a name is a table, never a variable of the program
         ("autoinstall_known_extensions", "false"),
         ("autoload_known_extensions", "false"),
         ("enable_external_access", "false"),
@@ -179,20 +203,23 @@ def _settings(threads: int | None) -> list[tuple[str, str]]:
     ]
 
 
+_OFFERED = "NOT internal AND database_name = current_database() AND schema_name = 'main'"
+
+
 def _read_catalog(connection: duckdb.DuckDBPyConnection, *, views: bool) -> Catalog:
+    # A view shows rows of tables that a policy protects by their own names, not by the view's. Those of a directory are
+    # ours, one for each table.
+    offered = "SELECT table_name FROM duckdb_tables() WHERE " + _OFFERED
+    if views:
+        offered += " UNION ALL SELECT view_name FROM duckdb_views() WHERE " + _OFFERED
     rows = connection.execute(
-        "SELECT table_name, column_name, data_type FROM duckdb_columns() "
-        "WHERE NOT internal AND schema_name = 'main' ORDER BY table_name, column_index"
+        f"SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE {_OFFERED} "
+        f"AND table_name IN ({offered}) ORDER BY table_name, column_index"
     ).fetchall()
-    if not views:
-        # A view shows rows of tables that a policy protects by their own names, not by the view's.
-        hidden = connection.execute(
-            "SELECT view_name FROM duckdb_views() WHERE NOT internal AND schema_name = 'main'"
-        ).fetchall()
-        rows = [row for row in rows if (row[0],) not in hidden]
     keys = connection.execute(
         "SELECT table_name, constraint_column_names FROM duckdb_constraints() "
-        "WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE') AND schema_name = 'main'"
+        "WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE') "
+        "AND database_name = current_database() AND schema_name = 'main'"
     ).fetchall()
     unique: dict[str, list[tuple[str, ...]]] = {}
     for name, columns in keys:

@@ -57,16 +57,46 @@ _SETTINGS = {
     "timezone": "UTC",
     "jit": "off",  # compiling a long statement takes longer than most statements run
 }
+# Rows of a table with two parents would be rows of both; those of a foreign table are another table's.
 _COLUMNS = """
+WITH RECURSIVE below (root, child) AS (
+    SELECT inhparent, inhrelid FROM pg_inherits
+    UNION SELECT b.root, i.inhrelid FROM below AS b JOIN pg_inherits AS i ON i.inhparent = b.child
+)
 SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), c.oid
 FROM pg_class AS c
 JOIN pg_namespace AS s ON s.oid = c.relnamespace
 JOIN pg_attribute AS a ON a.attrelid = c.oid
 WHERE s.nspname = {schema} AND c.relkind IN ('r', 'p') AND pg_table_is_visible(c.oid)
   AND NOT EXISTS (SELECT 1 FROM pg_inherits AS i WHERE i.inhrelid = c.oid)
+  AND NOT EXISTS (
+    SELECT 1 FROM below AS b JOIN pg_class AS d ON d.oid = b.child
+    WHERE b.root = c.oid
+      AND (d.relkind NOT IN ('r', 'p') OR (SELECT count(*) FROM pg_inherits AS i WHERE i.inhrelid = d.oid) > 1)
+  )
   AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated <> 'v'
   AND has_column_privilege(c.oid, a.attnum, 'SELECT')
 ORDER BY c.relname, a.attnum
+"""
+# The server takes the function or operator whose arguments fit best, also from a schema that it searches late.
+_OWN_MEANINGS = """
+WITH known (type) AS (
+    SELECT oid FROM pg_type WHERE typnamespace = 'pg_catalog'::regnamespace AND typname IN (
+        'bool', 'int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'text', 'varchar', 'bpchar', 'name', 'date',
+        'timestamp', 'interval', 'unknown', 'any', 'anyelement', 'anycompatible', 'anynonarray', 'record')
+)
+SELECT own.name FROM (
+    SELECT f.proname AS name, f.proargtypes::oid[] AS arguments FROM pg_proc AS f
+    WHERE f.pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = {schema})
+      AND EXISTS (SELECT 1 FROM pg_proc AS b
+                  WHERE b.proname = f.proname AND b.pronamespace = 'pg_catalog'::regnamespace)
+    UNION ALL
+    SELECT o.oprname, ARRAY[o.oprleft, o.oprright] FROM pg_operator AS o
+    WHERE o.oprnamespace = (SELECT oid FROM pg_namespace WHERE nspname = {schema})
+) AS own
+WHERE NOT EXISTS (SELECT 1 FROM unnest(own.arguments) AS a (type)
+                  WHERE a.type <> 0 AND a.type NOT IN (SELECT type FROM known))
+ORDER BY 1 LIMIT 1
 """
 # A key of a table with children says nothing of the children's rows, unless they are partitions.
 _KEYS = """
@@ -146,6 +176,12 @@ class PostgresBackend:
         """Read names, types and engine-kept keys once."""
         if self._catalog is None:
             schema = text(self._schema)
+            for (name,) in self.rows(_OWN_MEANINGS.format(schema=schema)):
+                raise BackendError(
+                    "BAK-001",
+                    f"the schema has a function or an operator {name}, which is a name of SQL's own",
+                    hint="move it to another schema, or drop it",
+                )
             columns = self.rows(_COLUMNS.format(schema=schema))
             keys = self.rows(_KEYS.format(schema=schema))
             self._catalog = _catalog(columns, keys)
@@ -259,9 +295,16 @@ def open_server(address: str) -> PostgresBackend:
             "statement_seconds in the source is not a number of seconds",
             hint="write for instance ?statement_seconds=60",
         )
+    schema = own.get("schema") or "public"
+    if schema.startswith("pg_") or schema == "information_schema":
+        raise UsageError(
+            "USE-001",
+            "the schema in the source is the server's own; it tells of every table",
+            hint="name the schema that holds the tables",
+        )
     return PostgresBackend(
         urlunsplit(parts._replace(query=others)),
-        schema=own.get("schema") or "public",
+        schema=schema,
         statement_seconds=None if seconds is None else float(seconds),
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from secant.errors import BackendError
 from secant.terms.types import Type
 
 
@@ -36,5 +37,14 @@ class Catalog:
 
 
 def catalog(*tables: Table) -> Catalog:
-    """Build a catalog from its tables."""
-    return Catalog({table.name.lower(): table for table in tables})
+    """Build a catalog from its tables; two whose names differ in case only would hide one another."""
+    found: dict[str, Table] = {}
+    for table in tables:
+        other = found.setdefault(table.name.lower(), table)
+        if other is not table:
+            raise BackendError(
+                "BAK-001",
+                f"the names of the tables {other.name} and {table.name} differ in case only",
+                hint="rename one: names do not distinguish case",
+            )
+    return Catalog(found)
