@@ -23,13 +23,13 @@ from secant.analysis.smt.room import smt_lib
 from secant.attack import attack_lines, attack_report, parse_attacker
 from secant.errors import (
     BudgetError,
-    InternalError,
     PolicyError,
     Refused,
     SecantError,
     Span,
     SqlError,
     UsageError,
+    border,
 )
 from secant.ledger.amounts import DELTA_UNITS, EPSILON_UNITS, Budget, Charge, as_written
 from secant.ledger.store import Ledger
@@ -91,6 +91,7 @@ class Account:
         }
 
 
+@border
 def connect(
     source: str | None = None, *, policy: str | Path | Policy, ledger: str | Path | None = None
 ) -> Connection:
@@ -174,6 +175,7 @@ class Connection:
         self._counts: dict[str, int | None] = {}
         self._ends: dict[tuple[str, str], tuple[Fraction, Fraction] | None] = {}
 
+    @border
     def close(self) -> None:
         """Let go of the data and of the ledger."""
         self._backend.close()
@@ -193,11 +195,13 @@ class Connection:
         self.close()
 
     @property
+    @border
     def catalog(self) -> Catalog:
         """Names and types of the tables."""
         return self._backend.catalog()
 
     @property
+    @border
     def ledger(self) -> Ledger:
         """The ledger, opened when it is first needed."""
         if self._ledger is None:
@@ -205,10 +209,12 @@ class Connection:
         return self._ledger
 
     @property
+    @border
     def budget(self) -> dict[str, Account]:
         """What each protection has, has spent, and has left."""
         return accounts_of(self.ledger)
 
+    @border
     def protection(self, name: str) -> Allowance:
         """Give a protection with its budget, for `secant.stats` and `secant.blackbox` to charge."""
         found = self.policy.protection(name)
@@ -222,6 +228,7 @@ class Connection:
 
     # ── the story ────────────────────────────────────────────────────────────────────────────────
 
+    @border
     def sql(
         self,
         text: str,
@@ -233,7 +240,7 @@ class Connection:
         analyst: str = "",
     ) -> Answer:
         """Answer a query privately and charge its price to every protection that it touches."""
-        with _no_surprises(text):
+        with _with_carets(text):
             budget = epsilon_of(as_written(epsilon, what="epsilon", code="USE-002"))
             confidence = level_of(as_written(level, what="level", code="USE-004"))
             in_force = self._in_force(protection)
@@ -249,6 +256,7 @@ class Connection:
             # leaving the block has settled; if that failed, the answer is paid for all the same
             return self._answer(shown, job, in_force, protection, permit.release_id)
 
+    @border
     def explain(
         self,
         text: str,
@@ -265,7 +273,7 @@ class Connection:
         `attacker`, such as "visits.cost within 50", adds what the answer would let somebody guess; `ranges`
         adds which ranges follow from declared facts, and from what.
         """
-        with _no_surprises(text):
+        with _with_carets(text):
             confidence = level_of(as_written(level, what="level", code="USE-004"))
             in_force = self._in_force(protection)
             budget = epsilon_of(
@@ -281,11 +289,13 @@ class Connection:
                 told = Explanation(lines, {**told.record, "ranges": report}, told.statements)
             return told if attacker is None else self._with_attacker(told, attacker)
 
+    @border
     def ranges(self, text: str) -> list[dict[str, Any]]:
         """Give which ranges follow from declared facts for the values of a query, and from what."""
-        with _no_surprises(text):
+        with _with_carets(text):
             return range_report(normalise(from_sql(text, self.catalog)), self.policy)
 
+    @border
     def obligation(
         self, text: str, *, rows: int | None = None, protection: str | None = None
     ) -> str:
@@ -294,7 +304,7 @@ class Connection:
         For a query under a `rows` protection: that `rows` rows of its input can differ, by default one more than is
         proved. `unsat` from any solver confirms it. Reads no protected data, spends nothing.
         """
-        with _no_surprises(text):
+        with _with_carets(text):
             in_force = [p for p in self._in_force(protection) if p.kind == "rows"]
             if not in_force:
                 raise UsageError("USE-001", "only `rows` protections have such an obligation")
@@ -315,6 +325,7 @@ class Connection:
         text = "\n".join([told.text, *attack_lines(asked, report)])
         return Explanation(text, {**told.record, "attacker": report}, told.statements)
 
+    @border
     def inspect(
         self,
         text: str,
@@ -325,7 +336,7 @@ class Connection:
         protection: str | None = None,
     ) -> list[dict[str, Any]]:
         """For the data owner only: the true answer beside what a release would do. Releases nothing."""
-        with _no_surprises(text):
+        with _with_carets(text):
             started = time.perf_counter()
             budget = epsilon_of(as_written(epsilon, what="epsilon", code="USE-002"))
             confidence = level_of(as_written(level, what="level", code="USE-004"))
@@ -453,8 +464,8 @@ class Connection:
 
 
 @contextmanager
-def _no_surprises(text: str) -> Iterator[None]:
-    """Let typed errors pass with the user's text for carets; anything else is a bug and says nothing of data."""
+def _with_carets(text: str) -> Iterator[None]:
+    """Give typed errors the user's text for carets."""
     try:
         yield
     except SecantError as error:
@@ -467,22 +478,6 @@ def _no_surprises(text: str) -> Iterator[None]:
             "the query is nested too deeply",
             hint="flatten its parentheses or subqueries",
         ) from None
-    except (
-        AssertionError,
-        KeyError,
-        IndexError,
-        TypeError,
-        ValueError,
-        ArithmeticError,
-        AttributeError,
-        RuntimeError,
-        OSError,
-    ) as error:
-        raise InternalError(
-            "BUG-001",
-            f"an invariant of Secant broke ({type(error).__name__})",
-            hint="report the query, without data; budget that was reserved stays spent if anything was sent",
-        ) from None  # a cause's own words may quote a row
 
 
 def _deltas(protections: tuple[Protection, ...], delta: Number | None) -> dict[str, Fraction]:

@@ -1,13 +1,20 @@
 """Every error that Secant raises, by who can act on it.
 
 In: names, declared facts, rule ids, places in the user's text. Out: one sentence, one place, one thing to do.
-A value read from the data never enters a message; an engine's own text can quote a row, so it is withheld.
+A value read from the data never enters a message; an engine's own text can quote a row, so it is withheld. An error
+is an object, too, with the frames that it passed and the errors before it: `border` cuts them off where it leaves.
 """
 
 from __future__ import annotations
 
+import functools
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +134,49 @@ class InternalError(SecantError):
 
     family = "BUG"
     exit_status = 70
+
+
+def border(function: Callable[P, T]) -> Callable[P, T]:
+    """Wrap what is called from outside: an error leaves without the frames and the errors that it came through.
+
+    Frames hold exact results, and an engine's error quotes rows (I5). What nobody expected becomes BUG-001, without its
+    words. With SECANT_DEBUG=1 it leaves as it is, which is for whoever may see the data.
+    """
+
+    @functools.wraps(function)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            if debugging() and isinstance(error, Exception) and not isinstance(error, SecantError):
+                raise
+            leaving = _leaving(error)
+            del args, kwargs
+        raise leaving
+
+    return guarded
+
+
+def debugging() -> bool:
+    """Whether whoever runs this asked for traces, which may quote data."""
+    return os.environ.get("SECANT_DEBUG") == "1"
+
+
+def _leaving(error: BaseException) -> BaseException:
+    trace = error.__traceback__
+    if isinstance(error, TypeError) and trace is not None and trace.tb_next is None:
+        return TypeError(
+            *error.args
+        )  # the call itself did not fit; Python names the arguments, not their values
+    if isinstance(error, Exception) and not isinstance(error, SecantError):
+        return InternalError(
+            "BUG-001",
+            f"an invariant of Secant broke ({type(error).__name__})",
+            hint="report the query, without data; budget that was reserved stays spent if anything was sent",
+        )
+    error.__traceback__ = error.__cause__ = error.__context__ = None
+    error.__dict__.pop("__notes__", None)
+    return error
 
 
 # The whole list, in one place (I8). Numbers are never reused.

@@ -15,7 +15,7 @@ from typing import Literal
 
 from scipy import special
 
-from secant.errors import UsageError
+from secant.errors import UsageError, border
 from secant.ledger.amounts import as_written
 from secant.mechanisms.admission import round_up
 from secant.numeric.ball import Ball, ball, ceiling, decide, upper, working_precision
@@ -56,6 +56,7 @@ class Design:
         return 1 - (1 - self.gamma) * (1 - self.rho)
 
 
+@border
 def design(
     *,
     gamma: Number | None = None,

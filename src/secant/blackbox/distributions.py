@@ -16,7 +16,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from secant.blackbox.records import size_of, taken
-from secant.errors import UsageError
+from secant.errors import UsageError, border
 from secant.numeric.parameters import exact, positive
 
 Draw = Callable[[int, Generator], Any]
@@ -81,6 +81,7 @@ class _Resampled:
         return drawn.reset_index(drop=True) if hasattr(drawn, "iloc") else drawn
 
 
+@border
 def uniform(low: float = 0.0, high: float = 1.0, *, dimension: int | None = None) -> Distribution:
     """Give the uniform law on [low, high], or on a cube of that side.
 
@@ -92,6 +93,7 @@ def uniform(low: float = 0.0, high: float = 1.0, *, dimension: int | None = None
     return _named(f"uniform on [{low:g}, {high:g}]", "uniform", (low, high), dimension)
 
 
+@border
 def normal(
     mean: float = 0.0, deviation: float = 1.0, *, dimension: int | None = None
 ) -> Distribution:
@@ -102,12 +104,14 @@ def normal(
     return _named(name, "normal", (mean, deviation), dimension)
 
 
+@border
 def exponential(rate: float = 1.0, *, dimension: int | None = None) -> Distribution:
     """Give the exponential law of a rate."""
     positive(rate, "rate")
     return _named(f"exponential with rate {rate:g}", "exponential", (1 / rate,), dimension)
 
 
+@border
 def resample(records: Any, *, name: str) -> Distribution:
     """Give the law of one record drawn from `records`, which must be public."""
     if size_of(records) < 1:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from secant.blackbox.design import Design, gamma_of
-from secant.errors import UsageError
+from secant.errors import UsageError, border
 from secant.ledger.amounts import as_written
 from secant.mechanisms.admission import round_up
 from secant.numeric.ball import ball, upper, working_precision
@@ -104,6 +104,7 @@ def promise(
     )
 
 
+@border
 def shifted_gamma(gamma: Number, n: int, divergence: Number) -> Fraction:
     """Give the γ that holds for a distribution at KL divergence at most τ, rounded up (X-SHIFT).
 
@@ -129,6 +130,7 @@ def shifted_gamma(gamma: Number, n: int, divergence: Number) -> Fraction:
     return shifted
 
 
+@border
 def together(*promises: RandomPrivacy) -> RandomPrivacy:
     """Give the promise of several releases about the same records, chosen in advance (X-REUSE).
 

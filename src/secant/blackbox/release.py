@@ -34,12 +34,13 @@ from secant.blackbox.respond import (
 )
 from secant.blackbox.result import BlackboxRelease, stated_error
 from secant.blackbox.sampling import crew_of, evaluated, sample_sensitivity
-from secant.errors import UsageError
+from secant.errors import UsageError, border
 from secant.ledger.amounts import as_written
 from secant.numeric.parameters import Number, delta_of, epsilon_of, level_of, positive
 from secant.terms.bounds import Norm
 
 
+@border
 def release(
     function: Callable[[Any], Any],
     data: Any,

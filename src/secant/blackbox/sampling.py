@@ -32,7 +32,7 @@ from secant.blackbox.measure import (
 from secant.blackbox.records import neighbors, size_of
 from secant.blackbox.state import RunState, run_state
 from secant.blackbox.workers import Beat, Overstayed, Runs, Task, guarded, run_apart, run_here
-from secant.errors import UsageError
+from secant.errors import UsageError, border
 from secant.numeric.parameters import Number, count_of, positive
 from secant.terms.bounds import Norm
 
@@ -75,6 +75,7 @@ class _Pair:
         return distance, self.ruler.shape(first)
 
 
+@border
 def sample_sensitivity(
     function: Callable[[Any], Any],
     sampler: Distribution | Callable[[int, Generator], Any],

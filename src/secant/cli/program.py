@@ -9,7 +9,6 @@ quote data.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Sequence
 
@@ -17,7 +16,7 @@ from cyclopts import App, CycloptsError
 
 import secant
 from secant.cli.output import writing
-from secant.errors import InternalError, SecantError, UsageError
+from secant.errors import InternalError, SecantError, UsageError, debugging
 
 INTERRUPTED = 130
 CLOSED_PIPE = 141
@@ -97,7 +96,7 @@ def run(words: list[str]) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:  # the last door: nothing leaves here as a trace
-        if os.environ.get("SECANT_DEBUG") == "1":
+        if debugging():
             raise
         return _report(_unexpected(error), words)
     return status if isinstance(status, int) else 0

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from secant.errors import UsageError
+from secant.errors import UsageError, border
 from secant.mechanisms.randomness import words
 from secant.numeric.parameters import Number, count_of
 from secant.stats.calls import guarantee_of, release, terms_of
@@ -30,6 +30,7 @@ _EXPONENT = 60  # ε times the number of blocks: enough for the median to stand 
 _FEWEST_ROWS = 5  # in a block, where the number of rows is public
 
 
+@border
 def aggregate(
     function: Function,
     values: object,

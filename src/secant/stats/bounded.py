@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from secant.errors import UsageError
+from secant.errors import UsageError, border
 from secant.numeric.parameters import Number, positive
 from secant.stats.budget import neighbours_of
 from secant.stats.individual import bounded_classes, whole_numbers
@@ -46,6 +46,7 @@ _VARIANCE = "the variance is at most n·Δ/2, and 4·Σⱼ(xᵢ-xⱼ)²/n² at m
 _ANY = "no order of adding the entries one by one ever moves f by more than Δ_i (Theorem 3.3)"
 
 
+@border
 def bounded(
     statistic: str | OrderedFunction | Callable[[list[Any]], float],
     values: object,
@@ -98,6 +99,7 @@ def bounded(
     )
 
 
+@border
 def bounded_pair(
     statistic: str | Callable[[list[Any]], Sequence[float]],
     values: object,

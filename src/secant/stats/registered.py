@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from secant.errors import UsageError
+from secant.errors import UsageError, border
 from secant.numeric.parameters import count_of
 from secant.stats.inputs import Values
 from secant.stats.ordered import Called
@@ -51,6 +51,7 @@ class OrderedFunction:
         return Fraction(called(self.function, values))
 
 
+@border
 def register_ordered(
     name: str, function: Callable[[Values], float], *, trials: int = 2000
 ) -> OrderedFunction:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from secant.errors import UsageError
+from secant.errors import UsageError, border
 from secant.mechanisms.laplace import DiscreteLaplaceNoise
 from secant.numeric.parameters import Number
 from secant.stats.calls import release, terms_of
@@ -30,6 +30,7 @@ _FINEST_SHARE = 10**9
 _HALF = Fraction(1, 2)
 
 
+@border
 def count(
     values: object,
     *,
@@ -64,6 +65,7 @@ def count(
     )
 
 
+@border
 def mean(
     values: object,
     *,
@@ -91,6 +93,7 @@ def mean(
     return release(values, scale, statistic, by_size_ways(statistic, terms), terms)
 
 
+@border
 def trimmed_mean(
     values: object,
     *,
@@ -124,6 +127,7 @@ def trimmed_mean(
     return release(values, scale, statistic, by_size_ways(statistic, terms), terms)
 
 
+@border
 def variance(
     values: object,
     *,
@@ -150,6 +154,7 @@ def variance(
     return release(values, scale, statistic, by_size_ways(statistic, terms), terms)
 
 
+@border
 def median(
     values: object,
     *,
@@ -188,6 +193,7 @@ def median(
     )  # fmt: skip
 
 
+@border
 def minimum(
     values: object,
     *,
@@ -213,6 +219,7 @@ def minimum(
     )  # fmt: skip
 
 
+@border
 def maximum(
     values: object,
     *,
@@ -238,6 +245,7 @@ def maximum(
     )  # fmt: skip
 
 
+@border
 def quantile(
     values: object,
     q: Number,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from secant.errors import UsageError
+from secant.errors import UsageError, border
 from secant.numeric.parameters import Number, count_of
 from secant.stats.calls import guarantee_of, release, terms_of
 from secant.stats.inputs import values_of
@@ -25,6 +25,7 @@ MOST_VERTICES = 30_000
 _ROWS = 256
 
 
+@border
 def triangles(
     edges: object,
     *,

@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from secant.errors import PolicyError
+from secant.errors import PolicyError, border
 from secant.terms.policy import Policy
 from secant.terms.policy_check import check_policy, fit_policy
 from secant.terms.policy_models import PolicyModel, known_keys
@@ -28,6 +28,7 @@ __all__ = ["check_policy", "fit_policy", "load_policy", "read_policy"]
 LARGEST_FILE = 4_000_000  # characters; a policy is written by a person
 
 
+@border
 def load_policy(path: str | FilePath) -> Policy:
     """Read a policy file.
 
@@ -54,6 +55,7 @@ def load_policy(path: str | FilePath) -> Policy:
     return read_policy(text, place)
 
 
+@border
 def read_policy(text: str, path: FilePath | None = None) -> Policy:
     """Read a policy from its text; `path` is where the text came from."""
     if len(text) > LARGEST_FILE:
