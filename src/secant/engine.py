@@ -394,7 +394,8 @@ class Connection:
     def _counted_rows(self, table: str) -> int | None:
         """Count the rows of a table whose number is public, once a connection."""
         if table not in self._counts:
-            ((found,),) = self._backend.rows(f"SELECT count(*) FROM {quote(table)}")
+            name, _ = self.catalog.spelled(table)
+            ((found,),) = self._backend.rows(f"SELECT count(*) FROM {quote(name)}")
             self._counts[table] = found if isinstance(found, int) else None
         return self._counts[table]
 
@@ -403,9 +404,10 @@ class Connection:
         if not columns:
             return self._counted_rows(table)
         if (table, columns) not in self._fans:
-            names = ", ".join(quote(c) for c in columns)
+            name, exact = self.catalog.spelled(table, columns)
+            names = ", ".join(quote(c) for c in exact)
             ((found,),) = self._backend.rows(
-                f"SELECT max(n) FROM (SELECT count(*) AS n FROM {quote(table)} GROUP BY {names}) AS counted"
+                f"SELECT max(n) FROM (SELECT count(*) AS n FROM {quote(name)} GROUP BY {names}) AS counted"
             )
             self._fans[table, columns] = found if isinstance(found, int) else None
         return self._fans[table, columns]
@@ -413,9 +415,9 @@ class Connection:
     def _public_ends(self, table: str, column: str) -> tuple[Fraction, Fraction] | None:
         """Look up the smallest and the largest value of a public column, once a connection."""
         if (table, column) not in self._ends:
-            name = quote(column)
+            name, (exact,) = self.catalog.spelled(table, [column])
             ((low, high),) = self._backend.rows(
-                f"SELECT min({name}), max({name}) FROM {quote(table)}"
+                f"SELECT min({quote(exact)}), max({quote(exact)}) FROM {quote(name)}"
             )
             ends = as_number(low), as_number(high)
             self._ends[table, column] = None if None in ends else (ends[0], ends[1])  # type: ignore[assignment]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import dataclass, field
 
 COLUMNS = {
@@ -22,6 +23,13 @@ CONSTANTS = {
     "bool": ["TRUE", "FALSE", "NULL"],
 }
 NUMBERS = ("int", "decimal", "float")
+HOSTILE = (
+    "u", "U", "s", "S", "ſ", "k", "K", "\u212a", "i", "I", "ı", "İ", "ß", "SS", "ẞ", "é", "É", "e\u0301",
+    "σ", "ς", "Σ", "s1", "S1", "s2", "place", "ranked", "counted", "select", "*", " ", "a.b", 'a"b', "a'b",
+    "u#2", "key0", "order1", "sum0", "count1", "person.id", "x1.id", "q1.u", "l" * 70, "l" * 70 + "x",
+    "ß" * 40, "ß" * 40 + "x", "\u202e", "😀",
+)  # fmt: skip
+"""Names that some engine folds, cuts or knows by itself, and names like those that plans give."""
 
 
 @dataclass
@@ -39,6 +47,8 @@ class Writer:
 
     def __init__(self, seed: int) -> None:
         self.draw = random.Random(seed)
+        self.naming = random.Random(-1 - seed)
+        self.named: Counter[str] = Counter()
         self.aliases = 0
 
     def pick(self, options):
@@ -46,6 +56,17 @@ class Writer:
 
     def chance(self, share: float) -> bool:
         return self.draw.random() < share
+
+    def items(self, written: list[str]) -> str:
+        """Write a SELECT list; names may be hostile, and the same."""
+        shown = []
+        for item in written:
+            if self.naming.random() < 0.7:
+                name = self.naming.choice(HOSTILE)
+                self.named[name] += 1
+                item += ' AS "' + name.replace('"', '""') + '"'
+            shown.append(item)
+        return ", ".join(shown)
 
     # scalars
 
@@ -199,7 +220,7 @@ class Writer:
         if self.chance(0.4):
             return self.grouped(source, scope, where)
         kinds = [self.pick(CONSTANTS) for _ in range(self.draw.randint(1, 3))]
-        items = ", ".join(self.value(kind, scope, 2) for kind in kinds)
+        items = self.items([self.value(kind, scope, 2) for kind in kinds])
         distinct = "DISTINCT " if self.chance(0.2) else ""
         return f"SELECT {distinct}{items} FROM {source}{where}", kinds
 
@@ -218,7 +239,7 @@ class Writer:
             kinds.append({"avg": "float", "count": "int", "count(*)": "int"}.get(function, kind))
         groups = " GROUP BY " + ", ".join(w for _, w in kept) if kept else ""
         having = f" HAVING count(*) {self.pick(['>', '<'])} 2" if self.chance(0.3) else ""
-        return f"SELECT {', '.join(items)} FROM {source}{where}{groups}{having}", kinds
+        return f"SELECT {self.items(items)} FROM {source}{where}{groups}{having}", kinds
 
     def statement(self) -> str:
         """Draw a whole statement."""
@@ -226,7 +247,7 @@ class Writer:
         query, kinds = self.block()
         if self.chance(0.15):
             other_source, scope = self.sources(2)
-            items = ", ".join(self.value(kind, scope, 1) for kind in kinds)
+            items = self.items([self.value(kind, scope, 1) for kind in kinds])
             word = self.pick(
                 ["UNION", "UNION ALL", "INTERSECT", "EXCEPT", "EXCEPT ALL", "INTERSECT ALL"]
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from random_queries import Writer
+from random_queries import HOSTILE, Writer
 from row_compare import difference
 
 from secant.errors import BackendError, SqlError
@@ -41,3 +41,13 @@ def test_random_statements_three_ways(small, small_rows, seed):
             assert difference(by_hand, want, ordered=False) is None, query
         answered += 1
     assert answered > STATEMENTS / 2
+
+
+def test_every_hostile_name_is_drawn():
+    drawn = set()
+    for seed in range(ROUNDS):
+        writer = Writer(seed)
+        for _ in range(STATEMENTS):
+            writer.statement()
+        drawn |= writer.named.keys()
+    assert drawn == set(HOSTILE)

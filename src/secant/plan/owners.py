@@ -88,7 +88,8 @@ class OwnerColumns:
             scan = self._parent(parent)
             kinds = {f.name: f.type for f in fields_of(rows)}
             here = n.Column(term.column, kinds[term.column])
-            there = next(f for f in scan.columns if f.name.lower() == f"{scan.alias}.{key}".lower())
+            _, (exact,) = self.catalog.spelled(parent, [key])
+            there = next(f for f in scan.columns if f.name == f"{scan.alias}.{exact}")
             condition = n.Compare("=", here, n.Column(there.name, there.type))
             rows = n.Join("inner", rows, scan, condition)
             self.notes.append(

@@ -101,12 +101,11 @@ def _common_table(w: Writer, relation: n.Relation) -> Block:
         w.written[relation] = name = w.alias()
         w.tables.append(f"{name} AS MATERIALIZED ({body})")
     alias = w.alias()
-    refs = {c: f"{alias}.{quote(c)}" for c in names}
-    return Block(f"{w.written[relation]} AS {alias}", refs)
+    return Block(f"{w.written[relation]} AS {alias}", w.refs(alias, names))
 
 
 def _select(w: Writer, block: Block, names: list[str], *, distinct: bool) -> str:
-    items = [f"{block.refs[c]} AS {quote(c)}" for c in names] or ["1"]
+    items = [f"{block.refs[c]} AS {w.column(c)}" for c in names] or ["1"]
     return f"SELECT {'DISTINCT ' if distinct else ''}{', '.join(items)}{block.tail()}"
 
 
@@ -117,7 +116,7 @@ def _closed(
     kept = [c for c in (names if names is not None else block.refs) if c in block.refs]
     alias = w.alias()
     source = f"({_select(w, block, kept, distinct=distinct)}) AS {alias}"
-    return Block(source, {c: f"{alias}.{quote(c)}" for c in kept})
+    return Block(source, w.refs(alias, kept))
 
 
 def _open(w: Writer, block: Block) -> Block:
@@ -134,7 +133,7 @@ def _used(w: Writer, relation: n.Relation) -> list[str]:
 
 @RELATIONS.rule(n.Scan)
 def _scan(w: Writer, node: n.Scan, env: Env) -> Block:
-    alias = quote(node.alias)
+    alias = w.alias()
     prefix = len(node.alias) + 1
     refs = {
         f.name: w.dialect.stored.get(f.type.kind, "{0}").format(f"{alias}.{quote(f.name[prefix:])}")
@@ -147,8 +146,9 @@ def _scan(w: Writer, node: n.Scan, env: Env) -> Block:
 @RELATIONS.rule(n.Released)
 def _released(w: Writer, node: n.Released, env: Env) -> Block:
     alias = w.alias()
-    refs = {f.name: f"{alias}.{quote(f.name)}" for f in node.columns}
-    return Block(f"{quote(node.name)} AS {alias}", refs)
+    # Columns of a released table are named here, by place: the statement that makes it spells them for itself.
+    names = [f.name for f in node.columns]
+    return Block(f"{quote(node.name)} AS {alias}({w.columns(names)})", w.refs(alias, names))
 
 
 @RELATIONS.rule(n.Values)
@@ -160,8 +160,8 @@ def _values(w: Writer, node: n.Values, env: Env) -> Block:
             if len(node.rows) == 1
             else Block(f"(SELECT 1 WHERE FALSE) AS {alias}", {})
         )
-    names = ", ".join(quote(f.name) for f in node.columns)
-    refs = {f.name: f"{alias}.{quote(f.name)}" for f in node.columns}
+    names = w.columns(f.name for f in node.columns)
+    refs = w.refs(alias, [f.name for f in node.columns])
     if not node.rows:
         nulls = ", ".join(constant(w.dialect, None, f.type) for f in node.columns)
         return Block(f"(SELECT {nulls} WHERE FALSE) AS {alias}({names})", refs)
@@ -234,9 +234,9 @@ def _bare(relation: n.Relation) -> bool:
 def _aggregate(w: Writer, node: n.Aggregate, env: Env) -> Block:
     block = _open(w, _relation(w, node.input, env))
     scope = {**env, **block.refs}
-    keys = [f"{_scalar(w, k.expression, scope)} AS {quote(k.name)}" for k in node.keys]
+    keys = [f"{_scalar(w, k.expression, scope)} AS {w.column(k.name)}" for k in node.keys]
     calls = [
-        f"{_aggregation(w, a, scope)} AS {quote(a.name)}"
+        f"{_aggregation(w, a, scope)} AS {w.column(a.name)}"
         for a in node.aggregations
         if a.name in w.used
     ]
@@ -245,7 +245,7 @@ def _aggregate(w: Writer, node: n.Aggregate, env: Env) -> Block:
     items = ", ".join(keys + calls) or "count(*)"
     source = f"(SELECT {items}{block.tail()}{groups}) AS {alias}"
     names = [k.name for k in node.keys] + [a.name for a in node.aggregations if a.name in w.used]
-    return Block(source, {c: f"{alias}.{quote(c)}" for c in names})
+    return Block(source, w.refs(alias, names))
 
 
 def _aggregation(w: Writer, node: n.Aggregation, scope: Env) -> str:
@@ -327,15 +327,15 @@ def _set_operation(word: str) -> Callable[[Writer, n.Union | n.Intersect | n.Exc
         for side in (node.left, node.right):
             block = _relation(w, side, env)
             items = [
-                f"CAST({block.refs[f.name]} AS {type_name(w.dialect, out.type)}) AS {quote(out.name)}"
+                f"CAST({block.refs[f.name]} AS {type_name(w.dialect, out.type)}) AS {w.column(out.name)}"
                 if f.type != out.type and out.type.kind != "NULL"
-                else f"{block.refs[f.name]} AS {quote(out.name)}"
+                else f"{block.refs[f.name]} AS {w.column(out.name)}"
                 for f, out in zip(fields_of(side), node.columns, strict=True)
             ]
             sides.append(f"(SELECT {', '.join(items)}{block.tail()})")
         alias = w.alias()
         source = f"({sides[0]} {word}{' ALL' if node.all else ''} {sides[1]}) AS {alias}"
-        return Block(source, {f.name: f"{alias}.{quote(f.name)}" for f in node.columns})
+        return Block(source, w.refs(alias, [f.name for f in node.columns]))
 
     return write
 
@@ -348,7 +348,7 @@ RELATIONS.rule(n.Except)(_set_operation("EXCEPT"))
 @RELATIONS.rule(n.Truncate)
 def _truncate(w: Writer, node: n.Truncate, env: Env) -> Block:
     rows, names, owner = _owned_rows(w, node.input, node.owner)
-    order = ", ".join(quote(c) for c in (*node.order, *(c for c in names if c not in node.order)))
+    order = w.columns((*node.order, *(c for c in names if c not in node.order)))
     return _first_of_owners(
         w,
         node.limit,
@@ -363,8 +363,8 @@ def _truncate(w: Writer, node: n.Truncate, env: Env) -> Block:
 @RELATIONS.rule(n.TruncateGroups)
 def _truncate_groups(w: Writer, node: n.TruncateGroups, env: Env) -> Block:
     rows, names, owner = _owned_rows(w, node.input, node.owner)
-    groups = ", ".join(quote(c) for c in node.groups)
-    order = ", ".join(f"{quote(c)} ASC NULLS LAST" for c in node.groups)
+    groups = w.columns(node.groups)
+    order = ", ".join(f"{w.column(c)} ASC NULLS LAST" for c in node.groups)
     counted = f"(SELECT DISTINCT {owner}, {groups} FROM {rows})"
     return _first_of_owners(
         w,
@@ -386,14 +386,14 @@ def _first_of_owners(
         f"{over} AS MATERIALIZED (SELECT {owner} FROM {counted} AS counted "
         f"GROUP BY {owner} HAVING count(*) > {limit})"
     )
-    kept = ", ".join(quote(c) for c in names)
+    kept = w.columns(names)
     few, many = (side.format(over=over, owner=owner) for side in w.dialect.split)
     source = (
         f"(SELECT {kept} FROM {rows} {few} UNION ALL "
         f"SELECT {kept} FROM (SELECT {kept}, {rank} AS place FROM {rows} {many}) AS ranked "
         f"WHERE place <= {limit}) AS {alias}"
     )
-    return Block(source, {c: f"{alias}.{quote(c)}" for c in names})
+    return Block(source, w.refs(alias, names))
 
 
 def _owned_rows(
@@ -406,7 +406,7 @@ def _owned_rows(
     body = _select(w, replace(block, where=block.where + owned), names, distinct=False)
     name = w.alias()
     w.tables.append(f"{name} AS MATERIALIZED ({body})")
-    return name, names, ", ".join(quote(c) for c in owner)
+    return name, names, w.columns(owner)
 
 
 # ── scalars ──────────────────────────────────────────────────────────────────────────────────────

@@ -132,9 +132,10 @@ def check_job(job: Job, backend: Backend, checked: set[Any]) -> None:
 
 
 def _check_key(backend: Backend, table: str, columns: tuple[str, ...]) -> None:
-    names = ", ".join(quote(c) for c in columns)
+    name, exact = backend.catalog().spelled(table, columns)
+    names = ", ".join(quote(c) for c in exact)
     found = backend.rows(
-        f"SELECT 1 FROM {quote(table)} GROUP BY {names} HAVING count(*) > 1 LIMIT 1"
+        f"SELECT 1 FROM {quote(name)} GROUP BY {names} HAVING count(*) > 1 LIMIT 1"
     )
     if found:
         raise PolicyError(

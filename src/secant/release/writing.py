@@ -6,13 +6,14 @@ Never here: how a node is written.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from secant.plan import nodes as n
 from secant.plan.typing import Known, type_of
-from secant.release.dialect import Dialect
+from secant.release.dialect import Dialect, quote
 from secant.release.reach import Reach, reach_of
 from secant.terms.types import Type
 
@@ -54,6 +55,7 @@ class Writer:
     """Whether exact arithmetic gives NULL where it fails, instead of being asked beforehand."""
     fences: Mapping[n.Node, frozenset[str]] | None = None
     taken: frozenset[str] | None = None
+    spelled: dict[str, str] = field(default_factory=dict)
 
     def type_of(self, scalar: n.Scalar) -> Type:
         """Give the type of an expression, each found out once a statement."""
@@ -77,14 +79,42 @@ class Writer:
         return self.fences
 
     def alias(self) -> str:
-        """Give a fresh table alias, one that no table of the query has."""
+        """Give a fresh name of a table, one that no table of the query has: a WITH table would hide it."""
         if self.taken is None:
-            scans = n.walk(self.plan) if self.plan is not None else ()
-            self.taken = frozenset(x.alias.lower() for x in scans if isinstance(x, n.Scan))
+            nodes = n.walk(self.plan) if self.plan is not None else ()
+            self.taken = frozenset(x.table.casefold() for x in nodes if isinstance(x, n.Scan))
         self.count += 1
         while f"s{self.count}" in self.taken:
             self.count += 1
         return f"s{self.count}"
+
+    def column(self, name: str) -> str:
+        """Give the spelling of a computed column: ours, so that no engine takes two of the plan's names for one.
+
+        Engines fold case and cut long names, each in its own way. Each spelling ends in a number that no other has,
+        and is short and in small ASCII letters; the word before it is for whoever reads the statement.
+        """
+        if name not in self.spelled:
+            self.spelled[name] = quote(f"{_word(name)}_{len(self.spelled) + 1}")
+        return self.spelled[name]
+
+    def columns(self, names: Iterable[str]) -> str:
+        """Spell computed columns as a list."""
+        return ", ".join(self.column(name) for name in names)
+
+    def refs(self, alias: str, names: Iterable[str]) -> Env:
+        """Give how the computed columns of a table are written."""
+        return {name: f"{alias}.{self.column(name)}" for name in names}
+
+
+LONGEST_WORD = 24
+"""PostgreSQL cuts names after 63 bytes."""
+
+
+def _word(name: str) -> str:
+    """Give the readable part of a spelling; names that nothing readable is left of are all called c."""
+    written = re.sub("[^a-z0-9]+", "_", name.rsplit(".", 1)[-1].lower()).strip("_")
+    return written[:LONGEST_WORD] if written[:1].isalpha() else f"c{written[:LONGEST_WORD]}"
 
 
 def _chains(plan: n.Relation) -> Iterator[tuple[n.Node, frozenset[str]]]:

@@ -5,7 +5,7 @@ The catalog is public. It is read once when a connection opens.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from secant.errors import BackendError
@@ -27,7 +27,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """All base tables by lower-cased name. SQL names are matched without case, as the engines do."""
+    """All base tables by lower-cased name. No two names of tables, or of columns of a table, differ in case only."""
 
     tables: Mapping[str, Table]
 
@@ -35,16 +35,28 @@ class Catalog:
         """Give the table of that name, or None."""
         return self.tables.get(name.lower())
 
+    def spelled(self, table: str, columns: Iterable[str] = ()) -> tuple[str, list[str]]:
+        """Give names as the engine has them: where it minds case, another spelling may be another table or a view."""
+        found = self.tables[table.lower()]
+        exact = {name.lower(): name for name, _ in found.columns}
+        return found.name, [exact[column.lower()] for column in columns]
+
 
 def catalog(*tables: Table) -> Catalog:
-    """Build a catalog from its tables; two whose names differ in case only would hide one another."""
-    found: dict[str, Table] = {}
+    """Build a catalog from its tables; refuse names that a policy, which does not mind case, cannot tell apart."""
+    _distinct("tables", [table.name for table in tables])
     for table in tables:
-        other = found.setdefault(table.name.lower(), table)
-        if other is not table:
+        _distinct(f"columns of {table.name},", [name for name, _ in table.columns])
+    return Catalog({table.name.lower(): table for table in tables})
+
+
+def _distinct(what: str, names: list[str]) -> None:
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.lower(), name)
+        if other is not name:
             raise BackendError(
                 "BAK-001",
-                f"the names of the tables {other.name} and {table.name} differ in case only",
-                hint="rename one: names do not distinguish case",
+                f"the names of the {what} {other} and {name} differ in case only",
+                hint="rename one of them, or take the right to read it from this user",
             )
-    return Catalog(found)

@@ -16,7 +16,7 @@ from secant.errors import Span, SqlError
 from secant.plan import nodes as n
 from secant.plan.from_sql.expressions import ScalarBinder, check_carried, number
 from secant.plan.from_sql.grouping import Grouping
-from secant.plan.from_sql.scope import CommonTable, Scope, Source, with_aliases
+from secant.plan.from_sql.scope import CommonTable, Scope, Source, fresh, with_aliases
 from secant.plan.rewrite import substitute
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
@@ -240,7 +240,10 @@ class Binder:
         common = scope.tables.get(name.lower()) if not tree.db else None
         if common is not None:
             unique = self._alias(shown)
-            columns = tuple((c, f"{unique}.{c}", kind) for c, _, kind in common.columns)
+            taken: set[str] = set()
+            columns = tuple(
+                (c, fresh(f"{unique}.{c}", taken), kind) for c, _, kind in common.columns
+            )
             items = tuple(
                 n.Named(new, n.Column(old, kind))
                 for (_, old, kind), (_, new, _) in zip(common.columns, columns, strict=True)
@@ -456,10 +459,9 @@ class Binder:
     def _finish(
         self, tree: Any, relation: n.Relation, outputs: list[Output], orders: Any, block: str
     ) -> Bound:
-        names: list[str] = []
-        for index, output in enumerate(outputs):
-            name = f"{block}.{output.name}"
-            names.append(name if name not in names else f"{name}.{index}")
+        # A key or an aggregate of the block may be called as an output is: a name means one thing in a plan.
+        taken = {f.name.lower() for f in fields_of(relation)}
+        names = [fresh(f"{block}.{output.name}", taken) for output in outputs]
         items = [n.Named(name, o.scalar) for name, o in zip(names, outputs, strict=True)]
         columns = tuple(
             (o.name, name, type_of(o.scalar)) for name, o in zip(names, outputs, strict=True)
@@ -470,7 +472,7 @@ class Binder:
             if (
                 place is None
             ):  # ordered by something that is not shown: carried along, dropped at the end
-                place = n.Named(f"{block}.order{len(items)}", scalar)
+                place = n.Named(fresh(f"{block}.order{len(items)}", taken), scalar)
                 items.append(place)
             keys.append(self._sort_key(item, n.Column(place.name, type_of(scalar))))
         distinct = tree.args.get("distinct")
@@ -556,12 +558,7 @@ class Binder:
 
     def _alias(self, wanted: str) -> str:
         # Without a dot of its own, an alias ends at the first dot of `alias.column`: no two columns get one name.
-        wanted = wanted.replace(".", "_")
-        name, count = wanted, 2
-        while name.lower() in self._aliases:
-            name, count = f"{wanted}#{count}", count + 1
-        self._aliases.add(name.lower())
-        return name
+        return fresh(wanted.replace(".", "_"), self._aliases)
 
     def _block(self) -> str:
         self._blocks += 1

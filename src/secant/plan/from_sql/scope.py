@@ -106,6 +106,15 @@ class Scope:
         )
 
 
+def fresh(wanted: str, taken: set[str]) -> str:
+    """Give the wanted name, or one like it that differs from all taken ones in more than case; it is taken then."""
+    name, count = wanted, 2
+    while name.lower() in taken:
+        name, count = f"{wanted}#{count}", count + 1
+    taken.add(name.lower())
+    return name
+
+
 def with_aliases(scope: Scope, aliases: dict[str, Scalar]) -> Scope:
     """Let HAVING and ORDER BY use output names where no column has that name."""
     return AliasScope(scope.text, scope.parent, scope.tables, scope.sources, scope.hidden, aliases)
