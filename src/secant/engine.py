@@ -282,6 +282,9 @@ class Connection:
             prepared = self._prepare(text, in_force, budget)
             noise = calibrate(prepared.bounded, in_force, budget, _deltas(in_force, delta))
             job = plan_release(prepared, noise, confidence, self._backend)
+            # What is explained is answered: the same checks, on public data only.
+            check_job(job, self._backend, self._checked)
+            look_up_keys(job, self._backend)
             told = explanation(text, job, in_force, budget, assumed=epsilon is None)
             if ranges:
                 report = self.ranges(text)

@@ -60,7 +60,7 @@ CASTS = ("BIGINT", "INTEGER", "DOUBLE", "DECIMAL(10, 2)", "DECIMAL(38, 30)", "VA
 CAST_KIND = {"BIGINT": "int", "INTEGER": "int", "SMALLINT": "int", "DOUBLE": "double", "FLOAT": "double",
              "DECIMAL(10, 2)": "decimal", "DECIMAL(38, 30)": "decimal", "VARCHAR": "text", "DATE": "date",
              "TIMESTAMP": "time", "BOOLEAN": "bool"}  # fmt: skip
-ALIASES = ("t", "T", "u", '"U"', '"a b"', '"ä"', '"Ä"', "release1", '"x""y"', "q1", "values", "lookup1",
+ALIASES = ("t", "T", "u", '"U"', '"a b"', '"ä"', '"Ä"', "release1", '"x""y"', "q1", "lookup1",
            '"select"', '"' + LONG + '"', "ω", '"q1.x"', "m0")  # fmt: skip
 TORN = (
     "SELECT", "FROM", "WHERE", "(", ")", ",", "NULL", "TRUE", "0", "-1", "'x'", "AND", "NOT", "*", ".", "DISTINCT",
@@ -106,7 +106,7 @@ class Texts:
         self.commons = []
         text = self.question()
         self.seen = [*self.seen[-50:], text]
-        for _ in range(self.pick([0, 0, 0, 0, 1, 1, 3])):
+        for _ in range(self.pick([0, 0, 0, 0, 0, 0, 0, 1, 1, 3])):
             text = self.torn(text)
         return text
 
@@ -399,14 +399,14 @@ class Texts:
                     for _ in range(self.pick([1, 1, 2]))]  # fmt: skip
             written = [self.pick([k, k, k, str(i + 1)]) for i, k in enumerate(keys)]
             group = self.pick([f" GROUP BY {', '.join(written)}"] * 8 + [" GROUP BY ALL", f" GROUP BY ROLLUP ({keys[0]})"])
-        items = [*keys, *shown]
-        items = [f"{i} AS {self.alias()}" if self.chance(0.2) else i for i in items]
+        bare = [*keys, *shown]
+        items = [f"{i} AS {self.alias()}" if self.chance(0.2) else i for i in bare]
         having = order = limit = ""
         if self.chance(0.15):
             having = f" HAVING {self.post(calls)} {self.pick(['>', '<=', '='])} {self.post(calls)}"
         if self.chance(0.3):
             key = self.pick([
-                "1", "2", self.post(calls), *items, "TRUE", "-1", "'x'", "NULL", "1 + 1", "0.5", "DATE '2020-01-01'",
+                "1", "2", self.post(calls), *bare, "TRUE", "-1", "'x'", "NULL", "1 + 1", "0.5", "DATE '2020-01-01'",
             ])  # fmt: skip
             order = f" ORDER BY {key}{self.pick(['', ' DESC', ' NULLS FIRST'])}"
         if self.chance(0.15):

@@ -8,8 +8,10 @@ A list need not be complete for privacy: rows with other keys are left out of th
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
 from secant.numeric import interval as iv
@@ -20,7 +22,7 @@ from secant.plan.rewrite import columns_of, substitute
 from secant.plan.scopes import free_columns
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
-from secant.plan.values import Failure
+from secant.plan.values import EXACT, Failure
 from secant.terms.types import Type
 
 MAX_LISTED = 10_000
@@ -151,7 +153,8 @@ def _listed(
     for part in region.conditions:
         named = _named_values(part, key)
         if named is not None:
-            return named, "the query's own condition"
+            fitting = [v for value in named if (v := _of_kind(value, kind)) is not None]
+            return tuple(dict.fromkeys(fitting)), "the query's own condition"
     candidates, source = _candidates(key, ranges, kind)
     if candidates is None:
         return None
@@ -182,6 +185,28 @@ def _named_values(condition: n.Scalar, key: n.Scalar) -> tuple[object, ...] | No
         if all(p is not None for p in parts):
             return tuple(dict.fromkeys(v for p in parts if p is not None for v in p))
     return None
+
+
+def _of_kind(value: object, kind: Type) -> object:
+    """Give a written value as a key of a type; None where no key can be equal to it."""
+    if isinstance(value, datetime.date):
+        midnight = datetime.time()
+        if kind.kind == "TIMESTAMP" and not isinstance(value, datetime.datetime):
+            return datetime.datetime.combine(value, midnight)
+        if kind.kind == "DATE" and isinstance(value, datetime.datetime):
+            return value.date() if value.time() == midnight else None
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
+        return value
+    if kind.kind == "DOUBLE":
+        return float(value)
+    if not math.isfinite(value):
+        return None
+    steps = Fraction(value) * 10**kind.scale
+    widest = 2**63 if kind.kind == "INTEGER" else 10**kind.precision
+    if steps.denominator != 1 or abs(steps) >= widest:
+        return None
+    return int(steps) if kind.kind == "INTEGER" else Decimal(int(steps)).scaleb(-kind.scale, EXACT)
 
 
 def _candidates(key: n.Scalar, ranges: Ranges, kind: Type) -> tuple[tuple[object, ...] | None, str]:

@@ -232,11 +232,23 @@ def retype(plan: n.Relation) -> n.Relation:
         if isinstance(node, (n.Column, n.Outer)):
             kind = kinds.get(node.name, node.type)
             return node if kind == node.type else replace(node, type=kind)
+        if isinstance(node, (n.Union, n.Intersect, n.Except)):
+            node = replace(node, columns=_columns_of_both(node))
         if isinstance(node, n.Relation):
             kinds.update((f.name, f.type) for f in fields_of(node))
         return node
 
     return transform(plan, change)
+
+
+def _columns_of_both(node: n.Union | n.Intersect | n.Except) -> tuple[n.Field, ...]:
+    """Give the columns of a set operation with the types that hold the values of both sides."""
+    found = []
+    for a, b, out in zip(fields_of(node.left), fields_of(node.right), node.columns, strict=True):
+        kind = t.unify(a.type, b.type)
+        assert kind is not None
+        found.append(n.Field(out.name, kind))
+    return tuple(found)
 
 
 NORMALISE: tuple[Pass, ...] = (fold_constants, factor_disjunctions, merge_projections, push_filters)

@@ -309,8 +309,28 @@ def _sort(w: Writer, node: n.Sort, env: Env) -> Block:
         f"{_scalar(w, k.expression, scope)} {'DESC' if k.descending else 'ASC'} "
         f"NULLS {'FIRST' if k.nulls_first else 'LAST'}"
         for k in node.keys
+        if not _constant(k.expression, node.input)
     )
     return replace(block, order=keys)
+
+
+def _constant(scalar: n.Scalar, rows: n.Relation) -> bool:
+    """Whether a sort key is one constant for all rows: engines read a written number as a position, or refuse it."""
+    while isinstance(scalar, n.Column):
+        if isinstance(rows, n.Project):
+            name = scalar.name
+            scalar = next(i.expression for i in rows.items if i.name == name)
+            rows = rows.input
+        elif isinstance(rows, (n.Filter, n.Sort, n.Limit, n.Distinct)):
+            rows = rows.input
+        elif isinstance(rows, n.Join):
+            on_left = any(f.name == scalar.name for f in fields_of(rows.left))
+            if rows.kind == "left" and not on_left:
+                return False  # padded with NULL
+            rows = rows.left if on_left else rows.right
+        else:
+            return False
+    return isinstance(scalar, n.Literal)
 
 
 @RELATIONS.rule(n.Limit)

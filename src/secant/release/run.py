@@ -6,6 +6,7 @@ Values computed from protected rows live only inside `measured` and `_released`,
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -22,6 +23,7 @@ from secant.plan.domains import Chosen, Listed, Looked, Open
 from secant.plan.measures import Measure
 from secant.plan.rewrite import columns_of, transform
 from secant.plan.typing import fields_of
+from secant.plan.values import EXACT
 from secant.release.backend import Backend
 from secant.release.dialect import quote
 from secant.release.error import half_width, trace
@@ -119,10 +121,15 @@ def _instrument(b: Bounded, noise: Calibrated) -> Instrument | None:
 
 
 def check_job(job: Job, backend: Backend, checked: set[Any]) -> None:
-    """Let the engine bind the statements, and hold claims about public tables against public data."""
+    """Let the engine bind every statement, and hold claims about public tables against public data.
+
+    What follows the releases is bound, too, with NULLs for what is not drawn yet: once a release is paid for, nothing
+    may be left that the engine has not accepted.
+    """
     not_yet = placeholders({b.release.name: _fields(b) for b in job.prepared.bounded})
     for statement in job.statements.values():
         backend.check(provided(statement, not_yet, backend.dialect))
+    backend.check(lower(_closing(job, not_yet), backend.dialect))
     for b in job.prepared.bounded:
         for certificate in b.certificates:
             for claim in certificate.claims:
@@ -287,9 +294,14 @@ def _choose(b: Bounded, job: Job, found: Measured) -> tuple[list[int], dict[str,
 
 
 def _value(whole: int, measure: Measure) -> object:
-    if measure.type.kind == "DECIMAL":
-        return Decimal(whole).scaleb(-measure.type.scale)
-    return whole if measure.type.kind == "INTEGER" else float(whole * measure.step)
+    """Give a noisy measure as a value of its type; noise beyond all that an engine can write ends there."""
+    kind = measure.type
+    if kind.kind == "DOUBLE":
+        reach = Fraction(sys.float_info.max)
+        return float(max(-reach, min(reach, whole * measure.step)))
+    most = 2**127 - 1 if kind.kind == "INTEGER" else 10**kind.precision - 1
+    within = max(-most, min(most, whole))
+    return within if kind.kind == "INTEGER" else Decimal(within).scaleb(-kind.scale, EXACT)
 
 
 def _fields(b: Bounded) -> tuple[n.Field, ...]:
@@ -320,11 +332,7 @@ def finish(
     `bounds` are limits that were chosen privately, and, for the owner's errors only, the values of smooth bounds.
     """
     traced = job.traced
-
-    def change(node: n.Node) -> n.Node:
-        return tables[node.name] if isinstance(node, n.Released) else node
-
-    plan = transform(traced.plan, change)
+    plan = _closing(job, tables)
     names = [f.name for f in fields_of(plan)]
     rows = backend.rows(lower(plan, backend.dialect))
     width = len(traced.outputs)
@@ -337,6 +345,15 @@ def finish(
         if found and column in job.noise.noise and job.noise.noise[column].choosing
     }
     return Shown(traced.outputs, shown, _errors(job, names, rows, bounds), limits)
+
+
+def _closing(job: Job, tables: Mapping[str, n.Values]) -> n.Relation:
+    """Give what follows the releases, with tables in their places."""
+
+    def change(node: n.Node) -> n.Node:
+        return tables[node.name] if isinstance(node, n.Released) else node
+
+    return transform(job.traced.plan, change)
 
 
 def _errors(

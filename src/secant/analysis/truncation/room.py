@@ -131,7 +131,8 @@ def _limits(
         owned = ownerships.of(rows)
         if counts and not release.exact.keys and is_owner(call.argument, ownerships, owned):
             continue  # a unit counts once: nothing to limit
-        one = math.ceil(each_row(call, measure.step))
+        # A row that adds nothing needs no limit, but noise needs a scale: any larger limit holds as well.
+        one = max(1, math.ceil(each_row(call, measure.step)))
         usual = share * _usual_part(call)
         fixed = protection.truncation == "fixed"
         if limit is not None and (fixed or (usual * GAIN > 1 and protection.truncation == "auto")):

@@ -253,7 +253,11 @@ def _arithmetic(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n
 @_rule(exp.Neg)
 def _negate(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     operand = b.bind(tree.this, scope, collect)
-    if isinstance(operand, n.Literal) and isinstance(operand.value, (int, float, Decimal)):
+    if (
+        isinstance(operand, n.Literal)
+        and isinstance(operand.value, (int, float, Decimal))
+        and not isinstance(operand.value, bool)
+    ):
         return n.Literal(-operand.value, operand.type)
     return n.Negate(operand)
 

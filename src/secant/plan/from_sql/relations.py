@@ -213,10 +213,7 @@ class Binder:
         if isinstance(tree, exp.Subquery):
             self._only(tree, "this", "alias", "joins")
             if not isinstance(tree.this, exp.Query):  # a parenthesised join
-                inner = self._table(tree.this, scope)
-                for join in tree.this.args.get("joins") or ():
-                    inner = self._join(inner, join, scope)
-                return inner
+                return self._joined_apart(tree.this, scope)
             # A derived table does not see its neighbours in FROM, only the enclosing query.
             bound = self.query(tree.this, scope.parent, scope.tables)
             alias = tree.alias or self._alias("derived")
@@ -228,6 +225,20 @@ class Binder:
             scope.add(Source(alias, self._column_aliases(tree, bound.columns)), span)
             return bound.relation
         raise self.scalars.refuse(tree, f"{tree.key.upper()} is not accepted in FROM")
+
+    def _joined_apart(self, tree: Any, scope: Scope) -> n.Relation:
+        """Bind a table with joins of its own: their conditions do not see what stands outside of them."""
+        joins = tree.args.get("joins") or ()
+        if not joins:
+            return self._table(tree, scope)
+        apart = Scope(self.text, scope.parent, scope.tables)
+        relation = self._table(tree, apart)
+        for join in joins:
+            relation = self._join(relation, join, apart)
+        for source in apart.sources:
+            scope.add(source, span_of(tree))
+        scope.hidden |= apart.hidden
+        return relation
 
     def _named_table(self, tree: Any, scope: Scope, span: Span | None) -> n.Relation:
         name = tree.name
@@ -286,9 +297,11 @@ class Binder:
             )
         self._only(tree, "this", "on", "side", "kind", "using")
         known = list(scope.sources)
-        right = self._table(tree.this, scope)
-        for nested in tree.this.args.get("joins") or () if isinstance(tree.this, exp.Table) else ():
-            right = self._join(right, nested, scope)
+        right = (
+            self._joined_apart(tree.this, scope)
+            if isinstance(tree.this, exp.Table)
+            else self._table(tree.this, scope)
+        )
         new = [s for s in scope.sources if s not in known]
         span = span_of(tree)
         if tree.args.get("using"):
