@@ -39,7 +39,8 @@ from secant.plan.expected import expected_rows
 from secant.plan.from_sql import from_sql
 from secant.plan.ranges import as_number
 from secant.plan.ranges_report import range_lines, range_report
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import forget_columns, normalise
+from secant.plan.typing import forget_types
 from secant.release.answer import Answer
 from secant.release.backend import Backend
 from secant.release.dialect import quote
@@ -470,7 +471,7 @@ class Connection:
 
 @contextmanager
 def _with_carets(text: str) -> Iterator[None]:
-    """Give typed errors the user's text for carets."""
+    """Give typed errors the user's text for carets, and let go of what was found out about one question."""
     try:
         yield
     except SecantError as error:
@@ -483,6 +484,9 @@ def _with_carets(text: str) -> Iterator[None]:
             "the query is nested too deeply",
             hint="flatten its parentheses or subqueries",
         ) from None
+    finally:
+        forget_types()  # nodes belong to one question; kept, they would fill the memory
+        forget_columns()
 
 
 def _deltas(protections: tuple[Protection, ...], delta: Number | None) -> dict[str, Fraction]:

@@ -21,9 +21,11 @@ from worlds import SECRET, World, open_world
 
 from secant.engine import Connection
 from secant.errors import SecantError
+from secant.ledger.amounts import DELTA_UNITS, EPSILON_UNITS
 
 EPSILONS = ("1", "1", "1", "0.1", "10", "0.000001", "1000")
 WORLD_LASTS = 250
+UNITS = {"epsilon": EPSILON_UNITS, "delta": DELTA_UNITS}
 UNREAD = ("SQL-001", "SQL-005", "SQL-007")
 """Refused before a name is looked up: no database has a part in it."""
 
@@ -114,7 +116,7 @@ def _prices(told: Said, first: Said, before: Any, after: Any) -> Iterator[tuple[
         name = g["protection"]
         for what, now, then in zip(("epsilon", "delta"), after[name], before[name], strict=True):
             price, paid = Fraction(g[what]), now - then
-            if abs(price - paid) > price / 10**7 + Fraction(1, 10**11):
+            if abs(price - paid) > price / 10**7 + Fraction(1, UNITS[what]):
                 yield "price", f"{what} of {name}: {float(price)} explained, {float(paid)} paid"
 
 

@@ -136,8 +136,7 @@ def prepare(
         return tuple(work.refusals) if work.refusals else RawRows(exposed.scan)
     if any(b.softened is not None for b in work.bounded):
         post = retype(post)
-    if work.bounded:
-        post = make_total(post)  # the answer is paid for: one bad cell must not cost the others
+    post = make_total(post)  # the answer may be paid for: one bad cell must not cost the others
     verify(post)
     several = many_released(post, work.bounded)
     if several is not None:

@@ -162,27 +162,33 @@ def _filtered(relation: n.Relation, parts: tuple[n.Scalar, ...], span: Span | No
 
 _NO_COLUMNS: frozenset[str] = frozenset()
 _READ: dict[n.Node, frozenset[str]] = {}
-"""What was found before: nodes never change. Emptied when it has grown large."""
+"""What was found before: nodes never change."""
 _LARGEST_READ = 200_000
 
 
 def columns_of(scalar: n.Node) -> frozenset[str]:
     """Give all columns that an expression reads, also from inside its subqueries."""
     if len(_READ) > _LARGEST_READ:
-        _READ.clear()
-    return _columns(scalar)
+        forget_columns()
+    return _columns(scalar, _READ)
 
 
-def _columns(node: n.Node) -> frozenset[str]:
-    known = _READ.get(node)
+def forget_columns() -> None:
+    """Let go of the nodes of questions that are answered. Who still reads the old table keeps it."""
+    global _READ
+    _READ = {}
+
+
+def _columns(node: n.Node, read: dict[n.Node, frozenset[str]]) -> frozenset[str]:
+    known = read.get(node)
     if known is not None:
         return known
     if isinstance(node, (n.Column, n.Outer)):
         found = frozenset((node.name,))
     else:
-        parts = [part for c in n.children(node) if (part := _columns(c))]
+        parts = [part for c in n.children(node) if (part := _columns(c, read))]
         found = parts[0].union(*parts[1:]) if parts else _NO_COLUMNS
-    _READ[node] = found
+    read[node] = found
     return found
 
 

@@ -51,14 +51,20 @@ RELATION_FIELDS: RuleTable[Callable[..., Fields]] = RuleTable("fields_of")
 
 
 _SHARED: Known = {}
-"""What was settled before: nodes never change, so neither do their types. Emptied when it has grown large."""
+"""What was settled before: nodes never change, so neither do their types."""
 _LARGEST_SHARED = 200_000
 
 
 def _shared() -> Known:
     if len(_SHARED) > _LARGEST_SHARED:
-        _SHARED.clear()
+        forget_types()
     return _SHARED
+
+
+def forget_types() -> None:
+    """Let go of the nodes of questions that are answered. Who still reads the old table keeps it."""
+    global _SHARED
+    _SHARED = {}
 
 
 def type_of(scalar: n.Scalar | n.Aggregation, known: Known | None = None) -> Type:

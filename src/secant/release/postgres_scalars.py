@@ -17,7 +17,7 @@ from secant.plan.functions import AGGREGATES, FUNCTIONS
 from secant.plan.rules import RuleTable
 from secant.release import doubles
 from secant.release import postgres_casts as casts
-from secant.release.dialect import Dialect, constant
+from secant.release.dialect import INTERVAL_SHOWN, Dialect, constant
 from secant.release.doubles import Operand
 from secant.release.lower import write
 from secant.release.postgres_failures import (
@@ -529,7 +529,9 @@ POSTGRES = Dialect(
         # Text is compared by its bytes; a number that is none would be no number anywhere else.
         "TEXT": casts.C_TEXT, "DOUBLE": "CAST({0} AS double precision)", "DECIMAL": "NULLIF({0}, 'NaN')",
     },
-    shown={"DECIMAL": "CAST({0} AS numeric(100, {scale}))"},
+    shown={
+        "DECIMAL": "CAST({0} AS numeric(100, {scale}))", "INTERVAL": INTERVAL_SHOWN,
+    },
     whole="CAST({0} AS bigint)",
     fence=" OFFSET 0",
     word='({0}::text COLLATE "C")',

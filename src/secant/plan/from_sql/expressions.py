@@ -69,6 +69,9 @@ UNITS = {
     "hour": (0, 0, 3_600_000_000), "minute": (0, 0, 60_000_000), "second": (0, 0, 1_000_000),
 }  # fmt: skip
 
+YEARS = 10_000  # engines keep months in 32 bits
+DAY = 86_400_000_000
+
 Collect = Callable[[exp.Expression, Scope], n.Scalar]
 
 
@@ -469,7 +472,10 @@ def _interval(b: ScalarBinder, tree: Any, scope: Scope, _: Collect) -> n.Scalar:
         amount = "-" + tree.this.this.name
     if unit not in UNITS or not re.fullmatch(r"-?\d{1,9}", amount.strip()):
         raise b.refuse(tree, "an interval is written as INTERVAL '3' MONTH with a whole number")
-    return n.Literal(tuple(int(amount) * part for part in UNITS[unit]), t.INTERVAL)
+    months, days, micros = (int(amount) * part for part in UNITS[unit])
+    if abs(months) > 12 * YEARS or abs(days) > 366 * YEARS or abs(micros) > 366 * YEARS * DAY:
+        raise b.refuse(tree, f"an interval of more than {YEARS} years is not accepted")
+    return n.Literal((months, days, micros), t.INTERVAL)
 
 
 @_rule(exp.DateAdd, exp.DateSub)

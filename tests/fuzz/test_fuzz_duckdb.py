@@ -1,0 +1,107 @@
+"""Drawn questions on DuckDB: what is explained is answered at its price, and neighbors are treated alike.
+
+300 questions by default, 100,000 with SECANT_PROFILE=long (`pytest -n 2 -s tests/fuzz` prints the summaries). The seed
+is drawn and printed; SECANT_SEED repeats a run. Planted faults show that each kind of fault is seen.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from drawn_texts import AGGREGATED, SIGNATURES, Texts, unlisted
+from fuzzing import Said, faults, fuzz
+from worlds import KINDS, World, open_world
+
+from secant import engine
+from secant.errors import BackendError
+from secant.release import lower
+
+LONG = os.environ.get("SECANT_PROFILE") == "long"
+SHARDS, EACH = (20, 5_000) if LONG else (2, 150)
+
+
+def drawn_seed() -> int:
+    """Give the seed that was asked for, or a new one; either way it is printed."""
+    seed = int(os.environ.get("SECANT_SEED") or secrets.randbelow(10**6))
+    print(f"SECANT_SEED={seed}")
+    return seed
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Any:
+    """Give the world of rows."""
+    with_rows = next(i for i, kind in enumerate(KINDS) if kind.name == "rows")
+    opened = open_world(with_rows, tmp_path)
+    yield opened
+    opened.close()
+
+
+def found(world: World, text: str) -> set[str]:
+    return {kind for kind, _ in faults(world, text, "1") if kind != "told"}
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_drawn_questions_are_answered_as_explained(shard: int, tmp_path: Path) -> None:
+    summary = fuzz(drawn_seed() * SHARDS + shard, EACH, tmp_path)
+    print(summary.report())
+    assert summary.findings == []
+    assert summary.answered > EACH // 10
+
+
+def test_every_function_and_clause_is_drawn() -> None:
+    assert unlisted() == set()
+    texts = Texts(drawn_seed())
+    words = Counter(w for _ in range(6_000) for w in re.findall(r"[A-Za-z_]+", texts.draw()))
+    wanted = [*SIGNATURES, *AGGREGATED, "WITH", "EXISTS", "IN", "BETWEEN", "LIKE", "ILIKE", "CASE", "CAST", "TRY_CAST",
+              "UNION", "INTERSECT", "EXCEPT", "LEFT", "RIGHT", "CROSS", "FULL", "NATURAL", "USING", "HAVING", "LIMIT",
+              "OFFSET", "DISTINCT", "VALUES", "FILTER", "ROLLUP", "EXTRACT", "INTERVAL", "WITHIN", "NULLS"]  # fmt: skip
+    print(sorted((words[w], w) for w in wanted)[:20])
+    assert [w for w in wanted if not words[w]] == []
+
+
+def test_what_the_engine_rejects_is_refused_before_it_is_paid(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lower, "_constant", lambda scalar, rows: False)  # the printer errs
+    options: dict[str, Any] = {"epsilon": 1}
+    for ask in (world.first.explain, world.first.sql):
+        with pytest.raises(BackendError) as refused:
+            ask("SELECT count(*) FROM visit ORDER BY TRUE", **options)
+        assert refused.value.code == "BAK-003"
+    assert all(not account.spent_epsilon for account in world.first.budget.values())
+    assert found(world, "SELECT count(*) FROM visit ORDER BY TRUE") == set()
+
+
+def test_a_planted_charge_without_an_answer_is_seen(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lower, "_constant", lambda scalar, rows: False)
+    monkeypatch.setattr(engine, "check_job", lambda *anything: None)
+    assert "charged" in found(world, "SELECT count(*) FROM visit ORDER BY TRUE")
+
+
+def test_a_planted_bug_is_seen(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "plan_release", lambda *anything: {}["nothing"])
+    assert "bug" in found(world, "SELECT count(*) FROM visit")
+
+
+def test_a_planted_price_is_seen(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    charges = engine._charges
+    monkeypatch.setattr(engine, "_charges", lambda noise: [*charges(noise), *charges(noise)])
+    assert "price" in found(world, "SELECT count(*) FROM visit")
+
+
+def test_a_planted_failure_of_one_neighbor_is_seen(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(text: str, **options: Any) -> Said:
+        raise BackendError("BAK-002", "a row made the engine fail")
+
+    monkeypatch.setattr(world.second, "sql", fails)
+    assert found(world, "SELECT count(*) FROM visit") == {"neighbor"}
