@@ -21,7 +21,9 @@ def main() -> int:
     seed, questions = int(sys.argv[1]), int(sys.argv[2])
     address = sys.argv[3] if len(sys.argv) > 3 else None
     with tempfile.TemporaryDirectory(prefix="secant-fuzz-") as directory:
-        summary = fuzz(seed, questions, Path(directory), address, told=lambda line: print(line, flush=True))
+        summary = fuzz(
+            seed, questions, Path(directory), address, told=lambda line: print(line, flush=True)
+        )
     print(summary.report())
     return 1 if summary.findings else 0
 

@@ -67,7 +67,8 @@ TORN = (
     "ORDER BY", "GROUP BY", "LIMIT 0", "OFFSET 1", "UNION ALL", "EXCEPT", "count(*)", "ALL", "AS x", "ON", "USING (id)",
     "ROLLUP (city)", "GROUPING SETS ((city), ())", "CUBE (city)", "QUALIFY", "OVER ()", "LATERAL", "PIVOT", "?", "$1",
     "EXISTS", "IN ()", "BETWEEN", "::INT", "--", "/*", ";", "''", '""', "\x00", "é", "1e999", "0x1F", "1_000", ":x",
-    "FILTER (WHERE TRUE)", "[1]", "{'a': 1}", "x -> x", "TRY_CAST(1 AS INT)", "INTERVAL", "COLLATE nocase", "EXCLUDE (id)",
+    "FILTER (WHERE TRUE)", "[1]", "{'a': 1}", "x -> x", "TRY_CAST(1 AS INT)", "INTERVAL",
+    "COLLATE nocase", "EXCLUDE (id)",
 )  # fmt: skip
 
 
@@ -340,7 +341,7 @@ class Texts:
             first = next(iter(kinds))
             text = f"SELECT {key} AS {first}, {self.aggregate(scope)} AS n FROM {source}{where} GROUP BY {key}"
             kinds = {first: "text", "n": "int"}
-        return text, {k: v for k, v in kinds.items()}
+        return text, kinds
 
     # ── whole questions ──────────────────────────────────────────────────────────────────────────
 
@@ -358,12 +359,15 @@ class Texts:
             with_ = f"WITH {name} AS ({inner}) "
         body = self.select()
         if self.chance(0.12):
-            word = self.pick(["UNION ALL", "UNION", "INTERSECT", "EXCEPT", "EXCEPT ALL", "INTERSECT ALL"])
+            word = self.pick(
+                ["UNION ALL", "UNION", "INTERSECT", "EXCEPT", "EXCEPT ALL", "INTERSECT ALL"]
+            )
             body = f"{body} {word} {self.select()}"
         elif self.chance(0.05):
             body = f"({body}) {self.pick(['', 'LIMIT 2', 'ORDER BY 1'])}"
         elif self.chance(0.1):
-            body = f"SELECT {self.pick(['*', 'sum(z.n)', 'count(*)', 'z.n + 1', 'max(z.n)'])} FROM ({self.named_select()}) z"
+            shown = self.pick(["*", "sum(z.n)", "count(*)", "z.n + 1", "max(z.n)"])
+            body = f"SELECT {shown} FROM ({self.named_select()}) z"
         elif self.chance(0.05):
             body = f"SELECT ({self.scalar_select()}) + {self.pick(['1', '(' + self.scalar_select() + ')'])} AS s"
         elif self.chance(0.08):
@@ -398,7 +402,8 @@ class Texts:
             keys = [self.value(self.pick(["text", "text", "int", "bool", "date"]), scope, self.pick([0, 0, 1]))
                     for _ in range(self.pick([1, 1, 2]))]  # fmt: skip
             written = [self.pick([k, k, k, str(i + 1)]) for i, k in enumerate(keys)]
-            group = self.pick([f" GROUP BY {', '.join(written)}"] * 8 + [" GROUP BY ALL", f" GROUP BY ROLLUP ({keys[0]})"])
+            plain = f" GROUP BY {', '.join(written)}"
+            group = self.pick([*[plain] * 8, " GROUP BY ALL", f" GROUP BY ROLLUP ({keys[0]})"])
         bare = [*keys, *shown]
         items = [f"{i} AS {self.alias()}" if self.chance(0.2) else i for i in bare]
         having = order = limit = ""
@@ -410,7 +415,15 @@ class Texts:
             ])  # fmt: skip
             order = f" ORDER BY {key}{self.pick(['', ' DESC', ' NULLS FIRST'])}"
         if self.chance(0.15):
-            limit = self.pick([" LIMIT 1", " LIMIT 0", " LIMIT 3 OFFSET 1", " OFFSET 2", " LIMIT 999999999999999999"])
+            limit = self.pick(
+                [
+                    " LIMIT 1",
+                    " LIMIT 0",
+                    " LIMIT 3 OFFSET 1",
+                    " OFFSET 2",
+                    " LIMIT 999999999999999999",
+                ]
+            )
         word = "SELECT DISTINCT" if self.chance(0.05) else "SELECT"
         return f"{word} {', '.join(items)} FROM {source}{where}{group}{having}{order}{limit}"
 

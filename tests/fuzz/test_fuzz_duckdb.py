@@ -57,7 +57,7 @@ def test_drawn_questions_are_answered_as_explained(shard: int, tmp_path: Path) -
 def test_every_function_and_clause_is_drawn() -> None:
     assert unlisted() == set()
     texts = Texts(drawn_seed())
-    words = Counter(w for _ in range(6_000) for w in re.findall(r"[A-Za-z_]+", texts.draw()))
+    words = Counter(w for _ in range(6_000) for w in re.findall(r"[A-Za-z_0-9]+", texts.draw()))
     wanted = [*SIGNATURES, *AGGREGATED, "WITH", "EXISTS", "IN", "BETWEEN", "LIKE", "ILIKE", "CASE", "CAST", "TRY_CAST",
               "UNION", "INTERSECT", "EXCEPT", "LEFT", "RIGHT", "CROSS", "FULL", "NATURAL", "USING", "HAVING", "LIMIT",
               "OFFSET", "DISTINCT", "VALUES", "FILTER", "ROLLUP", "EXTRACT", "INTERVAL", "WITHIN", "NULLS"]  # fmt: skip

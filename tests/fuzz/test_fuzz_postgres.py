@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from fuzzing import fuzz
+
 from postgres_server import PostgresServer
 
 LONG = os.environ.get("SECANT_PROFILE") == "long"

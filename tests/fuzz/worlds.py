@@ -22,10 +22,12 @@ SECRET = "S3CRET"
 SCHEMA = f"""
 CREATE TABLE person (id BIGINT, name TEXT, city TEXT, age INTEGER, height DOUBLE PRECISION, balance DECIMAL(12, 2),
                      born DATE, active BOOLEAN, seen TIMESTAMP);
-CREATE TABLE visit (vid BIGINT, pid BIGINT, day DATE, cost DECIMAL(10, 2), rate DOUBLE PRECISION, note TEXT, big BIGINT);
+CREATE TABLE visit (vid BIGINT, pid BIGINT, day DATE, cost DECIMAL(10, 2), rate DOUBLE PRECISION, note TEXT,
+                    big BIGINT);
 CREATE TABLE place (id BIGINT, x DOUBLE PRECISION, y DOUBLE PRECISION, speed DOUBLE PRECISION, kind TEXT);
 CREATE TABLE city (name TEXT, country TEXT, people BIGINT);
-CREATE TABLE "Odd ""Täble" (id BIGINT, "Key" TEXT, "a ""b" DOUBLE PRECISION, "straße" DECIMAL(12, 3), {LONG_COLUMN} BIGINT);
+CREATE TABLE "Odd ""Täble" (id BIGINT, "Key" TEXT, "a ""b" DOUBLE PRECISION, "straße" DECIMAL(12, 3),
+                          {LONG_COLUMN} BIGINT);
 """
 HOSTILE: dict[str, list[Any]] = {
     "int": [None, 0, -1, 9223372036854775807, -9223372036854775808],
@@ -177,7 +179,9 @@ def neighbors(seed: int, neighbor: str) -> tuple[Rows, Rows]:
         first[table].append(odd)
     elif neighbor == "replaced":
         first[table].append(odd)
-        second[table].append(_hostile(draw, table, 99) if table != "place" else (99, 9.0, 9.0, 1.0, "b"))
+        second[table].append(
+            _hostile(draw, table, 99) if table != "place" else (99, 9.0, 9.0, 1.0, "b")
+        )
     else:
         first["person"].append((99, *_hostile(draw, "person", 99)[1:]))
         visits = [list(_hostile(draw, "visit", 200 + i)) for i in range(draw.randrange(9))]
@@ -189,7 +193,6 @@ def neighbors(seed: int, neighbor: str) -> tuple[Rows, Rows]:
 
 def policy_text(kind: Kind) -> str:
     """Write the policy of a world."""
-    names = ", ".join("'" + name + "'" for name in kind.public)
     return kind.head + TABLES + kind.protections
 
 

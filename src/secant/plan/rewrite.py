@@ -67,7 +67,10 @@ def factor_disjunctions(plan: n.Relation) -> n.Relation:
             return node
         branches = [n.conjuncts(o) for o in node.operands]
         shared = tuple(
-            part for part in branches[0] if all(any(same(part, p) for p in b) for b in branches[1:])
+            part
+            for part in branches[0]
+            if all(any(same(part, p) for p in b) for b in branches[1:])
+            and type_of(part) == t.BOOLEAN  # a bare NULL would change the type of the whole
         )
         if not shared:
             return node
@@ -161,22 +164,21 @@ def _filtered(relation: n.Relation, parts: tuple[n.Scalar, ...], span: Span | No
 
 
 _NO_COLUMNS: frozenset[str] = frozenset()
-_READ: dict[n.Node, frozenset[str]] = {}
-"""What was found before: nodes never change."""
+_READ: list[dict[n.Node, frozenset[str]]] = [{}]
+"""What was found before: nodes never change. The table is exchanged, never emptied."""
 _LARGEST_READ = 200_000
 
 
 def columns_of(scalar: n.Node) -> frozenset[str]:
     """Give all columns that an expression reads, also from inside its subqueries."""
-    if len(_READ) > _LARGEST_READ:
+    if len(_READ[0]) > _LARGEST_READ:
         forget_columns()
-    return _columns(scalar, _READ)
+    return _columns(scalar, _READ[0])
 
 
 def forget_columns() -> None:
-    """Let go of the nodes of questions that are answered. Who still reads the old table keeps it."""
-    global _READ
-    _READ = {}
+    """Let go of the nodes of questions that are answered."""
+    _READ[0] = {}
 
 
 def _columns(node: n.Node, read: dict[n.Node, frozenset[str]]) -> frozenset[str]:

@@ -50,21 +50,21 @@ SCALAR_TYPES: RuleTable[Callable[..., Type]] = RuleTable("type_of")
 RELATION_FIELDS: RuleTable[Callable[..., Fields]] = RuleTable("fields_of")
 
 
-_SHARED: Known = {}
-"""What was settled before: nodes never change, so neither do their types."""
+_SHARED: list[Known] = [{}]
+"""What was settled before: nodes never change, so neither do their types. The table is exchanged, never emptied: who
+still reads the old one keeps it."""
 _LARGEST_SHARED = 200_000
 
 
 def _shared() -> Known:
-    if len(_SHARED) > _LARGEST_SHARED:
+    if len(_SHARED[0]) > _LARGEST_SHARED:
         forget_types()
-    return _SHARED
+    return _SHARED[0]
 
 
 def forget_types() -> None:
-    """Let go of the nodes of questions that are answered. Who still reads the old table keeps it."""
-    global _SHARED
-    _SHARED = {}
+    """Let go of the nodes of questions that are answered."""
+    _SHARED[0] = {}
 
 
 def type_of(scalar: n.Scalar | n.Aggregation, known: Known | None = None) -> Type:

@@ -22,8 +22,8 @@ from secant.plan import nodes as n
 from secant.plan.enforce import is_protected, tables_of
 from secant.terms.bounds import GlobalBound
 
-SECONDS = 5.0
-"""How long the solver may think about one release, unless the caller says otherwise."""
+SECONDS = 60.0
+"""How long the solver may think about one release, unless the caller says otherwise; steps run out long before."""
 MOST = 12
 """The largest number of rows that is looked for: beyond it bounds are useless and proofs are slow."""
 ACCEPTED = "keys"

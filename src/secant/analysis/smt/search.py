@@ -1,7 +1,8 @@
 """How many rows can differ: ask for one, two, three, ... until the solver says that there are no more.
 
 In: an encoder and a relation. Out: a Verdict: a number that is proved, or why there is none. Never here: a guess.
-If the solver does not answer in time there is no bound.
+If the solver does not answer within its steps, or in time, there is no bound. Steps run out first, so that the same
+question gets the same answer also on a busy machine: what was explained is what is answered.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from secant.plan import nodes as n
 
 LONGEST = 2**31 - 1
 """Milliseconds that the solver can be told to think, at most."""
+STEPS = 1_000_000
+"""Steps of the solver for one question, at most: unlike a time, they do not hang on what else the machine does."""
 SHOWN = 3
 """Rows that differ in a witness, at most."""
 
@@ -69,6 +72,7 @@ def ask(encoder: Encoder, solver: Any, labels: Iterable[str], deadline: float) -
     if left <= 0:
         return None
     solver.set("timeout", left)
+    solver.set("rlimit", STEPS)
     z3 = encoder.language.z3
     try:
         found = solver.check(*(encoder.language.named_flag(x) for x in sorted(labels)))
