@@ -123,7 +123,20 @@ class Texts:
             return self.pick(names) if names and self.chance(0.8) else self.pick(CONSTANTS[kind])
         if self.chance(0.3):
             return self.called(kind, scope, depth - 1)
+        if kind in NUMBERS and self.chance(0.04):
+            return self.scalar_subquery(scope)
         return getattr(self, f"_{kind}")(scope, depth - 1)
+
+    def scalar_subquery(self, scope: Scope) -> str:
+        """Ask for one number in the place of a value; sometimes for several."""
+        source, inner = self.source(1)
+        if self.chance(0.15):
+            return self.pick(
+                ["(SELECT people FROM city)", "(SELECT people FROM city ORDER BY 1 LIMIT 1)"]
+            )
+        tied = inner.joined(scope) if self.chance(0.3) else inner
+        where = f" WHERE {self.value('bool', tied, 1)}" if self.chance(0.5) else ""
+        return f"(SELECT {self.aggregate(inner)} FROM {source}{where})"
 
     def called(self, kind: str, scope: Scope, depth: int) -> str:
         """Call a function of the whitelist that gives this kind."""
@@ -387,6 +400,7 @@ class Texts:
 
     def post(self, calls: list[str]) -> str:
         """Write something over aggregates: it is computed on noisy numbers."""
+        calls = [*calls, self.scalar_subquery(Scope())] if self.chance(0.1) else calls
         scope = Scope({"int": calls, "double": calls, "decimal": calls})
         return self.value("number", scope, self.pick([0, 0, 0, 1, 2]))
 

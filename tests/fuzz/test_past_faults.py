@@ -11,8 +11,15 @@ from fuzzing import faults, said
 from worlds import KINDS, World, open_world
 
 from secant import engine
+from secant.analysis import portfolio
 from secant.plan import domains, rewrite, typing
 
+WIDE = "SELECT cost, count(*) FROM visit WHERE cost = 1e18 GROUP BY cost"
+SOFTENED = "SELECT count(*) FROM place WHERE x > 1 UNION SELECT count(*) FROM place WHERE y > 1"
+NESTED = (
+    "SELECT count(*) FROM visit v JOIN (person p JOIN city c ON c.name = v.note) ON v.pid = p.id"
+)
+AROUND = "SELECT (SELECT count(*) FROM visit) * 9223372036854775807"
 PAST = (
     # The engine met what follows the releases only after they were paid for, and failed there.
     "SELECT count(*) FROM visit ORDER BY TRUE",
@@ -20,7 +27,7 @@ PAST = (
     "SELECT count(*) FROM visit ORDER BY 'x'",
     "SELECT count(*) FROM visit ORDER BY NULL",
     "SELECT 2 AS two, count(*) AS n FROM visit GROUP BY two ORDER BY two",
-    "SELECT cost, count(*) FROM visit WHERE cost = 1e18 GROUP BY cost",
+    WIDE,
     "SELECT age, count(*) FROM person WHERE age = 1.5 GROUP BY age",
     "SELECT born, count(*) FROM person WHERE born = TIMESTAMP '2024-01-01 12:00:00' GROUP BY born",
     "SELECT sum(rate) % count(*) FROM visit",
@@ -31,11 +38,18 @@ PAST = (
     "SELECT var_pop(0.5) FROM visit",
     "SELECT avg(2) FROM visit",
     "SELECT sum(0) / sum(cost) FROM visit",
+    # A failing expression around a subquery, or a subquery with several rows, after it was paid for.
+    AROUND,
+    "SELECT count(*) + (SELECT people FROM city) FROM visit",
+    "SELECT count(*) FROM visit ORDER BY (SELECT max(people) FROM city) * 9223372036854775807",
+    "SELECT c.name, (SELECT count(*) FROM person p WHERE p.city = c.name) * 9223372036854775807 FROM city c",
+    "SELECT count(*) FROM visit HAVING CAST((SELECT max(name) FROM city) AS INTEGER) > 3",
+    "SELECT count(*) FROM visit UNION SELECT 1 ORDER BY (SELECT max(people) FROM city) * 9223372036854775807",
     # Plans that were not well formed.
-    "SELECT count(*) FROM place WHERE x > 1 UNION SELECT count(*) FROM place WHERE y > 1",
+    SOFTENED,
     "SELECT count(*) FROM place WHERE x > 1 UNION ALL SELECT count(*) FROM visit",
     "SELECT -TRUE",
-    "SELECT count(*) FROM visit v JOIN (person p JOIN city c ON c.name = v.note) ON v.pid = p.id",
+    NESTED,
     "WITH a AS (SELECT 1 AS x, 2 AS x) SELECT * FROM a",
     "WITH a AS (WITH b AS (SELECT vid, vid FROM visit) SELECT * FROM b) SELECT count(*) FROM a",
     "SELECT count(*) FROM (SELECT (NULL OR NULL) AS x FROM visit) v WHERE v.x",
@@ -65,11 +79,11 @@ def test_a_question_that_broke_something_breaks_nothing_now(world: World, text: 
     ("kind", "text", "seen"),
     [
         ("rows", "SELECT -TRUE", "SQL-004"),
-        ("rows", PAST[18], "SQL-002"),
+        ("rows", NESTED, "SQL-002"),
         ("rows", "SELECT count(*), INTERVAL '999999999' YEAR FROM visit", "SQL-006"),
         ("rows", "SELECT count(*) FROM visit ORDER BY NULL", ""),
         ("unit", "SELECT avg(2) FROM visit", ""),
-        ("cells", PAST[15], ""),
+        ("cells", SOFTENED, ""),
     ],
 )
 def test_what_becomes_of_them(kind: str, text: str, seen: str, tmp_path: Path) -> None:
@@ -86,7 +100,19 @@ def test_a_key_that_no_row_can_have_is_a_planted_fault_that_is_seen(
     monkeypatch.setattr(domains, "_of_kind", lambda value, kind: value)
     opened = open_world(0, tmp_path)
     try:
-        assert "charged" in {k for k, _ in found(opened, PAST[5])}
+        assert "charged" in {k for k, _ in found(opened, WIDE)}
+    finally:
+        opened.close()
+
+
+def test_an_expression_that_fails_after_it_is_paid_for_is_a_planted_fault_that_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(portfolio, "unfailing", lambda plan: plan)
+    monkeypatch.setattr(portfolio, "still_failing", lambda plan: None)
+    opened = open_world(0, tmp_path)
+    try:
+        assert "charged" in {k for k, _ in found(opened, AROUND)}
     finally:
         opened.close()
 
@@ -97,7 +123,7 @@ def test_a_union_that_keeps_its_types_is_a_planted_fault_that_is_seen(
     monkeypatch.setattr(rewrite, "_columns_of_both", lambda node: node.columns)
     opened = open_world([k.name for k in KINDS].index("cells"), tmp_path)
     try:
-        assert "bug" in {k for k, _ in found(opened, PAST[15])}
+        assert "bug" in {k for k, _ in found(opened, SOFTENED)}
     finally:
         opened.close()
 

@@ -42,8 +42,8 @@ from secant.plan.conjunctive import Conjunctive, conjunctive
 from secant.plan.enforce import Release, enforce, is_protected, tables_of
 from secant.plan.measures import Problem
 from secant.plan.rewrite import retype
-from secant.plan.total import make_total
 from secant.plan.typing import fields_of
+from secant.plan.unfailing import still_failing, unfailing
 from secant.plan.verify import verify
 from secant.terms.bounds import GlobalBound
 from secant.terms.catalog import Catalog
@@ -136,11 +136,16 @@ def prepare(
         return tuple(work.refusals) if work.refusals else RawRows(exposed.scan)
     if any(b.softened is not None for b in work.bounded):
         post = retype(post)
-    post = make_total(post)  # the answer may be paid for: one bad cell must not cost the others
-    verify(post)
     several = many_released(post, work.bounded)
     if several is not None:
         return (several,)
+    post = unfailing(post)  # the answer may be paid for: one bad cell must not cost the others
+    verify(post)
+    risky = still_failing(post) if work.bounded else None
+    if risky is not None:
+        reason = "what follows the release may fail after it is paid for"
+        hint = "compute the subquery in FROM and join it"
+        return (Refusal("portfolio", "T-SUBQUERY", reason, hint, risky),)
     if touched(post):  # the last wall before a plan runs without noise
         raise InternalError("BUG-001", "a protected table is left outside of every release")
     return Prepared(post, tuple(work.bounded))

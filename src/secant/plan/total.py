@@ -106,7 +106,7 @@ def total(scalar: n.Scalar) -> n.Scalar:
 
 def _guarded(scalar: n.Scalar) -> n.Scalar:
     """Wrap what can fail. Truth values are left open, so that engines still see plain comparisons."""
-    if not _can_fail(scalar):
+    if not can_fail(scalar):
         return scalar
     if isinstance(scalar, n.Attempt):
         return scalar
@@ -253,7 +253,8 @@ _LAST: dict[str, tuple[datetime.date, datetime.date]] = {
 }
 
 
-def _can_fail(scalar: n.Scalar) -> bool:
+def can_fail(scalar: n.Scalar) -> bool:
+    """Whether an expression can fail on a row, leaving aside what its subqueries do."""
     stack: list[n.Node] = [scalar]
     while stack:
         node = stack.pop()
@@ -344,8 +345,11 @@ def unguarded(plan: n.Relation) -> n.Node | None:
     An Attempt cannot hold a subquery, and intervals cannot be made alike.
     """
     telling = _told_apart(plan)
-    if telling is not None:
-        return telling
+    return telling if telling is not None else failing(plan)
+
+
+def failing(plan: n.Relation) -> n.Node | None:
+    """Give an expression that can still fail on a row."""
     stack: list[n.Node] = [plan]
     while stack:
         node = stack.pop()
