@@ -16,8 +16,8 @@ from secant.errors import Span, SqlError
 from secant.plan import nodes as n
 from secant.plan.from_sql.expressions import ScalarBinder, check_carried, number
 from secant.plan.from_sql.grouping import Grouping
+from secant.plan.from_sql.renaming import renamed
 from secant.plan.from_sql.scope import CommonTable, Scope, Source, fresh, with_aliases
-from secant.plan.rewrite import substitute
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
 from secant.sql.parse import span_of
@@ -63,7 +63,7 @@ class Binder:
         if [unique for _, unique, _ in bound.columns] == shown:
             return bound.relation
         # Order and limit stay on top, where they keep their meaning for whoever reads the answer.
-        return _rename(
+        return renamed(
             bound.relation, {u: s for (_, u, _), s in zip(bound.columns, shown, strict=True)}
         )
 
@@ -580,27 +580,3 @@ class Binder:
 
 def _dressed(tree: exp.Expression) -> bool:
     return any(tree.args.get(k) for k in ("with_", "order", "limit", "offset"))
-
-
-def _rename(relation: n.Relation, names: dict[str, str]) -> n.Relation:
-    """Rename the output columns of a finished query, below its ORDER BY and LIMIT."""
-    if isinstance(relation, n.Limit):
-        return replace(relation, input=_rename(relation.input, names))
-    if isinstance(relation, n.Sort):
-        columns: dict[str, n.Scalar] = {
-            f.name: n.Column(names.get(f.name, f.name), f.type) for f in fields_of(relation)
-        }
-        keys = tuple(
-            replace(k, expression=substitute(k.expression, columns)) for k in relation.keys
-        )
-        return n.Sort(_rename(relation.input, names), keys)
-    if isinstance(relation, n.Distinct):
-        return replace(relation, input=_rename(relation.input, names))
-    if isinstance(relation, n.Project) and not isinstance(relation.input, (n.Sort, n.Limit)):
-        items = tuple(n.Named(names.get(i.name, i.name), i.expression) for i in relation.items)
-        return n.Project(relation.input, items)
-    fields = fields_of(relation)
-    return n.Project(
-        relation,
-        tuple(n.Named(names.get(f.name, f.name), n.Column(f.name, f.type)) for f in fields),
-    )
