@@ -82,7 +82,9 @@ def _lifted(plan: n.Relation) -> n.Relation:
             return node
         lifting = _Lifting(names)
         if isinstance(node, n.Project):
-            made: n.Relation = replace(node, items=tuple(map(lifting.named, node.items)))
+            made: n.Project | n.Filter | n.Sort | n.Aggregate = replace(
+                node, items=tuple(map(lifting.named, node.items))
+            )
         elif isinstance(node, n.Filter):
             made = replace(node, predicate=lifting.scalar(node.predicate))
         elif isinstance(node, n.Sort):
