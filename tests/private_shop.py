@@ -15,6 +15,7 @@ import duckdb
 import pytest
 
 import secant
+from naming_public import public_line
 from secant import engine
 from secant.analysis.certificate import Clipped
 from secant.engine import Connection
@@ -24,6 +25,7 @@ from secant.release.shares import calibrate
 
 SECRETS = ("SECRET_SMITH", "SECRET_TOWN", "987654321", "9876543.21", "87654321")
 
+SHOP = ("customers", "orders", "towns", "nothing", "holes")
 SCHEMA = """
 CREATE TABLE customers (
     id BIGINT, name VARCHAR, town VARCHAR, age INTEGER, income DOUBLE, score DECIMAL(8, 2)
@@ -117,6 +119,12 @@ def make_shop(directory: Path, *, rows: str = ROWS) -> Path:
     return path
 
 
+def shop_policy(protections: str = UNIT, *, tables: str = TABLES, head: str = "") -> str:
+    """Write a policy for the shop; what the protections leave out is named public."""
+    text = head + tables + protections
+    return public_line(text, SHOP) + text
+
+
 def open_shop(
     directory: Path, protections: str = UNIT, *, tables: str = TABLES, head: str = ""
 ) -> Connection:
@@ -125,7 +133,7 @@ def open_shop(
         make_shop(directory)
     number = len(list(directory.glob("policy*.toml")))
     policy = directory / f"policy{number}.toml"
-    policy.write_text(head + tables + protections, encoding="utf-8")
+    policy.write_text(shop_policy(protections, tables=tables, head=head), encoding="utf-8")
     return secant.connect(policy=policy)
 
 

@@ -60,6 +60,7 @@ from secant.release.shares import Calibrated, calibrate
 from secant.release.sources import open_source
 from secant.stats.budget import Allowance
 from secant.terms.catalog import Catalog
+from secant.terms.coverage import holding
 from secant.terms.events import ApproximateEvent, PureEvent
 from secant.terms.policy import Policy, Protection
 from secant.terms.policy_check import fit_policy
@@ -442,8 +443,7 @@ class Connection:
                 f"{chosen} is not an alternative: all protections of the policy hold together",
                 hint="the data owner can list it under `alternatives`",
             )
-        others = set(self.policy.alternatives) - {chosen}
-        return tuple(p for p in self.policy.protections if p.name not in others)
+        return holding(self.policy, chosen)
 
     def _answer(
         self,

@@ -7,11 +7,10 @@ import pytest
 from postgres_small import copy_tables
 
 import secant
-from private_shop import ROWS, TABLES, UNIT, compile_release, make_shop, open_shop
+from private_shop import ROWS, SHOP, UNIT, compile_release, make_shop, open_shop, shop_policy
 from secant.release.measured import measured
 
 pytestmark = pytest.mark.postgres
-SHOP = ("customers", "orders", "towns", "nothing", "holes")
 SINGLE = """
 [protections.single]
 kind = "rows"
@@ -53,7 +52,7 @@ def shops(postgres_server, tmp_path_factory):
 
     def opened(protections: str):
         policy = directory / f"server{abs(hash(protections))}.toml"
-        policy.write_text(TABLES + protections, encoding="utf-8")
+        policy.write_text(shop_policy(protections), encoding="utf-8")
         ledger = policy.with_suffix(".ledger")
         return open_shop(directory, protections), secant.connect(
             address, policy=policy, ledger=ledger

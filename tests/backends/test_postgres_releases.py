@@ -13,7 +13,7 @@ from postgres_small import copy_tables
 from row_compare import difference
 
 import secant
-from private_shop import ROWWISE, SECRETS, TABLES, UNIT, make_shop, no_secret_in
+from private_shop import ROWWISE, SECRETS, SHOP, TABLES, UNIT, make_shop, no_secret_in, shop_policy
 from secant.errors import BackendError, Refused, UsageError
 from secant.plan.from_sql import from_sql
 from secant.release.lower import lower
@@ -22,7 +22,6 @@ from secant.release.sources import open_source
 from secant.terms import types as t
 
 pytestmark = pytest.mark.postgres
-SHOP = ("customers", "orders", "towns", "nothing", "holes")
 # A sum beside a constant in a comparison is left out: DuckDB moves it to the other side and then does not overflow.
 QUERIES = [
     "SELECT count(*) FROM orders",
@@ -62,7 +61,7 @@ def shop(postgres_server, tmp_path_factory):
 def opened(shop, tmp_path, protections, *, engine):
     directory, address = shop
     policy = tmp_path / "policy.toml"
-    policy.write_text(TABLES + protections, encoding="utf-8")
+    policy.write_text(shop_policy(protections), encoding="utf-8")
     source = address if engine == "postgres" else f"duckdb:{directory / 'shop.duckdb'}"
     return secant.connect(source, policy=policy, ledger=tmp_path / f"{engine}.ledger")
 
@@ -118,7 +117,7 @@ def test_the_whole_way(shop, tmp_path):
 def test_the_policy_can_name_the_server(shop, tmp_path):
     policy = tmp_path / "policy.toml"
     written = TABLES.replace("duckdb:shop.duckdb", shop[1] + "&statement_seconds=30")
-    policy.write_text(written + ROWWISE, encoding="utf-8")
+    policy.write_text(shop_policy(ROWWISE, tables=written), encoding="utf-8")
     with secant.connect(policy=policy) as db:
         assert db.sql("SELECT count(*) FROM orders", epsilon=1000).rows[0][0] == pytest.approx(
             203, abs=5

@@ -5,10 +5,9 @@ import pytest
 from postgres_small import copy_tables
 
 import secant
-from private_shop import ROWS, TABLES, UNIT, compile_release, make_shop, open_shop
+from private_shop import ROWS, SHOP, UNIT, compile_release, make_shop, open_shop, shop_policy
 
 pytestmark = pytest.mark.postgres
-SHOP = ("customers", "orders", "towns", "nothing", "holes")
 QUERIES = {
     "a constant": "SELECT count(*) FROM customers WHERE age > (SELECT avg(age) FROM customers)",
     "public rows": (
@@ -35,7 +34,7 @@ def engines(postgres_server, tmp_path_factory):
     with duckdb.connect(str(make_shop(directory, rows=rows)), read_only=True) as connection:
         copy_tables(connection, SHOP, address)
     policy = directory / "server.toml"
-    policy.write_text(TABLES + UNIT, encoding="utf-8")
+    policy.write_text(shop_policy(UNIT), encoding="utf-8")
     with (
         open_shop(directory) as local,
         secant.connect(address, policy=policy, ledger=directory / "server.ledger") as server,

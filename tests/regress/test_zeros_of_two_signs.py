@@ -46,6 +46,7 @@ WORLD = World(
         "",
         {"item": TableFacts(columns={"r": ColumnFacts(range=(-1, 1))})},
         (Protection("single", "rows", Fraction(1), tables=("item",)),),
+        tuple(name for name in TABLES if name != "item"),
     ),
 )
 NAN = "CASE WHEN k = 1 THEN CAST('nan' AS DOUBLE) ELSE -CAST('nan' AS DOUBLE) END"

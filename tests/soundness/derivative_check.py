@@ -20,6 +20,7 @@ from typing import Any
 
 from derivative_distance import Database, distance_of
 
+from naming_public import name_public
 from secant.analysis import portfolio
 from secant.analysis.certificate import Certificate, Curve, Refusal
 from secant.analysis.derivative.room import MOST_ROWS, DerivativeRoom
@@ -59,7 +60,7 @@ class World:
 
 def world(catalog: Catalog, text: str) -> World:
     """Read a policy and fit it to a catalog."""
-    return World(catalog, fit_policy(read_policy(text), catalog))
+    return World(catalog, fit_policy(name_public(read_policy(text), catalog), catalog))
 
 
 class Memory:

@@ -14,6 +14,7 @@ from typing import Any
 from drawn_worlds import COLUMNS, KEYS, RANGES, REFERENCES, VALUES
 from neighbor_check import Database, Findings, World, check
 
+from naming_public import name_public
 from secant.terms.catalog import Table, catalog
 from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
 
@@ -41,7 +42,7 @@ def world_of(*protections: Protection) -> World:
         facts |= {c: ColumnFacts(values=VALUES[name, c]) for c, _ in columns if (name, c) in VALUES}
         tables[name] = TableFacts(KEYS.get(name, ()), REFERENCES.get(name, {}), facts)
     known = catalog(*(Table(name, columns) for name, columns in COLUMNS.items()))
-    return World(known, Policy("", tables, protections))
+    return World(known, name_public(Policy("", tables, protections), known))
 
 
 def rows(**tables: Sequence[Sequence[Any]]) -> Database:

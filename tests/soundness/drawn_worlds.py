@@ -14,6 +14,7 @@ from typing import Any
 
 from neighbor_check import Database, Row, World
 
+from naming_public import name_public
 from secant.terms import types as t
 from secant.terms.catalog import Table, catalog
 from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
@@ -78,7 +79,7 @@ def draw_world(draw: random.Random, *, generous: bool = False) -> World:
         key = KEYS.get(name, ()) if draw.random() < 0.85 else ()
         tables[name] = TableFacts(key, REFERENCES.get(name, {}), facts)
     known = catalog(*(Table(name, c, unique.get(name, ())) for name, c in COLUMNS.items()))
-    return World(known, Policy("", tables, protections))
+    return World(known, name_public(Policy("", tables, protections), known))
 
 
 def _protections(draw: random.Random, generous: bool) -> tuple[Protection, ...]:

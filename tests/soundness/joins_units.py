@@ -18,17 +18,19 @@ from drawn_queries import Questions
 from drawn_worlds import COLUMNS, draw_database, draw_world, favored_tables
 from neighbor_check import Database, World, _shown, neighbors
 
+from naming_public import name_public
 from secant.analysis.certificate import Certificate, Clipped, Refusal
 from secant.analysis.interface import Request
 from secant.analysis.truncation.room import TruncationRoom
 from secant.errors import SecantError
 from secant.plan import nodes as n
 from secant.plan.domains import Listed
-from secant.plan.enforce import Release, enforce, is_protected
+from secant.plan.enforce import Release, enforce
 from secant.plan.evaluate import prepare as compiled
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalise
 from secant.plan.values import same_key
+from secant.terms.coverage import is_protected
 
 SMALL = 8
 """So many of the smallest limits are drawn from: small databases reach no more."""
@@ -114,7 +116,8 @@ def attack_units(seed: int, findings: Findings, databases: int = 3) -> None:
     if not units:
         return
     chosen = replace(units[0], truncation=draw.choice(WAYS))
-    place = World(drawn.catalog, replace(drawn.policy, protections=(chosen,)))
+    alone = replace(drawn.policy, protections=(chosen,))
+    place = World(drawn.catalog, name_public(alone, drawn.catalog))
     text = Questions(draw, favored_tables(place)).question()
     tables = frozenset(x for x in COLUMNS if re.search(rf"\b{x}\b", text)) | {"person", "visit"}
     for clipping in _clippings(text, place, draw):

@@ -16,6 +16,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from naming_public import name_public
 from secant.terms import types as t
 from secant.terms.catalog import Catalog, Table, catalog
 from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
@@ -111,7 +112,7 @@ def world(
     rows = Protection(
         "rows", "rows", Fraction(1), Fraction(1, 1000), tables=tables, replace=replaced
     )
-    return World(known, Policy("", facts, (rows,)))
+    return World(known, name_public(Policy("", facts, (rows,)), known))
 
 
 def draw_world(draw: random.Random, *, replaced: bool = False) -> World:

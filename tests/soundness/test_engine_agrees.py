@@ -30,6 +30,7 @@ from engine_answers import (
 from neighbor_check import Findings, World
 from search import _parents as parents
 
+from naming_public import name_public
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.values import Failure, same_key
@@ -146,8 +147,9 @@ PEOPLE = Protection(
     "people", "unit", Fraction(1), Fraction(1, 1000), unit=("person", "id"), limits={"event": 20}
 )
 ROWS = Protection("rows", "rows", Fraction(1), Fraction(1, 1000))
+KNOWN = catalog(*(Table(name, c) for name, c in TABLES.items()))
 WORLDS = [
-    World(catalog(*(Table(name, c) for name, c in TABLES.items())), Policy("", FACTS, (p,)))
+    World(KNOWN, name_public(Policy("", FACTS, (p,)), KNOWN))
     for p in (PEOPLE, ROWS)
 ]
 LARGEST = 2**63 - 1

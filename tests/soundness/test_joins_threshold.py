@@ -14,6 +14,7 @@ import pytest
 from directed_cases import PEOPLE, rows, world_of
 from joins_worlds import World, database, draw_database, neighbors, world
 
+from naming_public import name_public
 from secant.analysis.portfolio import Prepared, prepare
 from secant.plan.evaluate import prepare as compiled
 from secant.plan.from_sql import from_sql
@@ -37,7 +38,8 @@ UNITS = (
 def row_world():
     """Give the world in which nothing is declared: keys are chosen privately."""
     place = world(("r",))
-    return World(place.catalog, Policy("", {}, place.policy.protections))
+    policy = Policy("", {}, place.policy.protections)
+    return World(place.catalog, name_public(policy, place.catalog))
 
 
 def row_pairs():
@@ -65,7 +67,8 @@ def unit_world():
         )
         for name, facts in place.policy.tables.items()
     }  # fmt: skip
-    return neighbor_check.World(place.catalog, Policy("", ranges, (PEOPLE,)))
+    policy = name_public(Policy("", ranges, (PEOPLE,)), place.catalog)
+    return neighbor_check.World(place.catalog, policy)
 
 
 def most_likely(text, place, pairs):

@@ -11,6 +11,7 @@ from drawn_worlds import COLUMNS, KEYS, RANGES, REFERENCES, VALUES, draw_databas
 from neighbor_check import Findings, Target, World, _Limits, _Runner
 from staged_tables import certified, has_stages, with_constants
 
+from naming_public import name_public
 from secant.analysis.portfolio import Prepared, prepare
 from secant.plan import nodes as n
 from secant.plan.domains import Looked
@@ -95,7 +96,7 @@ def world_of(protection):
         facts |= {c: ColumnFacts(values=VALUES[name, c]) for c, _ in columns if (name, c) in VALUES}
         tables[name] = TableFacts(KEYS.get(name, ()), REFERENCES.get(name, {}), facts)
     known = catalog(*(Table(name, columns) for name, columns in COLUMNS.items()))
-    return World(known, Policy("", tables, (protection,)))
+    return World(known, name_public(Policy("", tables, (protection,)), known))
 
 
 def prepared_in(world, text):

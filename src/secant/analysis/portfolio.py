@@ -23,6 +23,7 @@ from secant.analysis.certificate import (
     Surveyed,
     is_still,
 )
+from secant.analysis.covered import refuse_uncovered
 from secant.analysis.derivative.public_rows import public_rows_of
 from secant.analysis.derivative.room import DerivativeRoom
 from secant.analysis.derivative.soften import Softened, soften
@@ -39,7 +40,7 @@ from secant.errors import InternalError
 from secant.numeric.ball import ball, upper, working_precision
 from secant.plan import nodes as n
 from secant.plan.conjunctive import Conjunctive, conjunctive
-from secant.plan.enforce import Release, enforce, is_protected, tables_of
+from secant.plan.enforce import Release, enforce
 from secant.plan.measures import Problem
 from secant.plan.rewrite import retype
 from secant.plan.typing import fields_of
@@ -47,6 +48,7 @@ from secant.plan.unfailing import still_failing, unfailing
 from secant.plan.verify import verify
 from secant.terms.bounds import GlobalBound
 from secant.terms.catalog import Catalog
+from secant.terms.coverage import is_protected, tables_of
 from secant.terms.policy import Policy, Protection
 
 __all__ = [
@@ -121,6 +123,7 @@ def prepare(
     )
     taken |= catalog.tables.keys()  # a released table must not hide one of the engine's
     read, known = read_columns(plan), facts or PublicFacts()
+    refuse_uncovered(plan, policy, protections, read)
 
     def touched(relation: n.Relation) -> bool:
         scans = (s for s in n.walk(relation) if isinstance(s, n.Scan))

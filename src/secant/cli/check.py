@@ -1,7 +1,8 @@
-"""`secant check`: what is wrong with a policy, what is missing, and what nobody protects."""
+"""`secant check`: what is wrong with a policy, what is missing, and who protects each table."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -9,11 +10,29 @@ from cyclopts import Parameter
 from secant.cli.options import Json, PolicyPath, Source
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from secant.terms.coverage import Coverage
     from secant.terms.policy import Policy
     from secant.terms.policy_check import Problem
 
 MISTAKEN = 2
 STYLES = {"error": "bold red", "warning": "yellow", "note": "bold"}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found when the policy was held against the database."""
+
+    problems: tuple[Problem, ...]
+    tables: dict[str, Coverage]
+    hint: str
+    """What to write about tables that are neither protected nor public."""
+
+    @property
+    def wrong(self) -> bool:
+        """Whether nothing can be asked under this policy."""
+        return any(problem.severity == "error" for problem in self.problems)
 
 
 def check(
@@ -24,60 +43,99 @@ def check(
     source: Source = None,
     json: Json = False,
 ) -> int:
-    """Say what is wrong with a policy, what is missing, and which tables it leaves public."""
+    """Say what is wrong with a policy, what is missing, and for each table who protects it or that it is public."""
     from secant.cli import show
     from secant.terms.policy_file import load_policy
 
     loaded = load_policy(file or policy)
-    problems = _against_database(loaded, source)
-    wrong = any(problem.severity == "error" for problem in problems or ())
+    found = _against_database(loaded, source)
+    wrong = found is not None and found.wrong
     if json:
-        show.print_json(_report(loaded, problems, ok=not wrong))
+        show.print_json(_report(loaded, found))
         return MISTAKEN if wrong else 0
-    for problem in problems or ():
+    if found is None:
+        name = loaded.path or "the policy"
+        show.say(f"{name} is well formed. It names no database, so nothing else was checked.")
+        return 0
+    for problem in found.problems:
         show.say(f"{problem.severity:8}{problem}", style=STYLES[problem.severity])
-    _summary(loaded, problems)
+    for line in coverage_lines(found.tables):
+        show.say(line)
+    _summary(loaded, found)
     return MISTAKEN if wrong else 0
 
 
-def _against_database(policy: Policy, source: str | None) -> tuple[Problem, ...] | None:
+def coverage_lines(tables: dict[str, Coverage]) -> Iterator[str]:
+    """Say in words, table by table, who protects it and what of it everybody may see."""
+    width = max((len(name) for name in tables), default=0)
+    for name, found in tables.items():
+        told = [f"rows protected by {', '.join(found.rows)}"] if found.rows else []
+        for who, columns in found.values.items():
+            told.append(f"values of {', '.join(columns)} protected by {who}")
+        if found.public:
+            told.append("PUBLIC: everybody may see every row")
+        elif not told:
+            told.append("neither protected nor named public: nothing is answered")
+        if found.public_columns:
+            listed = ", ".join(found.public_columns)
+            apart = " if only values are chosen to be protected" if found.rows else ""
+            told.append(f"PUBLIC{apart}: which rows there are, and {listed}")
+        if found.refused:
+            told.append(f"not answered with --protection {' or '.join(found.refused)}")
+        yield f"table   {name:{width}}  {'; '.join(told)}"
+
+
+def _against_database(policy: Policy, source: str | None) -> Found | None:
     """Hold the policy against the catalog; None if it names no database."""
     if not (source or policy.source):
         return None
     from secant.release.sources import open_source
-    from secant.terms.policy_file import check_policy
+    from secant.terms.coverage import coverage
+    from secant.terms.policy_check import check_policy, open_hint
 
     # The policy names paths from its own directory, the command line from where we are.
     beside = None if source or policy.path is None else policy.path.parent
     opened = open_source(source or policy.source, beside=beside)
     try:
-        return check_policy(policy, opened.catalog())
+        catalog = opened.catalog()
     finally:
         opened.close()
+    return Found(
+        check_policy(policy, catalog), coverage(policy, catalog), open_hint(policy, catalog)
+    )
 
 
-def _summary(policy: Policy, problems: tuple[Problem, ...] | None) -> None:
+def _summary(policy: Policy, found: Found) -> None:
     from secant.cli import show
 
-    name = policy.path or "the policy"
-    if problems is None:
-        show.say(f"{name} is well formed. It names no database, so nothing else was checked.")
-        return
-    counts = {kind: sum(p.severity == kind for p in problems) for kind in STYLES}
+    counts = {kind: sum(p.severity == kind for p in found.problems) for kind in STYLES}
     told = ", ".join(f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in counts.items())
-    show.say(f"{name}: {told}")
-    if not counts["error"]:
+    show.say(f"{policy.path or 'the policy'}: {told}")
+    if found.hint:
+        show.say(f"Now: {found.hint}")
+    if not found.wrong:
         names = ", ".join(p.name for p in policy.protections)
         show.say(f"The policy fits the database. Protections in force: {names}")
 
 
-def _report(policy: Policy, problems: tuple[Problem, ...] | None, *, ok: bool) -> dict[str, object]:
+def _report(policy: Policy, found: Found | None) -> dict[str, object]:
     return {
         "policy": str(policy.path or ""),
-        "ok": ok,
-        "checked_against_database": problems is not None,
+        "ok": found is None or not found.wrong,
+        "checked_against_database": found is not None,
         "problems": [
             {"severity": p.severity, "line": p.line, "place": p.place, "message": p.message}
-            for p in problems or ()
+            for p in (found.problems if found else ())
         ],
+        "tables": {
+            name: {
+                "rows": list(c.rows),
+                "values": {who: list(columns) for who, columns in c.values.items()},
+                "public": c.public,
+                "public_columns": list(c.public_columns),
+                "not_answered_with": list(c.refused),
+            }
+            for name, c in (found.tables if found else {}).items()
+        },
+        "hint": found.hint if found else "",
     }

@@ -21,6 +21,8 @@ DAYS = 365
 
 POLICY = """\
 # What this clinic protects: everything that belongs to one patient.
+public = ["wards"]                   # nothing in it is about patients: everybody may see it
+
 [database]
 source = "duckdb:{database}"
 
@@ -38,7 +40,7 @@ day = {{ range = ["2025-01-01", "2025-12-31"], step = "1 day" }}
 cost = {{ range = [0, 1500] }}
 ward = {{ values = {wards} }}
 
-[tables.wards]                       # no reference leads to a patient: wards are public
+[tables.wards]
 key = ["ward"]
 
 [protections.patients]

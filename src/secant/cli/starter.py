@@ -2,26 +2,35 @@
 
 In: the catalog and, if the owner asked for a look, smallest and largest values. Out: TOML that
 loads as it is and protects every row of every table. Guesses from names stay comments: a wrong key
-or reference would be a wrong promise, so a person has to uncomment it.
+or reference would be a wrong promise, so a person has to uncomment it. No table is ever made public here.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from secant.terms.catalog import Catalog, Table
+from secant.terms.people import about_people, is_staff, named_after_people, person_column
 from secant.terms.types import Type
 
 Looked = Mapping[tuple[str, str], tuple[object, object]]
 """By table and column: the smallest and the largest value in the data."""
+Way = tuple[str, str, str]
+"""A guessed reference: a column, and the table and key that it leads to."""
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
+_ENDS = ("_id", "id", "_key", "key", "_nr", "_no", "_number", "_ref")
 _HEAD = """\
 # A policy for Secant, written from the schema{looked}.
 # Lines that start with "#" are guesses or examples: uncomment what is true. Then: secant check
 # Facts are enforced, not believed: values outside a range are clamped, rows beyond a limit do not
 # count.
+
+# Tables that everybody may see whole. A table that is neither named here nor protected below is an
+# error: nothing is answered before you decide.{harmless}
+public = []
 
 [database]
 source = {source}
@@ -33,25 +42,35 @@ kind = "rows"
 epsilon = 1.0                        # all that may ever be spent
 """
 _UNIT = """
-# If one person has several rows, protect the person instead, and delete [protections.rows]:
+# If one person has several rows, protect the person instead, and delete [protections.rows]. The rows
+# of a table are then a person's if its references, above, lead to the table of the people.
 # [protections.people]
 # kind = "unit"
-# unit = "{table}.{column}"
+# unit = {unit}
 # epsilon = 1.0
 # delta = 1e-9
 # [protections.people.limits]        # at most so many rows of one person count
 {limits}
+"""
+_LEFT = """
+# No reference that was guessed leads from these tables to {unit}: {left}.
+# Each needs a reference, a protection of its own or, if nothing in it is about people, its name in public.
+"""
+_OTHERS = """
+# These look like people, too, and need a protection of their own: {others}.
 """
 
 
 def starter_policy(source: str, catalog: Catalog, looked: Looked | None = None) -> str:
     """Write the policy."""
     note = " and from a look at the data" if looked else ""
-    parts = [_HEAD.format(source=quoted(source), looked=note)]
-    keys = {name: _key_guess(table) for name, table in catalog.tables.items()}
+    keys = {name: _key_guess(table, catalog) for name, table in catalog.tables.items()}
+    ways = {name: list(_references(name, t, keys)) for name, t in catalog.tables.items()}
+    people = _people(catalog, keys, ways)
+    parts = [_HEAD.format(source=quoted(source), looked=note, harmless=_harmless(catalog, people))]
     for name, table in catalog.tables.items():
-        parts.append("\n".join(_table(name, table, keys, looked or {})))
-    parts += [_ROWS, _unit(catalog, keys)]
+        parts.append("\n".join(_table(name, table, keys, ways[name], looked or {})))
+    parts += [_ROWS, "" if people is None else _unit(catalog, people)]
     return "\n".join(part.strip("\n") + "\n" for part in parts if part)
 
 
@@ -67,7 +86,7 @@ def _name(name: str) -> str:
 
 
 def _table(
-    name: str, table: Table, keys: Mapping[str, str | None], looked: Looked
+    name: str, table: Table, keys: Mapping[str, str | None], guesses: Sequence[Way], looked: Looked
 ) -> Iterator[str]:
     yield f"[tables.{_name(name)}]"
     if table.unique:
@@ -75,9 +94,8 @@ def _table(
         yield f"key = [{columns}]"
     elif keys[name]:
         yield f"# key = [{quoted(keys[name] or '')}]"
-    guesses = list(_references(name, table, keys))
     if guesses:
-        listed = ", ".join(f'{_name(c)} = "{t}.{k}"' for c, t, k in guesses)
+        listed = ", ".join(f"{_name(c)} = {quoted(f'{t}.{k}')}" for c, t, k in guesses)
         yield f"# references = {{ {listed} }}"
     yield f"[tables.{_name(name)}.columns]"
     linking = {keys[name], *(c.lower() for c, _, _ in guesses)}
@@ -101,43 +119,116 @@ def _column(column: str, type_: Type, seen: tuple[object, object] | None) -> str
     )
 
 
-def _key_guess(table: Table) -> str | None:
+def _claims(table: str, column: str) -> bool:
+    """Whether a column is named after a table: `patient_id` after `patients`."""
+    stem = table.lower().removesuffix("s")
+    stems = (stem, f"{stem[:-2]}y") if stem.endswith("ie") else (stem,)
+    return any(column.lower() in (s, *(s + end for end in _ENDS)) for s in stems)
+
+
+def _key_guess(table: Table, catalog: Catalog) -> str | None:
     """Guess the column that identifies a row, by name only."""
     if table.unique:
         return table.unique[0][0].lower() if len(table.unique[0]) == 1 else None
     names = [column.lower() for column, _ in table.columns]
-    stem = table.name.lower().removesuffix("s")
-    for wanted in ("id", f"{stem}_id", f"{stem}id", f"{stem}_key", f"{stem}key", stem):
-        if wanted in names:
-            return wanted
+    for column in names:
+        if column == "id" or _claims(table.name, column):
+            return column
     first = names[0] if names else ""
+    # A column that is named after another table leads there; it does not tell this table's rows apart.
+    if any(_claims(other, first) for other in catalog.tables):
+        return None
     return first if first.endswith(("id", "key")) else None
 
 
-def _references(
-    name: str, table: Table, keys: Mapping[str, str | None]
-) -> Iterator[tuple[str, str, str]]:
-    """Guess references: a column named like another table's key, or like that table with `_id`."""
-    for column, _ in table.columns:
-        for other, key in keys.items():
-            if key is None or other == name or column.lower() == keys[name]:
-                continue
-            stem = other.removesuffix("s")
-            same_name = key != "id" and column.lower() == key
-            if same_name or column.lower() in (f"{stem}_id", f"{stem}id", f"{stem}_key"):
-                yield column, other, key
-                break
+def _references(name: str, table: Table, keys: Mapping[str, str | None]) -> Iterator[Way]:
+    """Guess references: a column named after another table, or like another table's key."""
+    for column in (column for column, _ in table.columns):
+        if _claims(name, column):
+            continue
+        others = {other: key for other, key in keys.items() if key is not None and other != name}
+        after = [other for other in others if _claims(other, column)]
+        own = (
+            column.lower() == keys[name]
+        )  # a key may also lead to another table, if it is named after it
+        alike = [o for o, key in others.items() if key == column.lower() != "id" and not own]
+        if after or alike:
+            target = (after or alike)[0]
+            yield column, target, others[target] or ""
 
 
-def _unit(catalog: Catalog, keys: Mapping[str, str | None]) -> str:
-    """Suggest the table that most others seem to refer to as the one that holds people."""
-    pointed: dict[str, set[str]] = {}
-    for name, table in catalog.tables.items():
-        for _, target, _ in _references(name, table, keys):
-            pointed.setdefault(target, set()).add(name)
-    candidates = [name for name in catalog.tables if keys[name]]
-    if not candidates:
-        return ""
-    best = max(candidates, key=lambda name: len(pointed.get(name, ())))
-    limits = "\n".join(f"# {_name(other)} = 10" for other in sorted(pointed.get(best, ())))
-    return _UNIT.format(table=best, column=keys[best], limits=limits or "# ...")
+@dataclass(frozen=True, slots=True)
+class _People:
+    """The table that seems to hold the people, and how the others stand to it."""
+
+    root: str
+    column: str
+    """The column that tells people apart."""
+    reached: tuple[str, ...]
+    """Tables from which references lead to it."""
+    others: tuple[str, ...]
+    """Tables that are not reached, and look like people."""
+
+
+def _people(
+    catalog: Catalog, keys: Mapping[str, str | None], ways: Mapping[str, Sequence[Way]]
+) -> _People | None:
+    """Find the root of the references: a table that refers to nobody, from which the most others hang.
+
+    Where names speak of people, theirs comes first. A table that most others refer to directly can be a visit.
+    """
+    further = {name: _closure(name, ways) for name in catalog.tables}
+    likely = {name for name, table in catalog.tables.items() if about_people(table)}
+    named = {name for name, table in catalog.tables.items() if named_after_people(table)}
+
+    def rank(name: str) -> tuple[bool, bool, bool, bool, int]:
+        return (
+            name in named and not further[name] & named,
+            name in likely and not further[name] & likely,
+            not is_staff(catalog.tables[name]),
+            not further[name],
+            sum(name in targets for targets in further.values()),
+        )
+
+    if not catalog.tables:
+        return None
+    root = max(catalog.tables, key=rank)
+    column = keys[root]
+    if root not in named:  # nobody's own table: a visit, say, that tells in a column whose it is
+        column = person_column(catalog.tables[root]) or column
+    if column is None:
+        return None
+    reached = tuple(name for name in catalog.tables if root in further[name])
+    others = tuple(n for n in catalog.tables if n in likely and n != root and n not in reached)
+    return _People(root, column, reached, others)
+
+
+def _closure(name: str, ways: Mapping[str, Sequence[Way]]) -> frozenset[str]:
+    """Give all tables that references lead to from one, itself left out."""
+    found: set[str] = set()
+    ahead = [name]
+    while ahead:
+        targets = {target for _, target, _ in ways[ahead.pop()]} - found
+        found |= targets
+        ahead += sorted(targets)
+    return frozenset(found - {name})
+
+
+def _harmless(catalog: Catalog, people: _People | None) -> str:
+    """Name tables that could be public, as a comment: neither a guessed reference nor a name leads to people."""
+    told = set() if people is None else {people.root, *people.reached, *people.others}
+    found = [quoted(name) for name in catalog.tables if people is not None and name not in told]
+    return f"\n# By their names, these could be without people: {', '.join(found)}" if found else ""
+
+
+def _unit(catalog: Catalog, people: _People) -> str:
+    """Write the protection of the people, and what it leaves to decide."""
+    limits = "\n".join(f"# {_name(other)} = 10" for other in sorted(people.reached))
+    unit = quoted(f"{people.root}.{people.column}")
+    told = _UNIT.format(unit=unit, limits=limits or "# ...")
+    left = [n for n in catalog.tables if n != people.root and n not in people.reached]
+    if left:
+        told += _LEFT.lstrip("\n").format(unit=unit, left=", ".join(map(quoted, left)))
+    if people.others:
+        told += _OTHERS.lstrip("\n").format(others=", ".join(map(quoted, people.others)))
+    return told

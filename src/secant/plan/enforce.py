@@ -24,6 +24,7 @@ from secant.plan.typing import fields_of, type_of
 from secant.plan.verify import verify
 from secant.terms import types as t
 from secant.terms.catalog import Catalog
+from secant.terms.coverage import is_protected
 from secant.terms.policy import Policy, Protection
 
 MAX_FILTERED = (
@@ -48,30 +49,6 @@ class Release:
     """The measure by which private keys are chosen: a unit or a row adds at most one to it for each key."""
     ranked: tuple[Ranked, ...] = ()
     """Order statistics, each with the aggregate that counts its cells."""
-
-
-def is_protected(table: str, policy: Policy, protections: tuple[Protection, ...]) -> bool:
-    """Whether some protection covers rows of the table."""
-    return any(table in tables_of(policy, p) for p in protections)
-
-
-def tables_of(policy: Policy, protection: Protection) -> frozenset[str] | _Every:
-    """Give the tables that a protection covers."""
-    if protection.kind == "unit":
-        return Paths(policy, protection).reached
-    if protection.kind == "rows":
-        return _EVERY if protection.tables is None else frozenset(protection.tables)
-    return frozenset(protection.distance)
-
-
-class _Every:
-    """The set of all tables."""
-
-    def __contains__(self, table: object) -> bool:
-        return True
-
-
-_EVERY = _Every()
 
 
 def enforce(

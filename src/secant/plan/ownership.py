@@ -18,6 +18,7 @@ from secant.plan import nodes as n
 from secant.plan.matching import equal_columns, exactly_comparable
 from secant.plan.rules import RuleTable
 from secant.plan.typing import fields_of
+from secant.terms.coverage import reaches_unit
 from secant.terms.policy import Policy, Protection
 
 
@@ -75,25 +76,16 @@ class Paths:
         table, column = protection.unit
         self.unit = f"{table}.{column}"
         self.owner_table = table
-        self.parents: dict[str, list[tuple[str, str, str]]] = {}
+        self.reached = reaches_unit(policy, table)
+        self.parents: dict[str, list[tuple[str, str, str]]] = {
+            name: [
+                (c, p, k)
+                for c, (p, k) in sorted(policy.facts(name).references.items())
+                if p in self.reached and p != name
+            ]
+            for name in sorted(self.reached - {table})
+        }
         """Table -> (its column, parent table, parent column), for parents that lead to the unit."""
-        reached = {table}
-        grown = True
-        while grown:
-            grown = False
-            for name, facts in policy.tables.items():
-                if name == table:
-                    continue
-                ways = [
-                    (c, p, k)
-                    for c, (p, k) in sorted(facts.references.items())
-                    if p in reached and p != name
-                ]
-                if ways and self.parents.get(name) != ways:
-                    self.parents[name] = ways
-                    reached.add(name)
-                    grown = True
-        self.reached = frozenset(reached)
 
     def ambiguous(self, table: str) -> bool:
         """Whether a table's rows could belong to different units along different references."""

@@ -127,6 +127,8 @@ class Policy:
     source: str
     tables: Mapping[str, TableFacts]
     protections: tuple[Protection, ...]
+    public: tuple[str, ...] = ()
+    """The tables that everybody may see whole. What is neither protected nor named here is not read at all."""
     alternatives: tuple[str, ...] = ()
     accept: tuple[str, ...] = ()
     """Assumptions that the owner accepts by name instead of having them enforced."""

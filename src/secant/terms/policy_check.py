@@ -14,8 +14,17 @@ from decimal import Decimal
 
 from secant.errors import PolicyError
 from secant.terms.beliefs import whole_range
-from secant.terms.catalog import Catalog
+from secant.terms.catalog import Catalog, Table
+from secant.terms.coverage import (
+    is_protected,
+    moving_columns,
+    open_tables,
+    protected_tables,
+    reaches_unit,
+    tables_of,
+)
 from secant.terms.norms import columns_of, logarithms_of, parse_norm
+from secant.terms.people import about_people
 from secant.terms.policy import ColumnFacts, Policy, Protection, PublicRows, TableFacts
 from secant.terms.policy_values import describe_range, moment_of
 from secant.terms.types import Type
@@ -54,47 +63,17 @@ def fit_policy(policy: Policy, catalog: Catalog) -> Policy:
     """Give the policy with every value in the type of its column; refuse one that does not fit.
 
     Raises:
-        PolicyError: POL-002 with every error of `check_policy`.
+        PolicyError: POL-002 with every error of `check_policy`, POL-005 if a table is left open.
     """
     errors = [p for p in check_policy(policy, catalog) if p.severity == "error"]
     if errors:
         name = policy.path or "the policy"
         message = f"{name} does not fit the database"
-        raise PolicyError("POL-002", message, details=tuple(str(problem) for problem in errors))
+        code = "POL-005" if open_tables(policy, catalog) else "POL-002"
+        details = tuple(str(problem) for problem in errors)
+        raise PolicyError(code, message, details=details, hint=open_hint(policy, catalog))
     tables = {name: _fit_table(name, facts, catalog) for name, facts in policy.tables.items()}
     return replace(policy, tables=tables)
-
-
-def reaches_unit(policy: Policy, catalog: Catalog, unit_table: str) -> frozenset[str]:
-    """Give the tables whose rows belong to a unit: its own, and all that refer to it."""
-    reached = {unit_table}
-    while True:
-        further = {
-            name
-            for name, facts in policy.tables.items()
-            if name in catalog.tables
-            and name not in reached
-            and any(target in reached for target, _ in facts.references.values())
-        }
-        if not further:
-            return frozenset(reached & set(catalog.tables))
-        reached |= further
-
-
-def protected_tables(policy: Policy, protection: Protection, catalog: Catalog) -> frozenset[str]:
-    """Give the tables in which a protection hides something."""
-    if protection.unit is not None:
-        return reaches_unit(policy, catalog, protection.unit[0])
-    if protection.kind == "rows":
-        named = catalog.tables if protection.tables is None else protection.tables
-        return frozenset(named) & frozenset(catalog.tables)
-    return frozenset(protection.distance) & frozenset(catalog.tables)
-
-
-def public_tables(policy: Policy, catalog: Catalog) -> tuple[str, ...]:
-    """Give the tables that no protection covers: questions about them are answered exactly."""
-    covered = [protected_tables(policy, p, catalog) for p in policy.protections]
-    return tuple(name for name in catalog.tables if not any(name in some for some in covered))
 
 
 def _table_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
@@ -215,7 +194,7 @@ def _unit_problems(
         message = f"there is no column {unit[0]}.{unit[1]}"
         yield _problem(policy, "error", (*place, "unit"), message)
         return
-    reached = reaches_unit(policy, catalog, unit[0])
+    reached = reaches_unit(policy, unit[0])
     for limited in protection.limits:
         if limited not in reached and catalog.table(limited) is not None:
             message = f"no reference leads from {limited} to {unit[0]}, so a limit says nothing"
@@ -314,7 +293,7 @@ def _listed_problems(
     listed = {} if found is None else {name.lower(): type_ for name, type_ in found.columns}
     if rows.key not in types:
         yield _problem(policy, "error", place, f"there is no column {place[-1]}.{rows.key}")
-    elif rows.key in _moving_columns(protection, place[-1]):
+    elif rows.key in moving_columns(protection, place[-1]):
         # Else a value that moves would take its own protection away.
         message = f"{rows.key} is in the distance, so it cannot tell which rows are public"
         yield _problem(policy, "error", place, message)
@@ -325,14 +304,9 @@ def _listed_problems(
     elif rows.key in types and _family(types[rows.key]) != _family(listed[column]):
         message = f"{rows.key} is {types[rows.key]}, but {table}.{column} is {listed[column]}"
         yield _problem(policy, "error", place, message)
-    if any(table in protected_tables(policy, p, catalog) for p in policy.protections):
+    if is_protected(table, policy, policy.protections):
         message = f"{table} is protected, so it cannot tell which rows are public"
         yield _problem(policy, "error", place, message)
-
-
-def _moving_columns(protection: Protection, table: str) -> frozenset[str]:
-    text = protection.distance.get(table)
-    return frozenset() if text is None else frozenset(columns_of(parse_norm(text)))
 
 
 def _missing_facts(policy: Policy, catalog: Catalog, protection: Protection) -> Iterator[Problem]:
@@ -363,32 +337,92 @@ def _says_nothing(column: str, facts: TableFacts) -> bool:
 
 
 def _public_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
-    public = public_tables(policy, catalog)
-    links = _link_names(policy)
-    for name in public:
-        table = catalog.tables[name]
-        message = f"{name} is PUBLIC: no protection covers it, and it is answered exactly"
-        suspects = sorted({c.lower() for c, _ in table.columns} & links)
-        if suspects:
-            message += f"; its column {suspects[0]} looks like a reference that is not declared"
-        severity = "warning" if suspects else "note"
-        yield _problem(policy, severity, ("tables", name), message)
+    """What is public was named so by the owner; whatever is left over is an error, not an opening."""
+    for name in policy.public:
+        table = catalog.table(name)
+        if table is None:
+            yield _problem(policy, "error", ("public",), f"there is no table {name}")
+            continue
+        covering = [p for p in policy.protections if name in tables_of(policy, p)]
+        for protection in covering:
+            message = f"{name} is named public, but {protection.name} protects it: {_keep_out(name, protection)}"
+            yield _problem(policy, "error", ("public",), message)
+        doubt = None if covering else _doubt(policy, table)
+        if doubt is not None:
+            message = f"{name} is PUBLIC, everybody may see every row of it; {doubt}"
+            yield _problem(policy, "warning", ("public",), message)
+    for name in open_tables(policy, catalog):
+        message = "no protection covers it, and it is not named public"
+        doubt = _doubt(policy, catalog.tables[name])
+        yield _problem(
+            policy, "error", ("tables", name), f"{message}; {doubt}" if doubt else message
+        )
+
+
+def open_hint(policy: Policy, catalog: Catalog) -> str:
+    """Say what to write about tables that are neither protected nor public; "" if there are none."""
+    found = open_tables(policy, catalog)
+    if not found:
+        return ""
+    doubtful = [name for name in found if _doubt(policy, catalog.tables[name])]
+    harmless = [name for name in found if name not in doubtful]
+    told = []
+    if doubtful:
+        told.append(
+            f"protect {', '.join(doubtful)}: by a references line that leads to the unit, or by a protection"
+        )
+    if harmless:
+        named = ", ".join(f'"{name}"' for name in sorted({*policy.public, *harmless}))
+        told.append(
+            f"protect {', '.join(harmless)} or, if nothing there is about people, "
+            f"write at the top of the policy: public = [{named}]"
+        )
+    return "; ".join(told)
+
+
+def _keep_out(name: str, protection: Protection) -> str:
+    if protection.kind == "rows" and protection.tables is None:
+        return f"give it tables = [...] without {name}, or take {name} out of public"
+    return f"take {name} out of one of the two"
+
+
+def _doubt(policy: Policy, table: Table) -> str | None:
+    """Give what speaks against showing a table to everybody, from names and declared facts alone."""
+    name = table.name.lower()
+    for column, (target, _) in policy.facts(name).references.items():
+        if is_protected(target, policy, policy.protections):
+            return f"its column {column} refers to {target}, which is protected"
+    for protection in policy.protections:
+        unit = protection.unit
+        if unit is not None and policy.facts(unit[0]).references.get(unit[1], ("",))[0] == name:
+            return f"{unit[0]}.{unit[1]}, the unit of {protection.name}, refers to it: are these the people?"
+    suspects = sorted({c.lower() for c, _ in table.columns} & _link_names(policy))
+    if suspects:
+        return f"its column {suspects[0]} looks like a reference that is not declared"
+    told = about_people(table)
+    return None if told is None else f"{told} looks like a name for people"
 
 
 def _link_names(policy: Policy) -> frozenset[str]:
     """Give the names of columns that lead to a unit somewhere: elsewhere they look suspicious."""
     names = set()
     for protection in policy.protections:
-        if protection.unit is not None:
-            names.add(protection.unit[1])
-            for facts in policy.tables.values():
-                names |= {c for c, target in facts.references.items() if target == protection.unit}
-    return frozenset(names)
+        if protection.unit is None:
+            continue
+        names.add(protection.unit[1])
+        reached = reaches_unit(policy, protection.unit[0])
+        for name in reached:
+            facts = policy.facts(name)
+            names |= {c for c, (target, _) in facts.references.items() if target in reached}
+            names |= set(facts.key) if len(facts.key) == 1 else set()
+    return frozenset(names - {"id"})
 
 
 def _problem(policy: Policy, severity: str, place: tuple[str, ...], message: str) -> Problem:
     line = None
-    for length in range(len(place), 1, -1):  # the first [tables.T] is not the place of another T
+    for length in range(
+        len(place), min(1, len(place) - 1), -1
+    ):  # the first [tables.T] is not the place of another T
         line = policy.lines.get(tuple(part.lower() for part in place[:length]))
         if line:
             break

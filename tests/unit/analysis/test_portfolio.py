@@ -26,6 +26,7 @@ POLICY = Policy(
         "city": TableFacts(key=("name",)),
     },
     protections=(ROWS,),
+    public=("city",),
 )
 
 

@@ -13,11 +13,11 @@ from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative.space import space_of
 from secant.errors import SecantError
 from secant.plan import nodes as n
-from secant.plan.enforce import is_protected
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import substitute
 from secant.plan.total import total
 from secant.terms.catalog import Catalog
+from secant.terms.coverage import is_protected
 from secant.terms.policy import Policy, Protection, PublicRows
 
 

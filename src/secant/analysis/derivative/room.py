@@ -41,13 +41,13 @@ from secant.analysis.derivative.tuning import spread_points
 from secant.analysis.interface import Request
 from secant.numeric import interval as iv
 from secant.plan import nodes as n
-from secant.plan.enforce import is_protected
 from secant.plan.evaluate import evaluate
 from secant.plan.measures import Measure
 from secant.plan.ranges import as_number, declared
 from secant.plan.rewrite import substitute
 from secant.plan.show import show_scalar
 from secant.terms.bounds import GlobalBound
+from secant.terms.coverage import is_protected
 from secant.terms.norms import CombinedNorm, columns_of, dual_power, parse_norm
 
 RULES = function_rules.__name__  # the calculus' calls are registered there

@@ -30,8 +30,9 @@ from secant.analysis.surveying import (
 from secant.plan import nodes as n
 from secant.plan.conjunctive import Conjunctive, NotConjunctive, conjunctive
 from secant.plan.domains import Listed
-from secant.plan.enforce import Release, is_protected, tables_of
+from secant.plan.enforce import Release
 from secant.plan.typing import fields_of
+from secant.terms.coverage import is_protected, tables_of
 
 MOST_ATOMS = 12
 """Copies in one query. Doubles hold products of that many counts, and statements grow with their square."""

@@ -28,7 +28,7 @@ from secant.analysis.residual.triangle import Triangle, triangle_of
 from secant.analysis.smoothing import largest_discounted, largest_split, last_useful, value_at
 from secant.analysis.surveying import measures_of, only_rows_that_add_up
 from secant.plan.conjunctive import NotConjunctive, conjunctive
-from secant.plan.enforce import tables_of
+from secant.terms.coverage import tables_of
 
 MOST_CELLS = 20_000
 """About as many splits are looked at; where there are more, every table gets all changes (J-SPLIT)."""

@@ -19,8 +19,8 @@ from secant.analysis.smt.search import Search, Verdict, search, solver_of
 from secant.analysis.summands import amount, measure_bound
 from secant.errors import UsageError
 from secant.plan import nodes as n
-from secant.plan.enforce import is_protected, tables_of
 from secant.terms.bounds import GlobalBound
+from secant.terms.coverage import is_protected, tables_of
 
 SECONDS = 60.0
 """How long the solver may think about one release, unless the caller says otherwise; steps run out long before."""

@@ -11,10 +11,11 @@ from secant.analysis.stability.rules import Stabilities, Stable, owned_by
 from secant.analysis.summands import amount, is_owner, measure_bound
 from secant.plan import nodes as n
 from secant.plan.domains import Listed
-from secant.plan.enforce import Release, is_protected, tables_of
+from secant.plan.enforce import Release
 from secant.plan.ownership import Ownership, Ownerships, Paths
 from secant.plan.ranked import Ranked
 from secant.terms.bounds import GlobalBound
+from secant.terms.coverage import is_protected, tables_of
 
 
 class StabilityRoom:

@@ -25,12 +25,13 @@ from secant.cli.tpch.rehearsal import compiled, engine_of, plain_statement
 from secant.engine import Connection
 from secant.errors import SecantError
 from secant.plan import nodes as n
-from secant.plan.enforce import enforce, is_protected
+from secant.plan.enforce import enforce
 from secant.plan.from_sql import from_sql
 from secant.plan.measures import Problem
 from secant.plan.rewrite import normalise
 from secant.release.backend import Backend
 from secant.release.lower import lower
+from secant.terms.coverage import is_protected
 from secant.terms.policy_file import read_policy
 
 SMOOTHNESS = 10

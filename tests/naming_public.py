@@ -1,0 +1,24 @@
+"""What the owner of made-up data writes: every table that no protection covers is public, by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from secant.terms.catalog import Catalog, Table, catalog
+from secant.terms.coverage import open_tables
+from secant.terms.policy import Policy
+from secant.terms.policy_file import read_policy
+
+
+def name_public(policy: Policy, known: Catalog) -> Policy:
+    """Give the policy with everything that it leaves open named public."""
+    return replace(policy, public=(*policy.public, *open_tables(policy, known)))
+
+
+def public_line(text: str, tables: Iterable[str]) -> str:
+    """Write the line that a policy needs in front, for these tables of its database."""
+    known = catalog(*(Table(name, ()) for name in tables))
+    found = name_public(read_policy(text), known).public
+    names = ", ".join(f'"{name}"' for name in found)
+    return f"public = [{names}]\n"
