@@ -119,21 +119,33 @@ def make_shop(directory: Path, *, rows: str = ROWS) -> Path:
     return path
 
 
-def shop_policy(protections: str = UNIT, *, tables: str = TABLES, head: str = "") -> str:
+def shop_policy(
+    protections: str = UNIT,
+    *,
+    tables: str = TABLES,
+    head: str = "",
+    copies: tuple[str, ...] = (),
+) -> str:
     """Write a policy for the shop; what the protections leave out is named public."""
     text = head + tables + protections
-    return public_line(text, SHOP) + text
+    return public_line(text, (*SHOP, *copies)) + text
 
 
 def open_shop(
-    directory: Path, protections: str = UNIT, *, tables: str = TABLES, head: str = ""
+    directory: Path,
+    protections: str = UNIT,
+    *,
+    tables: str = TABLES,
+    head: str = "",
+    copies: tuple[str, ...] = (),
 ) -> Connection:
-    """Open the shop of the directory under a policy with a fresh ledger beside it."""
+    """Open the shop of the directory under a policy with a fresh ledger beside it; `copies` are further tables."""
     if not (directory / "shop.duckdb").exists():
         make_shop(directory)
     number = len(list(directory.glob("policy*.toml")))
     policy = directory / f"policy{number}.toml"
-    policy.write_text(shop_policy(protections, tables=tables, head=head), encoding="utf-8")
+    text = shop_policy(protections, tables=tables, head=head, copies=copies)
+    policy.write_text(text, encoding="utf-8")
     return secant.connect(policy=policy)
 
 

@@ -148,10 +148,7 @@ PEOPLE = Protection(
 )
 ROWS = Protection("rows", "rows", Fraction(1), Fraction(1, 1000))
 KNOWN = catalog(*(Table(name, c) for name, c in TABLES.items()))
-WORLDS = [
-    World(KNOWN, name_public(Policy("", FACTS, (p,)), KNOWN))
-    for p in (PEOPLE, ROWS)
-]
+WORLDS = [World(KNOWN, name_public(Policy("", FACTS, (p,)), KNOWN)) for p in (PEOPLE, ROWS)]
 LARGEST = 2**63 - 1
 WIDEST = Decimal("999999999999999999999999999999999999.99")
 PYTHON_ENDS = {

@@ -16,6 +16,7 @@ from secant.errors import PolicyError
 from secant.terms.beliefs import whole_range
 from secant.terms.catalog import Catalog, Table
 from secant.terms.coverage import (
+    coverage,
     is_protected,
     moving_columns,
     open_tables,
@@ -351,6 +352,11 @@ def _public_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
         if doubt is not None:
             message = f"{name} is PUBLIC, everybody may see every row of it; {doubt}"
             yield _problem(policy, "warning", ("public",), message)
+    for name, found in coverage(policy, catalog).items():
+        if found.rows and found.public_columns:
+            listed = ", ".join(found.public_columns)
+            message = f"who chooses to protect only values of {name} sees its rows and {listed}: they are PUBLIC then"
+            yield _problem(policy, "warning", ("alternatives",), message)
     for name in open_tables(policy, catalog):
         message = "no protection covers it, and it is not named public"
         doubt = _doubt(policy, catalog.tables[name])

@@ -184,6 +184,7 @@ def test_measurements_are_written_in_the_promised_shape(data, run, tmp_path):
 def test_another_policy_is_obeyed_and_its_ledger_left_alone(data, run, tmp_path):
     policy = tmp_path / "mine.toml"
     head = texts.customers_text().split("[protections.customers]")[0]
+    head = head.replace("public = [", 'public = ["customer", "orders", ')
     protection = '[protections.rows]\nkind = "rows"\nepsilon = 0.01\ntables = ["lineitem"]\n'
     policy.write_text(head + protection)
     target = tmp_path / "out.json"

@@ -6,6 +6,7 @@ import pytest
 from secant.cli.demo import QUESTIONS, TOO_CURIOUS
 from secant.cli.demo_data import DISTRICTS, MOST_VISITS, PATIENTS, WARDS, make_clinic
 from secant.terms.catalog import Table, catalog
+from secant.terms.coverage import coverage
 from secant.terms.policy_file import check_policy, load_policy
 from secant.terms.types import DATE, INTEGER, TEXT, decimal
 
@@ -57,8 +58,7 @@ def test_its_policy_fits_and_leaves_only_the_wards_public(clinic):
     policy = load_policy(clinic[1])
     problems = check_policy(policy, CLINIC)
     assert [p for p in problems if p.severity == "error"] == []
-    public = [p.place for p in problems if "PUBLIC" in p.message]
-    assert public == ["tables.wards"]
+    assert [name for name, found in coverage(policy, CLINIC).items() if found.public] == ["wards"]
 
 
 def test_the_budget_covers_the_questions(clinic):

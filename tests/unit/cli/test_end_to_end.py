@@ -155,7 +155,7 @@ def test_no_policy_at_all(tmp_path, monkeypatch, run):
 def test_check_and_init_on_a_real_database(clinic, run):
     status, out, _ = run("check")
     assert status == 0
-    assert "wards is PUBLIC" in out
+    assert "wards     PUBLIC: everybody may see every row" in out
     source = f"duckdb:{clinic / 'clinic.duckdb'}"
     assert run("init", source, "-p", "started.toml")[0] == 0
     assert run("check", "started.toml")[0] == 0

@@ -20,7 +20,8 @@ CATALOG = catalog(
     ),
     Table("Wards", (("ward", TEXT), ('odd "name"', TEXT))),
 )
-POLICY = """
+POLICY = """\
+public = ["WARDS"]
 [database]
 source = "duckdb:clinic.duckdb"
 [tables.patients]
@@ -68,8 +69,10 @@ def test_check_tells_what_is_missing_and_what_is_public(source, folder, run):
     assert status == 0
     assert (source.name, source.closed) == ("duckdb:clinic.duckdb", True)
     assert "warning line 4: tables.patients.columns: no range for age" in out
-    assert "wards is PUBLIC" in out
-    assert "0 errors, 2 warnings, 1 note" in out
+    assert "table   patients  rows protected by people\n" in out
+    assert "table   visits    rows protected by people\n" in out
+    assert "table   wards     PUBLIC: everybody may see every row\n" in out
+    assert "0 errors, 2 warnings, 0 notes" in out
     assert "Protections in force: people" in out
 
 
@@ -127,7 +130,10 @@ def test_the_guesses_of_init_are_right_when_they_are_uncommented(source, folder,
     guessed = text.replace('# key = ["visit_id"]', 'key = ["visit_id"]')
     guessed = guessed.replace("# references", "references").replace("# cost", "cost")
     before, after = guessed.split("# [protections.people]")
+    after, told = after.split("# No reference")
+    assert '"wards"' in told
     guessed = before + "[protections.people]" + after.replace("\n# ", "\n")
+    guessed = guessed.replace("public = []", 'public = ["wards"]')
     guessed = guessed.replace('[protections.rows]\nkind = "rows"\nepsilon = 1.0', "")
     guessed = guessed.replace("                        # all that may ever be spent", "")
     policy = read_policy(guessed)

@@ -313,7 +313,7 @@ def test_the_error_of_a_later_stage_is_not_stated(shop):
 def test_a_released_table_does_not_hide_a_table_of_the_engine(tmp_path):
     make_shop(tmp_path, rows=ROWS + "CREATE TABLE release1 AS SELECT * FROM orders;")
     assert "release1" not in SCHEMA
-    with open_shop(tmp_path, UNIT) as db:
+    with open_shop(tmp_path, UNIT, copies=("release1",)) as db:
         text = f"{ABOVE_AVERAGE} AND id IN (SELECT id FROM release1)"
         names = re.findall(r"^release (\S+):", str(db.explain(text, epsilon=1)), re.MULTILINE)
         assert names == ["release1_", "release2"]

@@ -7,7 +7,7 @@ import pytest
 
 from secant.errors import PolicyError
 from secant.terms.catalog import Table, catalog
-from secant.terms.policy_check import protected_tables, public_tables
+from secant.terms.coverage import coverage, open_tables, protected_tables
 from secant.terms.policy_file import check_policy, fit_policy, read_policy
 from secant.terms.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, decimal
 
@@ -29,6 +29,7 @@ CATALOG = catalog(
     Table("complaints", (("patient", INTEGER), ("words", TEXT))),
 )
 GOOD = """
+public = ["cities", "complaints", "Drugs"]
 [tables.patients]
 key = ["id"]
 references = { city = "cities.name" }
@@ -54,26 +55,30 @@ def test_a_policy_that_fits_has_no_errors():
     assert said(GOOD, "error") == []
 
 
-def test_tables_that_nobody_protects_are_named_loudly():
-    notes = said(GOOD, "note")
-    assert any("cities is PUBLIC" in note for note in notes)
-    assert any("drugs is PUBLIC" in note for note in notes)
+def test_public_tables_that_look_like_people_are_warned_about():
     (warning,) = [w for w in said(GOOD, "warning") if "complaints" in w]
+    assert warning.startswith("line 2: public: complaints is PUBLIC")
     assert "its column patient looks like a reference that is not declared" in warning
 
 
 def test_which_tables_are_reached():
     policy = read_policy(GOOD)
     assert protected_tables(policy, policy.protections[0], CATALOG) == {"patients", "visits"}
-    assert public_tables(policy, CATALOG) == ("drugs", "cities", "complaints")
+    found = coverage(policy, CATALOG)
+    assert [name for name, told in found.items() if told.public] == [
+        "drugs",
+        "cities",
+        "complaints",
+    ]
+    assert found["visits"].rows == ("people",)
+    assert open_tables(policy, CATALOG) == ()
 
 
 def test_rows_protect_every_table_unless_some_are_named():
     everything = read_policy('[protections.r]\nkind = "rows"\nepsilon = 1')
-    assert public_tables(everything, CATALOG) == ()
+    assert open_tables(everything, CATALOG) == ()
     one = read_policy('[protections.r]\nkind = "rows"\nepsilon = 1\ntables = ["visits"]')
-    assert "patients" in public_tables(one, CATALOG)
-    assert "visits" not in public_tables(one, CATALOG)
+    assert open_tables(one, CATALOG) == ("patients", "drugs", "cities", "complaints")
 
 
 def test_cells_protect_the_tables_that_have_a_distance():
@@ -86,14 +91,14 @@ def test_cells_protect_the_tables_that_have_a_distance():
     ("old", "new", "sentence"),
     [
         ("[tables.visits]", "[tables.visitors]", "tables.visitors: there is no such table"),
-        ('key = ["id"]', 'key = ["idd"]', "line 3: tables.patients.key: there is no column idd"),
-        ("patient = ", "patent = ", "line 7: tables.visits.references.patent: there is no such"),
+        ('key = ["id"]', 'key = ["idd"]', "line 4: tables.patients.key: there is no column idd"),
+        ("patient = ", "patent = ", "line 8: tables.visits.references.patent: there is no such"),
         ("patients.id", "patients.idd", "there is no column patients.idd"),
         ("patients.id", "people.id", "there is no table people"),
         ("cities.name", "cities.people", "cities.people is not declared as the key of cities"),
         ("cities.name", "visits.cost", "visits.cost is not declared as the key of visits"),
         ('city = "cities.name"', 'born = "cities.name"', "is DATE, but cities.name is TEXT"),
-        ("cost =", "costs =", "line 9: tables.visits.columns.costs: there is no such column"),
+        ("cost =", "costs =", "line 10: tables.visits.columns.costs: there is no such column"),
         ("cost =", "day =", "the ends do not have the column's type, DATE"),
         ("cost =", "urgent =", "a range needs a number or a date, and the column is BOOLEAN"),
         ("cost = { range = [0, 100.0] }", 'cost = { values = ["a"] }', "DECIMAL(10,2)"),
