@@ -30,7 +30,8 @@ DETAILS = frozenset({
     "sex", "ssn", "surname",
 })  # fmt: skip
 IRREGULAR = {"children": "child", "families": "family", "persons": "person"}
-_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_TURN = re.compile(r"(?<=[a-z])(?=[^\W\d_a-z])")  # where camelCase begins a word
+_LETTERS = re.compile(r"[^\W\d_]+")
 
 
 def about_people(table: Table) -> str | None:
@@ -70,12 +71,16 @@ def is_staff(table: Table) -> bool:
 
 
 def _last_word(table: Table) -> str:
-    words = _PARTS.findall(table.name)
-    return _singular(words[-1].lower()) if words else ""
+    words = _parts(table.name)
+    return words[-1] if words else ""
 
 
 def _words(name: str) -> frozenset[str]:
-    return frozenset(_singular(word.lower()) for word in _PARTS.findall(name))
+    return frozenset(_parts(name))
+
+
+def _parts(name: str) -> list[str]:
+    return [_singular(word.lower()) for word in _LETTERS.findall(_TURN.sub("_", name))]
 
 
 def _id_words(name: str) -> frozenset[str]:
