@@ -287,7 +287,7 @@ def test_names_that_a_policy_cannot_tell_apart_are_refused(postgres_server, tmp_
     address = postgres_server.address(postgres_server.create_database())
     execute(address, SCHEMA)
     execute(address, twin)
-    with pytest.raises(BackendError, match="differ only in case"):
+    with pytest.raises(BackendError, match="differ in case only"):
         secant.connect(
             address, policy=read_policy(f"public = [{OTHERS}]\n{PEOPLE}"), ledger="unused"
         )
