@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from secant.cli.starter import quoted
 from secant.terms.catalog import Catalog, Table, catalog
 from secant.terms.coverage import open_tables
 from secant.terms.policy import Policy
@@ -20,5 +21,4 @@ def public_line(text: str, tables: Iterable[str]) -> str:
     """Write the line that a policy needs in front, for these tables of its database."""
     known = catalog(*(Table(name, ()) for name in tables))
     found = name_public(read_policy(text), known).public
-    names = ", ".join(f'"{name}"' for name in found)
-    return f"public = [{names}]\n"
+    return f"public = [{', '.join(map(quoted, found))}]\n"

@@ -16,6 +16,7 @@ import duckdb
 from drawn_texts import LONG_COLUMN
 
 import secant
+from naming_public import public_line
 from secant.engine import Connection
 
 SECRET = "S3CRET"
@@ -193,7 +194,8 @@ def neighbors(seed: int, neighbor: str) -> tuple[Rows, Rows]:
 
 def policy_text(kind: Kind) -> str:
     """Write the policy of a world."""
-    return kind.head + TABLES + kind.protections
+    text = kind.head + TABLES + kind.protections
+    return public_line(text, COLUMNS) + text
 
 
 def fill_duckdb(path: Path, rows: Rows) -> str:
