@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -31,7 +30,14 @@ from secant.errors import (
     UsageError,
     border,
 )
-from secant.ledger.amounts import DELTA_UNITS, EPSILON_UNITS, Budget, Charge, as_written
+from secant.ledger.amounts import Charge, as_written
+from secant.ledger.opening import (
+    Account,
+    accounts_of,
+    ledger_place,
+    ledger_was_started,
+    open_ledger,
+)
 from secant.ledger.store import Ledger
 from secant.numeric.parameters import delta_of, epsilon_of, level_of
 from secant.plan import nodes as n
@@ -71,31 +77,13 @@ Number = float | int | str | Decimal | Fraction
 __all__ = ["Account", "Answer", "Connection", "Explanation", "connect"]
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
-    """The budget of one protection, exact."""
-
-    epsilon: Fraction
-    delta: Fraction
-    spent_epsilon: Fraction
-    spent_delta: Fraction
-    remaining_epsilon: Fraction
-    remaining_delta: Fraction
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give spent and remaining amounts as plain numbers."""
-        return {
-            "spent": {"epsilon": float(self.spent_epsilon), "delta": float(self.spent_delta)},
-            "remaining": {
-                "epsilon": float(self.remaining_epsilon),
-                "delta": float(self.remaining_delta),
-            },
-        }
-
-
 @border
 def connect(
-    source: str | None = None, *, policy: str | Path | Policy, ledger: str | Path | None = None
+    source: str | None = None,
+    *,
+    policy: str | Path | Policy,
+    ledger: str | Path | None = None,
+    create: bool | None = None,
 ) -> Connection:
     """Open a data source under a policy.
 
@@ -103,6 +91,8 @@ def connect(
         source: `duckdb:FILE`, `parquet:DIR`, `csv:DIR` or `postgresql://…`; by default what the policy names.
         policy: The policy file, or a policy.
         ledger: Where the budget is kept; by default beside the policy file.
+        create: Whether a missing ledger is started; by default it is if none ever was there, with a warning in
+            the log. A ledger that is gone is an error in any case.
     """
     if not isinstance(policy, (str, Path, Policy)):
         raise UsageError("USE-001", "the policy is neither a file nor a Policy")
@@ -113,64 +103,22 @@ def connect(
         open_source(source, beside=None) if source else open_source(read.source, beside=beside)
     )
     try:
-        return Connection(backend, fit_policy(read, backend.catalog()), place)
+        return Connection(backend, fit_policy(read, backend.catalog()), place, create=create)
     except BaseException:
         backend.close()
         raise
 
 
-def ledger_place(policy: Policy, ledger: str | Path | None = None) -> str | Path:
-    """Say where the ledger lives: as asked, as the policy says, or beside the policy file."""
-    if ledger is not None:
-        return ledger
-    if policy.path is None:
-        if policy.ledger is not None:
-            return policy.ledger
-        raise UsageError(
-            "USE-001",
-            "a policy without a file needs a place for its ledger",
-            hint="pass ledger='FILE' to connect",
-        )
-    if policy.ledger is None:
-        return policy.path.with_suffix(".ledger")
-    return policy.ledger if "://" in policy.ledger else policy.path.parent / policy.ledger
-
-
-def open_ledger(policy: Policy, place: str | Path) -> Ledger:
-    """Open the ledger with the budgets that the policy puts in force. Needs no data source."""
-    protections = policy.protections
-    return Ledger.open(
-        place,
-        {p.name: Budget.of(p.epsilon, p.delta) for p in protections},
-        analysts={
-            p.name: {who: Budget.of(*share) for who, share in p.analysts.items()}
-            for p in protections
-            if p.analysts
-        },
-        renewals={p.name: p.renewal for p in protections if p.renewal},
-        compositions={p.name: p.composition for p in protections if p.composition},
-    )
-
-
-def accounts_of(ledger: Ledger) -> dict[str, Account]:
-    """Give the budget of each protection as exact numbers."""
-    found = {}
-    for name, b in ledger.balances().items():
-        (e, d), (se, sd), (re, rd) = (
-            (Fraction(x.epsilon, EPSILON_UNITS), Fraction(x.delta, DELTA_UNITS))
-            for x in (b.budget, b.spent, b.remaining)
-        )
-        found[name] = Account(e, d, se, sd, re, rd)
-    return found
-
-
 class Connection:
     """An open data source with its policy and its ledger. Close it, or use it as a context manager."""
 
-    def __init__(self, backend: Backend, policy: Policy, ledger: str | Path) -> None:
+    def __init__(
+        self, backend: Backend, policy: Policy, ledger: str | Path, *, create: bool | None = None
+    ) -> None:
         self.policy = policy
         self._backend = backend
         self._place = ledger
+        self._create = create
         self._ledger: Ledger | None = None
         self._checked: set[Any] = set()
         self._fans: dict[tuple[str, tuple[str, ...]], int | None] = {}
@@ -207,8 +155,13 @@ class Connection:
     def ledger(self) -> Ledger:
         """The ledger, opened when it is first needed."""
         if self._ledger is None:
-            self._ledger = open_ledger(self.policy, self._place)
+            self._ledger = open_ledger(self.policy, self._place, create=self._create)
         return self._ledger
+
+    @property
+    def has_ledger(self) -> bool:
+        """Whether there is a ledger, or a trace of one; otherwise the first question starts it."""
+        return ledger_was_started(self._place)
 
     @property
     @border

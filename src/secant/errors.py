@@ -213,6 +213,8 @@ CODES: tuple[tuple[str, str], ...] = (
     ("BUD-004", "the ledger was written by a newer version"),
     ("BUD-005", "a release cannot be priced"),
     ("BUD-006", "a reservation has ended"),
+    ("BUD-007", "the ledger has lost records, or is gone"),
+    ("BUD-008", "the ledger holds charges of protections that the policy does not name"),
     ("BAK-001", "the data source cannot be opened"),
     ("BAK-002", "the engine failed while running a statement"),
     ("BAK-003", "the engine cannot express the query"),

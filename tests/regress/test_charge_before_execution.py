@@ -3,8 +3,8 @@
 import pytest
 
 from private_shop import UNIT, open_shop
-from secant.engine import Budget
 from secant.errors import BackendError
+from secant.ledger import Budget
 from secant.ledger.store import Ledger
 
 

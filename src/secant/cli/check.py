@@ -100,8 +100,35 @@ def _against_database(policy: Policy, source: str | None) -> Found | None:
         catalog = opened.catalog()
     finally:
         opened.close()
-    return Found(
-        check_policy(policy, catalog), coverage(policy, catalog), open_hint(policy, catalog)
+    problems = _against_ledger(policy) + check_policy(policy, catalog)
+    return Found(problems, coverage(policy, catalog), open_hint(policy, catalog))
+
+
+def _against_ledger(policy: Policy) -> tuple[Problem, ...]:
+    """Say what is wrong with the ledger, if there is one; nothing is started here."""
+    from secant.errors import BudgetError
+    from secant.ledger import opening
+    from secant.ledger.amounts import decimals
+    from secant.terms.policy_check import Problem
+
+    place = opening.ledger_place(policy)
+    if not opening.ledger_was_started(place):
+        return ()
+    try:
+        with opening.open_ledger(policy, place, create=False) as books:
+            unnamed = books.unnamed()
+    except BudgetError as error:
+        severity = "note" if error.code == "BUD-002" else "error"  # away, or not started yet
+        return (Problem(severity, "ledger", error.message),)
+    return tuple(
+        Problem(
+            "error",
+            f"protections.{name}",
+            f"has spent ε {decimals(spent.epsilon, spent.delta)['epsilon']} and is not in the policy; say"
+            f' `continues = ["{name}"]` in the protection that took its place, or `retired = ["{name}"]`'
+            " under [ledger]",
+        )
+        for name, spent in unnamed.items()
     )
 
 

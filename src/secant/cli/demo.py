@@ -61,7 +61,7 @@ def demo(*, keep: Keep = None, json: Json = False) -> int:
         with show.working("making a clinic", quiet=json):
             database, policy = make_clinic(Path(directory))
             truths = _true_answers(database)
-        with secant.connect(policy=policy) as connection:
+        with secant.connect(policy=policy, create=True) as connection:
             asked = []
             if not json:
                 _introduce()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,20 +31,33 @@ Verify = Annotated[
     bool, Parameter(name="--verify", negative="", help="Check the chain of records from its start.")
 ]
 
+Restored = Annotated[
+    bool,
+    Parameter(
+        name="--restored",
+        negative="",
+        help="OWNER ONLY: take the ledger for whole after a backup was put back or it was moved.",
+    ),
+]
+
 
 def ledger(
     *,
     history: History = False,
     export: Export = None,
     verify: Verify = False,
+    restored: Restored = False,
     policy: PolicyPath = "policy.toml",
     source: Source = None,
     json: Json = False,
 ) -> int:
-    """Show budgets and, if asked, the history; export or verify the records."""
+    """Show budgets and, if asked, the history; export or verify the records. Never starts a ledger."""
     from secant.cli import show
 
-    with _books(policy, source) as (books, accounts_now):
+    if restored:
+        _take_for_whole(policy)
+    needed = verify or export is not None
+    with _books(policy, source, needed=needed) as (books, accounts_now):
         report: dict[str, object] = {}
         if export is not None:
             _write(books.export("csv" if export.endswith(".csv") else "jsonl"), export)
@@ -54,14 +68,24 @@ def ledger(
             end = books.verify()
             report["verified"] = {"records": end.sequence, "digest": end.digest}
         accounts = accounts_now()
+        unnamed = books.unnamed()
         releases = books.history() if history else []
     if json:
+        if unnamed:
+            report["unnamed"] = sorted(unnamed)
         report["budget"] = {name: _account(account) for name, account in accounts.items()}
         if history:
             report["history"] = [_entry(release) for release in releases]
         show.print_json(report)
         return 0
     show.print_budget(accounts)
+    if unnamed:
+        names = ", ".join(sorted(unnamed))
+        show.say(f"The policy does not name protections that have spent: {names}", style="bold red")
+    if restored:
+        show.say(
+            "The ledger counts as whole from here on; that this was asked for is in its records."
+        )
     if export is not None:
         show.say(f"Exported to {export}. Keep the copy where the ledger's writers cannot reach it.")
     if verify:
@@ -72,20 +96,38 @@ def ledger(
 
 
 @contextmanager
-def _books(policy: str, source: str | None) -> Iterator[tuple[Any, Callable[[], Any]]]:
-    """Open the ledger; the books can be read when the data source is away."""
+def _books(
+    policy: str, source: str | None, *, needed: bool
+) -> Iterator[tuple[Any, Callable[[], Any]]]:
+    """Open the ledger; the books can be read when the data source is away, and before there are any."""
     import secant
-    from secant import engine
+    from secant.ledger import opening
 
     try:
-        database = secant.connect(source, policy=policy)
+        database = secant.connect(source, policy=policy, create=False)
     except BackendError:
         owner_policy = secant.load_policy(policy)
-        with engine.open_ledger(owner_policy, engine.ledger_place(owner_policy)) as books:
-            yield books, lambda: engine.accounts_of(books)
+        place = opening.ledger_place(owner_policy)
+        with opening.open_ledger(owner_policy, place, create=False) as books:
+            yield books, lambda: opening.accounts_of(books)
         return
     with database:
+        if not needed and not database.has_ledger:
+            with tempfile.TemporaryDirectory() as folder:
+                empty = Path(folder) / "empty.ledger"
+                with opening.open_ledger(database.policy, empty, create=True) as books:
+                    yield books, lambda: opening.accounts_of(books)
+            return
         yield database.ledger, lambda: database.budget
+
+
+def _take_for_whole(policy: str) -> None:
+    import secant
+    from secant.ledger import opening
+
+    owner_policy = secant.load_policy(policy)
+    place = opening.ledger_place(owner_policy)
+    opening.open_ledger(owner_policy, place, create=False, restored=True).close()
 
 
 def _write(lines: Iterable[str], target: str) -> None:

@@ -86,6 +86,8 @@ def _csv_lines(records: Iterable[Record]) -> Iterator[str]:
 
 def _csv_row(cells: Iterable[str]) -> str:
     buffer = io.StringIO()
+    # Ledgers of before may hold names that are no text; a spreadsheet gets their codes.
+    cells = [cell.encode("utf-8", "backslashreplace").decode("utf-8") for cell in cells]
     # A spreadsheet runs a cell that begins like a formula; an analyst's name is not ours to trust.
     csv.writer(buffer).writerow(["'" + c if c[:1] in tuple("=+-@\t\r") else c for c in cells])
     return buffer.getvalue()

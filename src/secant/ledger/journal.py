@@ -33,6 +33,10 @@ class Transaction(Protocol):
     def version(self) -> int:
         """Give the schema version of the store."""
 
+    @property
+    def witness(self) -> Anchor | None:
+        """Give the place that the chain must go through by what is kept beside it; None if nothing is."""
+
     def now(self) -> float:
         """Give the journal's own clock, in seconds since 1970 (UTC)."""
 
@@ -55,11 +59,18 @@ class Transaction(Protocol):
 class Journal(Protocol):
     """An open store of records."""
 
+    @property
+    def started(self) -> bool:
+        """Say whether the store was empty until now: a new ledger began."""
+
     def writing(self) -> AbstractContextManager[Transaction]:
         """Begin a transaction that waits its turn and then excludes all other writers."""
 
     def reading(self) -> AbstractContextManager[Transaction]:
         """Begin a transaction that only looks, at one moment of the store."""
+
+    def attest(self, anchor: Anchor, *, backward: bool = False) -> None:
+        """Make durable, beside the store, that the chain has come as far as `anchor`."""
 
     def close(self) -> None:
         """Let go of files and connections."""

@@ -6,7 +6,7 @@ whether a budget renews. Nothing is written here, and no clock is read: the mont
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ from secant.ledger.state import Account, State, spent_of
 MONTHLY = "monthly"
 RENEWALS = (MONTHLY,)
 ANYBODY = "*"
-"""Stands for every analyst that has no budget by name."""
+"""Stands for all analysts without a budget by name: they have one share together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +28,29 @@ class Limits:
     budgets: Mapping[str, Budget]
     """By protection: what all analysts together may take."""
     analysts: Mapping[str, Mapping[str, Budget]] = field(default_factory=dict)
-    """By protection and analyst: what one of them may take; `*` stands for those not named."""
+    """By protection and analyst: what one may take; `*` is what all who are not named take together."""
     renewals: Mapping[str, str] = field(default_factory=dict)
     """By protection: `monthly` if the owner declares that the budget comes back each month."""
     compositions: Mapping[str, str] = field(default_factory=dict)
     """By protection: `basic` or `tight`."""
+    continues: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By protection: names that it had before; what they spent counts as spent."""
+    retired: tuple[str, ...] = ()
+    """Protections that the owner has given up; what they spent counts nowhere."""
 
     def __post_init__(self) -> None:
-        for protection in [*self.analysts, *self.renewals, *self.compositions]:
+        for protection in [*self.analysts, *self.renewals, *self.compositions, *self.continues]:
             if protection not in self.budgets:
                 raise UsageError("USE-005", f"there is no budget for protection {protection!r}")
+        in_force = {name.casefold() for name in self.budgets}
+        if len(in_force) < len(self.budgets):
+            raise UsageError(
+                "USE-005", "two protections differ only in how their names are written"
+            )
+        before = [name for names in self.continues.values() for name in names]
+        for name in (*before, *self.retired):
+            if name.casefold() in in_force:
+                raise UsageError("USE-005", f"protection {name!r} is in force, and not of the past")
         if not set(self.renewals.values()) <= set(RENEWALS):
             raise UsageError("USE-001", "a budget renews monthly or not at all")
         if not set(self.compositions.values()) <= set(COMPOSITIONS):
@@ -47,6 +60,24 @@ class Limits:
         """Give what one analyst may take; None if only the common budget holds."""
         shares = self.analysts.get(protection, {})
         return shares.get(analyst, shares.get(ANYBODY))
+
+    def sharers(self, protection: str, analyst: str) -> Callable[[str], bool]:
+        """Tell who takes from the same share: whoever is not named takes from the common one.
+
+        A name is a claim until there are logins; an invented one must not come with a budget.
+        """
+        named = {name for name in self.analysts.get(protection, {}) if name != ANYBODY}
+        return analyst.__eq__ if analyst in named else lambda other: other not in named
+
+    def unnamed(self, state: State) -> dict[str, Spent]:
+        """Give what protections have spent that are neither in force nor accounted for."""
+        known = {name.casefold() for name in (*self.budgets, *self.retired)}
+        known |= {name.casefold() for names in self.continues.values() for name in names}
+        return {
+            name: spent_of(accounts.values())
+            for name, accounts in state.accounts.items()
+            if accounts and name.casefold() not in known
+        }
 
     def composition(self, protection: str) -> str:
         """Give the chosen composition; by default the tight one wherever a δ gives it room."""
@@ -81,12 +112,12 @@ class Balance:
 
     def statement(self) -> str:
         """Say what the budget promises; a renewal is never told as plain privacy (L-RENEW)."""
-        now = _text(self.budget)
+        now = amount_text(self.budget)
         if not self.renewal:
             return f"All releases together stay within {now}."
         return (
             f"Renewal declared by the owner: {now} in each calendar month. All releases so far "
-            f"take {_text(self.lifetime)}, and that sum has no limit: over several months this is "
+            f"take {amount_text(self.lifetime)}, and that sum has no limit: over several months this is "
             f"not differential privacy with {now}."
         )
 
@@ -112,9 +143,10 @@ def balance(
     budget = _budget(limits, protection, analyst)
     if budget is None:
         return None
-    accounts = _accounts(state, limits, protection, month=month, analyst=analyst)
+    within = _within(limits, protection, month)
+    accounts = _accounts(state, limits, protection, month=within, analyst=analyst)
     reading = read(accounts, (), budget, limits.composition(protection))
-    lifetime = spent_of(state.matching(protection, analyst=analyst))
+    lifetime = spent_of(_accounts(state, limits, protection, month=None, analyst=analyst))
     renewal = limits.renewals.get(protection, "")
     return Balance(
         budget, reading.spent, lifetime, reading.theorem, renewal, month if renewal else ""
@@ -132,7 +164,9 @@ def shortfalls(
             budget = _budget(limits, protection, owner)
             if budget is None:
                 continue
-            accounts = _accounts(state, limits, protection, month=month, analyst=owner)
+            accounts = _accounts(
+                state, limits, protection, month=_within(limits, protection, month), analyst=owner
+            )
             composition = limits.composition(protection)
             if surely_covered(accounts, new, budget, composition):
                 continue
@@ -140,12 +174,12 @@ def shortfalls(
             if not reading.fits:
                 account = balance(state, limits, protection, month=month, analyst=owner)
                 assert account is not None
-                whose = protection if owner is None else f"{protection}, share of this analyst"
+                whose = protection if owner is None else _whose(limits, protection, owner)
                 since = f" in {month}" if account.renewal else ""
                 why = f" ({reading.reason})" if not reading.theorem else ""
                 short.append(
-                    f"{whose}: asked for {_text(price)}; left{since}: "
-                    f"{_text(account.remaining)}{why}"
+                    f"{whose}: asked for {amount_text(price)}; left{since}: "
+                    f"{amount_text(account.remaining)}{why}"
                 )
     return tuple(short)
 
@@ -156,14 +190,27 @@ def _budget(limits: Limits, protection: str, analyst: str | None) -> Budget | No
     return limits.share(protection, analyst)
 
 
+def _within(limits: Limits, protection: str, month: str) -> str | None:
+    """Give the month that counts if the budget renews; None if all do."""
+    return month if protection in limits.renewals else None
+
+
 def _accounts(
-    state: State, limits: Limits, protection: str, *, month: str, analyst: str | None
+    state: State, limits: Limits, protection: str, *, month: str | None, analyst: str | None
 ) -> list[Account]:
-    """Give the accounts that count: those of this month if the budget renews, else all."""
-    within = month if protection in limits.renewals else None
-    return list(state.matching(protection, analyst=analyst, month=within))
+    """Give the accounts that count, of one month or of all, of one share or of everybody."""
+    whose = None if analyst is None else limits.sharers(protection, analyst)
+    also = limits.continues.get(protection, ())
+    return list(state.matching(protection, also=also, whose=whose, month=month))
 
 
-def _text(amount: Budget | Spent) -> str:
+def _whose(limits: Limits, protection: str, analyst: str) -> str:
+    if analyst in limits.analysts.get(protection, {}):
+        return f"{protection}, share of this analyst"
+    return f"{protection}, share of all analysts without one of their own"
+
+
+def amount_text(amount: Budget | Spent) -> str:
+    """Write an amount for a message."""
     parts = decimals(amount.epsilon, amount.delta)
     return f"ε {parts['epsilon']}" + (f", δ {parts['delta']}" if amount.delta else "")

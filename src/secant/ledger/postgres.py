@@ -2,7 +2,8 @@
 
 In: a `postgresql://` address; `?ledger=NAME` chooses the schema. Out: a Journal. Writers queue for
 the row of the head, so that each sees all that was committed before it. The server's clock decides
-about leases. Nothing of the address ever enters a message: it may hold a password.
+about leases. A list outside of the schema keeps which ledgers there were, so that one that was dropped
+is not replaced. Nothing of the address ever enters a message: it may hold a password.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from secant.errors import BudgetError, UsageError
 from secant.ledger.journal import Head, PerProcess
 from secant.ledger.records import START, VERSION, Anchor, Record, following, newer
+from secant.ledger.witness import forgotten
 
 try:
     import psycopg
@@ -28,6 +30,8 @@ except ImportError as error:
     ) from error
 
 DEFAULT_SCHEMA = "secant_ledger"
+REGISTER = "secant_ledgers"
+"""The schema of the list of all ledgers of a database."""
 _FROZEN_SECONDS = 60
 """A process that holds the head longer than this without a word loses its transaction."""
 
@@ -42,6 +46,10 @@ _TABLES: tuple[LiteralString, ...] = (
         $$ BEGIN RAISE EXCEPTION 'ledger records are never changed'; END $$""",
     """CREATE TRIGGER records_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON {schema}.records
         FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse()""",
+)
+_REGISTER: tuple[LiteralString, ...] = (
+    "CREATE SCHEMA IF NOT EXISTS {register}",
+    "CREATE TABLE IF NOT EXISTS {register}.started (name text PRIMARY KEY, ledger text NOT NULL)",
 )
 _BEGIN_WRITING: tuple[LiteralString, ...] = (
     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
@@ -66,6 +74,7 @@ class PostgresTransaction:
         if self.version > VERSION:
             raise newer(self.version)
         self._head = Head(Anchor(row[1], row[2]), row[3])
+        self.witness: Anchor | None = self._head.anchor  # the server keeps both in one transaction
 
     def now(self) -> float:
         """Give the server's clock: the machines that share a ledger need not agree on the time."""
@@ -107,7 +116,7 @@ class PostgresTransaction:
         )
 
     def upgrade(self, head: Head) -> None:
-        """Note the current version; ledgers here began with version 2, so no table changes."""
+        """Note the current version; no table has changed since version 2, when ledgers here began."""
         self._do("UPDATE {schema}.head SET version = %s", VERSION)
         self.version = VERSION
 
@@ -124,8 +133,15 @@ class PostgresTransaction:
 class PostgresJournal:
     """A ledger in a database. A lost connection is an error once, and is then made anew."""
 
-    def __init__(self, address: str, *, create: bool = True, wait_seconds: float = 30.0) -> None:
+    def __init__(
+        self,
+        address: str,
+        *,
+        create: bool = True,
+        wait_seconds: float = 30.0,
+    ) -> None:
         self._address, name = _split(address)
+        self.started = False
         self._schema = sql.Identifier(name)
         self._wait_seconds = wait_seconds
         self._connection = PerProcess(self._connect, psycopg.Connection.close)
@@ -157,15 +173,23 @@ class PostgresJournal:
             )
         if _exists(connection, name):
             return
-        if not create:
+        if not create and not _registered(connection, name):
             raise BudgetError("BUD-002", "there is no ledger at this address")
         with connection.transaction():
             # Two processes may both find nothing; the second one waits here, then finds tables.
             connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"secant {name}",))
-            if not _exists(connection, name):
-                self._create(connection)
+            if _exists(connection, name):
+                return
+            if _registered(connection, name):
+                raise forgotten(
+                    "the ledger is gone: its tables were dropped",
+                    hint="restore them from a backup; to start a new ledger with all its budget, "
+                    f"delete its row in {REGISTER}.started",
+                )
+            self._create(connection, name)
+            self.started = True
 
-    def _create(self, connection: psycopg.Connection) -> None:
+    def _create(self, connection: psycopg.Connection, name: str) -> None:
         statements: tuple[LiteralString, ...] = ("CREATE SCHEMA IF NOT EXISTS {schema}", *_TABLES)
         for statement in statements:
             connection.execute(sql.SQL(statement).format(schema=self._schema))
@@ -178,6 +202,15 @@ class PostgresJournal:
         transaction = PostgresTransaction(connection, self._schema, writing=True)
         fields = {"ledger": secrets.token_hex(16)}
         transaction.append(following(START, "open", transaction.now(), fields), summary_at=0)
+        register = sql.Identifier(REGISTER)
+        # Two ledgers of one database may be started at the same moment.
+        connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (REGISTER,))
+        for statement in _REGISTER:
+            connection.execute(sql.SQL(statement).format(register=register))
+        connection.execute(
+            sql.SQL("INSERT INTO {register}.started VALUES (%s, %s)").format(register=register),
+            (name, fields["ledger"]),
+        )
 
     @contextmanager
     def writing(self) -> Iterator[PostgresTransaction]:
@@ -218,6 +251,9 @@ class PostgresJournal:
         with suppress(psycopg.Error):
             self._connection.drop()
 
+    def attest(self, anchor: Anchor, *, backward: bool = False) -> None:
+        """Nothing stands beside a ledger on a server: head and records are of one transaction."""
+
     def close(self) -> None:
         """End the session."""
         self._connection.drop()
@@ -241,6 +277,19 @@ def _exists(connection: psycopg.Connection, name: str) -> bool:
         (name,),
     ).fetchone()
     return row is not None
+
+
+def _registered(connection: psycopg.Connection, name: str) -> bool:
+    row = connection.execute(
+        "SELECT 1 FROM information_schema.tables WHERE table_schema = %s AND table_name = 'started'",
+        (REGISTER,),
+    ).fetchone()
+    if row is None:
+        return False
+    query = sql.SQL("SELECT 1 FROM {register}.started WHERE name = %s").format(
+        register=sql.Identifier(REGISTER)
+    )
+    return connection.execute(query, (name,)).fetchone() is not None
 
 
 _RESTORE = "restore it from a backup, and compare the digest with the last export"

@@ -14,14 +14,16 @@ from typing import Any
 
 from secant.errors import BudgetError, UsageError
 
-VERSION = 2
+VERSION = 3
 """The version that this code writes. Bodies of every earlier version stay readable:
 
 1. `open`, `reserve`, `sent`, `settle`, `return`; a charge is protection, epsilon, delta.
 2. A charge may carry its event; `reserve` names the budgets in force; `schema` marks a migration;
    `summary` repeats what the records before it add up to, so that a reader may begin there.
+3. `restored` marks that an owner took the chain for whole although it did not go through its anchor.
+   Times never go back; a summary holds the latest.
 """
-KINDS = ("open", "reserve", "sent", "settle", "return", "schema", "summary")
+KINDS = ("open", "reserve", "sent", "settle", "return", "schema", "summary", "restored")
 """Never removed, never redefined (I8)."""
 LONGEST_NOTE = 1_000_000
 """Characters. A note is for a few names and numbers; a longer one would slow every later reader."""

@@ -1,8 +1,9 @@
 """Records in one SQLite file, for the processes of one machine.
 
-In: a path. Out: a Journal. WAL and synchronous=FULL: when `writing()` ends without an error, the
-record has reached the disk. A file that exists is never taken for a new ledger, so a truncated one
-cannot reset a budget.
+In: a path. Out: a Journal. A rollback journal and synchronous=FULL: when `writing()` ends without an
+error, the record has reached the file itself, and nothing that matters is left beside it. A file that
+exists is never taken for a new ledger, and one that is gone is not replaced while its anchor stands
+beside (L-WITNESS): neither can reset a budget.
 """
 
 from __future__ import annotations
@@ -14,13 +15,26 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from secant.errors import BudgetError
 from secant.ledger.journal import Head, PerProcess
 from secant.ledger.records import START, VERSION, Anchor, Record, following, newer
+from secant.ledger.witness import anchor_file, forgotten, read_anchor, write_anchor
 
 APPLICATION_ID = 0x5ECA4719
 """Marks the file as a ledger of ours, so that no other SQLite file is taken for one."""
+ANCHORED = 3
+"""From this version on an anchor stands beside the file; a ledger of before gets it when it is written to."""
+_SETTINGS = (
+    # A write-ahead log is a second file that can be lost or damaged without a trace. FULL syncs the
+    # journal's end too, so that no committed record comes undone after a power failure.
+    "PRAGMA journal_mode = TRUNCATE",
+    "PRAGMA synchronous = FULL",
+)
+
+SIDE_FILES = ("-journal", "-wal", "-shm")
+"""What SQLite may leave beside a file, by the ends of their names."""
 
 _VERSION_1 = (
     """CREATE TABLE records (
@@ -43,11 +57,19 @@ _VERSION_2 = (
 class SqliteTransaction:
     """One transaction on the file."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection
+        # The first read locks the file: whoever commits waits for us, so the anchor cannot be ahead.
         self.version: int = connection.execute("PRAGMA user_version").fetchone()[0]
         if self.version > VERSION:  # a newer Secant may have come by while we had the file open
             raise newer(self.version)
+        self.witness = read_anchor(path)
+
+    def check_anchored(self) -> None:
+        """Raise if there should be an anchor and is none. One that holds no charge yet needs none."""
+        head = self.head()
+        if self.witness is None and self.version >= ANCHORED and head and head.anchor.sequence > 1:
+            raise forgotten("the anchor beside the ledger is missing")
 
     def now(self) -> float:
         """Give this machine's clock."""
@@ -60,7 +82,8 @@ class SqliteTransaction:
         row = self._connection.execute("SELECT sequence, digest, summary_at FROM head").fetchone()
         if row is None:
             raise BudgetError("BUD-003", "the ledger has lost its head", hint=_RESTORE)
-        return Head(Anchor(row[0], row[1]), row[2])
+        sequence, digest, summary_at = _typed_row(row, (int, str, int))
+        return Head(Anchor(sequence, digest), summary_at)
 
     def after(self, sequence: int) -> Iterator[Record]:
         """Give the records that follow, in order."""
@@ -68,14 +91,14 @@ class SqliteTransaction:
             "SELECT sequence, body, digest FROM records WHERE sequence > ? ORDER BY sequence",
             (sequence,),
         ):
-            yield Record(*row)
+            yield Record(*_typed_row(row, (int, str, str)))
 
     def at(self, sequence: int) -> Record | None:
         """Give one record, if it is there."""
         row = self._connection.execute(
             "SELECT sequence, body, digest FROM records WHERE sequence = ?", (sequence,)
         ).fetchone()
-        return None if row is None else Record(*row)
+        return None if row is None else Record(*_typed_row(row, (int, str, str)))
 
     def append(self, record: Record, *, summary_at: int) -> None:
         """Write one record and the new head."""
@@ -90,25 +113,53 @@ class SqliteTransaction:
 
     def upgrade(self, head: Head) -> None:
         """Bring the tables to the current version; records are not touched."""
-        for statement in (*_VERSION_2, f"PRAGMA user_version = {VERSION}"):
-            self._connection.execute(statement)
-        self._connection.execute(
-            "INSERT INTO head (one, sequence, digest, summary_at) VALUES (1, ?, ?, ?)",
-            (head.anchor.sequence, head.anchor.digest, head.summary_at),
-        )
+        if self.version < 2:
+            for statement in _VERSION_2:
+                self._connection.execute(statement)
+            self._connection.execute(
+                "INSERT INTO head (one, sequence, digest, summary_at) VALUES (1, ?, ?, ?)",
+                (head.anchor.sequence, head.anchor.digest, head.summary_at),
+            )
+        self._connection.execute(f"PRAGMA user_version = {VERSION}")
         self.version = VERSION
 
 
 class SqliteJournal:
     """A ledger file. Threads may share it; after a fork the child gets its own connection."""
 
-    def __init__(self, path: Path, *, create: bool = True, wait_seconds: float = 30.0) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        create: bool = True,
+        wait_seconds: float = 30.0,
+        restored: bool = False,
+    ) -> None:
         self._path = path.absolute()
         self._wait_seconds = wait_seconds
+        self._restored = restored
+        self._file: tuple[int, int] | None = None
         with _typed():
-            if create and not self._path.exists():
-                create_file(self._path)
+            self.started = not self._path.exists() and self._start(create=create)
         self._connection = PerProcess(self._connect, sqlite3.Connection.close)
+
+    def _start(self, *, create: bool) -> bool:
+        """Make a missing ledger, unless something beside it says that there was one."""
+        left = [anchor_file(self._path), *(Path(f"{self._path}{end}") for end in SIDE_FILES)]
+        for trace in left:
+            if trace.exists():
+                raise forgotten(
+                    f"the ledger is gone, but {trace.name} is still there",
+                    hint="restore the ledger from a backup; to start a new one with all its budget,"
+                    f" remove {trace.name} as well",
+                )
+        if not create:
+            raise BudgetError(
+                "BUD-002",
+                "the ledger cannot be opened: there is none at this place",
+                hint="check the path; the first release that is charged starts a ledger",
+            )
+        return create_file(self._path)
 
     def _connect(self) -> sqlite3.Connection:
         with _typed():
@@ -123,62 +174,128 @@ class SqliteJournal:
                 check_same_thread=False,
             )
             try:
+                before = _identity(self._path)
                 if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
                     raise BudgetError("BUD-002", "the file is not a Secant ledger")
                 connection.execute("PRAGMA synchronous = FULL")
+                self._file = before
+                self._check_file()
             except BaseException:
                 connection.close()
                 raise
             return connection
 
+    def _check_file(self) -> None:
+        """Raise unless the path still leads to the file that is open.
+
+        SQLite goes on with a file that was deleted; its records would be nowhere, and whoever comes
+        next would find all the budget.
+        """
+        if _identity(self._path) != self._file:
+            raise forgotten(
+                "the ledger file was removed or replaced while it was open",
+                hint="stop releasing; put the file back, then open the ledger again",
+            )
+
     @contextmanager
     def writing(self) -> Iterator[SqliteTransaction]:
         """Begin a transaction that excludes all other writers; commit it at the end."""
-        yield from self._transaction("BEGIN IMMEDIATE")
+        with self._connection.taken() as connection, _typed():
+            for (
+                setting
+            ) in _SETTINGS:  # a ledger of before version 3 gives up its write-ahead log here
+                connection.execute(setting)
+            yield from self._transaction(connection, "BEGIN IMMEDIATE")
+            self._check_file()  # what was committed to a deleted file is nowhere
 
     @contextmanager
     def reading(self) -> Iterator[SqliteTransaction]:
         """Begin a transaction that sees one moment of the file."""
-        yield from self._transaction("BEGIN")
-
-    def _transaction(self, begin: str) -> Iterator[SqliteTransaction]:
         with self._connection.taken() as connection, _typed():
-            connection.execute(begin)
-            try:
-                yield SqliteTransaction(connection)
-                connection.execute("COMMIT")
-            except BaseException:
-                # SQLite may have rolled back by itself (full disk); then there is nothing to undo.
-                with suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
-                raise
+            yield from self._transaction(connection, "BEGIN")
+        with _typed():
+            self._let_go_of_old_form()
+
+    def _let_go_of_old_form(self) -> None:
+        # Who holds a write-ahead log open keeps the first writer from giving it up.
+        with self._connection.taken() as connection:
+            mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+        if mode == "wal":
+            self._connection.drop()
+
+    def _transaction(
+        self, connection: sqlite3.Connection, begin: str
+    ) -> Iterator[SqliteTransaction]:
+        connection.execute(begin)
+        try:
+            self._check_file()
+            transaction = SqliteTransaction(connection, self._path)
+            if not self._restored:
+                transaction.check_anchored()
+            yield transaction
+            connection.execute("COMMIT")
+        except BaseException:
+            # SQLite may have rolled back by itself (full disk); then there is nothing to undo.
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            raise
+
+    def attest(self, anchor: Anchor, *, backward: bool = False) -> None:
+        """Make durable, beside the file, that the chain has come as far as `anchor`."""
+        with _typed():
+            write_anchor(self._path, anchor, backward=backward)
+        self._restored = self._restored and not backward
 
     def close(self) -> None:
         """Close the file."""
         self._connection.drop()
 
 
-def create_file(path: Path) -> None:
-    """Make a new ledger at `path`, whole or not at all; if somebody else was first, keep theirs."""
+def _typed_row(row: tuple[Any, ...], types: tuple[type, ...]) -> tuple[Any, ...]:
+    """Give the row; in a damaged file a column may hold anything, whatever was declared."""
+    if tuple(type(value) for value in row) != types:
+        raise BudgetError("BUD-003", "the ledger file is damaged", hint=_RESTORE)
+    return row
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def create_file(path: Path) -> bool:
+    """Make a new ledger at `path`, whole or not at all; if somebody else was first, keep theirs.
+
+    Says whether the ledger is ours. Nobody but its owner may read or write it.
+    """
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
     try:
+        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
+            for setting in _SETTINGS:
+                connection.execute(setting)
             connection.execute("BEGIN IMMEDIATE")
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             for statement in _VERSION_1:
                 connection.execute(statement)
-            transaction = SqliteTransaction(connection)
+            transaction = SqliteTransaction(connection, draft)
             transaction.upgrade(Head(START, 0))
             fields = {"ledger": secrets.token_hex(16)}
-            transaction.append(following(START, "open", time.time(), fields), summary_at=0)
+            first = following(START, "open", time.time(), fields)
+            transaction.append(first, summary_at=0)
             connection.execute("COMMIT")
-        with suppress(FileExistsError):
+        try:
             os.link(draft, path)  # a link, unlike a rename, never replaces what is there
+        except FileExistsError:
+            return False
         _sync_directory(path.parent)
+        write_anchor(path, Anchor(first.sequence, first.digest))
+        return True
     finally:
-        for leftover in (draft, Path(f"{draft}-wal"), Path(f"{draft}-shm")):
+        for leftover in (draft, *(Path(f"{draft}{end}") for end in SIDE_FILES)):
             leftover.unlink(missing_ok=True)
 
 
@@ -216,6 +333,10 @@ def _typed() -> Iterator[None]:
             primary, ("BUD-002", "the ledger cannot be used", "check the file")
         )
         raise BudgetError(code, message, hint=hint) from error
+    except (
+        UnicodeDecodeError
+    ) as error:  # SQLite quotes what it cannot read, and Python cannot either
+        raise BudgetError("BUD-003", "the ledger file is damaged", hint=_RESTORE) from error
     except OSError as error:
         raise BudgetError(
             "BUD-002", "the ledger cannot be opened or written", hint="check path, rights and space"

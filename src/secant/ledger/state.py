@@ -7,7 +7,7 @@ Nothing here reads a clock, a file or a budget; the same records always give the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -41,14 +41,49 @@ class OpenRelease:
 
 
 @dataclass(slots=True)
+class RunningSum:
+    """A sum over the prices of an account that is brought up to date when somebody asks for it.
+
+    A budget that was spent in a hundred thousand different prices is not added up again for each question.
+    """
+
+    pending: list[tuple[Price, int]]
+    total: int = 0
+    unknown: int = 0
+    """So many charges have no such amount."""
+
+    def up_to_date(self, amount: Callable[[Price], int | None]) -> RunningSum:
+        """Take in what has changed; `amount` is the same function each time."""
+        while self.pending:
+            price, count = self.pending[-1]
+            worth = amount(price)
+            if worth is None:
+                self.unknown += count
+            else:
+                self.total += count * worth
+            self.pending.pop()
+        return self
+
+
+@dataclass(slots=True)
 class Account:
     """What one analyst took from one protection in one calendar month (UTC)."""
 
     spent: Spent = field(default_factory=Spent)
     prices: Counter[Price] = field(default_factory=Counter)
+    sums: dict[Hashable, RunningSum] = field(default_factory=dict, compare=False, repr=False)
+    """By what they add up; made when they are first asked for."""
+
+    def running(self, key: Hashable, amount: Callable[[Price], int | None]) -> RunningSum:
+        """Give the sum of `amount` over all charges; `key` names that function."""
+        if key not in self.sums:
+            self.sums[key] = RunningSum(list(self.prices.items()))
+        return self.sums[key].up_to_date(amount)
 
     def change(self, price: Price, count: int) -> None:
         """Count a price `count` times more."""
+        for running in self.sums.values():
+            running.pending.append((price, count))
         self.spent = Spent(
             self.spent.epsilon + count * price.epsilon, self.spent.delta + count * price.delta
         )
@@ -65,6 +100,8 @@ class State:
     ledger_id: str = ""
     summary_at: int = 0
     """Sequence number of the last summary."""
+    latest: float = 0.0
+    """The latest time of a record: the clock of the books, which never goes back."""
     accounts: dict[str, dict[tuple[str, str], Account]] = field(default_factory=dict)
     """By protection, then by analyst and month."""
     open: dict[str, OpenRelease] = field(default_factory=dict)
@@ -76,6 +113,7 @@ class State:
             fields = record.fields
             try:
                 _MEANING[fields["kind"]](self, record.sequence, fields)
+                self.latest = max(self.latest, fields["time"])
             except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
                 raise broken(record.sequence, "lacks a field") from error
             self.anchor = Anchor(record.sequence, record.digest)
@@ -98,12 +136,24 @@ class State:
         return release
 
     def matching(
-        self, protection: str, *, analyst: str | None = None, month: str | None = None
+        self,
+        protection: str,
+        *,
+        also: Collection[str] = (),
+        whose: Callable[[str], bool] | None = None,
+        month: str | None = None,
     ) -> Iterator[Account]:
-        """Give the accounts of a protection, of one analyst only or of one month only."""
-        for (name, period), account in self.accounts.get(protection, {}).items():
-            if analyst in (None, name) and month in (None, period):
-                yield account
+        """Give the accounts of a protection, of some analysts only or of one month only.
+
+        `also` names protections that it continues. How a name is written does not tell two apart.
+        """
+        names = {protection.casefold(), *(name.casefold() for name in also)}
+        for recorded, accounts in self.accounts.items():
+            if recorded.casefold() not in names:
+                continue
+            for (analyst, period), account in accounts.items():
+                if (whose is None or whose(analyst)) and month in (None, period):
+                    yield account
 
     def wants_summary(self) -> bool:
         """Say whether a summary would pay: it is not repeated more often than it is long."""
@@ -118,6 +168,7 @@ class State:
         """Give the state as plain values, in the one order that they have (L-SUMMARY)."""
         return {
             "ledger": self.ledger_id,
+            "latest": self.latest,
             "accounts": [
                 [protection, analyst, month, sorted([*p, n] for p, n in account.prices.items())]
                 for protection, by_key in sorted(self.accounts.items())
@@ -146,6 +197,7 @@ def starting_at(record: Record) -> State:
         anchor=Anchor(record.sequence, record.digest),
         ledger_id=fields["ledger"],
         summary_at=record.sequence,
+        latest=max(fields["time"], fields.get("latest", 0.0)),
     )
     for protection, analyst, month, prices in fields["accounts"]:
         account = state.accounts.setdefault(protection, {})[analyst, month] = Account()
@@ -255,8 +307,15 @@ def _migrated(state: State, sequence: int, fields: dict[str, Any]) -> None:
         raise broken(sequence, "turns the ledger back to an earlier version")
 
 
+def _restored(state: State, sequence: int, fields: dict[str, Any]) -> None:
+    if "expected" not in fields:
+        raise broken(sequence, "does not say what was lost")
+
+
 def _summarized(state: State, sequence: int, fields: dict[str, Any]) -> None:
     expected = state.summary()
+    if fields["version"] < 3:
+        del expected["latest"]
     if canonical(expected) != canonical({name: fields[name] for name in expected}):
         raise broken(sequence, "does not agree with the records before it")
     state.summary_at = sequence
@@ -270,4 +329,5 @@ _MEANING: dict[str, Callable[[State, int, dict[str, Any]], None]] = {
     "return": _returned,
     "schema": _migrated,
     "summary": _summarized,
+    "restored": _restored,
 }

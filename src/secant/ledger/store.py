@@ -14,20 +14,29 @@ from types import TracebackType
 from typing import Any
 
 from secant.errors import BudgetError, UsageError
-from secant.ledger.amounts import Budget, Charge
+from secant.ledger.amounts import Budget, Charge, Spent
 from secant.ledger.export import export_lines
 from secant.ledger.history import Release, releases_of
 from secant.ledger.journal import Head, Journal, ProcessLock, Transaction
-from secant.ledger.limits import Balance, Limits, balance, shortfalls
-from secant.ledger.records import VERSION, Anchor, Record, broken, check_link, following, plain_note
+from secant.ledger.limits import Balance, Limits, amount_text, balance, shortfalls
+from secant.ledger.records import (
+    START,
+    VERSION,
+    Anchor,
+    Record,
+    broken,
+    check_link,
+    following,
+    plain_note,
+)
 from secant.ledger.reserve import Reservation
 from secant.ledger.sqlite import SqliteJournal
 from secant.ledger.state import State, charge_fields, month_of, starting_at
+from secant.ledger.witness import forgotten
+from secant.terms.policy import LONGEST_NAME
 
 LONGEST_LEASE = 31 * 24 * 3600
 """Seconds; a longer lease would lock budget for good when its process is killed."""
-LONGEST_NAME = 1000
-"""Characters."""
 
 
 class Ledger:
@@ -38,6 +47,8 @@ class Ledger:
         self._limits = limits
         self._state = State()
         self._lock = ProcessLock()
+        self._trusting = False
+        self._seen = START
 
     @classmethod
     def open(
@@ -48,32 +59,69 @@ class Ledger:
         analysts: Mapping[str, Mapping[str, Budget]] | None = None,
         renewals: Mapping[str, str] | None = None,
         compositions: Mapping[str, str] | None = None,
+        continues: Mapping[str, Sequence[str]] | None = None,
+        retired: Sequence[str] = (),
         create: bool = True,
+        restored: bool = False,
         wait_seconds: float = 30.0,
     ) -> Ledger:
-        """Open the ledger at a path or a `postgresql://` address, creating it when it is missing.
+        """Open the ledger at a path or a `postgresql://` address, creating it when it never was there.
 
         Args:
             location: A file for the processes of one machine, or a database for several machines.
             budgets: Those in force now; when they change between runs, the history stays.
-            analysts: By protection and analyst, what one analyst may take; `*` for all not named.
+            analysts: By protection and analyst, what one analyst may take; `*` for all not named together.
             renewals: By protection, `monthly` where the owner declares that the budget comes back.
             compositions: By protection, `basic` or `tight`; by default tight where there is a δ.
-            create: Whether a missing ledger is made; otherwise it is an error.
+            continues: By protection, names that it had before: what they spent counts as spent.
+            retired: Protections that the owner has given up; others that the ledger knows stop it.
+            create: Whether a missing ledger is made; otherwise it is an error. `started` says that it was.
+            restored: The owner's word that the chain is whole although it does not go through the anchor
+                beside it, because a backup was put back or the file was moved. It is written down.
             wait_seconds: How long to wait for other writers before giving up with BUD-002.
         """
         limits = Limits(
-            dict(budgets), dict(analysts or {}), dict(renewals or {}), dict(compositions or {})
+            dict(budgets),
+            dict(analysts or {}),
+            dict(renewals or {}),
+            dict(compositions or {}),
+            {name: tuple(before) for name, before in (continues or {}).items()},
+            tuple(retired),
         )
         if not 0 < wait_seconds <= 3600:
             raise UsageError("USE-001", "a ledger waits between 0 and 3600 seconds for its turn")
-        ledger = cls(_journal(location, create=create, wait_seconds=wait_seconds), limits)
+        journal = _journal(location, create=create, wait_seconds=wait_seconds, restored=restored)
+        ledger = cls(journal, limits)
         try:
+            if restored:
+                ledger._take_for_whole()
             with ledger._reading():
                 return ledger  # what can be read was read, and the chain from its last summary on
         except BaseException:
             ledger.close()
             raise
+
+    def _take_for_whole(self) -> None:
+        """Move the anchor to the end of the chain as it is, and write down that this was asked for."""
+        self._trusting = True
+        with self._writing() as transaction:
+            fresh = State()
+            fresh.advance(transaction.after(0))
+            lost = transaction.witness
+            fields = {"expected": None if lost is None else [lost.sequence, lost.digest]}
+            self._append(transaction, "restored", self._time(transaction.now()), fields)
+        self._journal.attest(self._state.anchor, backward=True)
+        self._trusting = False
+
+    @property
+    def started(self) -> bool:
+        """Say whether opening it began a new ledger, with all its budget."""
+        return self._journal.started
+
+    def unnamed(self) -> dict[str, Spent]:
+        """Give protections that have spent and are not in force now, unless the owner accounts for them."""
+        with self._reading():
+            return self._limits.unnamed(self._state)
 
     def close(self) -> None:
         """Let go of the file or connection."""
@@ -102,8 +150,7 @@ class Ledger:
         held = tuple(charges)
         if not 1 <= lease_seconds <= LONGEST_LEASE:
             raise UsageError("USE-001", f"a lease lasts between 1 and {LONGEST_LEASE} seconds")
-        if not isinstance(analyst, str) or len(analyst) > LONGEST_NAME:
-            raise UsageError("USE-001", f"an analyst's name has up to {LONGEST_NAME} characters")
+        check_analyst(analyst)
         for charge in held:
             if charge.protection not in self._limits.budgets:
                 raise UsageError(
@@ -117,14 +164,16 @@ class Ledger:
             "note": plain_note(note),
         }
         with self._writing() as transaction:
+            _check_named(self._limits.unnamed(self._state))
             now = transaction.now()
             self._sweep(transaction, now)
+            when = self._time(now)
             short = shortfalls(
-                self._state, self._limits, held, analyst=analyst, month=month_of(now)
+                self._state, self._limits, held, analyst=analyst, month=month_of(when)
             )
             if not short:
                 fields["lease_until"] = now + lease_seconds
-                self._append(transaction, "reserve", now, fields)
+                self._append(transaction, "reserve", when, fields)
         if short:  # raised after the transaction, so that what the sweep found stays written
             raise BudgetError(
                 "BUD-001",
@@ -150,14 +199,17 @@ class Ledger:
                     "BUD-006", "the lease of the reservation has run out", hint="reserve again"
                 )
             if not release.sent:
-                self._append(transaction, "sent", now, {"release": release_id})
+                self._append(transaction, "sent", self._time(now), {"release": release_id})
+            reached = self._state.anchor
+        # Only now is the charge promised: a chain that loses it from here on does not reach its anchor.
+        self._journal.attest(reached)
 
     def record_settled(self, release_id: str, outcome: str) -> None:
         """Write that a sent release is over; a release that was swept already is over too."""
         with self._writing() as transaction:
             if release_id in self._state.open:
                 fields = {"release": release_id, "outcome": outcome}
-                self._append(transaction, "settle", transaction.now(), fields)
+                self._append(transaction, "settle", self._time(transaction.now()), fields)
 
     def record_returned(self, release_id: str, reason: str) -> None:
         """Write that the budget of an unsent release goes back."""
@@ -165,7 +217,7 @@ class Ledger:
             release = self._state.open.get(release_id)
             if release is not None and not release.sent:
                 fields = {"release": release_id, "reason": reason}
-                self._append(transaction, "return", transaction.now(), fields)
+                self._append(transaction, "return", self._time(transaction.now()), fields)
 
     def sweep(self) -> None:
         """End every reservation whose lease has run out: spent if it was sent, returned if not."""
@@ -174,6 +226,7 @@ class Ledger:
 
     def _sweep(self, transaction: Transaction, now: float) -> None:
         expired = [release for release in self._state.open.values() if release.lease_until <= now]
+        now = self._time(now)
         for release in expired:
             fields = {"release": release.release_id}
             if release.sent:
@@ -187,7 +240,7 @@ class Ledger:
         With an analyst: that analyst's shares, where the owner has limited them.
         """
         with self._reading() as transaction:
-            month = month_of(transaction.now())
+            month = month_of(self._time(transaction.now()))
             accounts = {
                 protection: balance(
                     self._state, self._limits, protection, month=month, analyst=analyst
@@ -243,9 +296,13 @@ class Ledger:
                 with self._journal.writing() as transaction:
                     self._catch_up(transaction)
                     known = self._state.anchor
+                    if transaction.witness is None:
+                        # Before the first charge of a new ledger, or of an old one that has no anchor.
+                        self._journal.attest(known)
                     if transaction.version < VERSION:
                         self._upgrade(transaction)
                     yield transaction
+                self._seen = self._state.anchor
             except BaseException:
                 if known != self._state.anchor:
                     self._state = State()  # what was appended is rolled back: read afresh
@@ -259,15 +316,18 @@ class Ledger:
 
     def _catch_up(self, transaction: Transaction) -> None:
         head = transaction.head()
+        # Also after an error made us forget the state: another ledger in its place is not gone on with.
+        known = transaction.at(self._seen.sequence) if self._seen.sequence else None
+        if self._seen.sequence and (known is None or known.digest != self._seen.digest):
+            raise broken(self._seen.sequence, "is not the one that was read before")
         if not self._state.anchor.sequence and head is not None and head.summary_at:
             self._state = _from_summary(transaction, head.summary_at)
-        elif self._state.anchor.sequence:
-            known = transaction.at(self._state.anchor.sequence)
-            if known is None or known.digest != self._state.anchor.digest:
-                raise broken(self._state.anchor.sequence, "is not the one that was read before")
         try:
             self._state.advance(transaction.after(self._state.anchor.sequence))
             _check_end(self._state, head)
+            if not self._trusting:
+                _check_witness(transaction)
+            self._seen = self._state.anchor
         except BaseException:
             self._state = State()
             raise
@@ -275,7 +335,11 @@ class Ledger:
     def _upgrade(self, transaction: Transaction) -> None:
         fields = {"from": transaction.version, "to": VERSION}
         transaction.upgrade(Head(self._state.anchor, self._state.summary_at))
-        self._append(transaction, "schema", transaction.now(), fields)
+        self._append(transaction, "schema", self._time(transaction.now()), fields)
+
+    def _time(self, now: float) -> float:
+        """Give the time of the books. A clock that was set back must not open a month that is over."""
+        return max(now, self._state.latest)
 
     def _append(
         self, transaction: Transaction, kind: str, now: float, fields: Mapping[str, Any]
@@ -287,12 +351,45 @@ class Ledger:
             self._append(transaction, "summary", now, self._state.summary())
 
 
-def _journal(location: str | Path, *, create: bool, wait_seconds: float) -> Journal:
+def check_analyst(name: object) -> None:
+    """Refuse a name that could not be told from another, printed or exported."""
+    if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isprintable():
+        raise UsageError(
+            "USE-001",
+            f"an analyst's name has up to {LONGEST_NAME} characters, all of them printable",
+        )
+
+
+def _check_named(unnamed: Mapping[str, Spent]) -> None:
+    """Raise if a protection that spent has left the policy: under a new name it would start at 0."""
+    if unnamed:
+        raise BudgetError(
+            "BUD-008",
+            "the ledger holds charges of protections that the policy does not name",
+            details=tuple(f"{name}: {amount_text(spent)}" for name, spent in unnamed.items()),
+            hint='say `continues = ["OLD"]` in the protection that took its place, or'
+            ' `retired = ["OLD"]` under [ledger] if it is given up',
+        )
+
+
+def _check_witness(transaction: Transaction) -> None:
+    seen = transaction.witness
+    if seen is not None:
+        record = transaction.at(seen.sequence)
+        if record is None or record.digest != seen.digest:
+            raise forgotten(
+                f"the ledger does not go through its anchor, record {seen.sequence}: charges are lost"
+            )
+
+
+def _journal(location: str | Path, *, create: bool, wait_seconds: float, restored: bool) -> Journal:
     if isinstance(location, str) and location.startswith(("postgresql://", "postgres://")):
         from secant.ledger.postgres import PostgresJournal  # the driver is an extra
 
         return PostgresJournal(location, create=create, wait_seconds=wait_seconds)
-    return SqliteJournal(Path(location), create=create, wait_seconds=wait_seconds)
+    return SqliteJournal(
+        Path(location), create=create, wait_seconds=wait_seconds, restored=restored
+    )
 
 
 def _from_summary(transaction: Transaction, sequence: int) -> State:

@@ -15,6 +15,8 @@ from pathlib import Path
 from secant.terms.beliefs import Belief
 
 KINDS = ("rows", "unit", "cells", "rows+cells")
+LONGEST_NAME = 200
+"""Characters of an analyst's name."""
 SOFTENINGS = ("auto", "exact", "ramp", "sigmoid")
 
 
@@ -113,11 +115,15 @@ class Protection:
     public_rows: Mapping[str, PublicRows] = field(default_factory=dict)
     """For `cells`: by table, the rows whose values are public."""
     analysts: Mapping[str, tuple[Fraction, Fraction]] = field(default_factory=dict)
-    """By analyst: the most ε and δ that one may take; `*` stands for all who are not named."""
+    """By analyst: the most ε and δ that one may take; `*` is what all who are not named take together."""
     renewal: str = ""
     """`monthly` if the owner declares that the budget comes back; never plain privacy then."""
     composition: str = ""
     """How spending adds up, `basic` or `tight`; empty leaves it to the ledger."""
+    gamma: Fraction = Fraction(0)
+    """The share of databases for which releases of random differential privacy may promise nothing, in total."""
+    continues: tuple[str, ...] = ()
+    """Names that it had before: what they spent counts as spent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +140,8 @@ class Policy:
     """Assumptions that the owner accepts by name instead of having them enforced."""
     ledger: str | None = None
     """Where the ledger lives; None means beside the policy file."""
+    retired: tuple[str, ...] = ()
+    """Protections that the ledger knows and the owner has given up."""
     path: Path | None = None
     lines: Mapping[tuple[str, ...], int] = field(default_factory=dict, compare=False, repr=False)
     """Where each key stands in the file, by lower-cased path; for messages only."""

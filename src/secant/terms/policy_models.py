@@ -25,6 +25,7 @@ from secant.numeric.parameters import delta_of, epsilon_of, positive
 from secant.terms.norms import parse_norm, read_power
 from secant.terms.policy import (
     KINDS,
+    LONGEST_NAME,
     SOFTENINGS,
     Policy,
     Protection,
@@ -206,6 +207,8 @@ class ProtectionModel(ShareModel):
     analysts: dict[str, ShareModel] = {}
     renewal: Any = ""
     composition: Any = ""
+    gamma: Any = 0
+    continues: Any = ()
 
     @field_validator("kind", mode="before")
     @classmethod
@@ -279,7 +282,24 @@ class ProtectionModel(ShareModel):
         for name in value:
             if name != ANYBODY and not name.strip():
                 raise ValueError('an analyst needs a name; "*" stands for all who are not named')
+            if not name.isprintable() or len(name) > LONGEST_NAME:
+                raise ValueError(
+                    f"an analyst's name has up to {LONGEST_NAME} characters, all of them printable"
+                )
         return value
+
+    @field_validator("gamma", mode="before")
+    @classmethod
+    def _gamma(cls, value: object) -> Fraction:
+        try:
+            return number_of(delta_of, value)
+        except ValueError:
+            raise ValueError("gamma must be at least 0 and less than 1") from None
+
+    @field_validator("continues", mode="before")
+    @classmethod
+    def _continues(cls, value: object) -> tuple[str, ...]:
+        return () if value == () else _names_of(value)
 
     @field_validator("truncation", mode="before")
     @classmethod
@@ -322,6 +342,8 @@ class ProtectionModel(ShareModel):
             analysts={who: (share.epsilon, share.delta) for who, share in self.analysts.items()},
             renewal=self.renewal,
             composition=self.composition,
+            gamma=self.gamma,
+            continues=self.continues,
         )
 
 
@@ -354,7 +376,13 @@ class DatabaseModel(_Model):
 class LedgerModel(_Model):
     """`[ledger]`."""
 
-    location: Text
+    location: Text | None = None
+    retired: Any = ()
+
+    @field_validator("retired", mode="before")
+    @classmethod
+    def _retired(cls, value: object) -> tuple[str, ...]:
+        return () if value == () else _names_of(value)
 
 
 class PolicyModel(_Model):
@@ -382,7 +410,9 @@ class PolicyModel(_Model):
 
     @field_validator("protections", mode="after")
     @classmethod
-    def _protections(cls, value: dict[str, ProtectionModel]) -> dict[str, ProtectionModel]:
+    def _protections(
+        cls, value: dict[str, ProtectionModel], info: ValidationInfo
+    ) -> dict[str, ProtectionModel]:
         if not value:
             raise ValueError("a policy without a protection protects nothing")
         _named("protection")(value)
@@ -391,6 +421,12 @@ class PolicyModel(_Model):
                 raise ValueError(
                     f"{name!r} must be letters, digits, - and _, and start with a letter"
                 )
+        in_force = {name.casefold() for name in value}
+        ledger = info.data.get("ledger")
+        past = [before for protection in value.values() for before in protection.continues]
+        for name in (*past, *(ledger.retired if ledger else ())):
+            if name.casefold() in in_force:
+                raise ValueError(f"{name} is in force: it is neither continued nor retired")
         return value
 
     @field_validator("alternatives", mode="before")
@@ -422,6 +458,7 @@ class PolicyModel(_Model):
             alternatives=self.alternatives,
             accept=self.accept,
             ledger=self.ledger.location if self.ledger else None,
+            retired=self.ledger.retired if self.ledger else (),
             path=path,
             lines=lines,
         )

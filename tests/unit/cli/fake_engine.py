@@ -56,6 +56,7 @@ class Connection:
     result: Any = None
     budget: dict[str, Account] = field(default_factory=lambda: {"patients": Account()})
     ledger: Any = None
+    has_ledger: bool = True
     asked: list[tuple[Any, ...]] = field(default_factory=list)
     opened: dict[str, Any] = field(default_factory=dict)
 

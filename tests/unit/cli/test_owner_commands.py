@@ -189,6 +189,9 @@ class Books:
     def verify(self):
         return SimpleNamespace(sequence=3, digest="abc")
 
+    def unnamed(self):
+        return {}
+
 
 def test_ledger_shows_budgets_and_history(connection, run):
     connection.ledger = Books()

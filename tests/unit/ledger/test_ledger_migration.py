@@ -117,3 +117,29 @@ def test_a_broken_version_1_is_not_carried_on(version_1: Path) -> None:
         Ledger.open(version_1, BUDGETS)
     assert caught.value.code == "BUD-003"
     assert version_of(version_1) == 1
+
+
+def test_version_2_gives_up_its_write_ahead_log_and_gets_an_anchor(tmp_path: Path) -> None:
+    path = tmp_path / "shop.ledger"
+    shutil.copy(STORED / "v2.ledger", path)
+    end = Anchor(12, "ec42997eb862fefcc96883270185ec953ba592e8ae9016c0bb92433cccdf575c")
+    with Ledger.open(path, BUDGETS, compositions=BASIC) as ledger:
+        accounts = ledger.balances()
+        assert (accounts["customers"].spent.epsilon, accounts["cells"].spent.epsilon) == (
+            875_000_000,
+            750_000_000,
+        )
+        assert ledger.verify() == end
+    assert version_of(path) == 2
+    assert not path.with_name("shop.ledger.anchor").exists()  # reading changes nothing
+    with Ledger.open(path, BUDGETS, compositions=BASIC) as ledger:
+        with ledger.reserve([Charge.of("customers", 1)]) as reservation:
+            reservation.mark_sent()
+        assert ledger.verify(end).sequence == 18
+    assert version_of(path) == VERSION
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    path.with_name("shop.ledger.anchor").unlink()
+    with pytest.raises(BudgetError) as caught:
+        Ledger.open(path, BUDGETS)
+    assert caught.value.code == "BUD-007"

@@ -144,3 +144,33 @@ def test_without_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError) as caught:
         importlib.reload(postgres_module)
     assert caught.value.code == "USE-006"
+
+
+def test_a_ledger_that_was_dropped_is_not_replaced(ledger: Ledger, postgres_database: str) -> None:
+    with psycopg.connect(postgres_database, autocommit=True) as owner:
+        owner.execute("DROP SCHEMA secant_ledger CASCADE")
+        with pytest.raises(BudgetError) as caught:
+            spend(ledger)
+        assert caught.value.code == "BUD-003"
+        for create in (True, False):
+            with pytest.raises(BudgetError) as caught:
+                Ledger.open(postgres_database, BUDGETS, create=create)
+            assert caught.value.code == "BUD-007"
+        owner.execute("DELETE FROM secant_ledgers.started WHERE name = 'secant_ledger'")
+    with Ledger.open(postgres_database, BUDGETS) as new:  # the owner starts anew
+        assert new.started
+        with pytest.raises(BudgetError, match="read before"):
+            spend(ledger)  # who had the old one open does not go on in the new one
+    with Ledger.open(postgres_database, BUDGETS) as again:
+        assert not again.started
+
+
+def test_planted_a_list_that_nobody_looks_at(
+    ledger: Ledger, postgres_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_module, "_registered", lambda connection, name: False)
+    with psycopg.connect(postgres_database, autocommit=True) as owner:
+        owner.execute("DROP SCHEMA secant_ledger CASCADE")
+        owner.execute("DELETE FROM secant_ledgers.started")
+    with Ledger.open(postgres_database, BUDGETS) as new:
+        assert new.balances()["rows"].remaining == BUDGETS["rows"]

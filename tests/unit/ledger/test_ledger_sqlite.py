@@ -77,9 +77,9 @@ def test_a_read_only_ledger_can_be_read_and_sells_nothing(open_path: Path) -> No
     fill(open_path)
     open_path.parent.chmod(0o777)
     open_path.chmod(0o444)
+    open_path.with_name("shop.ledger.anchor").chmod(0o444)
 
     def use() -> None:
-        # SQLite needs the folder for its side files; the ledger itself is not written.
         with Ledger.open(open_path, BUDGETS) as ledger:
             assert ledger.balances()["rows"].spent.epsilon == 20 * 10**9
             expect("BUD-002", "read-only", lambda: ledger.reserve([Charge.of("rows", 1)]))
@@ -282,13 +282,18 @@ def test_two_creators_make_one_ledger(tmp_path: Path) -> None:
     assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0] * 6
     with Ledger.open(path, BUDGETS) as ledger:
         assert ledger.balances()["rows"].spent.epsilon == 6 * 10**9
-    assert sorted(item.name for item in tmp_path.iterdir()) == ["shop.ledger"]
+    # The journal is empty: SQLite keeps it for the next transaction.
+    found = {item.name: item.stat() for item in tmp_path.iterdir()}
+    assert sorted(found) == ["shop.ledger", "shop.ledger-journal", "shop.ledger.anchor"]
+    assert found["shop.ledger-journal"].st_size == 0
+    assert {status.st_mode & 0o777 for status in found.values()} == {0o600}
 
 
 def test_a_copy_of_a_closed_ledger_is_whole(tmp_path: Path) -> None:
     path, copy = tmp_path / "shop.ledger", tmp_path / "copy.ledger"
     fill(path)
     shutil.copy(path, copy)
+    shutil.copy(f"{path}.anchor", f"{copy}.anchor")
     with Ledger.open(path, BUDGETS) as one, Ledger.open(copy, BUDGETS) as two:
         assert one.verify() == two.verify()
 

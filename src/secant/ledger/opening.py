@@ -1,0 +1,110 @@
+"""The ledger of a policy: where it lives, which budgets are in force, and what is left of them.
+
+In: a policy, and where its ledger was asked to be. Out: an open ledger, balances as exact numbers. A
+ledger that nobody asked for is started only where none ever was, and that is said aloud.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from secant.errors import UsageError
+from secant.ledger.amounts import DELTA_UNITS, EPSILON_UNITS, Budget
+from secant.ledger.store import Ledger
+from secant.ledger.witness import anchor_file
+from secant.terms.policy import Policy
+
+_log = logging.getLogger("secant")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The budget of one protection, exact."""
+
+    epsilon: Fraction
+    delta: Fraction
+    spent_epsilon: Fraction
+    spent_delta: Fraction
+    remaining_epsilon: Fraction
+    remaining_delta: Fraction
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give spent and remaining amounts as plain numbers."""
+        return {
+            "spent": {"epsilon": float(self.spent_epsilon), "delta": float(self.spent_delta)},
+            "remaining": {
+                "epsilon": float(self.remaining_epsilon),
+                "delta": float(self.remaining_delta),
+            },
+        }
+
+
+def ledger_place(policy: Policy, ledger: str | Path | None = None) -> str | Path:
+    """Say where the ledger lives: as asked, as the policy says, or beside the policy file."""
+    if ledger is not None:
+        return ledger
+    if policy.path is None:
+        if policy.ledger is not None:
+            return policy.ledger
+        raise UsageError(
+            "USE-001",
+            "a policy without a file needs a place for its ledger",
+            hint="pass ledger='FILE' to connect",
+        )
+    if policy.ledger is None:
+        return policy.path.with_suffix(".ledger")
+    return policy.ledger if "://" in policy.ledger else policy.path.parent / policy.ledger
+
+
+def open_ledger(
+    policy: Policy,
+    place: str | Path,
+    *,
+    create: bool | None = None,
+    restored: bool = False,
+) -> Ledger:
+    """Open the ledger with the budgets that the policy puts in force. Needs no data source."""
+    protections = policy.protections
+    opened = Ledger.open(
+        place,
+        {p.name: Budget.of(p.epsilon, p.delta) for p in protections},
+        analysts={
+            p.name: {who: Budget.of(*share) for who, share in p.analysts.items()}
+            for p in protections
+            if p.analysts
+        },
+        renewals={p.name: p.renewal for p in protections if p.renewal},
+        compositions={p.name: p.composition for p in protections if p.composition},
+        continues={p.name: p.continues for p in protections if p.continues},
+        retired=policy.retired,
+        create=create is not False,
+        restored=restored,
+    )
+    if opened.started and create is None:
+        # Nobody asked for it: if there was a ledger elsewhere, its spending is not known here.
+        where = "on the server" if "://" in str(place) else f"at {place}"
+        _log.warning("a new ledger was started %s: nothing is counted as spent yet", where)
+    return opened
+
+
+def ledger_was_started(place: str | Path) -> bool:
+    """Say whether there is a ledger file, or what is left of one; of a server, True."""
+    if "://" in str(place):
+        return True
+    return Path(place).exists() or anchor_file(Path(place)).exists()
+
+
+def accounts_of(ledger: Ledger) -> dict[str, Account]:
+    """Give the budget of each protection as exact numbers."""
+    found = {}
+    for name, b in ledger.balances().items():
+        (e, d), (se, sd), (re, rd) = (
+            (Fraction(x.epsilon, EPSILON_UNITS), Fraction(x.delta, DELTA_UNITS))
+            for x in (b.budget, b.spent, b.remaining)
+        )
+        found[name] = Account(e, d, se, sd, re, rd)
+    return found

@@ -1,0 +1,98 @@
+"""The anchor beside a ledger file: how far the chain had come when a charge was last promised.
+
+In: a place in the chain that is durable. Out: a small file that only moves forward. It is written after
+the chain and before anything is sent, so it is never ahead of an honest chain: a chain that does not go
+through it has lost charges (L-WITNESS).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from secant.errors import BudgetError
+from secant.ledger.records import Anchor, canonical
+
+RESTORED = "if you put a backup back or moved the file on purpose: `secant ledger --restored`"
+"""What an owner can do who knows why the anchor and the chain disagree."""
+
+
+def anchor_file(ledger: Path) -> Path:
+    """Say where the anchor of a ledger file is kept."""
+    return ledger.with_name(f"{ledger.name}.anchor")
+
+
+def read_anchor(ledger: Path) -> Anchor | None:
+    """Give the anchor of a ledger file; None if it has none."""
+    try:
+        text = anchor_file(ledger).read_text(encoding="ascii")
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        text = ""
+    try:
+        fields = json.loads(text)
+        found = Anchor(fields["sequence"], fields["digest"])
+        if text != _line(found):  # a number of another kind, a key too many, a changed bit
+            raise ValueError
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise forgotten("the anchor beside the ledger is damaged") from None
+    return found
+
+
+def write_anchor(ledger: Path, anchor: Anchor, *, backward: bool = False) -> None:
+    """Make durable that the chain has come as far as `anchor`; an anchor that is farther stays.
+
+    `backward` lets it go back, which only an owner may ask for.
+    """
+    target = anchor_file(ledger)
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}.new")
+    # Two processes may come here in the other order than they were in the chain.
+    with _alone(ledger.parent) as folder:
+        known = None if backward else read_anchor(ledger)
+        if known is not None and known.sequence >= anchor.sequence:
+            return
+        mode = stat.S_IMODE(ledger.stat().st_mode) & 0o666  # whoever shares the ledger shares it
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "w", encoding="ascii") as file:
+                os.fchmod(file.fileno(), mode)
+                file.write(_line(anchor))
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(target)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+        os.fsync(folder)
+
+
+def forgotten(what: str, *, hint: str = "") -> BudgetError:
+    """Give the error for a ledger that knows less than it should."""
+    return BudgetError(
+        "BUD-007",
+        what,
+        hint=hint or f"stop releasing and restore the newest copy; {RESTORED}",
+    )
+
+
+def _line(anchor: Anchor) -> str:
+    return canonical({"sequence": anchor.sequence, "digest": anchor.digest}) + "\n"
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[int]:
+    """Lock the folder."""
+    # The ledger itself must not be opened here: closing it would end SQLite's locks.
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)
