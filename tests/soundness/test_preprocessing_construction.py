@@ -124,7 +124,7 @@ def test_individual_limits_equal_the_construction(name):
         values, empty = drawn(source, largest=6), source.choice(CENTERS)
         choices = source.sample([0.0, 0.1, 0.5, 1.0, 3.0], 2)
         limits = [source.choice(choices) for _ in values]
-        found = bounded(name, values, delta_f=limits, empty=empty, **extra)
+        found = bounded(name, values, delta_f=limits, classes=choices, empty=empty, **extra)
         expected = construction(function, values, limits, empty)
         assert agree(found.value, expected, 3.0), (SEED, values, limits, empty)
 
@@ -138,7 +138,7 @@ def test_any_function_with_limits_of_its_own_equals_the_construction():
     for _ in range(TRIES // 5):
         values, empty = drawn(source), source.choice(CENTERS)
         limits = [source.choice(LIMITS) for _ in values]
-        found = bounded(jumpy, values, delta_f=limits, empty=empty)
+        found = bounded(jumpy, values, delta_f=limits, classes=LIMITS, empty=empty)
         expected = construction(jumpy, values, limits, empty)
         assert agree(found.value, expected, 3.0), (SEED, values, limits, empty)
         assert abs(found.value - (jumpy(values) if values else empty)) <= found.error_bound

@@ -125,11 +125,12 @@ def test_each_individual_moves_g_by_no_more_than_their_own_limit():
             count = source.randint(1, 9)
             people = [(value(source), source.choice(["0.1", "0.5"])) for _ in range(count)]
             values, limits = zip(*people, strict=True)
-            whole = bounded(name, values, delta_f=list(limits), empty=1).exact_value
+            of_two = {"classes": ["0.1", "0.5"], "empty": 1}
+            whole = bounded(name, values, delta_f=list(limits), **of_two).exact_value
             for gone in range(count):
                 rest = [p for i, p in enumerate(people) if i != gone]
                 part = bounded(
-                    name, [v for v, _ in rest], delta_f=[d for _, d in rest], empty=1
+                    name, [v for v, _ in rest], delta_f=[d for _, d in rest], **of_two
                 ).exact_value
                 assert abs(whole - part) <= Fraction(limits[gone]), (SEED, name, people)
 
@@ -138,16 +139,20 @@ def test_any_function_keeps_the_limit_of_each_entry():
     source = random.Random(SEED)
     for _ in range(WALKS):
         entries = [value(source) for _ in range(source.randint(1, 7))]
-        limits = [source.choice([0, "0.1", 0.5, 3]) for _ in entries]
+        classes = [0, "0.1", 0.5, 3]
+        limits = [source.choice(classes) for _ in entries]
 
         def wild(part: list[float]) -> float:
             return sum(part) * len(part) - max(part)
 
-        whole = bounded(wild, entries, delta_f=limits).exact_value
+        whole = bounded(wild, entries, delta_f=limits, classes=classes).exact_value
         for gone, limit in enumerate(limits):
             rest = [i for i in range(len(entries)) if i != gone]
             part = bounded(
-                wild, [entries[i] for i in rest], delta_f=[limits[i] for i in rest]
+                wild,
+                [entries[i] for i in rest],
+                delta_f=[limits[i] for i in rest],
+                classes=classes,
             ).exact_value
             assert abs(whole - part) <= Fraction(limit), (SEED, entries)
 

@@ -2,7 +2,8 @@
 
 In: a purse, ε, δ, γ. Out: a reservation, marked as sent. A protection promises plain differential
 privacy, which a random one would weaken; so its owner must have accepted that by name, and the
-charge is written down as what it is, a `RandomEvent`. Without a purse nobody is charged.
+charge is written down as what it is, a `RandomEvent`, whose γ adds up in the ledger like ε. Without a
+purse nobody is charged.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from secant.terms.events import RandomEvent
 
 ACCEPTED = "random differential privacy"
 """What an owner lists under `accept` to let releases of this kind draw on a protection."""
-_PARTS = ("name", "analyst", "neighbours", "accept", "ledger", "assumptions")
+_PARTS = ("name", "analyst", "neighbours", "accept", "gamma", "ledger", "assumptions")
 
 
 class Purse(Protocol):
@@ -43,6 +44,11 @@ class Purse(Protocol):
     @property
     def accept(self) -> tuple[str, ...]:
         """Give the assumptions that the owner accepts by name."""
+        ...
+
+    @property
+    def gamma(self) -> Fraction:
+        """Give the share of databases that all releases of this kind may leave out together."""
         ...
 
     @property
@@ -70,6 +76,12 @@ def check_purse(purse: Purse | None) -> None:
             "REF-101",
             f"the protection {purse.name!r} promises differential privacy, and this is weaker",
             hint=f"the data owner can add {ACCEPTED!r} to `accept`, or leave out the budget",
+        )
+    if not purse.gamma:
+        raise Refused(
+            "REF-101",
+            f"the protection {purse.name!r} allows no share gamma of databases without a promise",
+            hint=f"the data owner can set `gamma` in [protections.{purse.name}]; shares of releases add up",
         )
 
 

@@ -12,11 +12,22 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from secant.blackbox.design import Design
+from secant.blackbox.distributions import Distribution
 from secant.blackbox.measure import Ruler, converted, rounded_up
 from secant.blackbox.picture import sensitivity_picture
 from secant.errors import UsageError
 from secant.stats.plot import Figure
 from secant.terms.bounds import Norm
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A sample that is kept to see whether a function is still the one that was sampled."""
+
+    number: int
+    distance: float
+    seal: str
+    """A digest of both results; empty where the caller brought a distance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +40,15 @@ class Sensitivity:
     norm: str
     distribution: str
     function: str
+    code: str | None
+    """A digest of the function and of all that it reaches; None if it cannot be told from others."""
     n: int
     shape: tuple[int, ...] | None
     ruler: Ruler = field(repr=False)
+    law: Distribution = field(repr=False, compare=False)
+    seed: int = field(repr=False)
+    """What the samples were drawn from: any of them can be drawn again."""
+    probes: tuple[Probe, ...] = field(repr=False)
     seconds: float = field(compare=False)
 
     @property
@@ -52,7 +69,7 @@ class Sensitivity:
     @property
     def name(self) -> str:
         """Give a short fingerprint; releases with the same one share their γ."""
-        text = repr((self.distances, self.design, self.norm, self.function, self.n))
+        text = repr((self.distances, self.design, self.norm, self.function, self.code, self.n))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def bound(self, norm: Norm) -> Fraction:

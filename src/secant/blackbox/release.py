@@ -33,7 +33,7 @@ from secant.blackbox.respond import (
     norm_for,
 )
 from secant.blackbox.result import BlackboxRelease, stated_error
-from secant.blackbox.sampling import crew_of, evaluated, sample_sensitivity
+from secant.blackbox.sampling import check_function, crew_of, evaluated, sample_sensitivity
 from secant.errors import UsageError, border
 from secant.ledger.amounts import as_written
 from secant.numeric.parameters import Number, delta_of, epsilon_of, level_of, positive
@@ -116,6 +116,8 @@ def release(
         if any(option is not None for option in (gamma, m, norm, state, confidence)):
             raise UsageError("USE-001", "an estimate has its own gamma, m, norm and state already")
         estimate = sampler
+        check_estimate(estimate, n, chosen)
+        check_function(estimate, function, workers=crew, time_limit=limit)
     else:
         if gamma is None and m is None:
             raise UsageError("USE-004", "a release from a distribution needs gamma")
@@ -135,7 +137,7 @@ def release(
             state=state,
             generator=generator,
         )
-    check_estimate(estimate, function, n, chosen)
+    check_estimate(estimate, n, chosen)
     noise, respond = calibrated(chosen, estimate, price, slack, floor, grid, candidates)
     with charged(budget, price, slack, estimate.design.total) as release_id:
         value = evaluated(function, data, estimate, respond, workers=crew, time_limit=limit)

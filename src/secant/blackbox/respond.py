@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from secant.blackbox.estimate import Sensitivity, name_of
+from secant.blackbox.estimate import Sensitivity
 from secant.blackbox.measure import NORMS, Distance
 from secant.blackbox.workers import guarded
 from secant.errors import Refused, UsageError
@@ -102,14 +102,10 @@ def lattice_of(mechanism: Listed | Custom) -> list[tuple[float, ...]] | None:
     return list(itertools.product(side, repeat=mechanism.dimension))
 
 
-def check_estimate(
-    estimate: Sensitivity, function: Callable[[Any], Any], n: int, mechanism: Listed | Custom
-) -> None:
-    """Refuse an estimate that was made for something else; as far as that can be told."""
+def check_estimate(estimate: Sensitivity, n: int, mechanism: Listed | Custom) -> None:
+    """Refuse an estimate that was made for another number of records, or for other points."""
     if estimate.n != n:
         raise UsageError("USE-001", "the estimate was made for another number of records")
-    if estimate.function != name_of(function):
-        raise UsageError("USE-001", "the estimate was made for another function")
     lattice = lattice_of(mechanism)
     if lattice is not None and estimate.ruler.points != tuple(lattice):
         raise UsageError("USE-001", "the estimate was made for other points than the lattice")

@@ -15,14 +15,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from numpy import ndarray
 from numpy.random import Generator, SeedSequence, default_rng
 
 from secant.blackbox.design import Design, Method, design, roomy
 from secant.blackbox.distributions import Distribution, distribution_of
-from secant.blackbox.estimate import Sensitivity, name_of
+from secant.blackbox.estimate import Probe, Sensitivity, name_of
+from secant.blackbox.identity import fingerprint
 from secant.blackbox.measure import (
     Distance,
     Misbehaved,
@@ -38,6 +41,8 @@ from secant.terms.bounds import Norm
 
 MOST_SAMPLES = 10**7
 _SAMPLER = "the sampler"
+PROBES = 3
+"""So many samples are kept with their results, to be evaluated again when an estimate is used again."""
 _REPEAT_EVERY = 1000  # samples; of each so many, one is evaluated twice to find randomness
 
 
@@ -51,7 +56,7 @@ class _Pair:
     n: int
     seed: int
 
-    def __call__(self, number: int, beat: Beat) -> tuple[float, tuple[int, ...] | None]:
+    def __call__(self, number: int, beat: Beat) -> tuple[float, tuple[int, ...] | None, str]:
         generator = default_rng(SeedSequence(self.seed, spawn_key=(number,)))
         beat()
         records = guarded(partial(self.distribution.draw, self.n + 1, generator), f"{_SAMPLER} ")
@@ -72,7 +77,13 @@ class _Pair:
             again = self.ruler.read(self.function(neighbors(records, self.n)[0]))
             if self.ruler.apart(first, again) > 0:
                 raise Misbehaved("is random: it gave two results for the same records")
-        return distance, self.ruler.shape(first)
+        return distance, self.ruler.shape(first), _seal(first, second) if number < PROBES else ""
+
+
+def _seal(first: Any, second: Any) -> str:
+    if not (isinstance(first, ndarray) and isinstance(second, ndarray)):
+        return ""
+    return sha256(first.tobytes() + second.tobytes()).hexdigest()[:32]
 
 
 @border
@@ -123,9 +134,10 @@ def sample_sensitivity(
     chosen = _chosen(gamma, m, method, confidence)
     crew = crew_of(workers)
     limit = float(positive(time_limit, "time_limit"))
-    title = name_of(function)
+    title, code = name_of(function), fingerprint(function)
     about = {
         "function": title,
+        "code": code,
         "distribution": law.name,
         "n": records,
         "method": chosen.method,
@@ -138,6 +150,13 @@ def sample_sensitivity(
     started = time.perf_counter()
     with run_state(state, about, _seed(generator)) as kept:
         task = _Pair(function, law, ruler, records, kept.seed)
+        resumed = bool(kept.measured)
+        if resumed and (code is None or not _agrees(task, _probes(kept), crew, limit)):
+            raise UsageError(
+                "USE-009",
+                "the state file is about another function",
+                hint="name another state file, or remove this one to start afresh",
+            )
         left = [number for number in range(chosen.m) if number not in kept.measured]
         _measure(_runs(task, left, crew, limit), kept, chosen.m, _shows(progress))
     return Sensitivity(
@@ -146,11 +165,55 @@ def sample_sensitivity(
         norm=ruler.name,
         distribution=law.name,
         function=title,
+        code=code,
         n=records,
         shape=kept.shape,
         ruler=ruler,
+        law=law,
+        seed=kept.seed,
+        probes=_probes(kept),
         seconds=time.perf_counter() - started,
     )
+
+
+def check_function(
+    estimate: Sensitivity, function: Callable[[Any], Any], *, workers: int, time_limit: float
+) -> None:
+    """Refuse an estimate unless it was made for this very function (X-REUSE).
+
+    Its code and what the code reaches must be the same, and so must its results on sampled records.
+    """
+    hint = "pass the distribution instead: the release then samples the function itself"
+    if estimate.code is None:
+        raise UsageError(
+            "USE-001",
+            "the estimate was made for a function that cannot be told from others by its code",
+            hint=hint,
+        )
+    task = _Pair(function, estimate.law, estimate.ruler, estimate.n, estimate.seed)
+    if fingerprint(function) != estimate.code or not _agrees(
+        task, estimate.probes, workers, time_limit
+    ):
+        raise UsageError("USE-001", "the estimate was made for another function", hint=hint)
+
+
+def _probes(kept: RunState) -> tuple[Probe, ...]:
+    """Give the samples that are compared later: the first ones, or any if those are not there yet."""
+    numbers = sorted(kept.measured)[:PROBES]
+    return tuple(Probe(n, kept.measured[n], kept.seals.get(n, "")) for n in numbers)
+
+
+def _agrees(task: _Pair, probes: Sequence[Probe], workers: int, time_limit: float) -> bool:
+    """Evaluate kept samples again: the same distances, and the same results."""
+    known = {probe.number: probe for probe in probes}
+    with (
+        closing(_runs(task, list(known), workers, time_limit)) as results,
+        misbehavior("on sampled records"),
+    ):
+        return all(
+            Probe(number, distance, seal) == known[number]
+            for number, (distance, _, seal) in results
+        )
 
 
 def _chosen(
@@ -180,10 +243,10 @@ def _measure(runs: Runs, kept: RunState, m: int, shows: bool) -> None:
         first = next(results, None)  # children are forked before the bar starts its thread
         with _bar(shows, m, len(kept.measured)) as advance:
             while first is not None:
-                number, (distance, shape) = first
+                number, (distance, shape, seal) = first
                 if kept.measured and kept.shape != shape:
                     raise Misbehaved("gave results of different shapes")
-                kept.add(number, distance, shape)
+                kept.add(number, distance, shape, seal)
                 advance()
                 kept.flush()
                 first = next(results, None)

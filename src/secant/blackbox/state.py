@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 from secant.errors import UsageError
 
-VERSION = 1
+VERSION = 2
 _HINT = "name another state file, or remove this one to start afresh"
 
 
@@ -27,6 +27,8 @@ class RunState:
         self._file = file
         self.head = dict(head)
         self.measured: dict[int, float] = {}
+        self.seals: dict[int, str] = {}
+        """Digests of the results of some samples."""
         self.shape: tuple[int, ...] | None = None
 
     @property
@@ -34,12 +36,14 @@ class RunState:
         """Give the seed of the run."""
         return int(self.head["seed"], 16)
 
-    def add(self, number: int, distance: float, shape: tuple[int, ...] | None) -> None:
+    def add(self, number: int, distance: float, shape: tuple[int, ...] | None, seal: str) -> None:
         """Keep one distance, durably if there is a file."""
         self.measured[number] = distance
         self.shape = shape
+        if seal:
+            self.seals[number] = seal
         if self._file is not None:
-            line = [number, distance.hex(), None if shape is None else list(shape)]
+            line = [number, distance.hex(), None if shape is None else list(shape), seal]
             self._file.write(json.dumps(line) + "\n")
 
     def flush(self) -> None:
@@ -115,9 +119,11 @@ def _different(found: Mapping[str, Any], head: Mapping[str, Any]) -> Iterable[st
 
 def _replay(state: RunState, lines: list[str], m: int) -> None:
     for line in lines:
-        number, distance, shape = json.loads(line)
+        number, distance, shape, seal = json.loads(line)
         measured = float.fromhex(distance)
         if not (isinstance(number, int) and 0 <= number < m and 0 <= measured < math.inf):
             raise ValueError("a line is out of range")
         state.measured[number] = measured
+        if seal:
+            state.seals[number] = str(seal)
         state.shape = None if shape is None else tuple(int(side) for side in shape)

@@ -150,7 +150,8 @@ def _ended(line: str) -> str:
 def _account(account: object) -> dict[str, object]:
     names = ("epsilon", "delta", "spent_epsilon", "spent_delta")
     more = ("remaining_epsilon", "remaining_delta")
-    return {name: getattr(account, name) for name in names + more}
+    shares = ("gamma", "spent_gamma") if getattr(account, "gamma", 0) else ()
+    return {name: getattr(account, name) for name in names + more + shares}
 
 
 def _entry(release: Release) -> dict[str, object]:

@@ -173,6 +173,11 @@ def print_budget(accounts: Mapping[str, Account]) -> None:
             line += (
                 f"; δ {spent_text(account.spent_delta)} of {remaining_text(account.delta)} spent"
             )
+        if account.gamma or account.spent_gamma:
+            line += (
+                f"; γ {spent_text(account.spent_gamma)} of {remaining_text(account.gamma)} spent "
+                "(random differential privacy)"
+            )
         say(line)
 
 

@@ -1,4 +1,4 @@
-"""Budgets and charges as whole numbers: nano-ε and atto-δ.
+"""Budgets and charges as whole numbers: nano-ε, atto-δ and atto-γ.
 
 In: numbers as people and mechanisms state them. Out: integers that add without error, budgets
 rounded down and charges rounded up (I4). No float is ever added, compared or stored here.
@@ -14,7 +14,13 @@ from math import ceil, floor
 
 from secant.errors import BudgetError, UsageError
 from secant.numeric.parameters import Number, exact
-from secant.terms.events import ApproximateEvent, Composed, Event, PureEvent
+from secant.terms.events import (
+    ApproximateEvent,
+    Composed,
+    Event,
+    PureEvent,
+    exceptional_share,
+)
 
 EPSILON_UNITS = 10**9
 """One ε in ledger units (nano-ε)."""
@@ -35,9 +41,9 @@ def _epsilon(amount: Fraction) -> Fraction:
     return amount
 
 
-def _delta(amount: Fraction) -> Fraction:
+def _delta(amount: Fraction, what: str = "delta") -> Fraction:
     if not 0 <= amount < 1:
-        raise UsageError("USE-003", "delta must be at least 0 and less than 1")
+        raise UsageError("USE-003", f"{what} must be at least 0 and less than 1")
     return amount
 
 
@@ -49,23 +55,29 @@ class Budget:
     """In nano-ε."""
     delta: int = 0
     """In units of 1e-18."""
+    gamma: int = 0
+    """In units of 1e-18: the share of databases for which random-DP releases may promise nothing."""
 
     def __post_init__(self) -> None:
         _epsilon(Fraction(self.epsilon, EPSILON_UNITS))
         _delta(Fraction(self.delta, DELTA_UNITS))
+        _delta(Fraction(self.gamma, DELTA_UNITS), "gamma")
 
     @classmethod
-    def of(cls, epsilon: Number, delta: Number = 0) -> Budget:
+    def of(cls, epsilon: Number, delta: Number = 0, gamma: Number = 0) -> Budget:
         """Give the budget that an owner wrote, rounded down to ledger units.
 
         >>> Budget.of(0.3, "1e-8")
-        Budget(epsilon=300000000, delta=10000000000)
+        Budget(epsilon=300000000, delta=10000000000, gamma=0)
         """
         stated = _epsilon(as_written(epsilon, what="epsilon", code="USE-002"))
         slack = _delta(as_written(delta, what="delta", code="USE-003"))
         if 0 < stated * EPSILON_UNITS < 1:
             raise UsageError("USE-002", "an epsilon below 1e-9 is too small to be kept as a budget")
-        return cls(floor(stated * EPSILON_UNITS), floor(slack * DELTA_UNITS))
+        share = _delta(as_written(gamma, what="gamma", code="USE-003"), "gamma")
+        return cls(
+            floor(stated * EPSILON_UNITS), floor(slack * DELTA_UNITS), floor(share * DELTA_UNITS)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +111,11 @@ class Charge:
             raise UsageError("USE-001", "the price is less than what basic composition asks")
         return cls(protection, ceil(price * EPSILON_UNITS), ceil(slack * DELTA_UNITS), event=event)
 
+    @property
+    def gamma(self) -> int:
+        """The share of databases for which it promises nothing, in units of 1e-18, rounded up."""
+        return gamma_units(self.event)
+
     @classmethod
     def of_event(cls, protection: str, event: Event) -> Charge:
         """Give the charge for what is done, priced by basic composition (A-BASIC).
@@ -108,6 +125,11 @@ class Charge:
         """
         epsilon, delta = _own_price(event)
         return cls.of(protection, epsilon, delta, event=event)
+
+
+def gamma_units(event: Event | None) -> int:
+    """Give the exceptional share of what was done, in ledger units, rounded up."""
+    return 0 if event is None else ceil(exceptional_share(event) * DELTA_UNITS)
 
 
 def _own_price(event: Event) -> tuple[Fraction, Fraction]:
@@ -142,25 +164,36 @@ class Spent:
 
     epsilon: int = 0
     delta: int = 0
+    gamma: int = 0
 
     def plus(self, other: Spent | Charge) -> Spent:
         """Add without rounding."""
-        return Spent(self.epsilon + other.epsilon, self.delta + other.delta)
+        return Spent(
+            self.epsilon + other.epsilon, self.delta + other.delta, self.gamma + other.gamma
+        )
 
     def minus(self, other: Spent | Charge) -> Spent:
         """Take back without rounding."""
-        return Spent(self.epsilon - other.epsilon, self.delta - other.delta)
+        return Spent(
+            self.epsilon - other.epsilon, self.delta - other.delta, self.gamma - other.gamma
+        )
 
     def within(self, budget: Budget) -> bool:
-        """Say whether both parts stay inside the budget."""
-        return self.epsilon <= budget.epsilon and self.delta <= budget.delta
+        """Say whether all parts stay inside the budget."""
+        return (
+            self.epsilon <= budget.epsilon
+            and self.delta <= budget.delta
+            and self.gamma <= budget.gamma
+        )
 
 
-def decimals(epsilon: int, delta: int) -> dict[str, str]:
-    """Print ledger units as exact decimal numbers."""
+def decimals(epsilon: int, delta: int, gamma: int = 0) -> dict[str, str]:
+    """Print ledger units as exact decimal numbers; γ only where there is one."""
+    share = {"gamma": _plain(Decimal(gamma).scaleb(-18))} if gamma else {}
     return {
         "epsilon": _plain(Decimal(epsilon).scaleb(-9)),
         "delta": _plain(Decimal(delta).scaleb(-18)),
+        **share,
     }
 
 

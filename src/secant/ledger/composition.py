@@ -23,6 +23,7 @@ from secant.terms.events import Event, Repeated, event_from_json
 BASIC = "basic"
 TIGHT = "tight"
 COMPOSITIONS = (BASIC, TIGHT)
+_SUMS = 'random differential privacy does not compose adaptively; it needs composition = "basic"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,10 @@ def read(
     plain = _sum(accounts, new)
     if composition == BASIC or not budget.epsilon:
         return Reading(plain, plain.within(budget), "A-BASIC")
+    if plain.gamma:
+        # Which release was the first is not kept, so nothing tighter than a sum holds (A-RANDOM).
+        fresh = any(charge.gamma for charge in new)
+        return Reading(plain, plain.within(budget) and not fresh, "" if fresh else "A-BASIC", _SUMS)
     # The accounting brings numpy along; a command that spends nothing does not wait for it.
     from secant.ledger.accounting.accountant import Accountant
 
@@ -83,7 +88,14 @@ def surely_covered(
     aside = ceil(budget.delta * Accountant().slack_share)
     if not plain.within(Budget(budget.epsilon, budget.delta - aside)):
         return False
-    return all(_own_price(price) for price in _prices(accounts, new))
+    if any(account.running("odd", _odd_price).total for account in accounts):
+        return False
+    return all(_own_price(price_of(charge)) for charge in new)
+
+
+def _odd_price(price: Price) -> int:
+    """Count a price that is not what basic composition asks for its event."""
+    return 0 if _own_price(price) else 1
 
 
 def _sum(accounts: Sequence[Account], new: Sequence[Charge]) -> Spent:

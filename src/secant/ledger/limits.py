@@ -21,6 +21,12 @@ ANYBODY = "*"
 """Stands for all analysts without a budget by name: they have one share together."""
 
 
+_RANDOM = (
+    "this is random differential privacy: nothing is promised for a share γ of the databases that the assumed "
+    "distributions draw, and all functions must have been chosen before the first answer was seen"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The budgets in force, as the policy states them."""
@@ -108,11 +114,14 @@ class Balance:
         return Budget(
             max(0, self.budget.epsilon - self.spent.epsilon),
             max(0, self.budget.delta - self.spent.delta),
+            max(0, self.budget.gamma - self.spent.gamma),
         )
 
     def statement(self) -> str:
         """Say what the budget promises; a renewal is never told as plain privacy (L-RENEW)."""
         now = amount_text(self.budget)
+        if self.budget.gamma or self.spent.gamma:
+            now += f"; {_RANDOM}"
         if not self.renewal:
             return f"All releases together stay within {now}."
         return (
@@ -124,7 +133,7 @@ class Balance:
     def to_dict(self) -> dict[str, Any]:
         """Give the amounts as exact decimal text."""
         amounts = {
-            name: decimals(amount.epsilon, amount.delta)
+            name: decimals(amount.epsilon, amount.delta, amount.gamma)
             for name, amount in (
                 ("budget", self.budget),
                 ("spent", self.spent),
@@ -212,5 +221,8 @@ def _whose(limits: Limits, protection: str, analyst: str) -> str:
 
 def amount_text(amount: Budget | Spent) -> str:
     """Write an amount for a message."""
-    parts = decimals(amount.epsilon, amount.delta)
-    return f"ε {parts['epsilon']}" + (f", δ {parts['delta']}" if amount.delta else "")
+    parts = decimals(amount.epsilon, amount.delta, amount.gamma)
+    shown = [f"ε {parts['epsilon']}"]
+    shown += [f"δ {parts['delta']}"] if amount.delta else []
+    shown += [f"γ {parts['gamma']}"] if amount.gamma else []
+    return ", ".join(shown)

@@ -31,16 +31,23 @@ class Account:
     spent_delta: Fraction
     remaining_epsilon: Fraction
     remaining_delta: Fraction
+    gamma: Fraction = Fraction(0)
+    """The share of databases for which releases of random differential privacy may promise nothing."""
+    spent_gamma: Fraction = Fraction(0)
 
     def to_dict(self) -> dict[str, Any]:
         """Give spent and remaining amounts as plain numbers."""
-        return {
+        told = {
             "spent": {"epsilon": float(self.spent_epsilon), "delta": float(self.spent_delta)},
             "remaining": {
                 "epsilon": float(self.remaining_epsilon),
                 "delta": float(self.remaining_delta),
             },
         }
+        if self.gamma or self.spent_gamma:
+            told["spent"]["gamma"] = float(self.spent_gamma)
+            told["remaining"]["gamma"] = float(max(Fraction(0), self.gamma - self.spent_gamma))
+        return told
 
 
 def ledger_place(policy: Policy, ledger: str | Path | None = None) -> str | Path:
@@ -71,9 +78,9 @@ def open_ledger(
     protections = policy.protections
     opened = Ledger.open(
         place,
-        {p.name: Budget.of(p.epsilon, p.delta) for p in protections},
+        {p.name: Budget.of(p.epsilon, p.delta, p.gamma) for p in protections},
         analysts={
-            p.name: {who: Budget.of(*share) for who, share in p.analysts.items()}
+            p.name: {who: Budget.of(*share, p.gamma) for who, share in p.analysts.items()}
             for p in protections
             if p.analysts
         },
@@ -106,5 +113,6 @@ def accounts_of(ledger: Ledger) -> dict[str, Account]:
             (Fraction(x.epsilon, EPSILON_UNITS), Fraction(x.delta, DELTA_UNITS))
             for x in (b.budget, b.spent, b.remaining)
         )
-        found[name] = Account(e, d, se, sd, re, rd)
+        shares = (Fraction(x.gamma, DELTA_UNITS) for x in (b.budget, b.spent))
+        found[name] = Account(e, d, se, sd, re, rd, *shares)
     return found

@@ -6,15 +6,17 @@ Nothing here reads a clock, a file or a budget; the same records always give the
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from secant.ledger.amounts import Charge, Spent
+from secant.ledger.amounts import Charge, Spent, gamma_units
 from secant.ledger.records import START, Anchor, Record, broken, canonical, check_link
-from secant.terms.events import to_json
+from secant.terms.events import event_from_json, to_json
 
 SUMMARY_INTERVAL = 1000
 """So many records, at least, lie between two summaries."""
@@ -26,6 +28,17 @@ class Price(NamedTuple):
     epsilon: int
     delta: int
     event: str
+
+
+def gamma_of(price: Price) -> int:
+    """Give the share of databases for which a charge promises nothing, in ledger units."""
+    # Most events have none, and reading JSON takes time.
+    return _event_gamma(price.event) if '"random"' in price.event else 0
+
+
+@lru_cache(maxsize=10_000)
+def _event_gamma(event: str) -> int:
+    return gamma_units(event_from_json(json.loads(event)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +98,9 @@ class Account:
         for running in self.sums.values():
             running.pending.append((price, count))
         self.spent = Spent(
-            self.spent.epsilon + count * price.epsilon, self.spent.delta + count * price.delta
+            self.spent.epsilon + count * price.epsilon,
+            self.spent.delta + count * price.delta,
+            self.spent.gamma + count * gamma_of(price),
         )
         self.prices[price] += count
         if not self.prices[price]:

@@ -8,7 +8,7 @@ the data, so running times, and refusals for size, belong to the owner and not t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -52,6 +52,7 @@ def bounded(
     values: object,
     *,
     delta_f: Limits,
+    classes: Collection[Number] | None = None,
     bounds: tuple[Number, Number] | None = None,
     empty: Number | None = None,
     neighbours: Neighbours = "add-remove",
@@ -61,7 +62,8 @@ def bounded(
     """Give g of the data: as near to a statistic as a sensitivity of `delta_f` allows.
 
     `statistic` is one of NAMES (`variance` divides by n), what `register_ordered` gave, or any function of a list
-    of entries, for up to 20 of them. `delta_f` is one number, or one for each entry. `empty` is the value for no
+    of entries, for up to 20 of them. `delta_f` is one number, or one for each entry; then `classes` lists all limits
+    that anybody may have, also those who are not there: the promise is for them too. `empty` is the value for no
     entries: the middle of `bounds` unless given, else 0; for the variance it is 0.
     `quantile` takes `q`, `trimmed_mean` the share `trim` of each end, 0.1 unless given.
 
@@ -76,6 +78,7 @@ def bounded(
     spec = _specified(statistic, q, trim)
     halved = 2 if relation == REPLACE else 1  # one value leaves, one comes
     limits = _limits(delta_f, halved)
+    declared = _declared(classes, limits, halved)
     center = _center(spec, empty, public)
     if spec is not None:
         data = clamped(values_of(values), public)
@@ -90,7 +93,7 @@ def bounded(
         name,
         float(found.exact_value),
         found.exact_value,
-        _promise(limits, halved, relation, spec),
+        _promise(limits, declared, halved, relation, spec),
         found.error_bound,
         found.exact,
         found.reason,
@@ -105,6 +108,7 @@ def bounded_pair(
     values: object,
     *,
     delta_f: Limits,
+    classes: Collection[Number] | None = None,
     empty: tuple[Number, Number] = (0, 0),
     neighbours: Neighbours = "add-remove",
 ) -> BoundedPair:
@@ -119,6 +123,7 @@ def bounded_pair(
     relation = neighbours_of(neighbours, None)
     halved = 2 if relation == REPLACE else 1
     limits = _limits(delta_f, halved)
+    declared = _declared(classes, limits, halved)
     if not isinstance(empty, (tuple, list)) or len(empty) != 2:
         raise UsageError("USE-001", "empty must be a pair of numbers")
     center = (public_number(empty[0], "empty"), public_number(empty[1], "empty"))
@@ -137,7 +142,7 @@ def bounded_pair(
         statistic if isinstance(statistic, str) else "function",
         (float(pair[0]), float(pair[1])),
         pair,
-        _promise(limits, halved, relation, None, norm_l1=True),
+        _promise(limits, declared, halved, relation, None, norm_l1=True),
         max(first.error_bound, second.error_bound),  # |a| + |b| is the larger diagonal
         first.exact and second.exact,
         first.reason if first.error_bound >= second.error_bound else second.reason,
@@ -182,6 +187,27 @@ def _limits(delta_f: Limits, halved: int) -> Fraction | tuple[Fraction, ...]:
         return tuple(own / halved for own in found)
     single: Any = delta_f  # whatever else was passed is refused here
     return positive(written(single, "delta_f"), "delta_f") / halved
+
+
+def _declared(
+    classes: Collection[Number] | None, limits: Fraction | tuple[Fraction, ...], halved: int
+) -> tuple[Fraction, ...] | None:
+    """Give all limits that individuals may have, those of the absent too; None where all have one."""
+    if not isinstance(limits, tuple):
+        if classes is not None:
+            raise UsageError("USE-001", "classes go with one limit for each entry")
+        return None
+    if classes is None or not len(classes):
+        raise UsageError(
+            "USE-001",
+            "one limit for each entry needs classes: all limits that anybody may have",
+            hint="Those who are there do not tell how far somebody who joins may move the value.",
+        )
+    found = _limits(list(classes), halved)
+    assert isinstance(found, tuple)
+    if not set(limits) <= set(found):
+        raise UsageError("USE-001", "delta_f holds a limit that is not among classes")
+    return tuple(sorted(set(found)))
 
 
 def _center(
@@ -313,14 +339,16 @@ def _entries(values: object) -> list[Any]:
 
 def _promise(
     limits: Fraction | tuple[Fraction, ...],
+    declared: tuple[Fraction, ...] | None,
     halved: int,
     relation: Neighbours,
     spec: object,
     *,
     norm_l1: bool = False,
 ) -> Promise:
-    own = tuple(limit * halved for limit in limits) if isinstance(limits, tuple) else None
-    most = max(own, default=Fraction(0)) if own is not None else _single(limits) * halved
+    # Over all who could be there, and not over those who are: who joins may have the largest limit.
+    own = None if declared is None else tuple(limit * halved for limit in declared)
+    most = max(own) if own is not None else _single(limits) * halved
     assumed = (spec.assumption,) if isinstance(spec, OrderedFunction) else ()
     return Promise(most, relation, own, "l1" if norm_l1 else "absolute", assumed)
 

@@ -44,6 +44,11 @@ class Allowance:
         """The neighbor relation that the protection is stated in."""
         return REPLACE if self.protection.kind == "rows" and self.protection.replace else ADD_REMOVE
 
+    @property
+    def gamma(self) -> Fraction:
+        """The share of databases that releases of random differential privacy may leave out together."""
+        return self.protection.gamma
+
     def assumptions(self) -> tuple[str, ...]:
         """Say what a release on loose values takes on trust."""
         one = "row"

@@ -27,7 +27,7 @@ class Promise:
     """The most that anybody can move it; what noise is calibrated to."""
     neighbours: Neighbours
     individual: tuple[Fraction, ...] | None = None
-    """One limit for each entry, in the order of the data, where they differ."""
+    """Where limits differ: all that individuals may have, those who are not in the data too."""
     norm: Literal["absolute", "l1"] = "absolute"
     assumptions: tuple[str, ...] = ()
 

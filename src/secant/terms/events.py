@@ -333,3 +333,14 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise UsageError("USE-001", "numbers of an event are written as text")
     return value
+
+
+def exceptional_share(event: Event) -> Fraction:
+    """Add up the shares γ of all random-DP releases of an event (A-RANDOM)."""
+    if isinstance(event, RandomEvent):
+        return event.gamma
+    if isinstance(event, Composed):
+        return sum((exceptional_share(part) for part in event.events), Fraction(0))
+    return (
+        exceptional_share(event.event) * event.count if isinstance(event, Repeated) else Fraction(0)
+    )

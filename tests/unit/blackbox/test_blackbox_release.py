@@ -283,6 +283,7 @@ def filled(ledger):
         analyst="ada",
         neighbours="replace",
         accept=(ACCEPTED,),
+        gamma=Fraction(9, 10),
         ledger=lambda: ledger,
         assumptions=lambda: ("no row has more than one of the records",),
     )
@@ -290,7 +291,7 @@ def filled(ledger):
 
 @pytest.fixture
 def purse(tmp_path):
-    with Ledger.open(tmp_path / "ledger", {"people": Budget.of(3)}) as ledger:
+    with Ledger.open(tmp_path / "ledger", {"people": Budget.of(3, 0, "0.9")}) as ledger:
         yield filled(ledger)
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from secant.blackbox import Distribution, exponential, resample, sample_sensitivity, uniform
+from secant.blackbox.sampling import PROBES
 from secant.errors import UsageError
 
 CALLS = []
@@ -254,16 +255,16 @@ def test_what_is_no_function():
         sample_sensitivity(3, uniform(), n=5, gamma=0.1)
 
 
-def interrupted_after(calls):
-    """Give a mean that is cut off like by Ctrl-C after so many calls in this process."""
+def interrupted_after(draws):
+    """Give a distribution that is cut off like by Ctrl-C after so many draws in this process."""
 
-    def mean(records):
+    def draw(count, generator):
         CALLS.append(1)
-        if len(CALLS) > calls:
+        if len(CALLS) > draws:
             raise KeyboardInterrupt
-        return records.mean()
+        return uniform().draw(count, generator)
 
-    return mean
+    return Distribution(uniform().name, draw)
 
 
 def test_a_run_that_was_cut_off_goes_on(tmp_path):
@@ -271,20 +272,20 @@ def test_a_run_that_was_cut_off_goes_on(tmp_path):
     options = {"n": 5, "m": 40, "workers": 0}
     CALLS.clear()
     with pytest.raises(KeyboardInterrupt):
-        sample_sensitivity(
-            interrupted_after(31), uniform(), **options, state=place, generator=seeded(4)
-        )
+        sample_sensitivity(mean, interrupted_after(15), **options, state=place, generator=seeded(4))
     kept = place.read_text().splitlines()
     assert len(kept) == 1 + 15
     with place.open("a") as file:
         file.write('[39, "0x1.')  # a line that was cut off in the middle
     CALLS.clear()
     whole = interrupted_after(10_000)
-    found = sample_sensitivity(whole, uniform(), **options, state=place)
-    assert len(CALLS) == 2 * 25
-    again = sample_sensitivity(whole, uniform(), **options, state=place)
-    assert len(CALLS) == 2 * 25
-    fresh = sample_sensitivity(whole, uniform(), **options, generator=seeded(4))
+    found = sample_sensitivity(mean, whole, **options, state=place)
+    assert (
+        len(CALLS) == PROBES + 25
+    )  # some are evaluated again, to see that it is the same function
+    again = sample_sensitivity(mean, whole, **options, state=place)
+    assert len(CALLS) == PROBES + 25 + PROBES
+    fresh = sample_sensitivity(mean, whole, **options, generator=seeded(4))
     assert found.distances == again.distances == fresh.distances
     assert found.shape == again.shape == ()
     assert found.name == fresh.name

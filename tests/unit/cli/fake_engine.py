@@ -15,6 +15,8 @@ class Account:
     spent_delta: Fraction = Fraction(1, 10**8)
     remaining_epsilon: Fraction = Fraction(3)
     remaining_delta: Fraction = Fraction(99, 10**8)
+    gamma: Fraction = Fraction(0)
+    spent_gamma: Fraction = Fraction(0)
 
 
 @dataclass

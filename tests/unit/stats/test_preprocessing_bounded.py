@@ -115,7 +115,12 @@ def test_bounds_are_enforced_and_give_the_center():
         {"delta_f": "much"},
         {"delta_f": True},
         {"delta_f": [1, -1]},
-        {"delta_f": [1, 1, 1]},
+        {"delta_f": [1, 1, 1], "classes": [1]},
+        {"delta_f": [1, 1]},
+        {"delta_f": [1, 1], "classes": []},
+        {"delta_f": [1, 2], "classes": [2]},
+        {"delta_f": [1, 1], "classes": [1, -1]},
+        {"classes": [1]},
         {"bounds": (2, 1)},
         {"bounds": (0, float("inf"))},
         {"bounds": 3},
@@ -135,7 +140,7 @@ def test_what_cannot_be_meant_is_refused_before_the_data_are_read(wrong):
             raise AssertionError("the data were read")
 
     # how many limits are needed is known only from the data
-    values = [SECRET, 1.0] if wrong == {"delta_f": [1, 1, 1]} else Touched()
+    values = [SECRET, 1.0] if wrong == {"delta_f": [1, 1, 1], "classes": [1]} else Touched()
     with pytest.raises(UsageError) as caught:
         bounded("mean", values, **{"delta_f": 1, **wrong})
     assert caught.value.code == "USE-001"
@@ -155,7 +160,7 @@ def test_what_cannot_be_meant_is_refused_before_the_data_are_read(wrong):
         ("trimmed_mean", {"trim": 0.5}),
         ("trimmed_mean", {"trim": -0.1}),
         ("variance", {"empty": 1}),
-        ("variance", {"delta_f": [1, 1]}),
+        ("variance", {"delta_f": [1, 1], "classes": [1]}),
     ],
 )
 def test_statistics_and_their_parameters_are_checked(name, rest):
@@ -239,20 +244,22 @@ def test_a_result_explains_itself():
 
 
 def test_individual_limits_are_promised_one_by_one():
-    found = bounded("mean", [0.0, 10.0, 20.0], delta_f=[1, 1, "0.5"], empty=0)
-    assert found.promise.individual == (1, 1, Fraction(1, 2))
-    assert found.promise.sensitivity == 1
+    found = bounded(
+        "mean", [0.0, 10.0, 20.0], delta_f=[1, 1, "0.5"], classes=["0.5", 1, 2], empty=0
+    )
+    assert found.promise.individual == (Fraction(1, 2), 1, 2)
+    assert found.promise.sensitivity == 2
     assert "individual i" in str(found.promise)
     assert found.proof == "P-CLASSES"
-    assert bounded("mean", [5.0], delta_f=[0], empty=1).value == 1
-    same = bounded("mean", [0.0, 10.0, 20.0], delta_f=[1, 1, 1], empty=0)
+    assert bounded("mean", [5.0], delta_f=[0], classes=[0], empty=1).value == 1
+    same = bounded("mean", [0.0, 10.0, 20.0], delta_f=[1, 1, 1], classes=[1], empty=0)
     assert same.value == pytest.approx(bounded("mean", [0, 10, 20], delta_f=1).value, abs=1e-9)
 
 
 def test_too_many_different_limits_are_refused():
     limits = [Fraction(1, 1 + i % 7) for i in range(100)]
     with pytest.raises(UsageError, match="different limits"):
-        bounded("mean", list(range(100)), delta_f=limits)
+        bounded("mean", list(range(100)), delta_f=limits, classes=limits)
 
 
 def test_any_function_of_a_few_entries():
@@ -297,7 +304,7 @@ def test_a_registered_function_names_its_assumption():
     assert bounded(function, [], delta_f=1, empty=7).value == 7
     with pytest.raises(UsageError, match="would not end"):
         bounded(function, np.zeros(LARGEST_CALLED + 1), delta_f=1)
-    own = bounded(function, [1.0, 2.0, 3.0], delta_f=[10, 10, 1])
+    own = bounded(function, [1.0, 2.0, 3.0], delta_f=[10, 10, 1], classes=[10, 1])
     assert own.promise.assumptions
 
 
@@ -345,7 +352,11 @@ def test_pairs():
     assert "in the l1 norm" in str(found)
     assert bounded_pair("mean", [], delta_f=1, empty=(3, 4)).value == (3, 4)
     function = bounded_pair(
-        lambda part: (len(part), -len(part)), ["a", "b"], delta_f=[2, 4], neighbours="replace"
+        lambda part: (len(part), -len(part)),
+        ["a", "b"],
+        delta_f=[2, 4],
+        classes=[4, 2],
+        neighbours="replace",
     )
     assert function.value == (1.5, -1.5)
     assert function.promise.individual == (2, 4)
@@ -357,7 +368,7 @@ def test_pairs():
         ("median", [[1, 2]], {}),
         ("mean", [1, 2], {}),
         ("mean", [[1, 2, 3]], {}),
-        ("mean", [[1, 2]], {"delta_f": [1]}),
+        ("mean", [[1, 2]], {"delta_f": [1], "classes": [1]}),
         ("mean", [[1, 2]], {"empty": 3}),
         ("mean", [[1, 2]], {"empty": (1, float("nan"))}),
         ("mean", [[1, 2]], {"delta_f": 0}),
