@@ -49,6 +49,7 @@ PAST = (
     SOFTENED,
     "SELECT count(*) FROM place WHERE x > 1 UNION ALL SELECT count(*) FROM visit",
     "SELECT -TRUE",
+    "SELECT count(*) FROM visit v JOIN (SELECT note AS vid FROM visit) w USING (vid)",
     NESTED,
     "WITH a AS (SELECT 1 AS x, 2 AS x) SELECT * FROM a",
     "WITH a AS (WITH b AS (SELECT vid, vid FROM visit) SELECT * FROM b) SELECT count(*) FROM a",

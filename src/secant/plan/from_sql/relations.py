@@ -336,6 +336,14 @@ class Binder:
                         hint="write the condition with ON",
                     )
                 found.append(n.Column(*hits[0]))
+            if not t.comparable(found[0].type, found[1].type):
+                raise SqlError(
+                    "SQL-004",
+                    f"{item.name} is {found[0].type} on one side and {found[1].type} on the other",
+                    text=self.text,
+                    span=span_of(item),
+                    hint="write the condition with ON, and cast one side",
+                )
             parts.append(n.Compare("=", found[0], found[1], span_of(item)))
             # The merged column is the one that is never padded with NULL.
             scope.hidden.add(found[0].name if side == "RIGHT" else found[1].name)
