@@ -10,7 +10,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent)]
+sys.path[:0] = [str(folder) for folder in Path(__file__).parents[:2]]
 
 from fuzzing import fuzz  # noqa: E402 - the folder is no package
 
