@@ -81,11 +81,10 @@ CELLS = '[protections.positions]\nkind = "cells"\ndistance = { place = "l1(l2(x,
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of policy: its protections, which tables stay public, what neighbors differ in."""
+    """One kind of policy: its protections, and what neighbors differ in."""
 
     name: str
     protections: str
-    public: tuple[str, ...]
     neighbor: str
     head: str = ""
     choice: str | None = None
@@ -93,26 +92,23 @@ class Kind:
 
 def _kinds() -> tuple[Kind, ...]:
     some, none = BUDGET.format(delta="0.001"), BUDGET.format(delta="0")
-    odd = 'odd "täble'
     limits = "[protections.people.limits]\nvisit = 5\n"
-    others = ("city", "place", odd)
     either = 'alternatives = ["people", "single"]\n'
     return (
-        Kind("rows", ROWS + some, ("city",), "row"),
-        Kind("rows without delta", ROWS + none, ("city",), "row"),
-        Kind("rows replaced", ROWS + "replace = true\n" + some, ("city",), "replaced"),
-        Kind("unit", UNIT + some + limits, others, "unit"),
-        Kind("unit without limits", UNIT + some, others, "unit"),
-        Kind("unit chosen", UNIT + 'truncation = "chosen"\n' + some + limits, others, "unit"),
-        Kind("unit race", UNIT + 'truncation = "race"\n' + some + limits, others, "unit"),
-        Kind("unit groups", UNIT + none + limits + "groups = 2\n", others, "unit"),
-        Kind("cells", CELLS + some, ("city", "person", "visit", odd), "moved"),
-        Kind("cells softened", CELLS + some + 'softening = { kind = "ramp", width = 0.5 }\n',
-             ("city", "person", "visit", odd), "moved"),
-        Kind("unit and cells", UNIT + some + limits + CELLS + some, ("city", odd), "unit"),
-        Kind("unit and rows", UNIT + some + limits + ROWS + some, ("city",), "row"),
-        Kind("alternatives", UNIT + some + limits + ROWS + some, ("city",), "unit", either, "people"),
-        Kind("other alternative", UNIT + some + limits + ROWS + some, ("city",), "row", either, "single"),
+        Kind("rows", ROWS + some, "row"),
+        Kind("rows without delta", ROWS + none, "row"),
+        Kind("rows replaced", ROWS + "replace = true\n" + some, "replaced"),
+        Kind("unit", UNIT + some + limits, "unit"),
+        Kind("unit without limits", UNIT + some, "unit"),
+        Kind("unit chosen", UNIT + 'truncation = "chosen"\n' + some + limits, "unit"),
+        Kind("unit race", UNIT + 'truncation = "race"\n' + some + limits, "unit"),
+        Kind("unit groups", UNIT + none + limits + "groups = 2\n", "unit"),
+        Kind("cells", CELLS + some, "moved"),
+        Kind("cells softened", CELLS + some + 'softening = { kind = "ramp", width = 0.5 }\n', "moved"),
+        Kind("unit and cells", UNIT + some + limits + CELLS + some, "unit"),
+        Kind("unit and rows", UNIT + some + limits + ROWS + some, "row"),
+        Kind("alternatives", UNIT + some + limits + ROWS + some, "unit", either, "people"),
+        Kind("other alternative", UNIT + some + limits + ROWS + some, "row", either, "single"),
     )  # fmt: skip
 
 
