@@ -43,6 +43,7 @@ from secant.plan.conjunctive import Conjunctive, conjunctive
 from secant.plan.enforce import Release, enforce
 from secant.plan.measures import Problem
 from secant.plan.rewrite import retype
+from secant.plan.scopes import read_columns
 from secant.plan.typing import fields_of
 from secant.plan.unfailing import still_failing, unfailing
 from secant.plan.verify import verify
@@ -152,18 +153,6 @@ def prepare(
     if touched(post):  # the last wall before a plan runs without noise
         raise InternalError("BUG-001", "a protected table is left outside of every release")
     return Prepared(post, tuple(work.bounded))
-
-
-def read_columns(plan: n.Relation) -> frozenset[str]:
-    """Give all columns that a plan reads, compares as part of whole rows, or shows."""
-    names = {f.name for f in fields_of(plan)}
-    for node in n.walk(plan):
-        if isinstance(node, (n.Column, n.Outer)):
-            names.add(node.name)
-        elif isinstance(node, (n.Distinct, n.Union, n.Intersect, n.Except, n.InSubquery)):
-            sides = [c for c in n.children(node) if isinstance(c, n.Relation)]
-            names |= {f.name for side in sides for f in fields_of(side)}
-    return frozenset(names)
 
 
 def _shows_protected(

@@ -12,13 +12,14 @@ from fractions import Fraction
 
 from secant.plan import nodes as n
 from secant.plan.domains import Chosen, Domain, Listed, Open, domains_of, region_of
+from secant.plan.exact import make_exact
 from secant.plan.measures import Measure, Measures, Problem, Stopped
 from secant.plan.owners import OwnerColumns, rows_of_unit, unit_column
 from secant.plan.ownership import Ownerships, Paths
 from secant.plan.ranges import Ranges, ranges_of
 from secant.plan.ranked import FUNCTIONS as RANKED_FUNCTIONS
 from secant.plan.ranked import Ranked, RankedCalls
-from secant.plan.scopes import borrowed
+from secant.plan.scopes import borrowed, read_columns
 from secant.plan.total import group_key, make_total, many_rowed, unguarded
 from secant.plan.typing import fields_of, type_of
 from secant.plan.verify import verify
@@ -116,8 +117,14 @@ class _Builder:
         columns = OwnerColumns(self.name, self.catalog, self.notes)
         for ownerships in owners.values():
             rows = columns.bring(rows, ownerships)
+
+        def known(relation: n.Relation) -> Ranges:
+            return ranges_of(relation, self.policy, lambda r: _rows_per_group(r, owners))
+
+        moving = any(p.kind == "cells" for p in self.protections)
+        rows = make_exact(rows, known, None if moving else read_columns(self.aggregate))
         region = region_of(rows)
-        ranges = ranges_of(rows, self.policy, lambda r: _rows_per_group(r, owners))
+        ranges = known(rows)
         domains: tuple[Domain, ...]
         if self.moving and self.aggregate.keys:
             domains = (Open(tuple(k.name for k in self.aggregate.keys)),)

@@ -87,37 +87,8 @@ class Measures:
                 )
             )
         assert call.argument is not None
-        low, high = self._range(call, ranges)
+        low, high = summed_range(call, ranges)
         return n.Named(call.name, rule(self, call, low, high))
-
-    def _range(self, call: n.Aggregation, ranges: Ranges) -> tuple[Fraction, Fraction]:
-        assert call.argument is not None
-        if not type_of(call.argument).numeric:
-            raise Stopped(Problem("T-RANGE", call, "only numbers can be summed", "sum a number"))
-        found = ranges.of(call.argument)
-        if not found.bounded:
-            missing = undeclared(call.argument, ranges)
-            columns = ", ".join(f"tables.{a}.columns.{b}.range" for a, b in missing)
-            raise Stopped(
-                Problem(
-                    "T-RANGE",
-                    call,
-                    "the summed value has no bound that follows from declared ranges",
-                    f"declare {columns}" if columns else "use only columns with declared ranges",
-                )
-            )
-        low, high = found.ends()
-        reach, width = max(abs(low), abs(high)), high - low
-        if reach > WIDEST or 0 < reach < 1 / WIDEST or 0 < width < 1 / WIDEST:
-            raise Stopped(
-                Problem(
-                    "T-RANGE",
-                    call,
-                    "the summed value may be too large or too small for the engine's numbers",
-                    "sum values of a usual size, or declare other ranges",
-                )
-            )
-        return low, high
 
     def _count(self, call: n.Aggregation, weight: float) -> n.Column:
         if call.argument is None:
@@ -179,10 +150,8 @@ class Measures:
             return self.measure(call, step, released, weight, words)
         if self.moving and power == 1 and not center:
             return self._moving_sum(call, column, reach, weight, words)
-        clamped = n.Clamp(
-            n.Cast(column, t.DOUBLE), literal(low, t.DOUBLE, -1), literal(high, t.DOUBLE, +1)
-        )
-        summand = clamped
+        clamped = _clamped(column, low, high)
+        summand: n.Scalar = clamped
         if center:
             summand = n.Arithmetic("-", clamped, literal(center, t.DOUBLE))
         if power == 2:
@@ -192,13 +161,7 @@ class Measures:
             )
         reach = max(abs(low - center), abs(high - center)) ** power
         step = _grid(reach)
-        # The rounded multiple is clamped once more, so that the bound can be read off the plan.
-        bound = _whole_bound(low, high, center, power, step)
-        limited = n.Clamp(
-            _whole_multiple(summand, step),
-            literal(-bound, t.INTEGER),
-            literal(bound, t.INTEGER),
-        )
+        limited = _limited(summand, step, _whole_bound(low, high, center, power, step))
         aggregation = n.Aggregation("", "sum", limited, call.distinct, call.span)
         return self.measure(aggregation, step, t.DOUBLE, weight, words)
 
@@ -320,6 +283,37 @@ _FORMULAS: dict[str, Callable[[Measures, n.Aggregation, Fraction, Fraction], n.S
 }
 
 
+def summed_range(call: n.Aggregation, ranges: Ranges) -> tuple[Fraction, Fraction]:
+    """Give the bounds of what an aggregate sums; stop where it has none."""
+    assert call.argument is not None
+    if not type_of(call.argument).numeric:
+        raise Stopped(Problem("T-RANGE", call, "only numbers can be summed", "sum a number"))
+    found = ranges.of(call.argument)
+    if not found.bounded:
+        missing = undeclared(call.argument, ranges)
+        columns = ", ".join(f"tables.{a}.columns.{b}.range" for a, b in missing)
+        raise Stopped(
+            Problem(
+                "T-RANGE",
+                call,
+                "the summed value has no bound that follows from declared ranges",
+                f"declare {columns}" if columns else "use only columns with declared ranges",
+            )
+        )
+    low, high = found.ends()
+    reach, width = max(abs(low), abs(high)), high - low
+    if reach > WIDEST or 0 < reach < 1 / WIDEST or 0 < width < 1 / WIDEST:
+        raise Stopped(
+            Problem(
+                "T-RANGE",
+                call,
+                "the summed value may be too large or too small for the engine's numbers",
+                "sum values of a usual size, or declare other ranges",
+            )
+        )
+    return low, high
+
+
 def undeclared(scalar: n.Scalar, ranges: Ranges) -> list[tuple[str, str]]:
     """Give the base columns that an expression rests on and that have no declared bounds."""
     found: list[tuple[str, str]] = []
@@ -369,6 +363,24 @@ def _grid(reach: Fraction, bits: int = GRID_BITS) -> Fraction:
 def _whole_multiple(summand: n.Scalar, step: Fraction) -> n.Scalar:
     """Round a float to whole steps."""
     return n.Cast(n.Arithmetic("*", summand, literal(1 / step, t.DOUBLE)), t.INTEGER)
+
+
+def _clamped(value: n.Scalar, low: Fraction, high: Fraction) -> n.Clamp:
+    """Move a number into its range, as a double."""
+    return n.Clamp(n.Cast(value, t.DOUBLE), literal(low, t.DOUBLE, -1), literal(high, t.DOUBLE, +1))
+
+
+def _limited(summand: n.Scalar, step: Fraction, bound: Fraction) -> n.Scalar:
+    """Round to whole steps, clamped once more, so that the bound can be read off the plan."""
+    whole = _whole_multiple(summand, step)
+    return n.Clamp(whole, literal(-bound, t.INTEGER), literal(bound, t.INTEGER))
+
+
+def whole_steps(value: n.Scalar, low: Fraction, high: Fraction) -> tuple[n.Scalar, Fraction]:
+    """Give a real, moved into its range, as a whole number of public steps, and the step (T-MEASURE)."""
+    step = _grid(max(abs(low), abs(high)))
+    bound = _whole_bound(low, high, Fraction(0), 1, step)
+    return _limited(_clamped(value, low, high), step, bound), step
 
 
 def _whole_bound(

@@ -83,3 +83,15 @@ def free_columns(scalar: n.Node) -> frozenset[str]:
             found |= borrowed(query, {})[query].keys()
         pending.extend(child for child in n.children(part) if not isinstance(child, n.Relation))
     return frozenset(found)
+
+
+def read_columns(plan: n.Relation) -> frozenset[str]:
+    """Give all columns that a plan reads, compares as part of whole rows, or shows."""
+    names = {f.name for f in fields_of(plan)}
+    for node in n.walk(plan):
+        if isinstance(node, (n.Column, n.Outer)):
+            names.add(node.name)
+        elif isinstance(node, (n.Distinct, n.Union, n.Intersect, n.Except, n.InSubquery)):
+            sides = [c for c in n.children(node) if isinstance(c, n.Relation)]
+            names |= {f.name for side in sides for f in fields_of(side)}
+    return frozenset(names)

@@ -77,6 +77,9 @@ DUCKDB = Dialect(
     },
     attempt="TRY({0})",
     shown={"INTERVAL": INTERVAL_SHOWN},
+    # A FLOAT is the plan's DOUBLE from the start: its own products overflow and round elsewhere. Timestamps of all
+    # steps become microseconds: engines bring two of them to the finer one, which may not hold the coarser.
+    stored={"DOUBLE": "CAST({0} AS DOUBLE)", "TIMESTAMP": "TRY_CAST({0} AS TIMESTAMP)"},
 )  # fmt: skip
 
 

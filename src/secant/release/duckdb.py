@@ -167,11 +167,27 @@ def _add_table(
     # Columns are those of the files: a folder called `k=v` somewhere above must not add one.
     read = f"read_{kind}({as_list(files)}, hive_partitioning = false"
     if kind == "parquet":
-        connection.execute(f"CREATE VIEW {quote(name)} AS SELECT * FROM {read})")
+        connection.execute(
+            f"CREATE VIEW {quote(name)} AS SELECT {_opaque(connection, read)} FROM {read})"
+        )
         return
     # Types come from the whole file, and a line that cannot be read is left out: it must not fail a query.
     connection.execute(
         f"CREATE TABLE {quote(name)} AS SELECT * FROM {read}, sample_size = -1, ignore_errors = true)"
+    )
+
+
+def _opaque(connection: duckdb.DuckDBPyConnection, read: str) -> str:
+    """Give the columns of Parquet files; floats so that no filter is held against the ends that a file states.
+
+    Writers leave NaN out of them. A filter would skip groups of rows that hold a NaN, or not, as other rows decide.
+    """
+    columns = connection.execute(f"DESCRIBE SELECT * FROM {read})").fetchall()
+    return ", ".join(
+        f"CASE WHEN isnan({quote(c)}) THEN CAST('nan' AS DOUBLE) ELSE {quote(c)} END AS {quote(c)}"
+        if kind in ("FLOAT", "DOUBLE")
+        else quote(c)
+        for c, kind, *_ in columns
     )
 
 
@@ -190,8 +206,12 @@ def _settings(threads: int | None) -> list[tuple[str, str]]:
         *wanted,
         ("error_on_division_by_zero", "false"),  # an error on one row would tell of the row
         # The first of these optimizers moves what is written twice out of TRY, where it raises after all; the second
-        # writes out projections where they are used, which computes shared parts anew each time.
-        ("disabled_optimizers", "common_subexpressions,partial_aggregate_pushdown"),
+        # writes out projections where they are used, which computes shared parts anew each time; the third believes
+        # stated ends of columns, which leave NaN out, and drops comparisons that only a NaN would meet.
+        (
+            "disabled_optimizers",
+            "common_subexpressions,partial_aggregate_pushdown,statistics_propagation",
+        ),
         (
             "python_enable_replacements",
             "false",

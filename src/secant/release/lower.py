@@ -526,7 +526,10 @@ def _case(w: Writer, node: n.Case, env: Env) -> str:
 
 @SCALARS.rule(n.Cast)
 def _cast(w: Writer, node: n.Cast, env: Env) -> str:
-    return f"CAST({_scalar(w, node.operand, env)} AS {type_name(w.dialect, node.type)})"
+    # What is wrapped or clamped cannot fail; an engine that drops a clamp must find no conversion that can.
+    whole = node.type.kind == "INTEGER" and type_of(node.operand).kind == "DOUBLE"
+    word = "TRY_CAST" if whole else "CAST"
+    return f"{word}({_scalar(w, node.operand, env)} AS {type_name(w.dialect, node.type)})"
 
 
 @SCALARS.rule(n.Call)

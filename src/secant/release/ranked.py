@@ -83,8 +83,9 @@ def read_cells(
         group = seen.get(key)
         if group is None:
             group = seen[key] = found.setdefault(key_of(key), {})
-        # moved onto the grid once more: a float just beyond the last point belongs to it
-        at = min(max(int(row[-2]), 0), last)
+        # Moved onto the grid once more: a float just beyond the last point belongs to it. So does what is no number,
+        # if an engine dropped the clamp: a row must not be what fails.
+        at = last if row[-2] is None else min(max(int(row[-2]), 0), last)
         group[at] = group.get(at, 0) + int(row[-1])
     return {key: tuple(sorted(group.items())) for key, group in found.items()}
 
