@@ -151,7 +151,7 @@ class Measures:
         if self.moving and power == 1 and not center:
             return self._moving_sum(call, column, reach, weight, words)
         clamped = _clamped(column, low, high)
-        summand: n.Scalar = clamped
+        summand = clamped
         if center:
             summand = n.Arithmetic("-", clamped, literal(center, t.DOUBLE))
         if power == 2:
