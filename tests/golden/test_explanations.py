@@ -110,7 +110,7 @@ CASES = {
     "cells_filtered": (CELLS, "SELECT status, count(*), sum(total) FROM orders WHERE total > 5 GROUP BY status"),
     "cells_jump": (CELLS, "SELECT total, count(*) FROM orders GROUP BY total"),
     "inner_spread": (
-        ROWWISE, "SELECT count(*) FROM (SELECT stddev(big) AS s FROM orders GROUP BY note) AS d WHERE s > 1"
+        ROWWISE, "SELECT count(*) FROM (SELECT stddev(id) AS s FROM orders GROUP BY status) AS d WHERE s > 1"
     ),
     "rows_and_cells": (BOTH, "SELECT sum(total) FROM orders"),
 }  # fmt: skip
