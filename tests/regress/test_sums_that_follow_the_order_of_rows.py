@@ -40,6 +40,7 @@ WORLD = World(
             "p": TableFacts(columns={"w": ColumnFacts(range=(0, 1))}),
         },
         (Protection("single", "rows", Fraction(1), tables=("o",)),),
+        public=("p",),
     ),
 )
 GROUPS = 60
