@@ -42,6 +42,7 @@ from secant.plan import nodes as n
 from secant.plan.conjunctive import Conjunctive, conjunctive
 from secant.plan.enforce import Release, enforce
 from secant.plan.measures import Problem
+from secant.plan.reads import scans
 from secant.plan.rewrite import retype
 from secant.plan.scopes import read_columns
 from secant.plan.typing import fields_of
@@ -127,8 +128,7 @@ def prepare(
     refuse_uncovered(plan, policy, protections, read)
 
     def touched(relation: n.Relation) -> bool:
-        scans = (s for s in n.walk(relation) if isinstance(s, n.Scan))
-        return any(_shows_protected(s, policy, protections, read) for s in scans)
+        return any(_shows_protected(s, policy, protections, read) for s in scans(relation))
 
     def bound(aggregate: n.Aggregate, name: str) -> Bounded | Sequence[Refusal]:
         return bound_aggregate(aggregate, name, policy, protections, catalog, known)
@@ -191,10 +191,9 @@ def bound_aggregate(
 ) -> Bounded | Sequence[Refusal]:
     """Enforce one aggregate and bound it under every protection, or give all reasons against it."""
     read = read_columns(aggregate)
-    scans = [s for s in n.walk(aggregate) if isinstance(s, n.Scan)]
 
     def touched(p: Protection) -> bool:
-        return any(_shows_protected(s, policy, (p,), read) for s in scans)
+        return any(_shows_protected(s, policy, (p,), read) for s in scans(aggregate))
 
     cells = tuple(p for p in protections if p.kind == "cells" and touched(p))
     softened: Softened | None = None
@@ -206,10 +205,8 @@ def bound_aggregate(
         share = facts.epsilon / max(1, len(aggregate.aggregations))
         try:
             softened = soften(aggregate, policy, cells, share, estimate, facts.ends)
-            softened_scans = [s for s in n.walk(softened.aggregate) if isinstance(s, n.Scan)]
-            public_rows = {
-                p.name: public_rows_of(p, policy, softened_scans, catalog) for p in cells
-            }
+            used = scans(softened.aggregate)
+            public_rows = {p.name: public_rows_of(p, policy, used, catalog) for p in cells}
         except CannotBound as verdict:
             return (verdict.refusal("derivative"),)
         release = enforce(softened.aggregate, name, policy, protections, catalog, moving=moving)
@@ -260,10 +257,8 @@ def _enforced(
     read = read_columns(aggregate)
     tables = dict(policy.tables)
     looked: list[str] = []
-    for scan in n.walk(aggregate):
-        if not isinstance(scan, n.Scan) or is_protected(
-            scan.table.lower(), policy, policy.protections
-        ):
+    for scan in scans(aggregate):
+        if is_protected(scan.table.lower(), policy, policy.protections):
             continue
         table = scan.table.lower()
         for f in scan.columns:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from secant.plan import nodes as n
+from secant.plan.reads import expressions, reads, tables_read
 from secant.plan.rewrite import columns_of, substitute
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
@@ -79,6 +80,10 @@ def conjunctive(
         outputs = work.take(relation, 0)
     except _Stopped as stopped:
         return stopped.verdict
+    # Whatever varies must be an atom: rows that are read elsewhere would be counted by nobody.
+    met = {atom.table for atom in work.atoms if atom.varying}
+    if any(varying(table) and table not in met for table in tables_read(relation)):
+        return NotConjunctive(relation, *_OTHER)
     return work.settled(outputs)
 
 
@@ -103,6 +108,8 @@ class _Work:
         """Collect atoms and conditions; give the node's columns over columns of atoms."""
         if depth > DEEPEST:
             raise _Stopped(node, "the query is nested too deeply", "write it with fewer subqueries")
+        for part in expressions(node):
+            self._still(part)
         if _chain(node) is not None:
             return self._atom(node)
         if isinstance(node, n.Sort):
@@ -123,12 +130,11 @@ class _Work:
         raise _Stopped(node, *_WHY.get(type(node), _OTHER))
 
     def _varies(self, node: n.Node) -> bool:
-        return any(isinstance(s, n.Scan) and self.varying(s.table.lower()) for s in n.walk(node))
+        return reads(node, self.varying)
 
     def _written(self, scalar: n.Scalar, columns: dict[str, n.Scalar]) -> n.Scalar:
         """Write an expression over columns of atoms."""
         if n.has_subquery(scalar):
-            self._still(scalar)
             outer = {o.name for o in n.walk(scalar) if isinstance(o, n.Outer)}
             if any(not isinstance(columns[o], n.Column) for o in outer if o in columns):
                 raise _Stopped(
@@ -137,7 +143,7 @@ class _Work:
         return substitute(scalar, columns)
 
     def _still(self, part: n.Node) -> None:
-        if any(isinstance(r, n.Relation) and self._varies(r) for r in n.walk(part)):
+        if self._varies(part):
             raise _Stopped(
                 part,
                 "a subquery looks at protected rows",
@@ -150,8 +156,9 @@ class _Work:
             raise _Stopped(node, *_WHY[n.Limit])  # two statements might keep different rows
         found = _chain(node)
         scan, distinct = found if found is not None else (None, False)
-        for part in _own(node) if scan is not None else ():
-            self._still(part)
+        for link in _links(node) if scan is not None else ():
+            for part in expressions(link):
+                self._still(part)
         name = scan.alias if scan is not None else "public"
         number, fresh, inner, names = 1, name, node, dict[str, str]()
         while fresh.lower() in self.taken or any(f.name in self.home for f in fields_of(inner)):
@@ -308,12 +315,12 @@ def _chain(node: n.Relation) -> tuple[n.Scan, bool] | None:
     return (node, distinct) if isinstance(node, n.Scan) else None
 
 
-def _own(node: n.Relation) -> list[n.Node]:
-    """Give the expressions of a chain over one table."""
-    found: list[n.Node] = []
+def _links(node: n.Relation) -> list[n.Relation]:
+    """Give the operators of a chain over one table, outermost first."""
+    found: list[n.Relation] = []
     while not isinstance(node, n.Scan):
         assert isinstance(node, (n.Filter, n.Project, n.Distinct, n.Sort)), "see _chain"
-        found += [part for part in n.children(node) if part is not node.input]
+        found.append(node)
         node = node.input
     return found
 
@@ -367,13 +374,7 @@ def _renamed(node: n.Relation, suffix: str, alias: str) -> tuple[n.Relation, dic
 
 def _projections(node: n.Relation) -> list[n.Project]:
     """Give the projections of a chain over one table, outermost first."""
-    found = []
-    while not isinstance(node, n.Scan):
-        assert isinstance(node, (n.Filter, n.Project, n.Distinct, n.Sort)), "see _chain"
-        if isinstance(node, n.Project):
-            found.append(node)
-        node = node.input
-    return found
+    return [link for link in _links(node) if isinstance(link, n.Project)]
 
 
 def _named(node: n.Relation, scan: n.Scan, names: dict[str, str], alias: str) -> n.Relation:

@@ -18,6 +18,7 @@ from secant.numeric import interval as iv
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.ranges import Ranges, as_number
+from secant.plan.reads import scans
 from secant.plan.rewrite import columns_of, substitute
 from secant.plan.scopes import free_columns
 from secant.plan.show import same
@@ -319,7 +320,7 @@ def looked_up(keys: list[n.Named], region: Region, public: Callable[[n.Relation]
     predicate = n.conjunction(tuple(c for c in conditions if read[c] <= seen))
     rows = joined if predicate is None else n.Filter(joined, predicate)
     relation = n.Distinct(n.Project(rows, tuple(keys)))
-    tables = sorted({s.table for leaf in picked for s in n.walk(leaf) if isinstance(s, n.Scan)})
+    tables = sorted({s.table for s in scans(*picked)})
     return Looked(tuple(k.name for k in keys), relation, "public table " + ", ".join(tables))
 
 

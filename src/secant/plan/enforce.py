@@ -19,6 +19,7 @@ from secant.plan.ownership import Ownerships, Paths
 from secant.plan.ranges import Ranges, ranges_of
 from secant.plan.ranked import FUNCTIONS as RANKED_FUNCTIONS
 from secant.plan.ranked import Ranked, RankedCalls
+from secant.plan.reads import reads
 from secant.plan.scopes import borrowed, read_columns
 from secant.plan.total import group_key, make_total, many_rowed, unguarded
 from secant.plan.typing import fields_of, type_of
@@ -50,6 +51,11 @@ class Release:
     """The measure by which private keys are chosen: a unit or a row adds at most one to it for each key."""
     ranked: tuple[Ranked, ...] = ()
     """Order statistics, each with the aggregate that counts its cells."""
+
+    @property
+    def aggregates(self) -> tuple[n.Aggregate, ...]:
+        """Give everything that is computed for the release: whoever asks what it reads must ask all of them."""
+        return (self.exact, *dict.fromkeys(r.cells for r in self.ranked))
 
 
 def enforce(
@@ -157,7 +163,7 @@ class _Builder:
         verify(exact)
         ranked = self.ranked.over(counted, keys)
         self.notes += [f"{r.words}: moved to the nearest of {r.grid.count} points" for r in ranked]
-        for cells in {id(r.cells): r.cells for r in ranked}.values():
+        for cells in dict.fromkeys(r.cells for r in ranked):
             verify(cells)
         released = n.Released(
             self.name,
@@ -234,10 +240,7 @@ class _Builder:
     # ── rows ─────────────────────────────────────────────────────────────────────────────────────
 
     def _public(self, relation: n.Relation) -> bool:
-        return not any(
-            isinstance(s, n.Scan) and is_protected(s.table.lower(), self.policy, self.protections)
-            for s in n.walk(relation)
-        )
+        return not reads(relation, lambda t: is_protected(t, self.policy, self.protections))
 
     def _rows(
         self,

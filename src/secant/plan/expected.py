@@ -12,6 +12,7 @@ from collections.abc import Callable
 from secant.numeric.interval import EVERYTHING, meet
 from secant.plan import nodes as n
 from secant.plan.ranges import conditions_on, declared, ranges_of
+from secant.plan.reads import scans
 from secant.plan.rewrite import columns_of
 from secant.terms.policy import Policy
 
@@ -23,14 +24,14 @@ def expected_rows(
     relation: n.Relation, policy: Policy, count: Callable[[str], int | None]
 ) -> int | None:
     """Give the rows that a relation may have; None where the number of rows of no table is known."""
-    scans = [s for s in n.walk(relation) if isinstance(s, n.Scan)]
-    counts = {s.alias: _rows(s.table.lower(), policy, count) for s in scans}
+    used = scans(relation)
+    counts = {s.alias: _rows(s.table.lower(), policy, count) for s in used}
     known = [c for c in counts.values() if c is not None]
     if not known:
         return None
     tables = {
         f.name: (s.table.lower(), f.name[len(s.alias) + 1 :].lower())
-        for s in scans
+        for s in used
         for f in s.columns
     }
     share = 1.0

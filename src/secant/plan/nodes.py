@@ -431,10 +431,24 @@ _PLAIN = {
     "str", "bool", "int", "int | None", "Fraction | None", "object", "Type", "Span | None",
     "tuple[str, ...]", "tuple[Field, ...]", "tuple[tuple[object, ...], ...]",
 }  # fmt: skip
-_FIELDS: dict[type[Node], tuple[str, ...]] = {
-    node: tuple(f.name for f in fields(node) if f.type not in _PLAIN) for node in NODES
-}
-"""Where other nodes may stand: every field whose type does not rule it out."""
+"""Types of fields that hold no node."""
+_ONE = {"Scalar", "Scalar | None", "Relation"}
+_SEVERAL = {
+    "tuple[Scalar, ...]", "tuple[Branch, ...]", "tuple[Named, ...]", "tuple[Aggregation, ...]",
+    "tuple[SortKey, ...]",
+}  # fmt: skip
+
+
+def _places(node: type[Node]) -> tuple[str, ...]:
+    """Give the fields where other nodes stand; a field of a type that nobody has classed is an error at import."""
+    unknown = [f.name for f in fields(node) if f.type not in _PLAIN | _ONE | _SEVERAL]
+    if unknown:
+        raise AssertionError(f"{node.__name__}.{unknown[0]}: may nodes stand in it?")
+    return tuple(f.name for f in fields(node) if f.type not in _PLAIN)
+
+
+_FIELDS: dict[type[Node], tuple[str, ...]] = {node: _places(node) for node in NODES}
+"""Where other nodes may stand. Every walk over a plan rests on this table alone."""
 N = TypeVar("N", bound=Node)
 
 
@@ -480,6 +494,11 @@ def walk(node: Node) -> Iterator[Node]:
         seen.add(id(current))
         yield current
         stack.extend(reversed(children(current)))
+
+
+def slots() -> tuple[tuple[type[Node], str], ...]:
+    """Give every place of every class of node where another node may stand."""
+    return tuple((node, name) for node, names in _FIELDS.items() for name in names)
 
 
 def has_subquery(scalar: Node) -> bool:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from secant.plan import nodes as n
 from secant.plan.matching import equal_columns, exactly_comparable
+from secant.plan.reads import expressions, reads, scans
 from secant.plan.rules import RuleTable
 from secant.plan.typing import fields_of
 from secant.terms.coverage import reaches_unit
@@ -121,10 +122,29 @@ class Ownerships:
             if rule is None:
                 found = _stop(relation, "O-UNKNOWN", f"{type(relation).__name__} has no rule", "")
             else:
-                found = rule(self, relation)
+                found = self._with_all_subqueries(relation, rule(self, relation))
             if found.blocked is not None:
                 found = Ownership(touched=True, blocked=found.blocked)  # nothing else is claimed
             self.done[relation] = found
+        return found
+
+    def _with_all_subqueries(self, relation: n.Relation, found: Ownership) -> Ownership:
+        """Check every expression of a relation, whichever rule it has: no rule can forget one (O-SUBQUERY)."""
+        if found.blocked is None:
+            # A join's condition stands on the joined rows, all else on the rows of the one input.
+            inputs = [self.of(c) for c in n.children(relation) if isinstance(c, n.Relation)]
+            rows = inputs[0] if len(inputs) == 1 else found
+            kept = relation.predicate if isinstance(relation, n.Filter) else None
+            if isinstance(relation, n.Join):
+                kept = relation.condition
+            for part in expressions(relation):
+                blocked = _blocked_by(self, part, rows, positive=part is kept)
+                if blocked is not None:
+                    return replace(found, touched=True, blocked=blocked)
+        if not found.touched and reads(relation, self.paths.reached.__contains__):
+            return _stop(
+                relation, "O-SUBQUERY", "data of units are read that no rule accounts for", ""
+            )
         return found
 
 
@@ -185,8 +205,7 @@ def _public(o: Ownerships, node: n.Relation) -> Ownership:
 def _filter(o: Ownerships, node: n.Filter) -> Ownership:
     inner = o.of(node.input)
     pins = _pins(inner, n.conjuncts(node.predicate))
-    found = replace(inner, pinned=inner.pinned | pins)
-    return _with_subqueries(o, node, node.predicate, found)
+    return replace(inner, pinned=inner.pinned | pins)
 
 
 def _pins(inner: Ownership, parts: Iterable[n.Scalar]) -> frozenset[Term]:
@@ -201,23 +220,27 @@ def _pins(inner: Ownership, parts: Iterable[n.Scalar]) -> frozenset[Term]:
     return frozenset(pins)
 
 
-def _with_subqueries(
-    o: Ownerships, node: n.Node, predicate: n.Scalar | None, found: Ownership
-) -> Ownership:
-    """Check that each subquery of a condition sees only the row's own units, or public data."""
-    positive = {id(p) for p in n.conjuncts(predicate)}
-    for part in _subqueries(predicate):
+def _blocked_by(
+    o: Ownerships, expression: n.Node, rows: Ownership, *, positive: bool
+) -> Blocked | None:
+    """Check that each subquery of an expression sees only the units of the row that it stands on, or public data.
+
+    `positive` says that it is only asked whether the expression is true: as a value, unknown and false differ.
+    """
+    tests = n.conjuncts(expression) if positive and isinstance(expression, n.Scalar) else ()
+    kept = {id(p) for p in tests}
+    for part in _subqueries(expression):
         inner = o.of(part.relation)
         if not inner.touched:
             continue
         if inner.blocked is not None:
-            return replace(found, touched=True, blocked=inner.blocked)
+            return inner.blocked
         links = inner.pinned
         inside = fields_of(part.relation)[0] if isinstance(part, n.InSubquery) else None
         if (
             isinstance(part, n.InSubquery)
             and inside is not None
-            and id(part) in positive
+            and id(part) in kept
             and isinstance(part.operand, n.Column)
             and exactly_comparable(part.operand, inside)
         ):
@@ -227,18 +250,14 @@ def _with_subqueries(
                 for t in inner.terms
                 if t.column == inside.name
             }
-        if not any(_linked(t, link) for t in found.terms for link in links):
-            return replace(
-                found,
-                touched=True,
-                blocked=Blocked(
-                    part,
-                    "O-SUBQUERY",
-                    "the subquery looks at the data of other units",
-                    "tie the subquery to the row by the unit's key, or ask the subquery first",
-                ),
+        if not any(_linked(t, link) for t in rows.terms for link in links):
+            return Blocked(
+                part,
+                "O-SUBQUERY",
+                "the subquery looks at the data of other units",
+                "tie the subquery to the row by the unit's key, or ask the subquery first",
             )
-    return found
+    return None
 
 
 def _linked(term: Term, link: Term) -> bool:
@@ -246,10 +265,8 @@ def _linked(term: Term, link: Term) -> bool:
     return term.via == link.via and term.column == link.column and link.shared
 
 
-def _subqueries(root: n.Node | None) -> list[n.Exists | n.InSubquery | n.ScalarSubquery]:
+def _subqueries(root: n.Node) -> list[n.Exists | n.InSubquery | n.ScalarSubquery]:
     """Give the subqueries of an expression, not those inside them."""
-    if root is None:
-        return []
     found: list[n.Exists | n.InSubquery | n.ScalarSubquery] = []
     stack: list[n.Node] = [root]
     while stack:
@@ -276,18 +293,7 @@ def _project(o: Ownerships, node: n.Project) -> Ownership:
     keys = tuple(
         frozenset(names[c][0] for c in k) for k in inner.keys if all(c in names for c in k)
     )
-    found = replace(inner, terms=terms, keys=keys)
-    for item in node.items:
-        # Subqueries in the select list see the input's columns, so the input's terms decide.
-        checked = _with_subqueries(o, node, _as_part(item.expression), inner)
-        if checked.blocked is not None:
-            return replace(found, touched=True, blocked=checked.blocked)
-    return found
-
-
-def _as_part(expression: n.Scalar) -> n.Scalar:
-    """Hide an expression from the positive-conjunct rule: as a value, unknown and false differ."""
-    return n.Not(expression)
+    return replace(inner, terms=terms, keys=keys)
 
 
 @OWNERSHIP.rule(n.Sort, id="O-SORT")
@@ -334,11 +340,6 @@ def _aggregate(o: Ownerships, node: n.Aggregate) -> Ownership:
     keys = (frozenset(k.name for k in node.keys),)
     if inner.blocked is not None:
         return replace(inner, keys=keys)
-    arguments = [a.argument for a in node.aggregations if a.argument is not None]
-    for expression in (*(k.expression for k in node.keys), *arguments):
-        checked = _with_subqueries(o, node, _as_part(expression), inner)
-        if checked.blocked is not None:
-            return checked
     if not inner.touched:
         return Ownership(keys=keys)
     terms = frozenset(
@@ -397,7 +398,6 @@ def _join(o: Ownerships, node: n.Join) -> Ownership:
     if found.blocked is None:
         if node.kind != "left":  # the condition of a LEFT JOIN leaves every left row in
             found = replace(found, pinned=found.pinned | _pins(found, n.conjuncts(node.condition)))
-        found = _with_subqueries(o, node, node.condition, found)
     keys = _joined_keys(left, right, equal)
     return replace(found, keys=keys)
 
@@ -448,7 +448,7 @@ def _beside_public(
     """Join with a public table: owners stay; how many partners a row has needs a key."""
     if any(key <= set(columns) for key in public.keys):
         return replace(owned, guaranteed=None)  # the key is declared, not known
-    name = next((s.table for s in n.walk(relation) if isinstance(s, n.Scan)), "the public side")
+    name = next((s.table for s in scans(relation)), "the public side")
     return replace(
         owned,
         expected=None,

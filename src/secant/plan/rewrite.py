@@ -12,6 +12,7 @@ from dataclasses import replace
 from secant.errors import Span
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
+from secant.plan.reads import columns_named
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
 from secant.plan.values import Failure
@@ -163,7 +164,6 @@ def _filtered(relation: n.Relation, parts: tuple[n.Scalar, ...], span: Span | No
     return n.Filter(relation, predicate, span)
 
 
-_NO_COLUMNS: frozenset[str] = frozenset()
 _READ: list[dict[n.Node, frozenset[str]]] = [{}]
 """What was found before: nodes never change. The table is exchanged, never emptied."""
 _LARGEST_READ = 200_000
@@ -185,11 +185,8 @@ def _columns(node: n.Node, read: dict[n.Node, frozenset[str]]) -> frozenset[str]
     known = read.get(node)
     if known is not None:
         return known
-    if isinstance(node, (n.Column, n.Outer)):
-        found = frozenset((node.name,))
-    else:
-        parts = [part for c in n.children(node) if (part := _columns(c, read))]
-        found = parts[0].union(*parts[1:]) if parts else _NO_COLUMNS
+    parts = [part for c in n.children(node) if (part := _columns(c, read))]
+    found = columns_named(node).union(*parts)
     read[node] = found
     return found
 

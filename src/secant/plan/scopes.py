@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from secant.plan import nodes as n
+from secant.plan.reads import columns_read
 from secant.plan.typing import Fields, Known, fields_of
 
 
@@ -87,11 +88,4 @@ def free_columns(scalar: n.Node) -> frozenset[str]:
 
 def read_columns(plan: n.Relation) -> frozenset[str]:
     """Give all columns that a plan reads, compares as part of whole rows, or shows."""
-    names = {f.name for f in fields_of(plan)}
-    for node in n.walk(plan):
-        if isinstance(node, (n.Column, n.Outer)):
-            names.add(node.name)
-        elif isinstance(node, (n.Distinct, n.Union, n.Intersect, n.Except, n.InSubquery)):
-            sides = [c for c in n.children(node) if isinstance(c, n.Relation)]
-            names |= {f.name for side in sides for f in fields_of(side)}
-    return frozenset(names)
+    return columns_read(plan) | {f.name for f in fields_of(plan)}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from secant.plan import nodes as n
+from secant.plan.reads import columns_named
 from secant.plan.rewrite import columns_of
 from secant.terms import types as t
 
@@ -69,14 +70,14 @@ def moves(scalar: n.Node, protected: frozenset[str]) -> bool:
     """Whether an expression depends on a protected value; on emptiness alone it does not (D-NULL)."""
     if columns_of(scalar).isdisjoint(protected):
         return False
-    return any(x.name in protected for x in _read(scalar))
+    return any(not columns.isdisjoint(protected) for columns in _read(scalar))
 
 
 def moves_below(node: n.Node, protected: frozenset[str], known: dict[n.Node, bool]) -> bool:
     """As `moves`, for whoever asks about every part of one expression: each part is looked at once."""
     if node not in known:
-        if isinstance(node, (n.Column, n.Outer)):
-            known[node] = node.name in protected
+        if not protected.isdisjoint(columns_named(node)):
+            known[node] = True
         elif isinstance(node, n.IsNull) and emptiness(node.operand) is not None:
             known[node] = False
         else:
@@ -84,14 +85,13 @@ def moves_below(node: n.Node, protected: frozenset[str], known: dict[n.Node, boo
     return known[node]
 
 
-def _read(node: n.Node) -> Iterator[n.Column | n.Outer]:
+def _read(node: n.Node) -> Iterator[frozenset[str]]:
     stack = [node]
     while stack:
         current = stack.pop()
         if isinstance(current, n.IsNull) and emptiness(current.operand) is not None:
             continue
-        if isinstance(current, (n.Column, n.Outer)):
-            yield current
+        yield columns_named(current)
         stack.extend(n.children(current))
 
 

@@ -14,6 +14,7 @@ from secant.analysis.derivative.space import space_of
 from secant.errors import SecantError
 from secant.plan import nodes as n
 from secant.plan.from_sql import from_sql
+from secant.plan.reads import columns_read, scans
 from secant.plan.rewrite import substitute
 from secant.plan.total import total
 from secant.terms.catalog import Catalog
@@ -49,7 +50,7 @@ def _condition(marked: PublicRows, scan: n.Scan, policy: Policy, catalog: Catalo
             f"public_rows of {scan.table} is not a condition on its columns",
             "correct public_rows in the policy",
         ) from None
-    marked_scans = [s for s in n.walk(plan) if isinstance(s, n.Scan)]
+    marked_scans = scans(plan)
     cells = [p for p in policy.protections if p.kind == "cells"]
     others = tuple(p for p in policy.protections if p.kind != "cells")
     protected = frozenset(name for p in cells for name in space_of(p, marked_scans).variables)
@@ -72,4 +73,4 @@ def _condition(marked: PublicRows, scan: n.Scan, policy: Policy, catalog: Catalo
 
 
 def _reads(relation: n.Filter, protected: frozenset[str]) -> bool:
-    return any(isinstance(x, (n.Column, n.Outer)) and x.name in protected for x in n.walk(relation))
+    return not protected.isdisjoint(columns_read(relation))

@@ -44,6 +44,7 @@ from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.measures import Measure
 from secant.plan.ranges import as_number, declared
+from secant.plan.reads import scans
 from secant.plan.rewrite import substitute
 from secant.plan.show import show_scalar
 from secant.terms.bounds import GlobalBound
@@ -85,8 +86,7 @@ class _Work:
 
     def certificate(self, room: str) -> Certificate:
         release, protection = self.request.release, self.request.protection
-        scans = [s for s in n.walk(release.exact) if isinstance(s, n.Scan)]
-        space = space_of(protection, scans)
+        space = space_of(protection, scans(*release.aggregates))
         protected = frozenset(space.variables)
         bounds: dict[str, GlobalBound | Curve] = {}
         steps: list[Step] = []
@@ -149,6 +149,13 @@ class _Reader:
                 "let the owner list the protections as alternatives",
             )
         self.rows = strip(rows, protected)
+        if moves(self.rows.relation, protected):
+            raise CannotBound(
+                "D-STRIP",
+                rows,
+                "protected values are read that no rule accounts for",
+                "report this",
+            )
         if self.rows.conditions:
             raise CannotBound(
                 "D-STRIP",
@@ -159,11 +166,11 @@ class _Reader:
         self._check_keys(request.release.exact.keys)
         trusted = _trusted(request)
         lookups = lookups_of(self.rows.relation, request.policy, request.catalog, trusted)
-        scans = {s.alias: s for s in n.walk(self.rows.relation) if isinstance(s, n.Scan)}
+        used = {s.alias: s for s in scans(self.rows.relation)}
         self.gatherings = {
-            role: lookups.of(scans[role], protected) for role in space.roles if role in scans
+            role: lookups.of(used[role], protected) for role in space.roles if role in used
         }
-        inner = [r for r in space.roles if scans.get(r) not in lookups.leaves]
+        inner = [r for r in space.roles if used.get(r) not in lookups.leaves]
         if any(self._moving_in(r) for r in inner):
             raise CannotBound(
                 "D-STRIP", rows, "a protected table stands too deep", "join it directly"

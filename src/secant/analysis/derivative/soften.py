@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from secant.analysis.certificate import CannotBound
@@ -44,6 +44,7 @@ from secant.analysis.derivative.writing import (
 from secant.numeric import interval as iv
 from secant.plan import nodes as n
 from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number, declared
+from secant.plan.reads import scans
 from secant.plan.rewrite import substitute
 from secant.plan.total import total
 from secant.plan.typing import type_of
@@ -94,14 +95,14 @@ class Softener:
     def soften(self) -> Softened:
         """Give the softened aggregate, or raise CannotBound."""
         source = unshared(self.aggregate.input)
-        scans = [s for s in n.walk(source) if isinstance(s, n.Scan)]
-        self.spaces = tuple(space_of(p, scans) for p in self.protections)
+        used = scans(replace(self.aggregate, input=source))
+        self.spaces = tuple(space_of(p, used) for p in self.protections)
         # Only what moves how far is asked here, which no rate changes; at a tiny one sizes are constants.
         self.calculi = tuple(Calculus(space, Fraction(1, 10**30)) for space in self.spaces)
         self.protected = frozenset(name for s in self.spaces for name in s.variables)
         self.origins = {
             f.name: (s.table.lower(), f.name[len(s.alias) + 1 :].lower())
-            for s in scans
+            for s in used
             for f in s.columns
         }
         stripped = strip(source, self.protected)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative.emptiness import moves
 from secant.plan import nodes as n
+from secant.plan.reads import columns_read
 from secant.plan.rewrite import substitute
 from secant.plan.typing import fields_of
 
@@ -147,13 +148,5 @@ def _joined(relation: n.Join, protected: frozenset[str]) -> Stripped:
 
 def sees(relation: n.Relation, protected: frozenset[str]) -> bool:
     """Whether a relation shows or uses a protected column."""
-    if any(f.name in protected for f in fields_of(relation)):
-        return True
-    for node in n.walk(relation):
-        if isinstance(node, (n.Column, n.Outer)) and node.name in protected:
-            return True
-        if isinstance(node, (n.Distinct, n.Union, n.Intersect, n.Except)):
-            sides = [c for c in n.children(node) if isinstance(c, n.Relation)]
-            if any(f.name in protected for side in sides for f in fields_of(side)):
-                return True
-    return False
+    shown = frozenset(f.name for f in fields_of(relation))
+    return not protected.isdisjoint(shown | columns_read(relation))

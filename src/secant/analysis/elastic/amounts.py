@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from secant.plan import nodes as n
+from secant.plan.reads import scans
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,7 +171,7 @@ def shown(amount: Amount, depth: int = 5) -> str:
 
 
 def _shown_figure(figure: Figure, rate: Amount) -> str:
-    tables = sorted({s.table for s in n.walk(figure.relation) if isinstance(s, n.Scan)})
+    tables = sorted({s.table for s in scans(figure.relation)})
     columns = ", ".join(c.rsplit(".", 1)[-1] for c in figure.columns)
     name = f"rows of {', '.join(tables) or 'constants'}"
     if columns:

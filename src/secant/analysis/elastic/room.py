@@ -34,6 +34,7 @@ from secant.plan import nodes as n
 from secant.plan.domains import Listed, Looked
 from secant.plan.enforce import Release
 from secant.terms.coverage import tables_of
+from secant.plan.reads import tables_read
 
 
 class ElasticRoom:
@@ -54,13 +55,12 @@ def _bound(room: str, request: Request) -> Certificate:
     release, name = request.release, request.protection.name
     only_rows_that_add_up(request, kind="E-KIND", rank="E-RANK")
     covered = tables_of(request.policy, request.protection)
-    scans = [s.table.lower() for s in n.walk(release.exact) if isinstance(s, n.Scan)]
-    varying = frozenset(t for t in scans if t in covered)
+    varying = frozenset(t for t in tables_read(*release.aggregates) if t in covered)
     if not varying:
         return nothing_read(room, request, rule="E-PUBLIC")
     work = Elastic(varying, request.catalog)
     pins = _pins(release)
-    work.row_by_row("E-SMOOTH", (*release.exact.keys, *release.exact.aggregations))
+    work.row_by_row(release.exact)
     found = work.of(release.exact.input, pins)
     total = most(*found.rows.values())
     groups = _groups(release, total, pins, varying)
@@ -158,4 +158,4 @@ def _product(sizes: list[int | None]) -> int | None:
 
 
 def _varies(relation: n.Relation, varying: frozenset[str]) -> bool:
-    return any(isinstance(s, n.Scan) and s.table.lower() in varying for s in n.walk(relation))
+    return not varying.isdisjoint(tables_read(relation))

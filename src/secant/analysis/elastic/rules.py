@@ -8,7 +8,7 @@ without a rule refuses (I3). Never here: data, and keys that a protected table i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from secant.analysis.certificate import CannotBound, Step
@@ -28,6 +28,7 @@ from secant.analysis.elastic.amounts import (
 from secant.analysis.elastic.groups import Pins, by_place, pins_below, renamed
 from secant.plan import nodes as n
 from secant.plan.matching import equal_columns
+from secant.plan.reads import expressions, tables_read
 from secant.plan.rules import RuleTable
 from secant.plan.show import show_scalar
 from secant.plan.typing import fields_of
@@ -68,7 +69,17 @@ class Elastic:
             if rule is None:
                 word = type(relation).__name__
                 raise CannotBound("E-UNKNOWN", relation, f"{word} has no rule", "rewrite the query")
-            found = self.readings[relation, pins] = rule(self, relation, pins)
+            self.row_by_row(relation)
+            found = rule(self, relation, pins)
+            silent = [t for t in tables_read(relation) & self.varying if found.rows[t] is ZERO]
+            if silent:
+                raise CannotBound(
+                    ELASTIC.ids[type(relation)],
+                    relation,
+                    "protected rows are read that no rule accounts for",
+                    "report this",
+                )
+            self.readings[relation, pins] = found
         return found
 
     def frequency(self, relation: n.Relation, columns: Columns, pins: Pins) -> Amount:
@@ -101,17 +112,16 @@ class Elastic:
         )
         return follows
 
-    def row_by_row(self, rule: str, parts: Iterable[n.Node]) -> None:
-        """Check that conditions and values see nothing that may differ beside their own row."""
-        for part in parts:
-            for node in n.walk(part):
-                if isinstance(node, n.Scan) and node.table.lower() in self.varying:
-                    raise CannotBound(
-                        rule,
-                        part,
-                        "a subquery looks at protected rows",
-                        "write it as a join, or release it first",
-                    )
+    def row_by_row(self, relation: n.Relation) -> None:
+        """Check that no expression of a relation sees anything that may differ beside its own row."""
+        for part in expressions(relation):
+            if not self.varying.isdisjoint(tables_read(part)):
+                raise CannotBound(
+                    ELASTIC.ids[type(relation)],
+                    part,
+                    "a subquery looks at protected rows",
+                    "write it as a join, or release it first",
+                )
 
     def reading(
         self,
@@ -169,7 +179,6 @@ def _public(e: Elastic, node: n.Values | n.Released, pins: Pins) -> Reading:
 def _filter(e: Elastic, node: n.Filter, pins: Pins) -> Reading:
     (below,) = pins_below(node, pins)
     inner = e.of(node.input, below)
-    e.row_by_row("E-FILTER", (node.predicate,))
     words = f"rows with {_cut(show_scalar(node.predicate), 70)}"
 
     def agreeing(columns: Columns) -> Amount:
@@ -182,7 +191,6 @@ def _filter(e: Elastic, node: n.Filter, pins: Pins) -> Reading:
 def _project(e: Elastic, node: n.Project, pins: Pins) -> Reading:
     (below,) = pins_below(node, pins)
     inner = e.of(node.input, below)
-    e.row_by_row("E-PROJECT", node.items)
 
     def agreeing(columns: Columns) -> Amount:
         return e.frequency(node.input, frozenset(renamed(node, columns).values()), below)
@@ -230,7 +238,6 @@ def _distinct(e: Elastic, node: n.Distinct, pins: Pins) -> Reading:
 def _aggregate(e: Elastic, node: n.Aggregate, pins: Pins) -> Reading:
     (below,) = pins_below(node, pins)
     inner = e.of(node.input, below)
-    e.row_by_row("E-GROUP", (*node.keys, *node.aggregations))
     keys = {k.name: k.expression for k in node.keys}
 
     def rows(table: str) -> Amount:
@@ -266,8 +273,6 @@ class _Joined:
 
     def reading(self) -> Reading:
         node = self.node
-        if node.condition is not None:
-            self.e.row_by_row("E-JOIN", (node.condition,))
         on_left, on_right = pins_below(node, self.pins)
         inputs = (self.e.of(node.left, on_left), self.e.of(node.right, on_right))
         pairs = equal_columns(node)

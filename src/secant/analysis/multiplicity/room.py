@@ -31,6 +31,7 @@ from secant.plan import nodes as n
 from secant.plan.conjunctive import Conjunctive, NotConjunctive, conjunctive
 from secant.plan.domains import Listed
 from secant.plan.enforce import Release
+from secant.plan.reads import reads
 from secant.plan.typing import fields_of
 from secant.terms.coverage import is_protected, tables_of
 
@@ -79,7 +80,7 @@ def _query(request: Request) -> Conjunctive:
     if isinstance(query, NotConjunctive):
         raise CannotBound("M-SHAPE", query.node, query.reason, query.hint)
     for part in (*exact.keys, *exact.aggregations):
-        if any(isinstance(s, n.Scan) and s.table.lower() in covered for s in n.walk(part)):
+        if reads(part, lambda table: table in covered):
             raise CannotBound(
                 "M-SHAPE",
                 part,

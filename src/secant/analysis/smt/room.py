@@ -19,6 +19,7 @@ from secant.analysis.smt.search import Search, Verdict, search, solver_of
 from secant.analysis.summands import amount, measure_bound
 from secant.errors import UsageError
 from secant.plan import nodes as n
+from secant.plan.reads import tables_read
 from secant.terms.bounds import GlobalBound
 from secant.terms.coverage import is_protected, tables_of
 
@@ -132,8 +133,7 @@ class _Proofs:
     def tables(self, relation: n.Relation) -> list[str]:
         """Give the protected tables that a relation reads."""
         covered = tables_of(self.request.policy, self.request.protection)
-        read = {s.table.lower() for s in n.walk(relation) if isinstance(s, n.Scan)}
-        return sorted(t for t in read if t in covered)
+        return sorted(t for t in tables_read(relation) if t in covered)
 
     def values(self, exact: n.Aggregate, call: n.Aggregation) -> tuple[int, Step]:
         """Give how many values of an argument come or go, all groups together: count(DISTINCT x) counts them."""
@@ -227,7 +227,7 @@ class _Proofs:
 
     def labels(self, relation: n.Relation) -> frozenset[str]:
         """Give the names of the keys that are not the engine's."""
-        read = {s.table.lower() for s in n.walk(relation) if isinstance(s, n.Scan)}
+        read = tables_read(relation)
         return frozenset(key.label for table in read for key in self.keys(table) if key.label)
 
     def keys(self, table: str) -> tuple[Key, ...]:

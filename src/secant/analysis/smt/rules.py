@@ -16,6 +16,7 @@ from secant.analysis.smt.language import MANY_FACES, Expression, Language, Value
 from secant.analysis.smt.marks import Branch, Each, Mark, Outputs, Padding, Rows, Some
 from secant.analysis.smt.scalars import Scope
 from secant.plan import nodes as n
+from secant.plan.reads import expressions, tables_read
 from secant.plan.rewrite import columns_of
 from secant.plan.rules import RuleTable
 from secant.plan.typing import fields_of
@@ -89,8 +90,7 @@ class Encoder:
 
     def differs(self, relation: n.Relation) -> bool:
         """Whether a relation looks at the table at all."""
-        scans = (s for s in n.walk(relation) if isinstance(s, n.Scan))
-        return any(s.table.lower() == self.table for s in scans)
+        return self.table in tables_read(relation)
 
     def item(
         self, relation: n.Relation, path: str = "", wanted: frozenset[str] | None = None
@@ -102,6 +102,14 @@ class Encoder:
         if rule is None:
             word = type(relation).__name__
             raise CannotBound("S-UNKNOWN", relation, f"{word} has no rule", "rewrite the query")
+        for part in expressions(relation):
+            if self.table in tables_read(part):
+                raise CannotBound(
+                    "S-SUBQUERY",
+                    part,
+                    "a subquery looks at protected rows",
+                    "join on a key instead of using a subquery",
+                )
         found: Item = rule(self, relation, path, wanted)
         return found
 
@@ -292,8 +300,6 @@ def _aggregate(e: Encoder, node: n.Aggregate, path: str, wanted: frozenset[str])
     keys = {k.name: scope.value(k.expression) for k in node.keys}
     read = wanted - keys.keys()
     folded = {f.name: f.type.kind for f in fields_of(node) if f.name in read}
-    for call in node.aggregations:
-        _still(e, call)
     merged = _merged(e, inner, keys, seen=not folded)
     if node.keys and not folded:  # what is not read does not differ
         return merged
@@ -307,17 +313,6 @@ def _aggregate(e: Encoder, node: n.Aggregate, path: str, wanted: frozenset[str])
         tuple(row.where(language, language.all_of(inner.guard)) for row in inner.rows),
     )
     return _twice(language, group)
-
-
-def _still(e: Encoder, part: n.Node) -> None:
-    for relation in n.walk(part):
-        if isinstance(relation, n.Relation) and e.differs(relation):
-            raise CannotBound(
-                "S-SUBQUERY",
-                part,
-                "a subquery looks at protected rows",
-                "join on a key instead of using a subquery",
-            )
 
 
 # ── set operations ───────────────────────────────────────────────────────────────────────────────

@@ -14,6 +14,7 @@ from secant.plan.domains import Listed
 from secant.plan.enforce import Release
 from secant.plan.ownership import Ownership, Ownerships, Paths
 from secant.plan.ranked import Ranked
+from secant.plan.reads import tables_read
 from secant.terms.bounds import GlobalBound
 from secant.terms.coverage import is_protected, tables_of
 
@@ -27,7 +28,7 @@ class StabilityRoom:
     def bound(self, request: Request) -> Certificate | Refusal:
         """Bound every measure of the release, or say which node stands in the way."""
         covered = tables_of(request.policy, request.protection)
-        if not any(t in covered for t in _read(request.release)):
+        if not any(t in covered for t in tables_read(*request.release.aggregates)):
             step = Step("G-PUBLIC", "no table of this protection is read", "0 rows differ")
             columns = [m.column for m in request.release.measures]
             columns += [r.column for r in request.release.ranked]
@@ -99,7 +100,7 @@ def _row_change(request: Request, relation: n.Relation, claims: set[KeyClaim]) -
     covered = tables_of(request.policy, protection)
     worst: Stable | None = None
     changed = 0
-    for table in sorted(t for t in _read(request.release) if t in covered):
+    for table in sorted(t for t in tables_read(*request.release.aggregates) if t in covered):
         work = _stabilities(request, _only(table), None)
         found = work.of(relation)
         assert found.changed is not None, "rows of a table always have a number"
@@ -148,10 +149,6 @@ def _unit_change(
             f"declare limits in protections.{request.protection.name}",
         )
     return changed, step
-
-
-def _read(release: Release) -> frozenset[str]:
-    return frozenset(s.table.lower() for s in n.walk(release.exact) if isinstance(s, n.Scan))
 
 
 def _only(table: str) -> Callable[[str], bool]:

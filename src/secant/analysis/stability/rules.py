@@ -2,6 +2,7 @@
 
 `changed` counts rows in the symmetric difference of the two outputs, as bags. One rule a node; a node without a rule
 refuses (I3). For a unit, rows are unbounded until a truncation; O-rules (plan.ownership) say whose rows they are.
+A rule speaks of the inputs of a node. Its expressions, whatever fields they stand in, are checked for all rules alike.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from secant.analysis.certificate import CannotBound, KeyClaim, Step
 from secant.plan import nodes as n
 from secant.plan.matching import equal_columns
 from secant.plan.ownership import Ownerships
+from secant.plan.reads import expressions, reads, scans
 from secant.plan.rules import RuleTable
 from secant.plan.show import show_scalar
 from secant.plan.typing import fields_of
@@ -55,24 +57,30 @@ class Stabilities:
             if rule is None:
                 word = type(relation).__name__
                 raise CannotBound("G-UNKNOWN", relation, f"{word} has no rule", "rewrite the query")
-            found = self.done[relation] = rule(self, relation)
+            self._row_by_row(relation)
+            found = rule(self, relation)
+            if found.changed == 0 and reads(relation, self.varying):
+                raise CannotBound(
+                    STABILITY.ids[type(relation)],
+                    relation,
+                    "protected rows are read that no rule accounts for",
+                    "report this",
+                )
+            self.done[relation] = found
         return found
 
-    def still(self, node: n.Node, rule: str) -> None:
-        """Check that subqueries below a node see nothing that differs, or only the row's own unit."""
-        for part in n.walk(node):
-            if isinstance(part, n.Relation) and self._differs(part):
+    def _row_by_row(self, relation: n.Relation) -> None:
+        """Check that expressions depend on their row alone, or on its row's unit."""
+        if self.ownerships is not None and self.ownerships.of(relation).local:
+            return
+        for part in expressions(relation):
+            if reads(part, self.varying):
                 raise CannotBound(
-                    rule,
-                    node,
+                    STABILITY.ids[type(relation)],
+                    part,
                     "a subquery looks at protected rows",
                     "join on a key instead, or protect units rather than rows",
                 )
-
-    def _differs(self, relation: n.Relation) -> bool:
-        return any(
-            isinstance(s, n.Scan) and self.varying(s.table.lower()) for s in n.walk(relation)
-        )
 
 
 def _step(rule: str, node: n.Node, value: int | None, *premises: Stable, words: str = "") -> Step:
@@ -117,25 +125,15 @@ def _public(s: Stabilities, node: n.Relation) -> Stable:
 @STABILITY.rule(n.Filter, id="G-FILTER")
 def _filter(s: Stabilities, node: n.Filter) -> Stable:
     inner = s.of(node.input)
-    _row_by_row(s, node, node.predicate, "G-FILTER")
     words = f"rows with {_cut(show_scalar(node.predicate))}"
     return Stable(
         inner.changed, _step("G-FILTER", node, inner.changed, inner, words=words), inner.keys
     )
 
 
-def _row_by_row(s: Stabilities, node: n.Relation, part: n.Node, rule: str) -> None:
-    """A condition or value must depend on its row alone, or on its row's unit."""
-    if s.ownerships is not None and s.ownerships.of(node).local:
-        return
-    s.still(part, rule)
-
-
 @STABILITY.rule(n.Project, id="G-PROJECT")
 def _project(s: Stabilities, node: n.Project) -> Stable:
     inner = s.of(node.input)
-    for item in node.items:
-        _row_by_row(s, node, item.expression, "G-PROJECT")
     names = {i.expression.name: i.name for i in node.items if isinstance(i.expression, n.Column)}
     keys = tuple(
         (frozenset(names[c] for c in key), claims)
@@ -174,8 +172,6 @@ def _distinct(s: Stabilities, node: n.Distinct) -> Stable:
 @STABILITY.rule(n.Aggregate, id="G-GROUP")
 def _aggregate(s: Stabilities, node: n.Aggregate) -> Stable:
     inner = s.of(node.input)
-    for part in (*node.keys, *node.aggregations):
-        _row_by_row(s, node, part, "G-GROUP")
     keys = ((frozenset(k.name for k in node.keys), ()),)
     if inner.changed is None:
         return Stable(None, _step("G-GROUP", node, None, inner), keys)
@@ -187,8 +183,6 @@ def _aggregate(s: Stabilities, node: n.Aggregate) -> Stable:
 @STABILITY.rule(n.Join, id="G-JOIN")
 def _join(s: Stabilities, node: n.Join) -> Stable:
     left, right = s.of(node.left), s.of(node.right)
-    if node.condition is not None:
-        _row_by_row(s, node, node.condition, "G-JOIN")
     if s.ownerships is not None and s.ownerships.of(node).local:
         return Stable(None, _step("G-JOIN", node, None, left, right, words="join inside units"))
     equal = equal_columns(node)
@@ -217,7 +211,7 @@ def _partner(
     s: Stabilities, node: n.Join, fixed: Stable, columns: list[str], side: n.Relation
 ) -> str:
     """Check that a row meets at most one row of the fixed side; remember the claim."""
-    tables = ", ".join(sorted({x.table for x in n.walk(side) if isinstance(x, n.Scan)}))
+    tables = ", ".join(sorted({x.table for x in scans(side)}))
     for key, claims in fixed.keys:
         if key <= set(columns):
             s.claims.update(claims)

@@ -1,0 +1,59 @@
+"""What does a part of a plan look at? One answer for all who ask: tables, columns, and the scalars that it holds.
+
+In: any node. Out: all base tables below it, wherever they stand (also in a sort key, an argument, a condition, a
+subquery of a subquery); all columns that it names, compares as parts of whole rows, or passes up from a subquery; and
+the expressions of one relation. All rest on `nodes.children`, which knows every field of every class. An analysis that
+asks whether something is public asks here and walks nothing by itself. Never here: what is protected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from secant.plan import nodes as n
+from secant.plan.typing import fields_of
+
+
+_NOTHING: frozenset[str] = frozenset()
+
+
+def scans(*nodes: n.Node) -> tuple[n.Scan, ...]:
+    """Give all uses of base tables below some nodes, each once."""
+    found = {scan: None for node in nodes for scan in n.walk(node) if isinstance(scan, n.Scan)}
+    return tuple(found)
+
+
+def tables_read(*nodes: n.Node) -> frozenset[str]:
+    """Give the base tables below some nodes, in lower case."""
+    return frozenset(scan.table.lower() for scan in scans(*nodes))
+
+
+def reads(node: n.Node, table: Callable[[str], bool]) -> bool:
+    """Whether a node looks at some such table, in whichever of its parts."""
+    return any(table(scan.table.lower()) for scan in scans(node))
+
+
+def expressions(relation: n.Relation) -> tuple[n.Node, ...]:
+    """Give what a relation computes by itself: keys, items, conditions, arguments; all that is not an input."""
+    return tuple(part for part in n.children(relation) if not isinstance(part, n.Relation))
+
+
+def columns_read(node: n.Node) -> frozenset[str]:
+    """Give all columns that are named below a node, compared as parts of whole rows, or passed up by a subquery."""
+    return frozenset().union(*map(columns_named, n.walk(node)))
+
+
+def columns_named(node: n.Node) -> frozenset[str]:
+    """Give the columns that one node looks at by itself, without what stands below it."""
+    if isinstance(node, (n.Column, n.Outer)):
+        return frozenset((node.name,))
+    if isinstance(node, _WHOLE_ROWS):
+        sides = [part for part in n.children(node) if isinstance(part, n.Relation)]
+        return frozenset(f.name for side in sides for f in fields_of(side))
+    return _NOTHING
+
+
+_WHOLE_ROWS = (
+    n.Distinct, n.Union, n.Intersect, n.Except, n.InSubquery, n.ScalarSubquery, n.Truncate, n.TruncateGroups,
+)  # fmt: skip
+"""Nodes that look at all columns of rows without naming them; truncations break ties by all that is read."""
