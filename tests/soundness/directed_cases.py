@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from drawn_worlds import COLUMNS, KEYS, RANGES, REFERENCES, VALUES
-from neighbor_check import Database, Findings, World, check
+from neighbor_check import Database, Findings, World, check, rows_like
 
 from naming_public import name_public
 from secant.terms.catalog import Table, catalog
@@ -47,12 +47,7 @@ def world_of(*protections: Protection) -> World:
 
 def rows(**tables: Sequence[Sequence[Any]]) -> Database:
     """Write a database as tuples; columns left out at the end are NULL."""
-    found = {}
-    for name, columns in COLUMNS.items():
-        names = [c for c, _ in columns]
-        padded = [[*row, *[None] * (len(names) - len(row))] for row in tables.get(name, ())]
-        found[name] = [dict(zip(names, row, strict=True)) for row in padded]
-    return found
+    return rows_like(COLUMNS, **tables)
 
 
 @dataclass(frozen=True)
@@ -84,6 +79,10 @@ DOUBLED = {
     "item": [(1, 1, 1, "a"), (1, 2, 1, "b")],
 }
 BIG = 2**53
+ASKING_SORT = (
+    "SELECT sum(size) FROM (SELECT size FROM place UNION ALL SELECT size FROM place"
+    " ORDER BY (CASE WHEN EXISTS (SELECT 1 FROM {}) THEN -size ELSE size END) LIMIT 1) q"
+)
 
 CASES: dict[str, Directed] = {
     "a person's median": case(
@@ -138,6 +137,20 @@ CASES: dict[str, Directed] = {
     ),
     "a sorted table": case(
         "SELECT count(*) FROM (SELECT vid FROM visit ORDER BY cost) q", ROWS, visit=[(1, 1)]
+    ),
+    "a sort key that asks all rows": case(
+        ASKING_SORT.format("other"), ROWS, place=[(1, "a", 1), (2, "a", 4)], other=[(1, 1, "a")]
+    ),
+    "a sort key that asks people": case(
+        ASKING_SORT.format("visit"), PEOPLE, place=[(1, "a", 1), (2, "a", 4)], visit=[(1, 1)]
+    ),
+    "a maximum of public rows that asks protected ones": case(
+        "SELECT max(CASE WHEN EXISTS (SELECT 1 FROM other) THEN size ELSE 1 END) FROM place",
+        ROWS, place=[(1, "a", 4), (2, "a", 4)], other=[(1, 1, "a")],
+    ),
+    "a maximum of one table that asks another": case(
+        "SELECT max(CASE WHEN EXISTS (SELECT 1 FROM other) THEN qty ELSE 0 END) FROM item",
+        ROWS, item=[(1, 3), (2, 3), (3, 3)], other=[(1, 1, "a")],
     ),
     "the first row of all": case(
         "SELECT tag, count(*) FROM (SELECT tag, qty FROM item ORDER BY qty LIMIT 1) q GROUP BY tag",

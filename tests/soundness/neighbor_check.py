@@ -34,6 +34,18 @@ Row = Mapping[str, Any]
 Database = Mapping[str, Sequence[Row]]
 
 
+def rows_like(
+    columns: Mapping[str, Sequence[tuple[str, Any]]], **tables: Sequence[Sequence[Any]]
+) -> Database:
+    """Write a database as tuples; columns left out at the end are NULL, tables left out are empty."""
+    found = {}
+    for name, named in columns.items():
+        names = [c for c, _ in named]
+        padded = [[*row, *[None] * (len(names) - len(row))] for row in tables.get(name, ())]
+        found[name] = [dict(zip(names, row, strict=True)) for row in padded]
+    return found
+
+
 @dataclass(frozen=True)
 class World:
     """What is public: the catalog and the policy."""
@@ -352,8 +364,11 @@ def target_for(text: str, world: World, findings: Findings) -> Target | None:
     """Give an accepted query as a target, or None if it is refused."""
     findings.asked += 1
     prepared = prepared_for(text, world)
-    if prepared is None:
-        return None
+    return None if prepared is None else target_of(text, prepared, world, findings)
+
+
+def target_of(text: str, prepared: Prepared, world: World, findings: Findings) -> Target:
+    """Give a bounded query as a target; the text only names it."""
     findings.accepted += 1
     for bounded in prepared.bounded:
         for certificate in bounded.certificates:

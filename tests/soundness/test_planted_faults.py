@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from directed_cases import CASES, REFUTED_ONCE
-from planted_faults import FAULTS, REFUSALS
+from planted_faults import FAULTS, REFUSALS, without_walls
 
 from secant.analysis.stability import room, rules
 from secant.analysis.truncation import clipping
@@ -23,8 +23,18 @@ def test_no_neighbor_refutes_a_directed_case(name):
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f.rule}: {f.what} ({f.case})")
 def test_a_planted_fault_is_noticed(fault, monkeypatch):
+    without_walls(monkeypatch)
     fault.plant(monkeypatch)
     assert CASES[fault.case].findings().violations
+
+
+@pytest.mark.parametrize("case", ["rows of one table", "a sort key that asks all rows"])
+def test_a_second_wall_stands_behind_the_rules(case, monkeypatch):
+    """Rules that say that nothing differs are not believed where protected rows are read."""
+    for fault in FAULTS:
+        if fault.rule in ("G-SCAN", "G-SORT") and fault.case == case:
+            fault.plant(monkeypatch)
+    assert not CASES[case].findings().violations
 
 
 def test_every_rule_id_has_a_planted_fault():

@@ -122,25 +122,30 @@ class Ownerships:
             if rule is None:
                 found = _stop(relation, "O-UNKNOWN", f"{type(relation).__name__} has no rule", "")
             else:
-                found = self._with_all_subqueries(relation, rule(self, relation))
+                found = self._accounted(relation, self._asking(relation, rule(self, relation)))
             if found.blocked is not None:
                 found = Ownership(touched=True, blocked=found.blocked)  # nothing else is claimed
             self.done[relation] = found
         return found
 
-    def _with_all_subqueries(self, relation: n.Relation, found: Ownership) -> Ownership:
+    def _asking(self, relation: n.Relation, found: Ownership) -> Ownership:
         """Check every expression of a relation, whichever rule it has: no rule can forget one (O-SUBQUERY)."""
-        if found.blocked is None:
-            # A join's condition stands on the joined rows, all else on the rows of the one input.
-            inputs = [self.of(c) for c in n.children(relation) if isinstance(c, n.Relation)]
-            rows = inputs[0] if len(inputs) == 1 else found
-            kept = relation.predicate if isinstance(relation, n.Filter) else None
-            if isinstance(relation, n.Join):
-                kept = relation.condition
-            for part in expressions(relation):
-                blocked = _blocked_by(self, part, rows, positive=part is kept)
-                if blocked is not None:
-                    return replace(found, touched=True, blocked=blocked)
+        if found.blocked is not None:
+            return found
+        # A join's condition stands on the joined rows, all else on the rows of the one input.
+        inputs = [self.of(c) for c in n.children(relation) if isinstance(c, n.Relation)]
+        rows = inputs[0] if len(inputs) == 1 else found
+        condition = relation.predicate if isinstance(relation, n.Filter) else None
+        if isinstance(relation, n.Join):
+            condition = relation.condition
+        for part in expressions(relation):
+            blocked = _blocked_by(self, part, rows, positive=part is condition)
+            if blocked is not None:
+                return replace(found, touched=True, blocked=blocked)
+        return found
+
+    def _accounted(self, relation: n.Relation, found: Ownership) -> Ownership:
+        """Let no rule say that no unit matters where a unit's data are read: a second wall behind the rules."""
         if not found.touched and reads(relation, self.paths.reached.__contains__):
             return _stop(
                 relation, "O-SUBQUERY", "data of units are read that no rule accounts for", ""

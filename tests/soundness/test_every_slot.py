@@ -1,0 +1,126 @@
+"""No place of a plan is an open door: a protected subquery in any of them is refused, or bounded and paid for.
+
+Every class of node and every field that can hold another node is tried, as `nodes.slots` lists them from the types of
+fields. Where a plan is accepted, brute force over neighbors holds the bound against what happens. The planted fault
+takes one field after another out of the walk, and each time some case must notice.
+"""
+
+import random
+from fractions import Fraction
+from types import SimpleNamespace
+
+import pytest
+from neighbor_check import Findings, target_of
+from planted_slots import (
+    BASES,
+    DATABASES,
+    PROTECTIONS,
+    direct_cases,
+    input_cases,
+    nested_cases,
+    slots_of,
+    world_of,
+)
+from staged_tables import with_constants
+
+from secant.analysis.certificate import is_still
+from secant.analysis.portfolio import Prepared, prepare
+from secant.plan import nodes as n
+from secant.plan import reads
+from secant.plan.rewrite import normalise
+from secant.release.dialect import DUCKDB
+from secant.release.lower import lower
+from secant.release.shares import calibrate
+
+
+def open_doors(kind, cases):
+    """Give the names of the cases that are answered as if nothing protected were read, or moved too far."""
+    world, found = world_of(kind), []
+    for case in cases:
+        outcome = prepare(
+            normalise(case.plan), world.policy, world.policy.protections, world.catalog
+        )
+        if isinstance(outcome, Prepared) and not _holds(case, outcome, world, kind):
+            found.append(case.name)
+    return found
+
+
+def _holds(case, prepared, world, kind):
+    """Whether an accepted plan is bounded, charged, and moves no further than it is bounded."""
+    bounds = [b for x in prepared.bounded for c in x.certificates for b in c.bounds.values()]
+    if all(map(is_still, bounds)):
+        return not any(PROTECTED[kind] in statement for statement in _statements(prepared))
+    noise = calibrate(
+        prepared.bounded, world.policy.protections, Fraction(1), {kind: Fraction(1, 1000)}
+    )
+    if noise.costs[kind][0] <= 0:
+        return False
+    if kind == "cells":  # their neighbors have a search of their own
+        return True
+    findings = Findings()
+    constant = with_constants(prepared, random.Random(case.name))
+    target = target_of(case.name, constant, world, findings)
+    for database in DATABASES:
+        target.try_on(database, {})
+    return not findings.violations
+
+
+PROTECTED = {"rows": '"b"', "unit": '"b"', "cells": '"n"'}
+"""What the statements of a release that nothing moves must not name: the table, or the column that is protected."""
+
+
+def _statements(prepared):
+    """Give all SQL that would run. This looks at text, and shares nothing with the walk over plans."""
+    plans = [a for b in prepared.bounded for a in b.release.aggregates]
+    return [lower(plan, DUCKDB) for plan in (*plans, prepared.post)]
+
+
+def every_case():
+    return [*direct_cases("p"), *nested_cases("p"), *input_cases()]
+
+
+def test_every_slot_is_filled():
+    filled = frozenset().union(*(slots_of(case.plan) for case in every_case()))
+    assert set(n.slots()) - filled == set()
+
+
+@pytest.mark.parametrize("slot", n.slots(), ids=lambda s: f"{s[0].__name__}.{s[1]}")
+def test_a_field_that_the_walk_skips_is_noticed(slot, monkeypatch):
+    node, name = slot
+    cases = [case for case in every_case() if slot in slots_of(case.plan)]
+    monkeypatch.setattr(reads, "n", _forgetful(node, name))
+    assert open_doors("rows", cases)
+
+
+def _forgetful(node, name):
+    """Give the module of nodes with a walk that skips one field of one class."""
+
+    def children(whole):
+        held = getattr(whole, name, None) if type(whole) is node else ()
+        skipped = held if isinstance(held, tuple) else (held,)
+        return [part for part in n.children(whole) if not any(part is x for x in skipped)]
+
+    def walk(root):
+        pending = [root]
+        while pending:
+            yield pending[-1]
+            pending += children(pending.pop())
+
+    return SimpleNamespace(**{**vars(n), "children": children, "walk": walk})
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("kind", PROTECTIONS)
+def test_a_subquery_in_any_place_of_a_relation_is_accounted_for(kind, base):
+    assert open_doors(kind, direct_cases(base)) == []
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("kind", PROTECTIONS)
+def test_a_subquery_in_any_place_of_a_scalar_is_accounted_for(kind, base):
+    assert open_doors(kind, nested_cases(base)) == []
+
+
+@pytest.mark.parametrize("kind", PROTECTIONS)
+def test_a_protected_relation_in_any_place_is_accounted_for(kind):
+    assert open_doors(kind, input_cases()) == []
