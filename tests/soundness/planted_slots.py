@@ -209,7 +209,11 @@ def _largest(rows: n.Relation) -> n.Aggregate:
     return n.Aggregate(rows, (), (n.Aggregation("out.most", "max", column(rows, "w")),))
 
 
-def _joined(kind: str) -> Callable[[str, n.Scalar], n.Relation]:
+Plan = Callable[[str, n.Scalar], n.Relation]
+"""From a table and a scalar to an aggregate over the table, with the scalar somewhere in it."""
+
+
+def _joined(kind: str) -> Plan:
     def plan(table: str, x: n.Scalar) -> n.Relation:
         left, right = _base(table), scan("p", "other")
         tied = n.Compare("=", column(left, "k"), column(right, "k"))
@@ -222,8 +226,12 @@ def _joined(kind: str) -> Callable[[str, n.Scalar], n.Relation]:
 
 def _sorted(table: str, x: n.Scalar) -> n.Relation:
     rows = _base(table)
-    key = n.Arithmetic("*", column(rows, "w"), n.Arithmetic("-", whole(1), number(x)))
-    return n.Sort(rows, (n.SortKey(key, True, False),))
+    return n.Sort(rows, (n.SortKey(_chosen(rows, x), True, False),))
+
+
+def _chosen(rows: n.Relation, x: n.Scalar) -> n.Scalar:
+    """Give w, or 0, as a scalar says. It cannot fail: what can is refused before anybody asks what it reads."""
+    return n.Case((n.Branch(truth(x), column(rows, "w")),), whole(0))
 
 
 def _inner_groups(table: str, x: n.Scalar) -> n.Relation:
@@ -232,7 +240,7 @@ def _inner_groups(table: str, x: n.Scalar) -> n.Relation:
     return _summed(n.Aggregate(rows, keys, (n.Aggregation("g.rows", "count", None),)))
 
 
-def _inner_argument(function: str) -> Callable[[str, n.Scalar], n.Relation]:
+def _inner_argument(function: str) -> Plan:
     def plan(table: str, x: n.Scalar) -> n.Relation:
         rows = _base(table)
         call = _call("g.w", function, number(x))
@@ -248,11 +256,17 @@ def _call(name: str, function: str, argument: n.Scalar) -> n.Aggregation:
     return n.Aggregation(name, function, argument, fraction=fraction)
 
 
-def _outer_argument(function: str) -> Callable[[str, n.Scalar], n.Relation]:
+def _outer_argument(function: str) -> Plan:
     def plan(table: str, x: n.Scalar) -> n.Relation:
         rows = _base(table)
-        value = n.Arithmetic("*", column(rows, "w"), number(x))
-        return n.Aggregate(rows, (), (_call("out.x", function, value),))
+        return n.Aggregate(rows, (), (_call("out.x", function, _chosen(rows, x)),))
+
+    return plan
+
+
+def _outer_constant(function: str) -> Plan:
+    def plan(table: str, x: n.Scalar) -> n.Relation:
+        return n.Aggregate(_base(table), (), (_call("out.x", function, number(x)),))
 
     return plan
 
@@ -263,7 +277,6 @@ def _outer_key(table: str, x: n.Scalar) -> n.Relation:
     return n.Aggregate(rows, keys, (n.Aggregation("out.rows", "count", None),))
 
 
-Plan = Callable[[str, n.Scalar], n.Relation]
 PLACES: dict[str, tuple[tuple[type[n.Node], str], Plan]] = {
     "a condition": (
         (n.Filter, "predicate"), lambda table, x: _summed(n.Filter(_base(table), truth(x))),
@@ -290,6 +303,10 @@ PLACES: dict[str, tuple[tuple[type[n.Node], str], Plan]] = {
         f"an inner {f}": ((n.Aggregation, "argument"), _inner_argument(f)) for f in AGGREGATES
     },
     **{f"an outer {f}": ((n.Aggregation, "argument"), _outer_argument(f)) for f in AGGREGATES},
+    **{
+        f"an outer {f} of constants": ((n.Aggregation, "argument"), _outer_constant(f))
+        for f in ("count", "sum", "min", "max", "median")
+    },
 }  # fmt: skip
 """Where in relations a scalar can stand, by the place that holds it."""
 
@@ -367,11 +384,12 @@ def direct_cases(base: str) -> Iterator[Case]:
 def nested_cases(base: str) -> Iterator[Case]:
     """Give each place in scalars, below a condition, a sort key and a ranked argument."""
     for node, name in scalar_slots():
-        made = next(scalars_with(node, name), None)
-        if made is None:
-            raise AssertionError(f"no well-formed {node.__name__} holds a subquery in {name}: teach _fillers")
-        for place in ("a condition", "a sort key under a limit", "an outer max"):
-            yield Case(f"{node.__name__}.{name} in {place} over {base}", PLACES[place][1](base, made))
+        made: dict[t.Type, n.Scalar] = {}
+        for scalar in scalars_with(node, name):
+            made.setdefault(type_of(scalar), scalar)
+        for kind, place in itertools.product(made, ("a condition", "a sort key under a limit", "an outer max")):
+            title = f"{node.__name__}.{name} of type {kind} in {place} over {base}"
+            yield Case(title, PLACES[place][1](base, made[kind]))
 
 
 def input_cases() -> Iterator[Case]:

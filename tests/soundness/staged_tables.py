@@ -31,7 +31,8 @@ MOST_ROWS = 12
 
 def has_stages(prepared: Prepared) -> bool:
     """Whether a release reads an earlier one."""
-    return any(_reads(b.release.exact) for b in prepared.bounded)
+    releases = [b.release for b in prepared.bounded]
+    return any(_reads(a) for r in releases for a in (r.exact, *(x.cells for x in r.ranked)))
 
 
 def _reads(relation: n.Relation) -> bool:

@@ -7,6 +7,7 @@ takes one field after another out of the walk, and each time some case must noti
 
 import random
 from fractions import Fraction
+from functools import cache
 from types import SimpleNamespace
 
 import pytest
@@ -49,7 +50,7 @@ def _holds(case, prepared, world, kind):
     """Whether an accepted plan is bounded, charged, and moves no further than it is bounded."""
     bounds = [b for x in prepared.bounded for c in x.certificates for b in c.bounds.values()]
     if all(map(is_still, bounds)):
-        return not any(PROTECTED[kind] in statement for statement in _statements(prepared))
+        return not any(PROTECTED[kind] in statement for statement in statements(prepared))
     noise = calibrate(
         prepared.bounded, world.policy.protections, Fraction(1), {kind: Fraction(1, 1000)}
     )
@@ -69,13 +70,16 @@ PROTECTED = {"rows": '"b"', "unit": '"b"', "cells": '"n"'}
 """What the statements of a release that nothing moves must not name: the table, or the column that is protected."""
 
 
-def _statements(prepared):
+def statements(prepared):
     """Give all SQL that would run. This looks at text, and shares nothing with the walk over plans."""
-    plans = [a for b in prepared.bounded for a in b.release.aggregates]
+    releases = [b.release for b in prepared.bounded]
+    plans = [a for r in releases for a in (r.exact, *(ranked.cells for ranked in r.ranked))]
     return [lower(plan, DUCKDB) for plan in (*plans, prepared.post)]
 
 
+@cache
 def every_case():
+    """Give a plan for each place; one that holds none would be missing below."""
     return [*direct_cases("p"), *nested_cases("p"), *input_cases()]
 
 

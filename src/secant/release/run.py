@@ -365,7 +365,7 @@ def _errors(
     ranked |= {
         m.column
         for b in job.prepared.bounded
-        if reads_released(b.release.exact)
+        if any(map(reads_released, b.release.aggregates))
         for m in b.release.measures
     }
     made: dict[str, tuple[n.Scalar | None, dict[str, float | None]]] = {}

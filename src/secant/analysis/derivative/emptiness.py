@@ -27,10 +27,10 @@ def emptiness(scalar: n.Scalar) -> n.Scalar | bool | None:
         return scalar.value is None
     if isinstance(scalar, n.Column):
         return n.IsNull(scalar)
-    if isinstance(scalar, (n.Negate, n.Clamp)) or (
-        isinstance(scalar, n.Cast) and scalar.type.numeric
-    ):
+    if isinstance(scalar, n.Negate) or (isinstance(scalar, n.Cast) and scalar.type.numeric):
         return emptiness(scalar.operand)
+    if isinstance(scalar, n.Clamp):
+        return _any([emptiness(x) for x in (scalar.operand, scalar.low, scalar.high)])
     if isinstance(scalar, n.Arithmetic) and scalar.op in ("+", "-", "*"):
         return _any([emptiness(scalar.left), emptiness(scalar.right)])
     if isinstance(scalar, n.Arithmetic) and scalar.op == "/":
