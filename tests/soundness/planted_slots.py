@@ -161,9 +161,7 @@ def _fillers(kind: str, planted: bool) -> list[Any]:
 
 def scalar_slots() -> tuple[tuple[type[n.Node], str], ...]:
     """Give the places in scalars, and in the branches of CASE."""
-    return tuple(
-        (node, name) for node, name in n.slots() if issubclass(node, (n.Scalar, n.Branch))
-    )
+    return tuple((node, name) for node, name in n.slots() if issubclass(node, (n.Scalar, n.Branch)))
 
 
 def scalars_with(node: type[n.Node], name: str) -> Iterator[n.Scalar]:
@@ -201,7 +199,10 @@ def _base(table: str) -> n.Scan:
 
 
 def _summed(rows: n.Relation) -> n.Aggregate:
-    calls = (n.Aggregation("out.rows", "count", None), n.Aggregation("out.w", "sum", column(rows, "w")))
+    calls = (
+        n.Aggregation("out.rows", "count", None),
+        n.Aggregation("out.w", "sum", column(rows, "w")),
+    )
     return n.Aggregate(rows, (), calls)
 
 
@@ -316,7 +317,9 @@ PLACES: dict[str, tuple[tuple[type[n.Node], str], Plan]] = {
 
 def _asked() -> n.Relation:
     rows = scan("b", "asked")
-    return n.Project(rows, (n.Named("asked.k", column(rows, "id")), n.Named("asked.w", column(rows, "n"))))
+    return n.Project(
+        rows, (n.Named("asked.k", column(rows, "id")), n.Named("asked.w", column(rows, "n")))
+    )
 
 
 def _both(make: Any, left: bool, *, all_: bool) -> n.Relation:
@@ -387,7 +390,9 @@ def nested_cases(base: str) -> Iterator[Case]:
         made: dict[t.Type, n.Scalar] = {}
         for scalar in scalars_with(node, name):
             made.setdefault(type_of(scalar), scalar)
-        for kind, place in itertools.product(made, ("a condition", "a sort key under a limit", "an outer max")):
+        for kind, place in itertools.product(
+            made, ("a condition", "a sort key under a limit", "an outer max")
+        ):
             title = f"{node.__name__}.{name} of type {kind} in {place} over {base}"
             yield Case(title, PLACES[place][1](base, made[kind]))
 

@@ -400,9 +400,9 @@ def _join(o: Ownerships, node: n.Join) -> Ownership:
     left, right = o.of(node.left), o.of(node.right)
     equal = equal_columns(node)
     found = _joined(o, node, left, right, equal)
-    if found.blocked is None:
-        if node.kind != "left":  # the condition of a LEFT JOIN leaves every left row in
-            found = replace(found, pinned=found.pinned | _pins(found, n.conjuncts(node.condition)))
+    # The condition of a LEFT JOIN leaves every left row in.
+    if found.blocked is None and node.kind != "left":
+        found = replace(found, pinned=found.pinned | _pins(found, n.conjuncts(node.condition)))
     keys = _joined_keys(left, right, equal)
     return replace(found, keys=keys)
 

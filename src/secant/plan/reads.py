@@ -13,7 +13,6 @@ from collections.abc import Callable
 from secant.plan import nodes as n
 from secant.plan.typing import fields_of
 
-
 _NOTHING: frozenset[str] = frozenset()
 
 
