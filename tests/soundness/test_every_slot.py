@@ -26,6 +26,7 @@ from staged_tables import with_constants
 
 from secant.analysis.certificate import is_still
 from secant.analysis.portfolio import Prepared, prepare
+from secant.errors import InternalError
 from secant.plan import nodes as n
 from secant.plan import reads
 from secant.plan.rewrite import normalise
@@ -93,7 +94,15 @@ def test_a_field_that_the_walk_skips_is_noticed(slot, monkeypatch):
     node, name = slot
     cases = [case for case in every_case() if slot in slots_of(case.plan)]
     monkeypatch.setattr(reads, "n", _forgetful(node, name))
-    assert open_doors("rows", cases)
+    noticed = []
+    for case in cases:
+        try:
+            noticed += open_doors("rows", [case])
+        except InternalError:  # a rewrite has moved what was skipped to where the last wall sees it
+            noticed.append(case.name)
+        if noticed:
+            return
+    pytest.fail(f"nobody notices that {node.__name__}.{name} is skipped")
 
 
 def _forgetful(node, name):
