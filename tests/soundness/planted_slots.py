@@ -48,7 +48,7 @@ def world_of(kind: str) -> World:
         "p": TableFacts(("k",), {}, {"w": ranged}),
     }
     known = catalog(*(Table(name, columns) for name, columns in COLUMNS.items()))
-    return World(known, Policy("", tables, (PROTECTIONS[kind],)))
+    return World(known, Policy("", tables, (PROTECTIONS[kind],), public=("p",)))
 
 
 DATABASES: tuple[Database, ...] = (

@@ -33,8 +33,8 @@ from secant.analysis.surveying import (
 from secant.plan import nodes as n
 from secant.plan.domains import Listed, Looked
 from secant.plan.enforce import Release
-from secant.terms.coverage import tables_of
 from secant.plan.reads import tables_read
+from secant.terms.coverage import tables_of
 
 
 class ElasticRoom:
