@@ -4,16 +4,38 @@ from __future__ import annotations
 
 import os
 import secrets
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fuzzing import fuzz
+from fuzzing import faults, fuzz
+from worlds import HOSTILE, open_world
 
 from postgres_server import PostgresServer
+from secant.release.postgres_scalars import POSTGRES
 
 LONG = os.environ.get("SECANT_PROFILE") == "long"
 SHARDS, EACH = (4, 5_000) if LONG else (1, 100)
 pytestmark = pytest.mark.postgres
+
+
+NARROW = "SELECT count(*) FROM person WHERE substring(city, age, age) = 'x'"
+
+
+def test_a_number_at_the_end_of_a_narrow_column_fails_no_question(
+    tmp_path: Path, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(HOSTILE, "short", [2147483647])
+    address = postgres_server.address(postgres_server.create_database())
+    world = open_world(0, tmp_path, address)
+    try:
+        assert [k for k, _ in faults(world, NARROW, "1")] == ["told"]
+        stored = {k: v for k, v in POSTGRES.stored.items() if k != "INTEGER"}
+        planted = replace(POSTGRES, stored=stored)  # 32 bits, as the server keeps them
+        monkeypatch.setattr(world.first._backend, "dialect", planted, raising=False)
+        assert "charged" in [k for k, _ in faults(world, NARROW, "1")]
+    finally:
+        world.close()
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))

@@ -48,7 +48,11 @@ PAST = (
     # Plans that were not well formed.
     SOFTENED,
     "SELECT count(*) FROM place WHERE x > 1 UNION ALL SELECT count(*) FROM visit",
+    "SELECT sum((0 % 1) / (c.k + 5e-324)) FROM (SELECT DISTINCT 0e0 AS k FROM city) c WHERE NULL",
+    "SELECT avg((v.x / v.x) + 5e-324) FROM (SELECT 1e18 AS x FROM visit ORDER BY vid LIMIT 0) v",
+    "SELECT avg(1e0 + 5e-324) FROM visit",
     "SELECT -TRUE",
+    "SELECT percentile_cont(0.25) WITHIN GROUP () FROM visit",
     "SELECT count(*) FROM visit v JOIN (SELECT note AS vid FROM visit) w USING (vid)",
     NESTED,
     "WITH a AS (SELECT 1 AS x, 2 AS x) SELECT * FROM a",

@@ -21,6 +21,7 @@ from secant.terms import types as t
 
 GRID_BITS = 40  # a real summand is rounded to 2^-40 of its bound: far below any noise
 FINE_BITS = 48  # where bounds may be far below the summand's own, and every row is rounded
+LEAST_EXPONENT = -900  # one over a finer step would leave the doubles; a coarser one is as sound
 WHOLE = 2**62
 WIDEST = Fraction(10) ** 100  # squares of larger numbers leave the doubles
 
@@ -357,7 +358,7 @@ def _grid(reach: Fraction, bits: int = GRID_BITS) -> Fraction:
     if reach <= 0:
         return Fraction(1)
     exponent = reach.numerator.bit_length() - reach.denominator.bit_length()
-    return Fraction(2) ** (exponent - bits)
+    return Fraction(2) ** (max(exponent, LEAST_EXPONENT) - bits)
 
 
 def _whole_multiple(summand: n.Scalar, step: Fraction) -> n.Scalar:

@@ -116,6 +116,7 @@ def divide(a: Operand, b: Operand, alias: Alias) -> str:
     """Write a quotient; by zero it is infinite, or NaN."""
     if a.most is not None and a.step is not None and b.most is not None and b.step is not None:
         apart = (b.low is not None and b.low > 0) or (b.high is not None and b.high < 0)
+        apart = apart and b.step > 0 and b.most > 0  # the least doubles vanish on the way
         if apart and a.most / b.step < 1e307 and a.step / b.most > 1e-300:
             return f"({a.text} / {b.text})"
 

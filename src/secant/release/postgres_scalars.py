@@ -528,6 +528,7 @@ POSTGRES = Dialect(
     stored={
         # Text is compared by its bytes; a number that is none would be no number anywhere else.
         "TEXT": casts.C_TEXT, "DOUBLE": "CAST({0} AS double precision)", "DECIMAL": "NULLIF({0}, 'NaN')",
+        "INTEGER": "CAST({0} AS bigint)",  # whole numbers have 64 bits in a plan, also those of narrow columns
     },
     shown={
         "DECIMAL": "CAST({0} AS numeric(100, {scale}))", "INTERVAL": INTERVAL_SHOWN,

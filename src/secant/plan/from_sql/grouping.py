@@ -99,6 +99,8 @@ class Grouping:
         """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x) is QUANTILE_CONT(x, q)."""
         inner, order = tree.this, tree.expression
         check_carried(self.binder.scalars, tree)
+        if not isinstance(order, exp.Order):
+            raise self.binder.scalars.refuse(tree, "WITHIN GROUP takes an ORDER BY")
         check_carried(self.binder.scalars, order)
         one = isinstance(inner, (exp.PercentileCont, exp.PercentileDisc)) and not inner.expression
         if not one or len(order.expressions) != 1:
