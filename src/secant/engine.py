@@ -159,6 +159,7 @@ class Connection:
         return self._ledger
 
     @property
+    @border
     def has_ledger(self) -> bool:
         """Whether there is a ledger, or a trace of one; otherwise the first question starts it."""
         return ledger_was_started(self._place)
