@@ -176,6 +176,9 @@ def _protection_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
         for key, table in named:
             if catalog.table(table) is None:
                 yield _problem(policy, "error", (*place, key), f"there is no table {table}")
+        if protection.kind == "rows+cells":
+            message = "no analysis bounds rows and values at once: every question about its tables is refused"
+            yield _problem(policy, "warning", (*place, "kind"), message)
         if protection.unit is not None:
             yield from _unit_problems(policy, catalog, protection, protection.unit)
         yield from _distance_problems(policy, catalog, protection)
@@ -205,9 +208,14 @@ def _unit_problems(
         if name == unit[0] and facts.key == (unit[1],):
             continue  # one row for one unit
         if name not in protection.limits:
-            effect = "questions about its rows are refused"
+            effect = (
+                "how much one unit adds to COUNT, SUM and AVG is limited by a private choice; "
+                "MIN, MAX, MEDIAN and quantiles are refused"
+            )
             if name == unit[0]:
                 effect = "only one row of each unit counts"
+            elif protection.truncation == "fixed":
+                effect = "limits are fixed, so only how many units there are is answered"
             message = f"no limit for {name}: {effect}"
             yield _problem(policy, "warning", (*place, "limits"), message)
         if len([1 for target, _ in facts.references.values() if target in reached]) > 1:
@@ -316,9 +324,7 @@ def _missing_facts(policy: Policy, catalog: Catalog, protection: Protection) -> 
         facts = policy.facts(name)
         table = catalog.tables[name]
         if not facts.key and not table.unique and protection.unit is not None:
-            message = (
-                f"{name} is protected but has no key, so its rows cannot be limited or joined on"
-            )
+            message = f"{name} is protected but has no key: joins with it may be refused or need more noise"
             yield _problem(policy, "warning", ("tables", name), message)
         open_columns = [
             column.lower()
@@ -327,7 +333,10 @@ def _missing_facts(policy: Policy, catalog: Catalog, protection: Protection) -> 
         ]
         if open_columns:
             listed = ", ".join(open_columns)
-            message = f"no range for {listed}: SUM and AVG over them are refused"
+            message = (
+                f"no range for {listed}: SUM, AVG, MIN, MAX and MEDIAN over them are refused, "
+                "unless the question limits them by BETWEEN"
+            )
             yield _problem(policy, "warning", ("tables", name, "columns"), message)
 
 

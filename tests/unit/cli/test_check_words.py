@@ -1,0 +1,100 @@
+"""What `check` says will happen is what happens: each sentence is matched with questions that it speaks of."""
+
+import duckdb
+import pytest
+
+POLICY = """
+[database]
+source = "duckdb:clinic.duckdb"
+[tables.patients]
+key = "id"
+[tables.visits]
+references = {{ patient = "patients.id" }}
+[tables.visits.columns]
+cost = {{ range = [0, 50] }}
+[protections.people]
+kind = "unit"
+unit = "patients.id"
+epsilon = 100
+delta = 1e-6
+{more}
+"""
+CHOSEN = (
+    "no limit for visits: how much one unit adds to COUNT, SUM and AVG is limited by a private choice; "
+    "MIN, MAX, MEDIAN and quantiles are refused"
+)
+FIXED = "no limit for visits: limits are fixed, so only how many units there are is answered"
+RANGE = (
+    "no range for rate: SUM, AVG, MIN, MAX and MEDIAN over them are refused, "
+    "unless the question limits them by BETWEEN"
+)
+
+
+@pytest.fixture
+def asked(tmp_path, monkeypatch, run):
+    """Give a function from further lines of the policy to what `check` says and a way to ask."""
+    monkeypatch.chdir(tmp_path)
+    with duckdb.connect("clinic.duckdb") as connection:
+        connection.execute("CREATE TABLE patients AS SELECT i AS id FROM range(50) AS r(i)")
+        connection.execute(
+            "CREATE TABLE visits AS SELECT i AS number, i % 50 AS patient, i % 40 AS cost, i % 9 AS rate "
+            "FROM range(300) AS r(i)"
+        )
+
+    def opened(more="", text=POLICY):
+        (tmp_path / "policy.toml").write_text(text.format(more=more))
+        status, out, _ = run("check")
+        assert status == 0
+        return (
+            out,
+            lambda expression: (
+                run("query", f"SELECT {expression} AS n FROM visits", "--epsilon", "1")[0] == 0
+            ),
+        )
+
+    return opened
+
+
+@pytest.mark.parametrize("more", ["", 'truncation = "chosen"', 'truncation = "race"'])
+def test_without_a_limit_one_is_chosen(asked, more):
+    out, answers = asked(more)
+    assert CHOSEN in out
+    for expression in ("count(*)", "sum(cost)", "avg(cost)"):
+        assert answers(expression), expression
+    for expression in ("min(cost)", "max(cost)", "median(cost)", "quantile_cont(cost, 0.25)"):
+        assert not answers(expression), expression
+
+
+def test_without_a_limit_where_limits_are_fixed(asked):
+    out, answers = asked('truncation = "fixed"')
+    assert FIXED in out
+    assert answers("count(DISTINCT patient)")
+    for expression in ("count(*)", "sum(cost)", "avg(cost)", "max(cost)"):
+        assert not answers(expression), expression
+
+
+def test_with_a_limit_all_of_it_is_answered(asked):
+    out, answers = asked("limits = { visits = 9 }")
+    assert "no limit for" not in out
+    for expression in ("count(*)", "sum(cost)", "min(cost)", "median(cost)"):
+        assert answers(expression), expression
+
+
+def test_without_a_range(asked):
+    out, answers = asked("limits = { visits = 9 }")
+    assert RANGE.replace("rate", "number, rate") in out
+    for function in ("sum", "avg", "min", "max", "median"):
+        assert not answers(f"{function}(rate)"), function
+    inner = "(SELECT sum(rate) FROM visits WHERE rate BETWEEN 0 AND 5)"
+    assert answers(f"count(*) + {inner}")
+
+
+def test_rows_and_values_at_once_are_refused(asked):
+    text = POLICY.split("[protections")[0] + (
+        '[protections.both]\nkind = "rows+cells"\nepsilon = 9\ndistance = {{ visits = "cost" }}\n'
+        "add_remove = {{ visits = 9 }}\n{more}"
+    )
+    out, answers = asked("", 'public = ["patients"]\n' + text)
+    assert "every question about its tables is refused" in out
+    for expression in ("count(*)", "sum(cost)", "number"):
+        assert not answers(expression), expression
