@@ -66,8 +66,9 @@ from secant.release.shares import Calibrated, calibrate
 from secant.release.sources import open_source
 from secant.stats.budget import Allowance
 from secant.terms.catalog import Catalog
-from secant.terms.coverage import holding
+from secant.terms.coverage import holding, is_protected
 from secant.terms.events import ApproximateEvent, PureEvent
+from secant.terms.norms import columns_of, parse_norm
 from secant.terms.policy import Policy, Protection
 from secant.terms.policy_check import fit_policy
 from secant.terms.policy_file import load_policy
@@ -350,8 +351,17 @@ class Connection:
         """Guess how many rows a relation over public columns has, from the numbers of rows of its tables."""
         return expected_rows(relation, self.policy, self._counted_rows)
 
+    def _is_public(self, table: str, columns: tuple[str, ...] = ()) -> bool:
+        """Whether no protection of the policy, chosen or not, covers the table's rows or names one of the columns."""
+        rows = tuple(p for p in self.policy.protections if p.kind != "cells")
+        norms = [p.distance[table] for p in self.policy.protections if table in p.distance]
+        named = {c for norm in norms for c in columns_of(parse_norm(norm))}
+        return not is_protected(table, self.policy, rows) and named.isdisjoint(columns)
+
     def _counted_rows(self, table: str) -> int | None:
-        """Count the rows of a table whose number is public, once a connection."""
+        """Count the rows of a table whose number is public, once a connection; None where it is not."""
+        if not self._is_public(table):
+            return None
         if table not in self._counts:
             name, _ = self.catalog.spelled(table)
             ((found,),) = self._backend.rows(f"SELECT count(*) FROM {quote(name)}")
@@ -362,6 +372,8 @@ class Connection:
         """Find how many rows agree in public columns at most, once a connection."""
         if not columns:
             return self._counted_rows(table)
+        if not self._is_public(table, columns):
+            return None
         if (table, columns) not in self._fans:
             name, exact = self.catalog.spelled(table, columns)
             names = ", ".join(quote(c) for c in exact)
@@ -372,7 +384,9 @@ class Connection:
         return self._fans[table, columns]
 
     def _public_ends(self, table: str, column: str) -> tuple[Fraction, Fraction] | None:
-        """Look up the smallest and the largest value of a public column, once a connection."""
+        """Look up the smallest and the largest value of a public column, once a connection; None if it is not."""
+        if not self._is_public(table, (column,)):
+            return None
         if (table, column) not in self._ends:
             name, (exact,) = self.catalog.spelled(table, [column])
             ((low, high),) = self._backend.rows(
