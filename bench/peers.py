@@ -121,7 +121,7 @@ def ask(db: Connection, question: Question, repeat: int) -> dict[str, Any]:
     truth = engine.rows(plain_statement(db, question.text))
     try:
         ready = compiled(db, question.text, EPSILON, DELTA)
-        check_job(ready.job, engine, set())
+        check_job(ready.job, engine)
     except SecantError as error:
         return {"status": "refused", "reasons": list(error.details) or [error.message]}
     true = {row[:-1]: float(str(row[-1])) for row in truth}
@@ -168,13 +168,13 @@ def _times(
     engine = engine_of(db)
     grouped: list[float] = []
     released: list[float] = []
-    checked: set[Any] = set()
     for _ in range(repeat):
         start = time.perf_counter()
         engine.rows(question.per_customer)
         middle = time.perf_counter()
-        check_job(ready.job, engine, checked)
-        ready.release(engine)
+        with db._question(question.text) as (_, session):
+            check_job(ready.job, session)
+            ready.release(session)
         grouped.append(middle - start)
         released.append(time.perf_counter() - middle)
     return {"per_customer": min(grouped[1:]), "release": min(released[1:])}

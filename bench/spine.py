@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from secant.cli.laud.database import parquet_of
-from secant.cli.tpch.rehearsal import NoBudget
+from secant.cli.tpch.rehearsal import NoBudget, engine_of
 from secant.cli.tpch.texts import QUERIES, customers_text, text_of
 from secant.engine import Connection, connect
 from secant.errors import SecantError
@@ -48,9 +48,10 @@ def open_with(policy: str, data: Path) -> Connection:
 
 def job_of(db: Connection, text: str) -> Any:
     """Everything from text to a job that is ready to run."""
-    prepared = db._prepare(text, db.policy.protections, Fraction(1))
-    noise = calibrate(prepared.bounded, db.policy.protections, Fraction(1), _slack(db))
-    return releases.plan_release(prepared, noise, Fraction(95, 100), db._backend)
+    with db._question(text) as (plan, session):
+        prepared = db._prepare(text, plan, db.policy.protections, Fraction(1), session)
+        noise = calibrate(prepared.bounded, db.policy.protections, Fraction(1), _slack(db))
+        return releases.plan_release(prepared, noise, Fraction(95, 100), session)
 
 
 def _slack(db: Connection) -> dict[str, Fraction]:
@@ -81,16 +82,15 @@ def release_ratio(db: Connection, name: str, repeats: int = 7) -> dict[str, floa
     text = text_of(name)
     plain = lower(normalise(from_sql(text, db.catalog)))
     job = job_of(db, text)
-    checked: set[Any] = set()
-    releases.check_job(job, db._backend, checked)
     times: dict[str, list[float]] = {"plain": [], "release": []}
     for _ in range(repeats):
         start = time.perf_counter()
-        db._backend.rows(plain)
+        engine_of(db).rows(plain)
         middle = time.perf_counter()
-        releases.check_job(job, db._backend, checked)
-        keys = releases.look_up_keys(job, db._backend)
-        releases.run(job, keys, db._backend, NoBudget())
+        with db._question(text) as (_, session):
+            releases.check_job(job, session)
+            keys = releases.look_up_keys(job, session)
+            releases.run(job, keys, session, NoBudget())
         end = time.perf_counter()
         times["plain"].append(middle - start)
         times["release"].append(end - middle)

@@ -15,11 +15,12 @@ import duckdb
 import pytest
 
 import secant
+from apart import apart
 from naming_public import public_line
 from secant import engine
 from secant.analysis.certificate import Clipped
 from secant.engine import Connection
-from secant.release.backend import Backend
+from secant.release.backend import Session
 from secant.release.run import Job, Keys, Shown, look_up_keys, plan_release, run
 from secant.release.shares import calibrate
 
@@ -171,10 +172,14 @@ class Remembering:
     A statement that reads an earlier release is another one in each draw, and is run each time.
     """
 
-    def __init__(self, inner: Backend, statements: tuple[str, ...]) -> None:
+    def __init__(self, inner: Session, statements: tuple[str, ...]) -> None:
         self._inner, self.dialect = inner, inner.dialect
         self._wanted = frozenset(statements)
         self._known: dict[str, list[tuple[object, ...]]] = {}
+
+    def catalog(self) -> Any:
+        """Give the catalog of the engine."""
+        return self._inner.catalog()
 
     def rows(self, statement: str) -> list[tuple[object, ...]]:
         """Give the rows, from memory where the statement reads protected rows."""
@@ -224,16 +229,15 @@ def cost_of(bound: Any, noise: Any) -> Fraction:
 
 def compile_release(db: Connection, text: str, *, epsilon: Any = 1, delta: Any = None) -> Compiled:
     """Take a query as far as `Connection.sql` takes it before it reserves budget."""
-    prepared = db._prepare(text, db.policy.protections, Fraction(epsilon))
-    noise = calibrate(
-        prepared.bounded,
-        db.policy.protections,
-        Fraction(epsilon),
-        engine._deltas(db.policy.protections, delta),
-    )
-    job = plan_release(prepared, noise, Fraction(95, 100), db._backend)
-    backend = Remembering(db._backend, tuple(job.statements.values()))
-    return Compiled(job, look_up_keys(job, db._backend), backend)
+    protections = db.policy.protections
+    with db._question(text) as (plan, session):
+        prepared = db._prepare(text, plan, protections, Fraction(epsilon), session)
+        noise = calibrate(
+            prepared.bounded, protections, Fraction(epsilon), engine._deltas(protections, delta)
+        )
+        job = plan_release(prepared, noise, Fraction(95, 100), session)
+        keys = look_up_keys(job, session)
+    return Compiled(job, keys, Remembering(apart(db), tuple(job.statements.values())))
 
 
 @pytest.fixture(scope="session")

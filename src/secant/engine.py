@@ -17,7 +17,7 @@ from typing import Any
 from secant.analysis import explain as wording
 from secant.analysis.certificate import CannotBound
 from secant.analysis.interface import Request
-from secant.analysis.portfolio import Prepared, PublicFacts, RawRows, prepare
+from secant.analysis.portfolio import Prepared, RawRows, prepare
 from secant.analysis.smt.room import smt_lib
 from secant.attack import attack_lines, attack_report, parse_attacker
 from secant.errors import (
@@ -41,16 +41,15 @@ from secant.ledger.opening import (
 from secant.ledger.store import Ledger
 from secant.numeric.parameters import delta_of, epsilon_of, level_of
 from secant.plan import nodes as n
-from secant.plan.expected import expected_rows
 from secant.plan.from_sql import from_sql
-from secant.plan.ranges import as_number
 from secant.plan.ranges_report import range_lines, range_report
 from secant.plan.rewrite import forget_columns, normalise
 from secant.plan.typing import forget_types
+from secant.processes import ProcessLock
 from secant.release.answer import Answer
-from secant.release.backend import Backend
-from secant.release.dialect import quote
+from secant.release.backend import Backend, Session
 from secant.release.job import Job
+from secant.release.lookups import public_facts
 from secant.release.lower import lower
 from secant.release.report import Explanation, explanation, guarantee, inspection, mechanisms
 from secant.release.run import (
@@ -66,9 +65,8 @@ from secant.release.shares import Calibrated, calibrate
 from secant.release.sources import open_source
 from secant.stats.budget import Allowance
 from secant.terms.catalog import Catalog
-from secant.terms.coverage import holding, is_protected
+from secant.terms.coverage import holding
 from secant.terms.events import ApproximateEvent, PureEvent
-from secant.terms.norms import columns_of, parse_norm
 from secant.terms.policy import Policy, Protection
 from secant.terms.policy_check import fit_policy
 from secant.terms.policy_file import load_policy
@@ -121,18 +119,16 @@ class Connection:
         self._place = ledger
         self._create = create
         self._ledger: Ledger | None = None
-        self._checked: set[Any] = set()
-        self._fans: dict[tuple[str, tuple[str, ...]], int | None] = {}
-        self._counts: dict[str, int | None] = {}
-        self._ends: dict[tuple[str, str], tuple[Fraction, Fraction] | None] = {}
+        self._opening = ProcessLock()
 
     @border
     def close(self) -> None:
         """Let go of the data and of the ledger."""
         self._backend.close()
-        if self._ledger is not None:
-            self._ledger.close()
-            self._ledger = None
+        with self._opening:
+            if self._ledger is not None:
+                self._ledger.close()
+                self._ledger = None
 
     def __enter__(self) -> Connection:
         return self
@@ -148,16 +144,17 @@ class Connection:
     @property
     @border
     def catalog(self) -> Catalog:
-        """Names and types of the tables."""
+        """Names and types of the tables, as they were when the source was opened."""
         return self._backend.catalog()
 
     @property
     @border
     def ledger(self) -> Ledger:
         """The ledger, opened when it is first needed."""
-        if self._ledger is None:
-            self._ledger = open_ledger(self.policy, self._place, create=self._create)
-        return self._ledger
+        with self._opening:  # two threads must not open two
+            if self._ledger is None:
+                self._ledger = open_ledger(self.policy, self._place, create=self._create)
+            return self._ledger
 
     @property
     @border
@@ -201,17 +198,23 @@ class Connection:
             budget = epsilon_of(as_written(epsilon, what="epsilon", code="USE-002"))
             confidence = level_of(as_written(level, what="level", code="USE-004"))
             in_force = self._in_force(protection)
-            prepared = self._prepare(text, in_force, budget)
-            noise = calibrate(prepared.bounded, in_force, budget, _deltas(in_force, delta))
-            job = plan_release(prepared, noise, confidence, self._backend)
-            check_job(job, self._backend, self._checked)
-            if not prepared.bounded:
-                return self._answer(finish(job, {}, self._backend), job, in_force, protection, None)
-            keys = look_up_keys(job, self._backend)
-            with self.ledger.reserve(_charges(noise), analyst=analyst, note=_note(job)) as permit:
-                shown = run(job, keys, self._backend, permit)
-            # leaving the block has settled; if that failed, the answer is paid for all the same
-            return self._answer(shown, job, in_force, protection, permit.release_id)
+            with self._question(text) as (plan, session):
+                prepared = self._prepare(text, plan, in_force, budget, session)
+                noise = calibrate(prepared.bounded, in_force, budget, _deltas(in_force, delta))
+                job = plan_release(prepared, noise, confidence, session)
+                check_job(job, session)
+                release_id = None
+                if not prepared.bounded:
+                    shown = finish(job, {}, session)
+                else:
+                    keys = look_up_keys(job, session)
+                    charges = _charges(noise)
+                    with self.ledger.reserve(charges, analyst=analyst, note=_note(job)) as permit:
+                        shown = run(job, keys, session, permit)
+                        session.confirm()  # what has seen two states is paid for, and withheld
+                    # leaving the block has settled; if that failed, the answer is paid for all the same
+                    release_id = permit.release_id
+            return self._answer(shown, job, in_force, protection, release_id)
 
     @border
     def explain(
@@ -236,12 +239,13 @@ class Connection:
             budget = epsilon_of(
                 as_written(1 if epsilon is None else epsilon, what="epsilon", code="USE-002")
             )
-            prepared = self._prepare(text, in_force, budget)
-            noise = calibrate(prepared.bounded, in_force, budget, _deltas(in_force, delta))
-            job = plan_release(prepared, noise, confidence, self._backend)
-            # What is explained is answered: the same checks, on public data only.
-            check_job(job, self._backend, self._checked)
-            look_up_keys(job, self._backend)
+            with self._question(text) as (plan, session):
+                prepared = self._prepare(text, plan, in_force, budget, session)
+                noise = calibrate(prepared.bounded, in_force, budget, _deltas(in_force, delta))
+                job = plan_release(prepared, noise, confidence, session)
+                # What is explained is answered: the same checks, on public data only.
+                check_job(job, session)
+                look_up_keys(job, session)
             told = explanation(text, job, in_force, budget, assumed=epsilon is None)
             if ranges:
                 report = self.ranges(text)
@@ -268,7 +272,8 @@ class Connection:
             in_force = [p for p in self._in_force(protection) if p.kind == "rows"]
             if not in_force:
                 raise UsageError("USE-001", "only `rows` protections have such an obligation")
-            prepared = self._prepare(text, tuple(in_force), Fraction(1))
+            with self._question(text) as (plan, session):
+                prepared = self._prepare(text, plan, tuple(in_force), Fraction(1), session)
             found = []
             for b in prepared.bounded:
                 for p in in_force:
@@ -301,17 +306,17 @@ class Connection:
             budget = epsilon_of(as_written(epsilon, what="epsilon", code="USE-002"))
             confidence = level_of(as_written(level, what="level", code="USE-004"))
             in_force = self._in_force(protection)
-            plan = normalise(from_sql(text, self.catalog))
-            prepared = self._prepare(text, in_force, budget)
-            noise = calibrate(prepared.bounded, in_force, budget, _deltas(in_force, delta))
-            job = plan_release(prepared, noise, confidence, self._backend)
-            compiled = time.perf_counter()
-            check_job(job, self._backend, self._checked)
-            checked = time.perf_counter()
-            exact = self._backend.rows(lower(plan, self._backend.dialect))
-            answered = time.perf_counter()
-            softened, bounds = unnoised(job, look_up_keys(job, self._backend), self._backend)
-            released = time.perf_counter()
+            with self._question(text) as (plan, session):
+                prepared = self._prepare(text, plan, in_force, budget, session)
+                noise = calibrate(prepared.bounded, in_force, budget, _deltas(in_force, delta))
+                job = plan_release(prepared, noise, confidence, session)
+                compiled = time.perf_counter()
+                check_job(job, session)
+                checked = time.perf_counter()
+                exact = session.rows(lower(plan, session.dialect))
+                answered = time.perf_counter()
+                softened, bounds = unnoised(job, look_up_keys(job, session), session)
+                released = time.perf_counter()
             seconds = {
                 "compile": compiled - started,
                 "plain": answered - checked,
@@ -321,11 +326,25 @@ class Connection:
 
     # ── stages ───────────────────────────────────────────────────────────────────────────────────
 
-    def _prepare(self, text: str, in_force: tuple[Protection, ...], epsilon: Fraction) -> Prepared:
+    @contextmanager
+    def _question(self, text: str) -> Iterator[tuple[n.Relation, Session]]:
+        """Give the plan of a query, and a session in which all tables stay as they are that it may read."""
         plan = normalise(from_sql(text, self.catalog))
-        facts = PublicFacts(
-            epsilon, self._estimated_rows, self._public_ends, self._counted_rows, self._fan
-        )
+        asked = {node.table for node in n.walk(plan) if isinstance(node, n.Scan)}
+        # Keys, owners and public rows are looked up in tables that the query does not name, but the policy does.
+        named = {*asked, *self.policy.tables, *self.policy.public}
+        with self._backend.session(named) as session:
+            yield plan, session
+
+    def _prepare(
+        self,
+        text: str,
+        plan: n.Relation,
+        in_force: tuple[Protection, ...],
+        epsilon: Fraction,
+        session: Session,
+    ) -> Prepared:
+        facts = public_facts(epsilon, self.policy, session)
         outcome = prepare(plan, self.policy, in_force, self.catalog, facts)
         if isinstance(outcome, Prepared):
             return outcome
@@ -346,55 +365,6 @@ class Connection:
             details=tuple(dict.fromkeys(wording.refusal_line(r) for r in outcome)),
             hint=first.hint,
         )
-
-    def _estimated_rows(self, relation: n.Relation) -> int | None:
-        """Guess how many rows a relation over public columns has, from the numbers of rows of its tables."""
-        return expected_rows(relation, self.policy, self._counted_rows)
-
-    def _is_public(self, table: str, columns: tuple[str, ...] = ()) -> bool:
-        """Whether no protection of the policy, chosen or not, covers the table's rows or names one of the columns."""
-        rows = tuple(p for p in self.policy.protections if p.kind != "cells")
-        norms = [p.distance[table] for p in self.policy.protections if table in p.distance]
-        named = {c for norm in norms for c in columns_of(parse_norm(norm))}
-        return not is_protected(table, self.policy, rows) and named.isdisjoint(columns)
-
-    def _counted_rows(self, table: str) -> int | None:
-        """Count the rows of a table whose number is public, once a connection; None where it is not."""
-        if not self._is_public(table):
-            return None
-        if table not in self._counts:
-            name, _ = self.catalog.spelled(table)
-            ((found,),) = self._backend.rows(f"SELECT count(*) FROM {quote(name)}")
-            self._counts[table] = found if isinstance(found, int) else None
-        return self._counts[table]
-
-    def _fan(self, table: str, columns: tuple[str, ...]) -> int | None:
-        """Find how many rows agree in public columns at most, once a connection."""
-        if not columns:
-            return self._counted_rows(table)
-        if not self._is_public(table, columns):
-            return None
-        if (table, columns) not in self._fans:
-            name, exact = self.catalog.spelled(table, columns)
-            names = ", ".join(quote(c) for c in exact)
-            ((found,),) = self._backend.rows(
-                f"SELECT max(n) FROM (SELECT count(*) AS n FROM {quote(name)} GROUP BY {names}) AS counted"
-            )
-            self._fans[table, columns] = found if isinstance(found, int) else None
-        return self._fans[table, columns]
-
-    def _public_ends(self, table: str, column: str) -> tuple[Fraction, Fraction] | None:
-        """Look up the smallest and the largest value of a public column, once a connection; None if it is not."""
-        if not self._is_public(table, (column,)):
-            return None
-        if (table, column) not in self._ends:
-            name, (exact,) = self.catalog.spelled(table, [column])
-            ((low, high),) = self._backend.rows(
-                f"SELECT min({quote(exact)}), max({quote(exact)}) FROM {quote(name)}"
-            )
-            ends = as_number(low), as_number(high)
-            self._ends[table, column] = None if None in ends else (ends[0], ends[1])  # type: ignore[assignment]
-        return self._ends[table, column]
 
     def _in_force(self, chosen: str | None) -> tuple[Protection, ...]:
         """All protections hold together; among declared alternatives a query may choose one."""

@@ -218,6 +218,7 @@ CODES: tuple[tuple[str, str], ...] = (
     ("BAK-001", "the data source cannot be opened"),
     ("BAK-002", "the engine failed while running a statement"),
     ("BAK-003", "the engine cannot express the query"),
+    ("BAK-004", "the data source changed after it was opened"),
     ("BUG-001", "an invariant of Secant broke"),
 )
 _KNOWN = frozenset(code for code, _ in CODES)

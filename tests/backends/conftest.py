@@ -8,6 +8,7 @@ import duckdb
 import pytest
 from row_compare import Row, contents
 
+from apart import apart
 from secant.release.backend import Backend
 from secant.release.duckdb import open_file
 
@@ -19,7 +20,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Backend:
     path = tmp_path_factory.mktemp("small") / "small.duckdb"
     with duckdb.connect(str(path)) as connection:
         connection.execute(SCHEMA.read_text())
-    return open_file(path, threads=1)
+    return apart(open_file(path, threads=1))
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from apart import apart
 from secant.plan import nodes as n
 from secant.release.postgres import PostgresBackend, open_server
 
@@ -33,6 +34,6 @@ def small_postgres(postgres_server) -> PostgresBackend:
     with duckdb.connect() as connection:
         connection.execute(SCHEMA.read_text())
         copy_tables(connection, ("person", "visit", "nothing"), address)
-    backend = open_server(address)
+    backend = apart(open_server(address))
     yield backend
     backend.close()

@@ -7,6 +7,7 @@ import pytest
 from postgres_small import copy_tables
 
 import secant
+from apart import apart
 from private_shop import ROWS, SHOP, UNIT, compile_release, make_shop, open_shop, shop_policy
 from secant.release.measured import measured
 
@@ -69,7 +70,7 @@ def test_smooth_bounds_of_joins_are_equal(shops, name):
             made = compile_release(db, JOINS[name])
             (bounded,) = made.job.prepared.bounded
             keys = made.keys[bounded.release.name]
-            figures = measured(bounded, made.job, keys, db._backend)
+            figures = measured(bounded, made.job, keys, apart(db))
             found.append((figures.whole, figures.bounds))
             assert figures.bounds, "the join is surveyed"
             assert db.sql(JOINS[name], epsilon=1).rows
@@ -86,7 +87,7 @@ def test_what_units_add_is_equal(shops, name, mode):
             asked = [
                 s for n, s in sorted(job.statements.items()) if re.search("above|race|cut|units", n)
             ]
-            results = [[[_plain(v) for v in row] for row in db._backend.rows(s)] for s in asked]
+            results = [[[_plain(v) for v in row] for row in apart(db).rows(s)] for s in asked]
             found.append([sorted(rows, key=repr) for rows in results])
             assert db.sql(UNITS[name], epsilon=5).rows
     assert found[0] == found[1]

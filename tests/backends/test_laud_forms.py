@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from apart import apart
 from secant.cli.laud import database, forms
 from secant.cli.laud.compare import expected
 from secant.errors import UsageError
@@ -39,7 +40,7 @@ def test_every_form_gives_the_known_exact_answer(made, query):
 
 
 def test_the_statement_printed_from_the_plan_gives_the_same(made):
-    source = open_source(f"duckdb:{made}", threads=1)
+    source = apart(open_source(f"duckdb:{made}", threads=1))
     for profile in forms.PROFILES:
         for query in forms.QUERIES:
             text = forms.text_of(profile, query)
@@ -74,7 +75,7 @@ def test_the_native_form_knows_no_months_and_the_paper_no_dates():
 
 @pytest.mark.parametrize("name", SHIPPED_PROFILES)
 def test_the_policy_fits_the_database(made, name):
-    source = open_source(f"duckdb:{made}", threads=1)
+    source = apart(open_source(f"duckdb:{made}", threads=1))
     policy = forms.policy_of(SHIPPED_PROFILES[name], "b1_1")
     problems = check_policy(policy, source.catalog())
     source.close()

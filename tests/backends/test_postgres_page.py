@@ -8,6 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from apart import apart
 from secant.errors import BackendError
 from secant.plan.from_sql import from_sql
 from secant.release.lower import lower
@@ -34,7 +35,7 @@ def test_the_role_suffices(postgres_server):
         connection.execute("INSERT INTO sales.orders VALUES (1, 'x'), (2, 'y')")
         connection.execute(BLOCKS["sql"])
         connection.execute("CREATE TABLE sales.closed (id integer)")
-    backend = open_server(postgres_server.address(name, user="reader") + "&schema=sales")
+    backend = apart(open_server(postgres_server.address(name, user="reader") + "&schema=sales"))
     assert set(backend.catalog().tables) == {"orders"}
     plan = from_sql("SELECT count(*), sum(id) FROM orders", backend.catalog())
     assert backend.rows(lower(plan, POSTGRES)) == [(2, 3)]

@@ -13,6 +13,7 @@ from postgres_small import copy_tables
 from row_compare import difference
 
 import secant
+from apart import apart
 from private_shop import ROWWISE, SECRETS, SHOP, TABLES, UNIT, make_shop, no_secret_in, shop_policy
 from secant.errors import BackendError, Refused, UsageError
 from secant.plan.from_sql import from_sql
@@ -72,7 +73,7 @@ def measured(db, text):
         statements = db.explain(text, epsilon=1).to_dict()["statements"]
     except Refused:
         return None
-    return [db._backend.rows(statement) for statement in statements]
+    return [apart(db).rows(statement) for statement in statements]
 
 
 def quiet(db, text):
@@ -131,9 +132,9 @@ def test_truncation_runs_on_the_server(shop, tmp_path):
         query = "SELECT status, count(*) FROM orders GROUP BY status"
         (statement,) = db.explain(query).to_dict()["statements"]
         assert "row_number() OVER" in statement
-        assert sum(counted for _, counted in db._backend.rows(statement)) == 60 * 2 + 2 + 1
+        assert sum(counted for _, counted in apart(db).rows(statement)) == 60 * 2 + 2 + 1
         (added,) = db.explain("SELECT count(*) FROM orders").to_dict()["statements"]
-        assert db._backend.rows(added) == [(60 * 2 + 2 + 1,)]
+        assert apart(db).rows(added) == [(60 * 2 + 2 + 1,)]
 
 
 # ── the server ───────────────────────────────────────────────────────────────────────────────────
@@ -154,7 +155,7 @@ def test_only_tables_of_known_types_are_offered(postgres_database):
             CREATE SCHEMA other; CREATE TABLE other.there (i integer);
             CREATE TABLE pg_class (i integer);
         """)
-    backend = open_server(postgres_database)
+    backend = apart(open_server(postgres_database))
     tables = backend.catalog().tables
     assert set(tables) == {"kinds", "parted", "parent"}
     assert dict(tables["kinds"].columns) == {
@@ -165,7 +166,7 @@ def test_only_tables_of_known_types_are_offered(postgres_database):
     assert sorted(tables["kinds"].unique) == [("i",), ("l", "t")]
     assert tables["parent"].unique == ()
     backend.close()
-    elsewhere = open_server(postgres_database + "&schema=other")
+    elsewhere = apart(open_server(postgres_database + "&schema=other"))
     assert set(elsewhere.catalog().tables) == {"there"}
     elsewhere.close()
     assert column_type("numeric(5,-2)") is None
@@ -178,7 +179,7 @@ def test_stored_values_that_other_engines_do_not_have(postgres_database):
             CREATE TABLE odd (k integer, n numeric(5, 2), r real, c char(6));
             INSERT INTO odd VALUES (1, 'NaN', 3e38, 'ab'), (2, 1.5, 0.1, 'B'), (3, NULL, 'NaN', 'é');
         """)
-    backend = open_server(postgres_database)
+    backend = apart(open_server(postgres_database))
     text = "SELECT k, n, n + 1, r * 10, c || '.', c < 'a', length(c) FROM odd ORDER BY c"
     rows = backend.rows(lower(from_sql(text, backend.catalog()), backend.dialect))
     assert [row[0] for row in rows] == [2, 1, 3]
@@ -196,7 +197,7 @@ def test_stored_values_that_other_engines_do_not_have(postgres_database):
 
 
 def test_nothing_can_be_written_and_one_statement_is_one(shop):
-    backend = open_server(shop[1])
+    backend = apart(open_server(shop[1]))
     for statement in (
         "DELETE FROM orders",
         "CREATE TABLE mine (i integer)",
@@ -227,19 +228,19 @@ def test_nothing_can_be_written_and_one_statement_is_one(shop):
 
 
 def test_checking_reads_no_rows(shop):
-    backend = open_server(shop[1])
+    backend = apart(open_server(shop[1]))
     backend.check("SELECT 1 / (quantity - quantity) FROM orders")  # it would fail on the first row
     backend.close()
 
 
 def test_a_lost_connection_and_a_slow_statement(shop, postgres_server):
-    backend = open_server(shop[1] + "&statement_seconds=0.05")
+    backend = apart(open_server(shop[1] + "&statement_seconds=0.05"))
     with pytest.raises(BackendError) as slow:
         backend.rows("SELECT pg_sleep(5)")
     assert slow.value.code == "BAK-002"
     assert "too long" in slow.value.message
     backend.close()
-    backend = open_server(shop[1])
+    backend = apart(open_server(shop[1]))
     ((own,),) = backend.rows("SELECT pg_backend_pid()")
     with psycopg.connect(postgres_server.address(), autocommit=True) as other:
         end = functools.partial(other.execute, "SELECT pg_terminate_backend(%s, 5000)", (own,))

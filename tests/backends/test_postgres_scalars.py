@@ -13,6 +13,7 @@ import duckdb
 import pytest
 from postgres_small import copy_tables
 
+from apart import apart
 from secant.errors import BackendError, SqlError
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
@@ -129,7 +130,7 @@ def engines(postgres_server, tmp_path_factory):
                 connection.execute(f"INSERT INTO {name} VALUES ({k}, {value})")
         address = postgres_server.address(postgres_server.create_database())
         copy_tables(connection, [*GRID, "one"], address)
-    ours, theirs = open_server(address), open_file(path, threads=1)
+    ours, theirs = apart(open_server(address)), apart(open_file(path, threads=1))
     yield ours, theirs
     ours.close()
     theirs.close()

@@ -11,6 +11,7 @@ import pytest
 from postgres_small import TPCH_KEYS, load_tpch, ordered
 from row_compare import difference
 
+from apart import apart
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalise
 from secant.plan.total import make_total
@@ -41,7 +42,10 @@ def both(postgres_server, tmp_path_factory):
     assert counts["orders"] == 15_000
     with pytest.raises(ValueError, match="scale 1"):
         load_tpch(directory, address, 1.0)
-    ours, theirs = open_server(address), open_directory(directory, "parquet", threads=1)
+    ours, theirs = (
+        apart(open_server(address)),
+        apart(open_directory(directory, "parquet", threads=1)),
+    )
     yield ours, theirs
     ours.close()
     theirs.close()

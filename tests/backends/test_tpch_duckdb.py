@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from row_compare import Row, contents, difference
 
+from apart import apart
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.from_sql import from_sql
@@ -54,7 +55,7 @@ def generated(directory: Path, scale: str) -> Backend:
         check=True,
         capture_output=True,
     )
-    return open_directory(directory, "parquet", threads=1)
+    return apart(open_directory(directory, "parquet", threads=1))
 
 
 @pytest.fixture(scope="session")

@@ -2,31 +2,21 @@
 
 import pytest
 
+from apart import Wrapped
 from private_shop import UNIT, open_shop
 from secant.errors import BackendError
 from secant.ledger import Budget
 from secant.ledger.store import Ledger
 
 
-class Spying:
+class Spying(Wrapped):
     """A backend that reads the ledger, with a connection of its own, when a protected statement arrives."""
 
     def __init__(self, inner, place, fail):
-        self.inner, self.dialect, self.place, self.fail, self.seen = (
-            inner,
-            inner.dialect,
-            place,
-            fail,
-            [],
-        )
+        super().__init__(inner)
+        self.place, self.fail, self.seen = place, fail, []
 
-    def catalog(self):
-        return self.inner.catalog()
-
-    def check(self, statement):
-        self.inner.check(statement)
-
-    def rows(self, statement):
+    def rows(self, session, statement):
         if '"orders"' in statement:
             ledger = Ledger.open(self.place, {"people": Budget.of(100_000, 0)})
             (release,) = ledger.history()
@@ -34,10 +24,7 @@ class Spying:
             ledger.close()
             if self.fail:
                 raise BackendError("BAK-002", "planted")
-        return self.inner.rows(statement)
-
-    def close(self):
-        self.inner.close()
+        return session.rows(statement)
 
 
 @pytest.mark.parametrize("fail", [False, True])

@@ -21,11 +21,12 @@ def test_distinct_reaches_the_engine(people, single, query):
 
 
 def test_distinct_and_plain_counts_are_two_measures(single):
+    from apart import apart
     from private_shop import compile_release
 
     compiled = compile_release(
         single, "SELECT count(quantity), count(DISTINCT quantity) FROM orders WHERE id < 1000"
     )
     assert len(compiled.job.noise.noise) == 2
-    shown, _ = unnoised(compiled.job, look_up_keys(compiled.job, single._backend), single._backend)
+    shown, _ = unnoised(compiled.job, look_up_keys(compiled.job, apart(single)), apart(single))
     assert shown.rows == [(200, 9)]

@@ -153,8 +153,8 @@ PLACES = [
     (run, "_table"),
     (run, "finish"),
     (run, "lower"),
-    (engine.DuckDB, "rows"),
-    (engine.DuckDB, "check"),
+    (engine.DuckDBSession, "rows"),
+    (engine.DuckDBSession, "check"),
 ]
 
 
@@ -299,7 +299,7 @@ def test_a_bug_shows_its_trace_only_where_it_is_asked_for(town, monkeypatch):
     monkeypatch.setenv("SECANT_DEBUG", "1")
     assert "_noisy" in ours(caught(lambda: town.sql(QUESTION, epsilon=1)))
     # what is no bug stays as it is
-    fails_after(engine.DuckDB, "rows", wrapped, monkeypatch)
+    fails_after(engine.DuckDBSession, "rows", wrapped, monkeypatch)
     assert_clean(caught(lambda: town.sql(QUESTION, epsilon=1)))
 
 

@@ -12,6 +12,7 @@ import duckdb
 import pytest
 
 import secant
+from apart import apart
 from secant.errors import BackendError
 from secant.release import directory
 from secant.release import duckdb as engine
@@ -34,7 +35,7 @@ def write(path, kind, value):
 
 
 def shown(place, kind):
-    backend = open_source(f"{kind}:{place}")
+    backend = apart(open_source(f"{kind}:{place}"))
     try:
         return {
             name: sorted(backend.rows(f"SELECT v FROM {quote(table.name)}"))
@@ -80,7 +81,7 @@ def test_planted_names_that_are_not_escaped_show_other_rows(tmp_path, kind, monk
 def test_a_folder_above_adds_no_column(tmp_path, kind):
     (tmp_path / "year=2024").mkdir()
     write(tmp_path / "year=2024" / f"people.{kind}", kind, SECRET)
-    backend = open_source(f"{kind}:{tmp_path / 'year=2024'}")
+    backend = apart(open_source(f"{kind}:{tmp_path / 'year=2024'}"))
     assert backend.catalog().tables["people"].columns == (("v", INTEGER),)
     backend.close()
 
@@ -251,7 +252,7 @@ def test_a_macro_takes_no_name_of_sql(tmp_path, macro):
 def test_planted_a_macro_changes_what_runs(tmp_path, monkeypatch):
     path = town(tmp_path, "CREATE MACRO least(a, b) AS a")
     monkeypatch.setattr(engine, "_refuse_own_meanings", lambda connection: None)
-    backend = open_source(f"duckdb:{path}")
+    backend = apart(open_source(f"duckdb:{path}"))
     assert backend.rows("SELECT least(1000, 1)") == [(1000,)]
     backend.close()
 
@@ -265,7 +266,7 @@ def test_other_schemas_and_macros_of_their_own_name_do_no_harm(tmp_path):
         "CREATE TABLE other.strangers (id BIGINT)",
         "CREATE VIEW everyone AS SELECT * FROM people",
     )
-    backend = open_source(f"duckdb:{path}")
+    backend = apart(open_source(f"duckdb:{path}"))
     assert {n: t.columns for n, t in backend.catalog().tables.items()} == {
         "people": (("id", INTEGER),)
     }
@@ -273,7 +274,7 @@ def test_other_schemas_and_macros_of_their_own_name_do_no_harm(tmp_path):
 
 
 def test_a_name_is_never_a_variable_of_the_program(tmp_path):
-    backend = open_source(f"duckdb:{town(tmp_path)}")
+    backend = apart(open_source(f"duckdb:{town(tmp_path)}"))
     strangers = duckdb.sql("SELECT 1 AS id")
     assert strangers is not None
     with pytest.raises(BackendError):

@@ -5,6 +5,7 @@ the server's own schemas; and functions of the schema that fit a call better tha
 import psycopg
 import pytest
 
+from apart import apart
 from secant.errors import BackendError, UsageError
 from secant.release import postgres
 from secant.release.sources import open_source
@@ -19,7 +20,7 @@ def told(address, *statements):
 
 
 def names(address):
-    backend = open_source(address)
+    backend = apart(open_source(address))
     try:
         return sorted(backend.catalog().tables)
     finally:
@@ -113,8 +114,9 @@ def test_a_schema_gives_sql_no_meaning_of_its_own(postgres_database, meaning):
 
 
 def test_planted_a_function_of_the_schema_goes_first(postgres_database):
-    told(postgres_database, PLAIN, MEANINGS["function"])
-    backend = open_source(postgres_database)
+    told(postgres_database, PLAIN)
+    backend = apart(open_source(postgres_database))
+    told(postgres_database, MEANINGS["function"])  # later, in a session that names no table
     assert backend.rows("SELECT floor(CAST(3 AS bigint))") == [(7,)]
     backend.close()
 

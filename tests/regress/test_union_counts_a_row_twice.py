@@ -3,6 +3,7 @@
 import duckdb
 import pytest
 
+from apart import apart
 from private_shop import ROWWISE, compile_release, make_shop, open_shop
 from secant.release.run import look_up_keys, unnoised
 
@@ -18,7 +19,7 @@ def measured(directory, query):
     """Give the exact measure that would get noise, and the scale of the noise."""
     with open_shop(directory, ROWWISE) as db:
         compiled = compile_release(db, query, epsilon=1)
-        shown, _ = unnoised(compiled.job, look_up_keys(compiled.job, db._backend), db._backend)
+        shown, _ = unnoised(compiled.job, look_up_keys(compiled.job, apart(db)), apart(db))
         ((measure, noise),) = compiled.job.noise.noise.items()
         step = compiled.job.prepared.bounded[0].release.measures[0].step
         assert measure == compiled.job.prepared.bounded[0].release.measures[0].column

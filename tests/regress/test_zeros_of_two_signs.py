@@ -14,6 +14,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from apart import apart
+
 sys.path.append(str(Path(__file__).parent.parent / "soundness"))
 
 from engine_answers import Engine, difference, releases_of, target_on
@@ -296,7 +298,7 @@ def test_no_expression_of_the_engine_tells_equal_reals_apart(engine):
 
 @pytest.mark.postgres
 def test_no_expression_of_postgres_tells_equal_reals_apart(postgres_server):
-    backend = open_server(postgres_server.address(postgres_server.create_database()))
+    backend = apart(open_server(postgres_server.address(postgres_server.create_database())))
     try:
         # This engine has no remainder of reals, and a query that asks for one is refused.
         told = told_apart(lambda plan: backend.rows(lower(plan, POSTGRES)), "+ - * /")

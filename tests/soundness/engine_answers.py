@@ -24,9 +24,10 @@ from secant.plan.evaluate import evaluate
 from secant.plan.measures import Measure
 from secant.plan.values import Failure, same_key
 from secant.release.dialect import DUCKDB, constant, quote, type_name
-from secant.release.duckdb import _locked
+from secant.release.duckdb import DuckDBSession, _lock
 from secant.release.lower import lower
 from secant.terms import types as t
+from secant.terms.catalog import catalog
 
 Columns = Mapping[str, Sequence[tuple[str, t.Type]]]
 Steps = Mapping[tuple[Any, ...], tuple[Fraction, ...]]
@@ -50,7 +51,8 @@ class Engine:
         for name, columns in tables.items():
             written = ", ".join(f"{quote(c)} {self._type(c, kind)}" for c, kind in columns)
             self._connection.execute(f"CREATE TABLE {quote(name)} ({written})")
-        self.backend = _locked(self._connection, [], 1)
+        _lock(self._connection, [], 1)
+        self.backend = DuckDBSession(self._connection, catalog, lambda: None)
         self._loaded: dict[str, str] = dict.fromkeys(tables, "[]")
 
     def _type(self, column: str, kind: t.Type) -> str:

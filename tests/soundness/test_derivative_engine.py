@@ -13,6 +13,7 @@ from derivative_laud import laud_database, laud_world, tax_ends
 from derivative_moves import mover
 from derivative_worlds import COLUMNS, small_database
 
+from apart import apart
 from secant.cli.laud.forms import QUERIES as LAUD
 from secant.plan.evaluate import evaluate
 from secant.release.lower import lower
@@ -39,7 +40,7 @@ def loaded(place, columns, database):
                 connection.execute(
                     f'INSERT INTO "{table}" VALUES ({", ".join("?" * len(values))})', values
                 )
-    return open_source(f"duckdb:{place}", beside=None)
+    return apart(open_source(f"duckdb:{place}", beside=None))
 
 
 def ordered(rows):

@@ -77,13 +77,14 @@ def _look(opened: Backend) -> dict[tuple[str, str], tuple[object, object]]:
     from secant.release.dialect import quote
 
     seen = {}
-    for name, table in opened.catalog().tables.items():
-        for column, type_ in table.columns:
-            if type_.numeric or type_.temporal:
-                ends = f"min({quote(column)}), max({quote(column)})"
-                ((low, high),) = opened.rows(f"SELECT {ends} FROM {quote(table.name)}")
-                if low is not None:
-                    seen[name, column] = (low, high)
+    with opened.session() as session:
+        for name, table in opened.catalog().tables.items():
+            for column, type_ in table.columns:
+                if type_.numeric or type_.temporal:
+                    ends = f"min({quote(column)}), max({quote(column)})"
+                    ((low, high),) = session.rows(f"SELECT {ends} FROM {quote(table.name)}")
+                    if low is not None:
+                        seen[name, column] = (low, high)
     return seen
 
 

@@ -5,16 +5,12 @@ In: records to append. Out: records, in order, as they were written. A journal k
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import Protocol
 
 from secant.ledger.records import Anchor, Record
-
-Connection = TypeVar("Connection")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,51 +70,3 @@ class Journal(Protocol):
 
     def close(self) -> None:
         """Let go of files and connections."""
-
-
-class ProcessLock:
-    """A lock between threads that a forked child finds free, whoever held it in the parent."""
-
-    def __init__(self) -> None:
-        self._process, self._lock = os.getpid(), threading.RLock()
-
-    def __enter__(self) -> None:
-        if self._process != os.getpid():
-            self._process, self._lock = os.getpid(), threading.RLock()
-        self._lock.acquire()
-
-    def __exit__(self, *error: object) -> None:
-        self._lock.release()
-
-
-class PerProcess(Generic[Connection]):
-    """One connection that the threads of a process take in turns; a forked child opens its own."""
-
-    _abandoned: ClassVar[list[object]] = []
-    """Inherited over a fork: closing one in the child would end the parent's session or locks."""
-
-    def __init__(
-        self, connect: Callable[[], Connection], close: Callable[[Connection], None]
-    ) -> None:
-        self._connect, self._close = connect, close
-        self._process = os.getpid()
-        self._connection: Connection | None = connect()
-        self._lock = ProcessLock()
-
-    @contextmanager
-    def taken(self) -> Iterator[Connection]:
-        """Give this process's connection and keep other threads away from it meanwhile."""
-        with self._lock:
-            if self._process != os.getpid():
-                self._abandoned.append(self._connection)
-                self._process, self._connection = os.getpid(), None
-            if self._connection is None:
-                self._connection = self._connect()
-            yield self._connection
-
-    def drop(self) -> None:
-        """Close the connection; the next one to take it opens another."""
-        with self._lock:
-            if self._process == os.getpid() and self._connection is not None:
-                self._close(self._connection)
-                self._connection = None

@@ -15,9 +15,10 @@ from typing import Any, LiteralString
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from secant.errors import BudgetError, UsageError
-from secant.ledger.journal import Head, PerProcess
+from secant.ledger.journal import Head
 from secant.ledger.records import START, VERSION, Anchor, Record, following, newer
 from secant.ledger.witness import forgotten
+from secant.processes import PerProcess
 
 try:
     import psycopg

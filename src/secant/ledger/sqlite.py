@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from secant.errors import BudgetError
-from secant.ledger.journal import Head, PerProcess
+from secant.ledger.journal import Head
 from secant.ledger.records import START, VERSION, Anchor, Record, following, newer
 from secant.ledger.witness import anchor_file, forgotten, read_anchor, write_anchor
+from secant.processes import PerProcess
 
 APPLICATION_ID = 0x5ECA4719
 """Marks the file as a ledger of ours, so that no other SQLite file is taken for one."""

@@ -6,6 +6,7 @@ history. No answer leaves before its charge is durable; two processes never both
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from secant.errors import BudgetError, UsageError
 from secant.ledger.amounts import Budget, Charge, Spent
 from secant.ledger.export import export_lines
 from secant.ledger.history import Release, releases_of
-from secant.ledger.journal import Head, Journal, ProcessLock, Transaction
+from secant.ledger.journal import Head, Journal, Transaction
 from secant.ledger.limits import Balance, Limits, amount_text, balance, shortfalls
 from secant.ledger.records import (
     START,
@@ -33,6 +34,7 @@ from secant.ledger.reserve import Reservation
 from secant.ledger.sqlite import SqliteJournal
 from secant.ledger.state import State, charge_fields, month_of, starting_at
 from secant.ledger.witness import forgotten
+from secant.processes import ProcessLock
 from secant.terms.policy import LONGEST_NAME
 
 LONGEST_LEASE = 31 * 24 * 3600
@@ -49,6 +51,7 @@ class Ledger:
         self._lock = ProcessLock()
         self._trusting = False
         self._seen = START
+        self._process = os.getpid()
 
     @classmethod
     def open(
@@ -315,6 +318,8 @@ class Ledger:
             yield transaction
 
     def _catch_up(self, transaction: Transaction) -> None:
+        if self._process != os.getpid():  # a fork may have copied it in the middle of a transaction
+            self._process, self._state = os.getpid(), State()
         head = transaction.head()
         # Also after an error made us forget the state: another ledger in its place is not gone on with.
         known = transaction.at(self._seen.sequence) if self._seen.sequence else None

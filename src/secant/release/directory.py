@@ -44,6 +44,14 @@ def tables_of(directory: Path, kind: str) -> dict[str, tuple[Path, ...]]:
     return found
 
 
+def files_of(directory: Path, kind: str) -> list[Path]:
+    """Give all files that are rows of tables, as they are now: also those that were not there before."""
+    entries = _listed(directory.resolve())
+    folders = [entry for entry in entries if _is_folder(entry)]
+    plain = [entry for entry in entries if entry not in folders]
+    return [f for f in [*plain, *(f for d in folders for f in _listed(d))] if _holds(f, kind)]
+
+
 def _listed(folder: Path) -> list[Path]:
     """Give what is in a folder, in order. Hidden files are remains of other programs, not data."""
     try:

@@ -1,20 +1,31 @@
 """DuckDB: a file, or a directory of Parquet or CSV files, opened read-only and locked down.
 
-After `lock` no statement can reach files, the network or settings. Statements are printed from plans (I1); the lock
+In: paths. Out: a Backend. Every source gets an engine of its own in each process: none is shared with other users of
+DuckDB, and a forked child, in which the engine's threads are missing, opens another. A question is a cursor with one
+transaction. Files are compared before and after it, because the engine reads them while it answers and its lock on
+them ends as soon as anything in the process closes one; CSV files are read into memory once.
+
+After `_lock` no statement can reach files, the network or settings. Statements are printed from plans (I1); the lock
 is the second wall.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
 
 from secant.errors import BackendError
+from secant.processes import PerProcess
+from secant.release.backend import changed, closed, failed, not_accepted
 from secant.release.dialect import DUCKDB, Dialect, quote, text
-from secant.release.directory import as_list, names_of, tables_of, without_lines
+from secant.release.directory import as_list, files_of, names_of, tables_of, without_lines
+from secant.release.files import State, same_state, settled_state
 from secant.terms import types as t
 from secant.terms.catalog import Catalog, Table, catalog
 
@@ -30,46 +41,37 @@ _TYPES = {
 _FAILURES = (duckdb.Error, RuntimeError, ValueError, OverflowError)
 
 
-MOST_PREPARED = 32
+_numbers = itertools.count()
+"""For names of prepared statements: no two statements of a process ever have the same."""
+_ATTACHED = "secant_source"
 
 
-class DuckDB:
-    """A locked DuckDB connection."""
+class DuckDBSession:
+    """A cursor in one read-only transaction."""
 
     dialect: Dialect = DUCKDB
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, *, views: bool = False) -> None:
-        self._connection = connection
-        self._views = views
-        self._catalog: Catalog | None = None
-        self._one_at_a_time = threading.Lock()  # the engine's connection is not for several threads
-        self._closed = False
+    def __init__(
+        self,
+        cursor: duckdb.DuckDBPyConnection,
+        catalog: Callable[[], Catalog],
+        compare: Callable[[], None],
+    ) -> None:
+        self._cursor = cursor
+        self.catalog, self.confirm = catalog, compare
         self._prepared: dict[str, str] = {}
         """Statement -> the name it is prepared under: planned once, checked and run."""
 
-    def catalog(self) -> Catalog:
-        """Read names, types and engine-kept keys once."""
-        if self._catalog is None:
-            self._catalog = _read_catalog(self._connection, views=self._views)
-        return self._catalog
-
     def check(self, statement: str) -> None:
         """Let the engine bind and plan the statement without running it; `rows` then need not plan it again."""
+        if statement in self._prepared:
+            return
+        name = f"secant_{next(_numbers)}"
         try:
-            if statement not in self._prepared:
-                if len(self._prepared) >= MOST_PREPARED:
-                    for name in self._prepared.values():
-                        self._fetched(f"DEALLOCATE {name}")
-                    self._prepared.clear()
-                name = f"secant_{len(self._prepared)}"
-                self._fetched(f"PREPARE {name} AS {statement}")
-                self._prepared[statement] = name
+            self._fetched(f"PREPARE {name} AS {statement}")
         except _FAILURES:
-            raise BackendError(
-                "BAK-003",
-                "the engine does not accept the statement that the query becomes",
-                hint="simplify the query; `secant explain --sql` shows the statement",
-            ) from None
+            raise not_accepted() from None
+        self._prepared[statement] = name
 
     def rows(self, statement: str) -> list[tuple[object, ...]]:
         """Run a statement."""
@@ -77,41 +79,134 @@ class DuckDB:
         try:
             return self._fetched(statement if name is None else f"EXECUTE {name}")
         except _FAILURES:
-            raise BackendError(
-                "BAK-002",
-                "the engine failed while running a statement; its own message is withheld, it may quote data",
-                hint="the data owner can run `secant inspect` with the same query",
-            ) from None
+            raise failed() from None
 
     def _fetched(self, statement: str) -> list[tuple[object, ...]]:
-        with self._one_at_a_time:
-            if self._closed:
-                raise BackendError("BAK-001", "the data source is closed", hint="connect again")
-            return self._connection.execute(statement).fetchall()
+        return self._cursor.execute(statement).fetchall()
+
+
+class DuckDB:
+    """A locked DuckDB engine for each process that asks."""
+
+    dialect: Dialect = DUCKDB
+
+    def __init__(
+        self,
+        make: Callable[[], duckdb.DuckDBPyConnection],
+        files: Callable[[], Sequence[Path]],
+        *,
+        in_memory: bool = False,
+        views: bool = False,
+    ) -> None:
+        self._make, self._files, self._in_memory, self._views = make, files, in_memory, views
+        self._state: State = ()
+        self._catalog: Catalog | None = None
+        self._closed = False
+        self._engine = PerProcess(self._opened, _Engine.close)
+
+    def catalog(self) -> Catalog:
+        """Give names, types and engine-kept keys as they were at the opening."""
+        assert self._catalog is not None, "the engine is open"
+        return self._catalog
+
+    @contextmanager
+    def session(self, tables: Collection[str] = ()) -> Iterator[DuckDBSession]:
+        """Begin a question; nobody writes through the engine, so that all tables stay as they are."""
+        engine = self._engine.get()
+        self._compare()
+        with engine.cursor() as cursor:
+            yield DuckDBSession(cursor, self.catalog, self._compare)
+            self._compare()
 
     def close(self) -> None:
-        """Close the connection."""
-        with self._one_at_a_time:
-            self._closed = True
-            self._connection.close()
+        """Close the engine of this process."""
+        self._closed = True
+        self._engine.drop()
+
+    def _compare(self) -> None:
+        """Hold the files against what they were at the opening; to what is in memory nobody writes."""
+        if not self._in_memory:
+            same_state(self._state, self._files())
+
+    def _opened(self) -> _Engine:
+        if self._closed:
+            raise closed()
+        before = settled_state(self._files())
+        connection = self._make()
+        try:
+            found = _read_catalog(connection, views=self._views)
+            same_state(before, self._files())
+            if self._catalog is None:
+                self._catalog, self._state = found, before
+            elif found != self._catalog:  # a forked child has read the files again
+                raise changed("a file of the data source")
+        except BaseException:
+            connection.close()
+            raise
+        return _Engine(connection)
+
+
+class _Engine:
+    """The engine of one process, with the number of questions that use it."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._users = 1  # the first is the backend, until it closes
+
+    @contextmanager
+    def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Give a cursor in a transaction of its own."""
+        with self._lock:
+            if not self._users:
+                raise closed()
+            self._users += 1
+            cursor = self._connection.cursor()
+        try:
+            try:
+                cursor.execute(f"USE {_ATTACHED}.main")
+                cursor.execute("BEGIN TRANSACTION READ ONLY")
+            except _FAILURES:
+                raise failed() from None
+            yield cursor
+        finally:
+            cursor.close()
+            self.close()
+
+    def close(self) -> None:
+        """Count one user less; the last one closes, since an engine cannot be closed under a statement."""
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                self._connection.close()
 
 
 def open_file(path: Path, *, threads: int | None = None) -> DuckDB:
     """Open a DuckDB file read-only."""
     if not path.is_file():
         raise BackendError("BAK-001", f"there is no DuckDB file {path}", hint="check the source")
-    # Settings go in with the opening: connections of one process share the engine, which the first one locks.
-    settings: dict[str, str | bool | int | float | list[str]] = dict(_settings(threads))
-    try:
-        connection = duckdb.connect(str(path), read_only=True, config=settings)
-        _refuse_own_meanings(connection)
-        return DuckDB(connection)
-    except duckdb.Error:
-        raise BackendError(
-            "BAK-001",
-            f"{path} cannot be opened as a DuckDB file",
-            hint="close other programs that write to it, and check that it is a DuckDB file",
-        ) from None
+    place = path.resolve()
+
+    def make() -> duckdb.DuckDBPyConnection:
+        engine = duckdb.connect(":memory:")
+        try:
+            engine.execute(f"ATTACH {text(str(place))} AS {_ATTACHED} (READ_ONLY, TYPE duckdb)")
+            engine.execute(f"USE {_ATTACHED}.main")
+            _refuse_own_meanings(engine)
+            _lock(engine, [], threads)
+        except duckdb.Error:
+            engine.close()
+            raise BackendError(
+                "BAK-001",
+                f"{path} cannot be opened as a DuckDB file",
+                hint="close other programs that write to it, and check that it is a DuckDB file",
+            ) from None
+        except BaseException:
+            engine.close()
+            raise
+        return engine
+
+    return DuckDB(make, lambda: [place, place.with_name(place.name + ".wal")])
 
 
 # A macro of the file goes before the engine's own function of that name, be it `least` or `+`.
@@ -123,10 +218,9 @@ SELECT DISTINCT function_name FROM duckdb_functions() WHERE NOT internal AND low
 """
 
 
-def _refuse_own_meanings(connection: duckdb.DuckDBPyConnection) -> None:
+def _refuse_own_meanings(engine: duckdb.DuckDBPyConnection) -> None:
     """Refuse a file that gives an SQL function a meaning of its own: what runs would not be what was bounded (I1)."""
-    for (name,) in connection.execute(_OWN_MEANINGS).fetchall():
-        connection.close()
+    for (name,) in engine.execute(_OWN_MEANINGS).fetchall():
         raise BackendError(
             "BAK-001",
             f"the DuckDB file has a macro {name}, which is a name of SQL's own",
@@ -146,43 +240,52 @@ def open_directory(path: Path, kind: str, *, threads: int | None = None) -> Duck
         raise BackendError(
             "BAK-001", f"the table {empty} has no columns: its file is empty", hint=hint
         )
-    connection = duckdb.connect(":memory:")
-    try:
-        for name, files in tables.items():
-            _add_table(connection, name, files, kind)
-    except duckdb.Error:
-        connection.close()
-        raise BackendError(
-            "BAK-001",
-            f"a table of {path} cannot be read as {kind.upper()}",
-            hint="check that the files are whole and, for CSV, that the text is UTF-8",
-        ) from None
-    # The rows of CSV files are in memory by now; Parquet files are read again by every statement.
-    return _locked(connection, names_of(tables) if kind == "parquet" else [], threads)
+
+    def make() -> duckdb.DuckDBPyConnection:
+        engine = duckdb.connect(":memory:")
+        try:
+            engine.execute(f"ATTACH ':memory:' AS {_ATTACHED}")
+            engine.execute(f"USE {_ATTACHED}.main")
+            for name, files in tables.items():
+                _add_table(engine, name, files, kind)
+            # The rows of CSV files are in memory by now; Parquet files are read again by every statement.
+            _lock(engine, names_of(tables) if kind == "parquet" else [], threads)
+        except duckdb.Error:
+            engine.close()
+            raise BackendError(
+                "BAK-001",
+                f"a table of {path} cannot be read as {kind.upper()}",
+                hint="check that the files are whole and, for CSV, that the text is UTF-8",
+            ) from None
+        return engine
+
+    return DuckDB(
+        make, lambda: files_of(path, kind), in_memory=kind == "csv", views=kind == "parquet"
+    )
 
 
 def _add_table(
-    connection: duckdb.DuckDBPyConnection, name: str, files: tuple[Path, ...], kind: str
+    engine: duckdb.DuckDBPyConnection, name: str, files: tuple[Path, ...], kind: str
 ) -> None:
     # Columns are those of the files: a folder called `k=v` somewhere above must not add one.
     read = f"read_{kind}({as_list(files)}, hive_partitioning = false"
     if kind == "parquet":
-        connection.execute(
-            f"CREATE VIEW {quote(name)} AS SELECT {_opaque(connection, read)} FROM {read})"
+        engine.execute(
+            f"CREATE VIEW {quote(name)} AS SELECT {_opaque(engine, read)} FROM {read})"
         )
         return
     # Types come from the whole file, and a line that cannot be read is left out: it must not fail a query.
-    connection.execute(
+    engine.execute(
         f"CREATE TABLE {quote(name)} AS SELECT * FROM {read}, sample_size = -1, ignore_errors = true)"
     )
 
 
-def _opaque(connection: duckdb.DuckDBPyConnection, read: str) -> str:
+def _opaque(engine: duckdb.DuckDBPyConnection, read: str) -> str:
     """Give the columns of Parquet files; floats so that no filter is held against the ends that a file states.
 
     Writers leave NaN out of them. A filter would skip groups of rows that hold a NaN, or not, as other rows decide.
     """
-    columns = connection.execute(f"DESCRIBE SELECT * FROM {read})").fetchall()
+    columns = engine.execute(f"DESCRIBE SELECT * FROM {read})").fetchall()
     return ", ".join(
         f"CASE WHEN isnan({quote(c)}) THEN CAST('nan' AS DOUBLE) ELSE {quote(c)} END AS {quote(c)}"
         if kind in ("FLOAT", "DOUBLE")
@@ -191,12 +294,12 @@ def _opaque(connection: duckdb.DuckDBPyConnection, read: str) -> str:
     )
 
 
-def _locked(connection: duckdb.DuckDBPyConnection, files: list[str], threads: int | None) -> DuckDB:
+def _lock(engine: duckdb.DuckDBPyConnection, files: list[str], threads: int | None) -> None:
+    """Fix the settings for all cursors: what is set without GLOBAL holds for one cursor only."""
     allowed = ", ".join(text(file) for file in files)
-    connection.execute(f"SET allowed_paths = [{allowed}]")
+    engine.execute(f"SET GLOBAL allowed_paths = [{allowed}]")
     for name, value in _settings(threads):
-        connection.execute(f"SET {name} = {text(value)}")
-    return DuckDB(connection, views=True)  # the views of a directory are ours: one for each table
+        engine.execute(f"SET GLOBAL {name} = {text(value)}")
 
 
 def _settings(threads: int | None) -> list[tuple[str, str]]:
@@ -212,10 +315,8 @@ def _settings(threads: int | None) -> list[tuple[str, str]]:
             "disabled_optimizers",
             "common_subexpressions,partial_aggregate_pushdown,statistics_propagation",
         ),
-        (
-            "python_enable_replacements",
-            "false",
-        ),  # a name is a table, never a variable of the program
+        # a name is a table, never a variable of the program
+        ("python_enable_replacements", "false"),
         ("autoinstall_known_extensions", "false"),
         ("autoload_known_extensions", "false"),
         ("enable_external_access", "false"),
@@ -226,17 +327,17 @@ def _settings(threads: int | None) -> list[tuple[str, str]]:
 _OFFERED = "NOT internal AND database_name = current_database() AND schema_name = 'main'"
 
 
-def _read_catalog(connection: duckdb.DuckDBPyConnection, *, views: bool) -> Catalog:
+def _read_catalog(engine: duckdb.DuckDBPyConnection, *, views: bool) -> Catalog:
     # A view shows rows of tables that a policy protects by their own names, not by the view's. Those of a directory are
     # ours, one for each table.
     offered = "SELECT table_name FROM duckdb_tables() WHERE " + _OFFERED
     if views:
         offered += " UNION ALL SELECT view_name FROM duckdb_views() WHERE " + _OFFERED
-    rows = connection.execute(
+    rows = engine.execute(
         f"SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE {_OFFERED} "
         f"AND table_name IN ({offered}) ORDER BY table_name, column_index"
     ).fetchall()
-    keys = connection.execute(
+    keys = engine.execute(
         "SELECT table_name, constraint_column_names FROM duckdb_constraints() "
         "WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE') "
         "AND database_name = current_database() AND schema_name = 'main'"

@@ -20,7 +20,7 @@ from secant.plan import nodes as n
 from secant.plan.domains import Listed
 from secant.plan.measures import Measure
 from secant.plan.typing import fields_of
-from secant.release.backend import Backend
+from secant.release.backend import Session
 from secant.release.job import (
     Job,
     Keys,
@@ -50,12 +50,12 @@ class Measured:
     """Column of an order statistic -> the counted cells of each group."""
 
 
-def measured(b: Bounded, job: Job, keys: Keys | None, backend: Backend) -> Measured:
+def measured(b: Bounded, job: Job, keys: Keys | None, session: Session) -> Measured:
     """Run the statements of one release."""
     name = b.release.name
     width = len(b.release.exact.keys)
     direct = directly_measured(b, job.noise)
-    exact = _grouped(job.statements[name], width, backend) if direct.aggregations else {}
+    exact = _grouped(job.statements[name], width, session) if direct.aggregations else {}
     shown = keys
     if shown is None:
         allowed = _listed_parts(b)
@@ -70,30 +70,30 @@ def measured(b: Bounded, job: Job, keys: Keys | None, backend: Backend) -> Measu
         if m.column in places
     }
     made = job.instruments.get(name)
-    bounds = {} if made is None else _bounds(b, job, made, exact, shown, backend)
-    bounds |= _surveyed(b, job, shown, backend)
+    bounds = {} if made is None else _bounds(b, job, made, exact, shown, session)
+    bounds |= _surveyed(b, job, shown, session)
     # How many keys there are is public only where they are known beforehand.
-    cut, limits = _cut(b, job, shown, 1 if keys is None else len(keys), backend)
+    cut, limits = _cut(b, job, shown, 1 if keys is None else len(keys), session)
     whole |= cut
     chosen = {column: limit for column, limit in limits.items() if job.noise.noise[column].choosing}
     bounds |= {column: [Fraction(limit)] * len(shown) for column, limit in chosen.items()}
-    races = _raced(b, job, shown, backend)
+    races = _raced(b, job, shown, session)
     whole |= {column: several[-1] for column, several in races.items()}
-    return Measured(shown, whole, bounds, races, _cells(b, job, shown, backend))
+    return Measured(shown, whole, bounds, races, _cells(b, job, shown, session))
 
 
 def _grouped(
-    statement: str, width: int, backend: Backend
+    statement: str, width: int, session: Session
 ) -> dict[tuple[object, ...], tuple[tuple[object, ...], tuple[object, ...]]]:
     """Run a statement that has one row for each key."""
-    found = backend.rows(statement)
+    found = session.rows(statement)
     exact = _by_key(found, width)
     if len(exact) != len(found):
         raise InternalError("BUG-001", "two groups have the same key")
     return exact
 
 
-def _surveyed(b: Bounded, job: Job, shown: Keys, backend: Backend) -> dict[str, list[Fraction]]:
+def _surveyed(b: Bounded, job: Job, shown: Keys, session: Session) -> dict[str, list[Fraction]]:
     """Give the smooth bounds of measures whose joins are surveyed, in whole steps, group by group."""
     found: dict[str, list[Fraction]] = {}
     figures: list[Any] = []
@@ -102,7 +102,7 @@ def _surveyed(b: Bounded, job: Job, shown: Keys, backend: Backend) -> dict[str, 
     for index, survey in enumerate(asked):
         results = []
         for number, keyed in enumerate(survey.keyed):
-            rows = backend.rows(job.statements[survey_name(b.release.name, index, number)])
+            rows = session.rows(job.statements[survey_name(b.release.name, index, number)])
             results.append(_figures(rows, width if keyed else None))
         figures.append(results)
     for measure in b.release.measures:
@@ -136,7 +136,7 @@ def _figures(rows: list[tuple[object, ...]], width: int | None) -> Any:
 
 
 def _cut(
-    b: Bounded, job: Job, shown: Keys, groups: int, backend: Backend
+    b: Bounded, job: Job, shown: Keys, groups: int, session: Session
 ) -> tuple[dict[str, list[int]], dict[str, int]]:
     """Choose limits privately, and measure with every unit's additions cut down to them."""
     whole: dict[str, list[int]] = {}
@@ -150,7 +150,7 @@ def _cut(
         epsilons = {c: (x.choosing, x.epsilon - x.choosing) for c, x in noises.items()}
         alone = {c: x.limits[0] for c, x in wanted.items()}
         if made.at_once is not None:
-            found = _named(made.at_once, job, numbered(f"{b.release.name} units", number), backend)
+            found = _named(made.at_once, job, numbered(f"{b.release.name} units", number), session)
             alone |= choose_limits(several, found, epsilons, groups)
             for c, x in wanted.items():
                 value = found[f"{c}.limit{x.limits.index(alone[c])}"]
@@ -159,10 +159,10 @@ def _cut(
             if several and made.above is not None:
                 name = numbered(f"{b.release.name} above", number)
                 alone |= choose_limits(
-                    several, _named(made.above, job, name, backend), epsilons, groups
+                    several, _named(made.above, job, name, session), epsilons, groups
                 )
             plan = made.clipped(alone)
-            exact = _grouped(lower(plan, backend.dialect), len(b.release.exact.keys), backend)
+            exact = _grouped(lower(plan, session.dialect), len(b.release.exact.keys), session)
             whole |= {
                 call.name: [_whole(exact, key, index, measures[call.name]) for key in shown]
                 for index, call in enumerate(plan.aggregations)
@@ -171,18 +171,18 @@ def _cut(
     return whole, limits
 
 
-def _named(plan: n.Aggregate, job: Job, statement: str, backend: Backend) -> dict[str, object]:
+def _named(plan: n.Aggregate, job: Job, statement: str, session: Session) -> dict[str, object]:
     """Run a statement without keys, and give its one row by name."""
-    (row,) = backend.rows(job.statements[statement])
+    (row,) = session.rows(job.statements[statement])
     return {call.name: value for call, value in zip(plan.aggregations, row, strict=True)}
 
 
-def _raced(b: Bounded, job: Job, shown: Keys, backend: Backend) -> dict[str, list[list[int]]]:
+def _raced(b: Bounded, job: Job, shown: Keys, session: Session) -> dict[str, list[list[int]]]:
     """Measure with every unit's additions cut down to each of the limits that race."""
     racing = {c: x for c, x in clipped_of(b, job.noise).items() if x.race}
     if not racing:
         return {}
-    exact = _grouped(job.statements[f"{b.release.name} race"], len(b.release.exact.keys), backend)
+    exact = _grouped(job.statements[f"{b.release.name} race"], len(b.release.exact.keys), session)
     measures = {m.column: m for m in b.release.measures}
     found: dict[str, list[list[int]]] = {}
     place = 0
@@ -200,14 +200,14 @@ def _by_key(rows: list[tuple[object, ...]], width: int) -> dict[tuple[object, ..
     return {tuple(_key(v) for v in row[:width]): (row[:width], row[width:]) for row in rows}
 
 
-def _cells(b: Bounded, job: Job, shown: Keys, backend: Backend) -> dict[str, list[Cells]]:
+def _cells(b: Bounded, job: Job, shown: Keys, session: Session) -> dict[str, list[Cells]]:
     """Run the statements that count cells, once each; a group that is not there has no rows."""
     counted: dict[str, dict[tuple[object, ...], Cells]] = {}
     found = {}
     for ranked in b.release.ranked:
         statement = statement_of(ranked)
         if statement not in counted:
-            rows = backend.rows(job.statements[statement])
+            rows = session.rows(job.statements[statement])
             counted[statement] = read_cells(rows, ranked.grid, lambda k: tuple(map(_key, k)))
         groups = counted[statement]
         found[ranked.column] = [groups.get(tuple(map(_key, key)), ()) for key in shown]
@@ -220,13 +220,13 @@ def _bounds(
     made: Instrument,
     exact: Mapping[tuple[object, ...], Any],
     shown: Keys,
-    backend: Backend,
+    session: Session,
 ) -> dict[str, list[Fraction]]:
     """Put the parts of every smooth bound together, in whole steps, rounded up."""
     name, width = b.release.name, len(b.release.exact.keys)
     tables: list[Mapping[tuple[object, ...], Any]] = [exact]
     for index in range(1, len(made.statements)):
-        rows = backend.rows(job.statements[numbered(name, index)])
+        rows = session.rows(job.statements[numbered(name, index)])
         tables.append(_by_key(rows, width))
     places = [
         {f.name: i for i, f in enumerate(fields_of(relation)[width:])}

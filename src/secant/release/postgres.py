@@ -1,4 +1,4 @@
-"""PostgreSQL: tables of one schema, read in read-only transactions of a session whose settings are fixed.
+"""PostgreSQL: tables of one schema; each question is one read-only transaction that sees one moment.
 
 In: a `postgresql://` address; `?schema=NAME` chooses the schema (else `public`), `?statement_seconds=N` ends a
 statement that takes longer. Out: a Backend. Views, foreign tables and partitions show rows of other tables, so they
@@ -11,12 +11,15 @@ from __future__ import annotations
 import datetime
 import re
 import threading
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from typing import Any, LiteralString
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from secant.errors import BackendError, UsageError
+from secant.processes import PerProcess
+from secant.release.backend import changed, closed, failed, not_accepted
 from secant.release.dialect import Dialect, quote, text
 from secant.release.postgres_scalars import POSTGRES
 from secant.terms import types as t
@@ -26,7 +29,7 @@ try:
     import psycopg
     from psycopg.abc import Buffer
     from psycopg.adapt import Loader
-    from psycopg.pq import Format
+    from psycopg.pq import Format, TransactionStatus
 except ImportError as error:
     raise UsageError(
         "USE-006",
@@ -36,12 +39,17 @@ except ImportError as error:
 
 OLDEST = 170_000
 """Before version 17 the server cannot change the case of letters one by one, as the plan does."""
+MOST_SESSIONS = 16
+"""Questions of one process at the same time; more wait for their turn."""
+_LOCK_MS = 900
+"""Below the second after which a server ends somebody's work to resolve a deadlock: we give way, not the owner."""
 _NUMERIC = 1700
 _TYPES = {
     "boolean": t.BOOLEAN, "smallint": t.INTEGER, "integer": t.INTEGER, "bigint": t.INTEGER,
     "real": t.DOUBLE, "double precision": t.DOUBLE, "text": t.TEXT, "date": t.DATE,
     "timestamp without time zone": t.TIMESTAMP, "character varying": t.TEXT,
 }  # fmt: skip
+_Connection = psycopg.Connection[tuple[Any, ...]]
 # What the driver raises: its own errors, and Python's where a value or a text cannot be carried over.
 _FAILURES = (psycopg.Error, ValueError, OverflowError)
 
@@ -75,7 +83,7 @@ WHERE s.nspname = {schema} AND c.relkind IN ('r', 'p') AND pg_table_is_visible(c
       AND (d.relkind NOT IN ('r', 'p') OR (SELECT count(*) FROM pg_inherits AS i WHERE i.inhrelid = d.oid) > 1)
   )
   AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated <> 'v'
-  AND has_column_privilege(c.oid, a.attnum, 'SELECT')
+  AND has_column_privilege(c.oid, a.attnum, 'SELECT') {only}
 ORDER BY c.relname, a.attnum
 """
 # The server takes the function or operator whose arguments fit best, also from a schema that it searches late.
@@ -108,6 +116,7 @@ JOIN pg_class AS c ON c.oid = k.conrelid
 JOIN pg_namespace AS s ON s.oid = c.relnamespace
 WHERE s.nspname = {schema} AND k.contype IN ('p', 'u') AND NOT k.condeferrable
   AND (c.relkind = 'p' OR NOT EXISTS (SELECT 1 FROM pg_inherits AS i WHERE i.inhparent = c.oid))
+  {only}
 ORDER BY 1, 2
 """
 
@@ -158,34 +167,14 @@ def _far(days: int) -> str:
     return f"{shown}-{day.month:02}-{day.day:02}" + ("" if year > 0 else " (BC)")
 
 
-class PostgresBackend:
-    """A session on a PostgreSQL server that can only read."""
+class PostgresSession:
+    """A connection in one read-only transaction, which sees one moment of the database."""
 
     dialect: Dialect = POSTGRES
 
-    def __init__(self, address: str, *, schema: str, statement_seconds: float | None) -> None:
-        self._address = address
-        self._schema = schema
-        self._seconds = statement_seconds
-        self._one_at_a_time = threading.Lock()
-        self._closed = False
-        self._catalog: Catalog | None = None
-        self._session = self._connected()
-
-    def catalog(self) -> Catalog:
-        """Read names, types and engine-kept keys once."""
-        if self._catalog is None:
-            schema = text(self._schema)
-            for (name,) in self.rows(_OWN_MEANINGS.format(schema=schema)):
-                raise BackendError(
-                    "BAK-001",
-                    f"the schema has a function or an operator {name}, which is a name of SQL's own",
-                    hint="move it to another schema, or drop it",
-                )
-            columns = self.rows(_COLUMNS.format(schema=schema))
-            keys = self.rows(_KEYS.format(schema=schema))
-            self._catalog = _catalog(columns, keys)
-        return self._catalog
+    def __init__(self, connection: _Connection, known: Callable[[], Catalog]) -> None:
+        self._connection = connection
+        self.catalog = known
 
     def check(self, statement: str) -> None:
         """Let the server plan the statement without running it."""
@@ -193,11 +182,7 @@ class PostgresBackend:
             self._fetched("EXPLAIN " + statement)
         except _FAILURES:
             self._tell_loss()
-            raise BackendError(
-                "BAK-003",
-                "the engine does not accept the statement that the query becomes",
-                hint="simplify the query; `secant explain --sql` shows the statement",
-            ) from None
+            raise not_accepted() from None
 
     def rows(self, statement: str) -> list[tuple[object, ...]]:
         """Run a statement."""
@@ -211,55 +196,92 @@ class PostgresBackend:
             ) from None
         except _FAILURES:
             self._tell_loss()
-            raise BackendError(
-                "BAK-002",
-                "the engine failed while running a statement; its own message is withheld, it may quote data",
-                hint="the data owner can run `secant inspect` with the same query",
-            ) from None
+            raise failed() from None
 
-    def close(self) -> None:
-        """Close the session."""
-        with self._one_at_a_time:
-            self._closed = True
-            self._session.close()
+    def confirm(self) -> None:
+        """Do nothing: the transaction and its locks have kept everything as it was."""
 
     def _fetched(self, statement: str) -> list[tuple[object, ...]]:
-        with self._one_at_a_time:
-            if self._closed:
-                raise BackendError("BAK-001", "the data source is closed", hint="connect again")
-            self._begin()
-            try:
-                # Binary results make the driver use the protocol that takes one statement only.
-                with self._session.cursor(binary=True) as cursor:
-                    cursor.execute(statement.encode())
-                    return _numbers(cursor, cursor.fetchall())
-            finally:
-                with suppress(psycopg.Error):
-                    self._session.execute("ROLLBACK")
-
-    def _begin(self) -> None:
-        """Begin to read; a session that ended while nobody used it is replaced, nothing was sent on it."""
-        begin: LiteralString = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        with suppress(psycopg.OperationalError):
-            self._session.execute(begin)
-            return
-        if not self._session.closed:
-            self._session.close()
-        self._session = self._connected()
-        self._session.execute(begin)
+        # Binary results make the driver use the protocol that takes one statement only.
+        with self._connection.cursor(binary=True) as cursor:
+            cursor.execute(statement.encode())
+            return _numbers(cursor, cursor.fetchall())
 
     def _tell_loss(self) -> None:
         """Raise if what went wrong was the connection, not the statement."""
-        if self._session.closed:
+        if self._connection.closed:
             raise BackendError(
                 "BAK-002",
                 "the connection to the data source was lost while a statement ran",
                 hint="try again; budget that was reserved for a statement that was sent stays spent",
             ) from None
 
-    def _connected(self) -> psycopg.Connection[tuple[Any, ...]]:
+
+class PostgresBackend:
+    """A PostgreSQL server that is only read, with a connection for each question that runs at the same time."""
+
+    dialect: Dialect = POSTGRES
+
+    def __init__(self, address: str, *, schema: str, statement_seconds: float | None) -> None:
+        self._address = address
+        self._schema = schema
+        self._seconds = statement_seconds
+        self._closed = False
+        self._pool = PerProcess(self._opened, _Pool.close)
         try:
-            session = psycopg.connect(
+            with self.session() as session:
+                self._catalog = self._read_catalog(session)
+        except BaseException:
+            self.close()
+            raise
+
+    def catalog(self) -> Catalog:
+        """Give names, types and server-kept keys as they were at the opening."""
+        return self._catalog
+
+    @contextmanager
+    def session(self, tables: Collection[str] = ()) -> Iterator[PostgresSession]:
+        """Begin a question: lock its tables against all but writers of rows, then fix the moment that it sees.
+
+        The locks come first: that a table was emptied or rewritten shows also in moments that were fixed before.
+        """
+        known = [table for name in sorted(tables) if (table := self._catalog.table(name))]
+        known = list(dict.fromkeys(known))
+        with self._pool.get().taken() as connection:
+            session = PostgresSession(connection, self.catalog)
+            if known:
+                _hold(connection, self._schema, [table.name for table in known])
+                if self._read_catalog(session, known) != catalog(*known):
+                    raise changed("a table")
+            yield session
+
+    def close(self) -> None:
+        """Close the connections that nobody uses; the others close when their questions end."""
+        self._closed = True
+        self._pool.drop()
+
+    def _read_catalog(self, session: PostgresSession, tables: Sequence[Table] = ()) -> Catalog:
+        """Read names, types and server-kept keys, of some tables or of all, in the session that relies on them."""
+        schema = text(self._schema)
+        for (name,) in session.rows(_OWN_MEANINGS.format(schema=schema)):
+            raise BackendError(
+                "BAK-001",
+                f"the schema has a function or an operator {name}, which is a name of SQL's own",
+                hint="move it to another schema, or drop it",
+            )
+        names = ", ".join(text(table.name) for table in tables)
+        only = f"AND c.relname IN ({names})" if names else ""
+        columns = session.rows(_COLUMNS.format(schema=schema, only=only))
+        return _catalog(columns, session.rows(_KEYS.format(schema=schema, only=only)))
+
+    def _opened(self) -> _Pool:
+        if self._closed:
+            raise closed()
+        return _Pool(self._connected)
+
+    def _connected(self) -> _Connection:
+        try:
+            connection = psycopg.connect(
                 self._address,
                 autocommit=True,
                 prepare_threshold=None,
@@ -269,14 +291,96 @@ class PostgresBackend:
         except _FAILURES:
             raise _unreachable() from None
         try:
-            _settle(session, self._schema, self._seconds)
+            _settle(connection, self._schema, self._seconds)
         except psycopg.Error:
-            session.close()
+            connection.close()
             raise _unreachable() from None
         except BackendError:
-            session.close()
+            connection.close()
             raise
-        return session
+        return connection
+
+
+class _Pool:
+    """The connections of one process: those that nobody uses, and how many may be in use."""
+
+    def __init__(self, connect: Callable[[], _Connection]) -> None:
+        self._connect = connect
+        self._lock = threading.Lock()
+        self._free: list[_Connection] = []
+        self._closed = False
+        self._turns = threading.BoundedSemaphore(MOST_SESSIONS)
+
+    @contextmanager
+    def taken(self) -> Iterator[_Connection]:
+        """Give a connection, in a transaction, that is nobody else's until the end."""
+        with self._turns:
+            connection = self._begun()
+            try:
+                yield connection
+            finally:
+                with suppress(psycopg.Error):
+                    connection.execute("ROLLBACK")
+                self._give_back(connection)
+
+    def close(self) -> None:
+        """Close what is free, and from now on all that comes back."""
+        with self._lock:
+            self._closed = True
+            free, self._free = self._free, []
+        for connection in free:
+            connection.close()
+
+    def _begun(self) -> _Connection:
+        """Begin to read; a connection that ended while nobody used it is replaced, nothing was sent on it."""
+        begin: LiteralString = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        with self._lock:
+            if self._closed:
+                raise closed()
+            connection = self._free.pop() if self._free else None
+        if connection is not None:
+            with suppress(psycopg.OperationalError):
+                connection.execute(begin)
+                return connection
+            connection.close()
+        connection = self._connect()
+        try:
+            connection.execute(begin)
+        except psycopg.Error:
+            connection.close()
+            raise _unreachable() from None
+        return connection
+
+    def _give_back(self, connection: _Connection) -> None:
+        """Keep a connection for the next question, if nothing is left of the last one."""
+        idle = connection.info.transaction_status == TransactionStatus.IDLE
+        with self._lock:
+            if idle and not self._closed:
+                self._free.append(connection)
+                return
+        connection.close()
+
+
+def _hold(connection: _Connection, schema: str, names: list[str]) -> None:
+    """Lock tables, and their partitions, against everything but writers of rows, to the end of the transaction."""
+    written = ", ".join(f"{quote(schema)}.{quote(name)}" for name in names)
+    try:
+        connection.execute(f"SET LOCAL lock_timeout = {_LOCK_MS}".encode())
+        connection.execute(f"LOCK TABLE {written} IN ACCESS SHARE MODE".encode())
+    except (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled):
+        raise BackendError(
+            "BAK-002", "somebody else keeps a table of the data source locked", hint="try again"
+        ) from None
+    except psycopg.errors.InsufficientPrivilege:
+        raise BackendError(
+            "BAK-001",
+            "a table cannot be held as it is while a question is answered",
+            hint="grant SELECT on whole tables, not on columns, to the user of the source",
+        ) from None
+    except psycopg.errors.UndefinedTable:
+        raise changed("a table") from None
+    except _FAILURES:
+        raise failed() from None
 
 
 def open_server(address: str) -> PostgresBackend:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Protocol
 
 from secant.analysis.certificate import CannotBound, Curve
 from secant.analysis.derivative.statement import Instrument, Motion, instrument
@@ -24,7 +24,7 @@ from secant.plan.measures import Measure
 from secant.plan.rewrite import columns_of, transform
 from secant.plan.typing import fields_of
 from secant.plan.values import EXACT
-from secant.release.backend import Backend
+from secant.release.backend import Session
 from secant.release.dialect import quote
 from secant.release.error import half_width, trace
 from secant.release.job import (
@@ -55,7 +55,7 @@ class Permit(Protocol):
         ...
 
 
-def plan_release(prepared: Prepared, noise: Calibrated, level: Fraction, backend: Backend) -> Job:
+def plan_release(prepared: Prepared, noise: Calibrated, level: Fraction, session: Session) -> Job:
     """Print the statements and let the engine bind them; nothing is read."""
     statements: dict[str, str] = {}
     instruments: dict[str, Instrument] = {}
@@ -63,43 +63,43 @@ def plan_release(prepared: Prepared, noise: Calibrated, level: Fraction, backend
         name = b.release.name
         for ranked in b.release.ranked:
             if statement_of(ranked) not in statements:
-                statements[statement_of(ranked)] = lower(ranked.cells, backend.dialect)
-        statements |= _figures_of(b, noise, backend)
+                statements[statement_of(ranked)] = lower(ranked.cells, session.dialect)
+        statements |= _figures_of(b, noise, session)
         made = _instrument(b, noise)
         if made is None:
             direct = directly_measured(b, noise)
             if direct.aggregations:  # order statistics alone need their cells only
-                statements[name] = lower(direct, backend.dialect)
+                statements[name] = lower(direct, session.dialect)
             continue
         instruments[name] = made
         for index, relation in enumerate(made.statements):
-            statements[numbered(name, index)] = lower(relation, backend.dialect)
+            statements[numbered(name, index)] = lower(relation, session.dialect)
     noisy = frozenset(m.column for b in prepared.bounded for m in b.release.measures)
-    rest = "" if prepared.bounded else lower(prepared.post, backend.dialect)
+    rest = "" if prepared.bounded else lower(prepared.post, session.dialect)
     return Job(prepared, noise, statements, instruments, trace(prepared.post, noisy), level, rest)
 
 
-def _figures_of(b: Bounded, noise: Calibrated, backend: Backend) -> dict[str, str]:
+def _figures_of(b: Bounded, noise: Calibrated, session: Session) -> dict[str, str]:
     """Print what is asked besides the measures: surveys of joins, and what units add."""
     name = b.release.name
     statements = {}
     for index, survey in enumerate(surveys_of(b, noise)):
         for number, relation in enumerate(survey.statements):
-            statements[survey_name(name, index, number)] = lower(relation, backend.dialect)
+            statements[survey_name(name, index, number)] = lower(relation, session.dialect)
     for index, clipped in enumerate(contributions_of(b, noise)):
         made = next(iter(clipped.values())).contributions
         if made.at_once is not None:
-            statements[numbered(f"{name} units", index)] = lower(made.at_once, backend.dialect)
+            statements[numbered(f"{name} units", index)] = lower(made.at_once, session.dialect)
         else:
             if made.above is not None:
-                statements[numbered(f"{name} above", index)] = lower(made.above, backend.dialect)
+                statements[numbered(f"{name} above", index)] = lower(made.above, session.dialect)
             most = {c: x.limits[-1] for c, x in clipped.items() if not x.race}
             if most:
-                written = lower(made.clipped(most), backend.dialect)
+                written = lower(made.clipped(most), session.dialect)
                 statements[numbered(f"{name} cut", index)] = written
         racing = {c: x.limits for c, x in clipped.items() if x.race}
         if racing and made.raced is not None:
-            statements[f"{name} race"] = lower(made.raced(racing), backend.dialect)
+            statements[f"{name} race"] = lower(made.raced(racing), session.dialect)
     return statements
 
 
@@ -120,28 +120,26 @@ def _instrument(b: Bounded, noise: Calibrated) -> Instrument | None:
     return instrument(b.release, motions) if curved else None
 
 
-def check_job(job: Job, backend: Backend, checked: set[Any]) -> None:
+def check_job(job: Job, session: Session) -> None:
     """Let the engine bind every statement, and hold claims about public tables against public data.
 
     What follows the releases is bound, too, with NULLs for what is not drawn yet: once a release is paid for, nothing
-    may be left that the engine has not accepted.
+    may be left that the engine has not accepted. The claims are checked for every release, in the session that answers
+    it: a table can change between two.
     """
     not_yet = placeholders({b.release.name: _fields(b) for b in job.prepared.bounded})
     for statement in job.statements.values():
-        backend.check(provided(statement, not_yet, backend.dialect))
-    backend.check(lower(_closing(job, not_yet), backend.dialect))
-    for b in job.prepared.bounded:
-        for certificate in b.certificates:
-            for claim in certificate.claims:
-                if claim not in checked:
-                    _check_key(backend, claim.table, claim.columns)
-                    checked.add(claim)
+        session.check(provided(statement, not_yet, session.dialect))
+    session.check(lower(_closing(job, not_yet), session.dialect))
+    certificates = [c for b in job.prepared.bounded for c in b.certificates]
+    for claim in dict.fromkeys(claim for c in certificates for claim in c.claims):
+        _check_key(session, claim.table, claim.columns)
 
 
-def _check_key(backend: Backend, table: str, columns: tuple[str, ...]) -> None:
-    name, exact = backend.catalog().spelled(table, columns)
+def _check_key(session: Session, table: str, columns: tuple[str, ...]) -> None:
+    name, exact = session.catalog().spelled(table, columns)
     names = ", ".join(quote(c) for c in exact)
-    found = backend.rows(
+    found = session.rows(
         f"SELECT 1 FROM {quote(name)} GROUP BY {names} HAVING count(*) > 1 LIMIT 1"
     )
     if found:
@@ -152,12 +150,12 @@ def _check_key(backend: Backend, table: str, columns: tuple[str, ...]) -> None:
         )
 
 
-def look_up_keys(job: Job, backend: Backend) -> dict[str, Keys | None]:
+def look_up_keys(job: Job, session: Session) -> dict[str, Keys | None]:
     """Give for each release the keys that will be shown; None where the release itself will find them."""
-    return {b.release.name: _keys(b, backend) for b in job.prepared.bounded}
+    return {b.release.name: _keys(b, session) for b in job.prepared.bounded}
 
 
-def _keys(b: Bounded, backend: Backend) -> Keys | None:
+def _keys(b: Bounded, session: Session) -> Keys | None:
     names = [k.name for k in b.release.exact.keys]
     parts: list[tuple[tuple[str, ...], list[tuple[object, ...]]]] = []
     count = 1
@@ -167,7 +165,7 @@ def _keys(b: Bounded, backend: Backend) -> Keys | None:
         if isinstance(domain, Listed):
             parts.append(((domain.key,), [(v,) for v in domain.values]))
         elif isinstance(domain, Looked):
-            parts.append((domain.keys, backend.rows(lower(domain.relation, backend.dialect))))
+            parts.append((domain.keys, session.rows(lower(domain.relation, session.dialect))))
         count *= len(parts[-1][1])
         if count > MAX_KEYS:
             raise Refused(
@@ -186,21 +184,21 @@ def _keys(b: Bounded, backend: Backend) -> Keys | None:
     return keys
 
 
-def run(job: Job, keys: Mapping[str, Keys | None], backend: Backend, permit: Permit) -> Shown:
+def run(job: Job, keys: Mapping[str, Keys | None], session: Session, permit: Permit) -> Shown:
     """Release everything and finish the query on public numbers."""
     tables: dict[str, n.Values] = {}
     limits: dict[str, list[Fraction]] = {}
     if job.prepared.bounded:
         permit.mark_sent()
-    engine = stage(backend, tables)
+    engine = stage(session, tables)
     for b in job.prepared.bounded:
         tables[b.release.name], chosen = _released(b, job, keys[b.release.name], engine)
         limits |= chosen
-    return finish(job, tables, backend, limits)
+    return finish(job, tables, session, limits)
 
 
 def unnoised(
-    job: Job, keys: Mapping[str, Keys | None], backend: Backend
+    job: Job, keys: Mapping[str, Keys | None], session: Session
 ) -> tuple[Shown, dict[str, list[Fraction]]]:
     """For the data owner: what a release would show without its noise, and its smooth bounds. Never for an analyst.
 
@@ -209,7 +207,7 @@ def unnoised(
     tables: dict[str, n.Values] = {}
     bounds: dict[str, list[Fraction]] = {}
     for b in job.prepared.bounded:
-        found = measured(b, job, keys[b.release.name], stage(backend, tables))
+        found = measured(b, job, keys[b.release.name], stage(session, tables))
         columns = [[_value(w, m) for w in found.whole[m.column]] for m in b.release.measures]
         for r in b.release.ranked:
             noise, groups = job.noise.ranks[r.column], found.cells[r.column]
@@ -218,14 +216,14 @@ def unnoised(
             bounds[r.column] = [stray(r, noise, cells, job.level) for cells in groups]
         tables[b.release.name] = _table(b, found.keys, columns)
         bounds |= {c: list(values) for c, values in found.bounds.items()}
-    return finish(job, tables, backend, bounds), bounds
+    return finish(job, tables, session, bounds), bounds
 
 
 def _released(
-    b: Bounded, job: Job, keys: Keys | None, backend: Backend
+    b: Bounded, job: Job, keys: Keys | None, session: Session
 ) -> tuple[n.Values, dict[str, list[Fraction]]]:
     """Compute one release: exact measures inside, noisy ones outside, and the limits that were chosen privately."""
-    found = measured(b, job, keys, backend)
+    found = measured(b, job, keys, session)
     shown = found.keys
     start: dict[str, list[int]] = {}
     chosen = list(range(len(shown)))
@@ -325,7 +323,7 @@ Bounds = Mapping[str, list[Fraction]]
 
 
 def finish(
-    job: Job, tables: Mapping[str, n.Values], backend: Backend, bounds: Bounds | None = None
+    job: Job, tables: Mapping[str, n.Values], session: Session, bounds: Bounds | None = None
 ) -> Shown:
     """Put the released tables into the rest of the plan and run it on public numbers.
 
@@ -334,7 +332,7 @@ def finish(
     traced = job.traced
     plan = _closing(job, tables)
     names = [f.name for f in fields_of(plan)]
-    rows = backend.rows(lower(plan, backend.dialect))
+    rows = session.rows(lower(plan, session.dialect))
     width = len(traced.outputs)
     shown = [tuple(row[:width]) for row in rows]
     if not job.prepared.bounded:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from secant.plan import nodes as n
-from secant.release.backend import Backend
+from secant.release.backend import Session
 from secant.release.dialect import Dialect, quote
 from secant.release.lower import lower
 from secant.terms.catalog import Catalog
@@ -47,7 +47,7 @@ def reads_released(relation: n.Relation) -> bool:
 class Stage:
     """An engine as a later release sees it: with the tables that were released before."""
 
-    engine: Backend
+    engine: Session
     tables: Mapping[str, n.Values]
     dialect: Dialect
 
@@ -63,11 +63,11 @@ class Stage:
         """Run a statement with the released tables put in."""
         return self.engine.rows(provided(statement, self.tables, self.dialect))
 
-    def close(self) -> None:
-        """Let go of the engine."""
-        self.engine.close()
+    def confirm(self) -> None:
+        """Raise if the data of the engine may have changed."""
+        self.engine.confirm()
 
 
-def stage(engine: Backend, tables: Mapping[str, n.Values]) -> Stage:
+def stage(engine: Session, tables: Mapping[str, n.Values]) -> Stage:
     """Give the engine with released tables; later ones may be added to the mapping."""
     return Stage(engine, tables, engine.dialect)

@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from apart import apart
 from secant.analysis import portfolio
 from secant.analysis.certificate import Certificate, Refusal, Survey, Surveyed
 from secant.cli.joins import cases, exact, measure
@@ -171,7 +172,7 @@ def test_with_keys_the_worst_group_counts(monkeypatch, parquet):
     monkeypatch.setattr(portfolio, "ANALYSES", (Surveying(),))
     (case,) = cases.chosen_cases("chain-by-priority")
     (row,) = measure.measure(parquet, (case,), epsilon=Fraction(1), repeat=1, releases=2)
-    engine = open_source(f"parquet:{parquet}")
+    engine = apart(open_source(f"parquet:{parquet}"))
     largest = max(count for _, count in engine.rows(case.text))
     engine.close()
     assert row["rooms"][0]["rows"] / 10 == largest

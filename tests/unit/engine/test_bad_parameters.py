@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 
 import secant
+from apart import Wrapped, apart
 from private_shop import UNIT, make_shop, open_shop
 from secant.errors import SecantError
 
@@ -87,24 +88,16 @@ def test_a_budget_that_does_not_cover_is_left_as_it_is(tmp_path):
         assert db.explain(COUNT, epsilon=50).record["exact"] is False
 
 
-class Watched:
+class Watched(Wrapped):
     """A backend that remembers its statements."""
 
     def __init__(self, inner):
-        self.inner, self.dialect, self.statements = inner, inner.dialect, []
+        super().__init__(inner)
+        self.statements = []
 
-    def catalog(self):
-        return self.inner.catalog()
-
-    def check(self, statement):
-        self.inner.check(statement)
-
-    def rows(self, statement):
+    def rows(self, session, statement):
         self.statements.append(statement)
-        return self.inner.rows(statement)
-
-    def close(self):
-        self.inner.close()
+        return session.rows(statement)
 
 
 def ledger_in_a_missing_folder(directory):
@@ -178,9 +171,9 @@ def test_two_connections_to_one_file_are_both_locked_and_alike(tmp_path):
         for db in (first, second):
             db.sql(query, epsilon=1)  # a division by zero on a row is no error in either
             with pytest.raises(SecantError):
-                db._backend.rows("SET error_on_division_by_zero = true")
+                apart(db).rows("SET error_on_division_by_zero = true")
             with pytest.raises(SecantError):
-                db._backend.rows("SELECT * FROM read_text('/etc/hostname')")
+                apart(db).rows("SELECT * FROM read_text('/etc/hostname')")
 
 
 def test_closing_twice_and_asking_afterwards(tmp_path):

@@ -13,8 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import secant
+from apart import apart
 from private_shop import ROWWISE, SECRETS, UNIT, make_shop, no_secret_in, open_shop
 from secant.errors import BackendError, SecantError
+from secant.release.duckdb import DuckDBSession
 
 TINY = "0.0000000000000000000000000001"  # 28 digits after the point: no room for a BIGINT before it
 
@@ -172,21 +174,21 @@ def test_stray_and_rare_keys_are_never_shown(people, single):
 
 
 def test_even_the_cause_of_an_engine_error_is_withheld(people, monkeypatch):
-    def fail(statement):
+    def fail(session, statement):
         raise RuntimeError("row (SECRET_SMITH, 987654321) is broken")
 
-    monkeypatch.setattr(people._backend, "_fetched", fail)
+    monkeypatch.setattr(DuckDBSession, "_fetched", fail)
     with pytest.raises(BackendError) as caught:
-        people._backend.rows("SELECT 1")
+        apart(people).rows("SELECT 1")
     assert no_secret_in(caught.value.render())
     assert caught.value.__suppress_context__
 
 
 def test_a_bug_says_nothing_of_data(people, monkeypatch):
-    def fail(statement):
+    def fail(session, statement):
         raise KeyError("SECRET_SMITH")
 
-    monkeypatch.setattr(people._backend, "rows", fail)
+    monkeypatch.setattr(DuckDBSession, "rows", fail)
     with pytest.raises(SecantError) as caught:
         people.sql("SELECT count(*) FROM orders", epsilon=1)
     assert caught.value.code == "BUG-001"

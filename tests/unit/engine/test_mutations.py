@@ -9,6 +9,7 @@ import pytest
 from query_mutations import mutate, words
 from test_hostile_data import ASKED as HOSTILE
 
+from apart import apart
 from secant.errors import BackendError, InternalError, SecantError
 
 LONG = os.environ.get("SECANT_PROFILE") == "long"
@@ -129,11 +130,11 @@ def test_no_row_decides_whether_a_damaged_query_fails(people, single, batch):
 def _ran(db, statements, query):
     for statement in statements:
         try:
-            db._backend.check(statement)
+            apart(db).check(statement)
         except BackendError:
             return 0  # refused before anything is sent
         try:
-            db._backend.rows(statement)
+            apart(db).rows(statement)
         except BackendError as error:
             pytest.fail(f"a row decides: {query!r} {error.__context__!r}")
     return 1

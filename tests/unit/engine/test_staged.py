@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import pytest
 
+from apart import apart
 from private_shop import (
     ROWS,
     ROWWISE,
@@ -148,7 +149,7 @@ def test_little_noise_gives_the_plain_answer(tmp_path, name):
     protections = UNIT.replace("orders = 5", "orders = 500")
     with open_shop(tmp_path, protections) as db:
         shown = compile_release(db, text, epsilon=10**6).draw().rows
-        plain = db._backend.rows(text)
+        plain = apart(db).rows(text)
     kept = [row for row in shown if row[0] != "void"]
     assert sorted(map(repr, kept)) == sorted(map(repr, plain))
 
@@ -183,8 +184,8 @@ def sent_by(directory, rows, monkeypatch, drawn):
     )
     with open_shop(directory, ROWWISE) as db:
         job = compile_release(db, ABOVE_AVERAGE).job
-        watched = Watched(db._backend)
-        run(job, look_up_keys(job, db._backend), watched, FreePermit())
+        watched = Watched(apart(db))
+        run(job, look_up_keys(job, apart(db)), watched, FreePermit())
     return watched.sent
 
 
@@ -239,7 +240,7 @@ def test_an_engine_binds_later_statements_before_any_number_is_there(shop):
     assert '"release1"' not in first
     assert '"release1"' in second
     job = compile_release(shop, ABOVE_AVERAGE).job
-    running.check_job(job, shop._backend, set())
+    running.check_job(job, apart(shop))
     fields = {b.release.name: running._fields(b) for b in job.prepared.bounded}
     placed = provided(second, placeholders(fields), DUCKDB)
     assert placed.count("CAST(NULL AS") == len(fields["release1"])

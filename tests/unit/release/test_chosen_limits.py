@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 
+from apart import apart
 from private_shop import UNIT, compile_release, open_shop
 from secant.analysis.certificate import Clipped
 from secant.analysis.truncation.room import TruncationRoom
@@ -114,15 +115,15 @@ def test_what_is_asked_at_once_is_what_is_asked_apart(shop_directory, mode):
         if mode == "race":
             assert len(wanted) < len(certificate.bounds)
         assert made is not None
-        (row,) = db._backend.rows(lower(made.at_once, db._backend.dialect))
+        (row,) = apart(db).rows(lower(made.at_once, apart(db).dialect))
         found = dict(zip((c.name for c in made.at_once.aggregations), row, strict=True))
         for index in range(max(len(b.limits) for b in wanted.values())):
             limits = {c: b.limits[min(index, len(b.limits) - 1)] for c, b in wanted.items()}
-            (apart,) = db._backend.rows(lower(made.clipped(limits), db._backend.dialect))
+            (alone,) = apart(db).rows(lower(made.clipped(limits), apart(db).dialect))
             names = [f"{c}.limit{b.limits.index(limits[c])}" for c, b in wanted.items()]
-            assert [found[name] for name in names] == list(apart)
+            assert [found[name] for name in names] == list(alone)
         if made.above is not None:
-            (above,) = db._backend.rows(lower(made.above, db._backend.dialect))
+            (above,) = apart(db).rows(lower(made.above, apart(db).dialect))
             assert [v for name, v in found.items() if ".above" in name] == list(above)
 
 
@@ -212,7 +213,9 @@ def test_a_measure_that_moves_is_never_shown_without_noise(shop_directory):
 def test_the_room_refuses_other_kinds(shop_directory):
     rows = '\n[protections.single]\nkind = "rows"\ntables = ["orders"]\nepsilon = 9\n'
     with open_shop(shop_directory, rows) as db:
-        (bounded,) = db._prepare(ALL, db.policy.protections, Fraction(1)).bounded
+        with db._question(ALL) as (plan, session):
+            prepared = db._prepare(ALL, plan, db.policy.protections, Fraction(1), session)
+        (bounded,) = prepared.bounded
         from secant.analysis.interface import Request
 
         request = Request(bounded.release, db.policy, db.policy.protections[0], db.catalog)

@@ -17,7 +17,7 @@ import numpy as np
 from secant.cli.joins import exact
 from secant.cli.tpch.texts import customers_text
 from secant.errors import UsageError
-from secant.release.backend import Backend
+from secant.release.backend import Session
 
 _ROWS = """
 [protections.rows]
@@ -38,7 +38,7 @@ class Case:
     policy: str
     make: Callable[[Path], None] | None
     """Write a DuckDB file with made-up data; None means TPC-H."""
-    truth: Callable[[Backend, float], exact.Exact]
+    truth: Callable[[Session, float], exact.Exact]
     """(engine, beta) -> the exact sensitivities, in rows of the join."""
 
 
@@ -104,19 +104,19 @@ def make_groups(place: Path) -> None:
 # ── what is true of them ─────────────────────────────────────────────────────────────────────────
 
 
-def _triangles(engine: Backend, beta: float) -> exact.Exact:
+def _triangles(engine: Session, beta: float) -> exact.Exact:
     edges = [(int(str(a)), int(str(b))) for a, b in engine.rows("SELECT src, dst FROM edge")]
     return exact.triangles(edges, beta)
 
 
-def _groups(engine: Backend, beta: float) -> exact.Exact:
+def _groups(engine: Session, beta: float) -> exact.Exact:
     sizes = engine.rows("SELECT count(*) FROM visit GROUP BY place")
     return exact.group_pairs([int(str(size)) for (size,) in sizes], beta)
 
 
 def _chain(
     first: str, middle: str, last: str, groups: str = "SELECT 0"
-) -> Callable[[Backend, float], exact.Exact]:
+) -> Callable[[Session, float], exact.Exact]:
     """Count keys with relations (c), (c, o) and (o), in which `{g}` stands for the group.
 
     A group is one of the answer's, or a value that both ends must share, as the nation in Q5: each row of
@@ -124,7 +124,7 @@ def _chain(
     row of the middle the sum over groups is bilinear in what is added to the ends, so one group gets all of it.
     """
 
-    def counted(engine: Backend, group: object) -> exact.Chain:
+    def counted(engine: Session, group: object) -> exact.Chain:
         c, co, o = (part.format(g=group) for part in (first, middle, last))
         rows = engine.rows(
             f"WITH c AS ({c}), co AS ({co}), o AS ({o}), "
@@ -146,7 +146,7 @@ def _chain(
         ]  # fmt: skip
         return exact.Chain(numbers[:, 0], numbers[:, 1], numbers[:, 2], left, right, *most)
 
-    def truth(engine: Backend, beta: float) -> exact.Exact:
+    def truth(engine: Session, beta: float) -> exact.Exact:
         found = [counted(engine, key) for (key,) in engine.rows(groups)]
         return exact.chain(found[0], beta) if len(found) == 1 else exact.chains(found, beta)
 

@@ -29,7 +29,8 @@ from secant.plan.enforce import enforce
 from secant.plan.from_sql import from_sql
 from secant.plan.measures import Problem
 from secant.plan.rewrite import normalise
-from secant.release.backend import Backend
+from secant.release.backend import Session
+from secant.release.lookups import public_facts
 from secant.release.lower import lower
 from secant.terms.coverage import is_protected
 from secant.terms.policy_file import read_policy
@@ -127,18 +128,19 @@ def _request(db: Connection, text: str) -> Request | Problem:
     def public(table: str) -> bool:
         return not is_protected(table, policy, policy.protections)
 
+    facts = public_facts(Fraction(1), policy, engine_of(db))
     return Request(
         release,
         policy,
         policy.protections[0],
         db.catalog,
-        count=lambda table: db._counted_rows(table) if public(table) else None,
-        fan=lambda table, columns: db._fan(table, columns) if public(table) else None,
+        count=lambda table: facts.count(table) if public(table) else None,
+        fan=lambda table, columns: facts.fan(table, columns) if public(table) else None,
     )
 
 
 def _bound(
-    certificate: Certificate, keys: int, beta: Fraction, engine: Backend
+    certificate: Certificate, keys: int, beta: Fraction, engine: Session
 ) -> tuple[float, str]:
     """Give rows that differ at most, in the worst group, and whose bound that is."""
     surveys = _surveys(certificate)
@@ -158,7 +160,7 @@ def _surveys(certificate: Certificate) -> tuple[Survey, ...]:
 
 
 def _surveyed(
-    surveys: Sequence[Survey], keys: int, beta: Fraction, engine: Backend
+    surveys: Sequence[Survey], keys: int, beta: Fraction, engine: Session
 ) -> tuple[float, str]:
     """Run the surveys' statements; in each group the least survey holds, and the worst group counts."""
     results = [

@@ -15,7 +15,7 @@ from secant.plan import nodes as n
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import columns_of, normalise
 from secant.release import run as releases
-from secant.release.backend import Backend
+from secant.release.backend import Backend, Session
 from secant.release.job import Job
 from secant.release.lower import lower
 from secant.release.shares import calibrate
@@ -32,13 +32,37 @@ class NoBudget:
         """Do nothing."""
 
 
+class Apart:
+    """An engine that runs every statement in a session of its own: good enough for data that nobody changes."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend, self.dialect = backend, backend.dialect
+
+    def catalog(self) -> Catalog:
+        """Give the engine's catalog."""
+        return self._backend.catalog()
+
+    def check(self, statement: str) -> None:
+        """Let the engine judge the statement."""
+        with self._backend.session() as session:
+            session.check(statement)
+
+    def rows(self, statement: str) -> Rows:
+        """Run a statement."""
+        with self._backend.session() as session:
+            return session.rows(statement)
+
+    def confirm(self) -> None:
+        """Do nothing: each session has looked for itself."""
+
+
 class Remembering:
     """An engine that runs each statement once: between two releases only the noise differs.
 
     The text decides, so a statement that is written anew for a drawn value is run anew.
     """
 
-    def __init__(self, engine: Backend) -> None:
+    def __init__(self, engine: Session) -> None:
         self._engine, self.dialect = engine, engine.dialect
         self._known: dict[str, Rows] = {}
 
@@ -56,8 +80,9 @@ class Remembering:
             self._known[statement] = self._engine.rows(statement)
         return self._known[statement]
 
-    def close(self) -> None:
-        """Leave the engine open: it belongs to the connection."""
+    def confirm(self) -> None:
+        """Let the engine say whether its data may have changed."""
+        self._engine.confirm()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +95,7 @@ class Rehearsal:
     rooms: tuple[str, ...]
     """Analyses that the releases rest on; none if nothing protected is read."""
 
-    def release(self, engine: Backend) -> Rows:
+    def release(self, engine: Session) -> Rows:
         """Give the rows of one more release."""
         keys = releases.look_up_keys(self.job, engine)
         return releases.run(self.job, keys, engine, NoBudget()).rows
@@ -79,10 +104,11 @@ class Rehearsal:
 def compiled(db: Connection, text: str, epsilon: Fraction, delta: Fraction) -> Rehearsal:
     """Take a query through all stages that come before the budget; refusals pass through."""
     protections = db.policy.protections
-    prepared = db._prepare(text, protections, epsilon)
-    deltas = {p.name: delta for p in protections}
-    noise = calibrate(prepared.bounded, protections, epsilon, deltas)
-    job = releases.plan_release(prepared, noise, LEVEL, db._backend)
+    with db._question(text) as (plan, session):
+        prepared = db._prepare(text, plan, protections, epsilon, session)
+        deltas = {p.name: delta for p in protections}
+        noise = calibrate(prepared.bounded, protections, epsilon, deltas)
+        job = releases.plan_release(prepared, noise, LEVEL, session)
     tainted = _tainted(job)
     rooms = {r for b in prepared.bounded for c in b.certificates for r in c.room.split(", ")}
     return Rehearsal(
@@ -90,9 +116,9 @@ def compiled(db: Connection, text: str, epsilon: Fraction, delta: Fraction) -> R
     )
 
 
-def engine_of(db: Connection) -> Backend:
+def engine_of(db: Connection) -> Session:
     """Give the engine of a connection."""
-    return db._backend
+    return Apart(db._backend)
 
 
 def plain_statement(db: Connection, text: str) -> str:
