@@ -191,9 +191,9 @@ def opened_ledgers(db, monkeypatch):
     """Open the ledger of a connection from eight threads at once; give how many were opened."""
     opened, original = [], engine.open_ledger
 
-    def slow(policy, place):
+    def slow(policy, place, **options):
         time.sleep(0.05)
-        opened.append(original(policy, place))
+        opened.append(original(policy, place, **options))
         return opened[-1]
 
     monkeypatch.setattr(engine, "open_ledger", slow)

@@ -270,9 +270,7 @@ def _add_table(
     # Columns are those of the files: a folder called `k=v` somewhere above must not add one.
     read = f"read_{kind}({as_list(files)}, hive_partitioning = false"
     if kind == "parquet":
-        engine.execute(
-            f"CREATE VIEW {quote(name)} AS SELECT {_opaque(engine, read)} FROM {read})"
-        )
+        engine.execute(f"CREATE VIEW {quote(name)} AS SELECT {_opaque(engine, read)} FROM {read})")
         return
     # Types come from the whole file, and a line that cannot be read is left out: it must not fail a query.
     engine.execute(
