@@ -13,8 +13,9 @@ import sqlglot
 from sqlglot import exp
 
 import secant
-from secant.engine import Connection
+from apart import Wrapped
 from secant.errors import SecantError
+from secant.release import lookups
 
 SCHEMA = """
 CREATE TABLE cust (id BIGINT, age BIGINT); INSERT INTO cust VALUES (1, 30), (2, 40), (3, 50);
@@ -71,14 +72,22 @@ def connect(tmp_path):
     return opened
 
 
+class Recording(Wrapped):
+    """Write every statement down that is run."""
+
+    def __init__(self, inner):
+        super().__init__(inner)
+        self.sent = []
+
+    def rows(self, session, statement):
+        self.sent.append(statement)
+        return super().rows(session, statement)
+
+
 def asked_of(db):
     """Explain every question in every way, and give all statements that were sent."""
-    sent, backend = [], db._backend
-    run = backend.rows
-    backend.rows = lambda statement, *more, **named: (
-        sent.append(statement),
-        run(statement, *more, **named),
-    )[1]
+    db._backend = Recording(db._backend)
+    sent = db._backend.sent
     for text in TEXTS:
         for ways in (
             {},
@@ -124,6 +133,6 @@ def test_explain_reads_nothing_protected(name, connect):
 
 def test_the_old_fault_is_noticed(connect, monkeypatch):
     """A twin: tables are counted whoever protects their rows."""
-    monkeypatch.setattr(Connection, "_is_public", lambda *_: True)
+    monkeypatch.setattr(lookups, "_is_public", lambda *_: True)
     with connect("rows and cells") as db:
         assert forbidden(asked_of(db), POLICIES["rows and cells"][1])

@@ -20,19 +20,20 @@ from secant.terms.norms import columns_of, parse_norm
 from secant.terms.policy import Policy
 
 
+def _is_public(policy: Policy, table: str, columns: tuple[str, ...] = ()) -> bool:
+    """Whether no protection of the policy, chosen or not, covers the table's rows or names one of the columns."""
+    rows = tuple(p for p in policy.protections if p.kind != "cells")
+    norms = [p.distance[table] for p in policy.protections if table in p.distance]
+    named = {c for norm in norms for c in columns_of(parse_norm(norm))}
+    return not is_protected(table, policy, rows) and named.isdisjoint(columns)
+
+
 def public_facts(epsilon: Fraction, policy: Policy, session: Session) -> PublicFacts:
     """Give what may steer how useful a release is; None wherever a protection covers what would be looked at."""
 
-    def is_public(table: str, columns: tuple[str, ...] = ()) -> bool:
-        """Whether no protection of the policy, chosen or not, covers the table's rows or names one of the columns."""
-        rows = tuple(p for p in policy.protections if p.kind != "cells")
-        norms = [p.distance[table] for p in policy.protections if table in p.distance]
-        named = {c for norm in norms for c in columns_of(parse_norm(norm))}
-        return not is_protected(table, policy, rows) and named.isdisjoint(columns)
-
     @cache
     def count(table: str) -> int | None:
-        if not is_public(table):
+        if not _is_public(policy, table):
             return None
         name, _ = session.catalog().spelled(table)
         ((found,),) = session.rows(f"SELECT count(*) FROM {quote(name)}")
@@ -42,7 +43,7 @@ def public_facts(epsilon: Fraction, policy: Policy, session: Session) -> PublicF
     def fan(table: str, columns: tuple[str, ...]) -> int | None:
         if not columns:
             return count(table)
-        if not is_public(table, columns):
+        if not _is_public(policy, table, columns):
             return None
         name, exact = session.catalog().spelled(table, columns)
         names = ", ".join(quote(c) for c in exact)
@@ -53,7 +54,7 @@ def public_facts(epsilon: Fraction, policy: Policy, session: Session) -> PublicF
 
     @cache
     def ends(table: str, column: str) -> tuple[Fraction, Fraction] | None:
-        if not is_public(table, (column,)):
+        if not _is_public(policy, table, (column,)):
             return None
         name, (exact,) = session.catalog().spelled(table, [column])
         ((low, high),) = session.rows(
