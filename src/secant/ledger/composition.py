@@ -18,11 +18,26 @@ from math import ceil
 from secant.errors import BudgetError
 from secant.ledger.amounts import DELTA_UNITS, EPSILON_UNITS, Budget, Charge, Spent, priced
 from secant.ledger.state import Account, Price, merged, price_of, spent_of
-from secant.terms.events import Event, Repeated, event_from_json
+from secant.terms.events import (
+    ApproximateEvent,
+    Composed,
+    Event,
+    LaplaceEvent,
+    PureEvent,
+    Repeated,
+    event_from_json,
+)
 
 BASIC = "basic"
 TIGHT = "tight"
 COMPOSITIONS = (BASIC, TIGHT)
+MANY = 1_000
+"""More different prices than this are gathered on a grid before the tight composition reads them."""
+GATHER_BITS = 7
+"""Binary digits of that grid: a price rises by less than 1 %, and 1e5 prices become a few hundred."""
+NOTHING = Price(0, 0, "")
+"""A release of public data only."""
+NO_EVENT = Composed(())
 _SUMS = 'random differential privacy does not compose adaptively; it needs composition = "basic"'
 
 
@@ -51,13 +66,13 @@ def read(
     from secant.ledger.accounting.accountant import Accountant
 
     accountant = Accountant()
-    prices = _prices(accounts, new)
-    if not prices:
+    history = _history(accounts, new)
+    if not history:
         # The filters' part of δ is taken from the start, so that what remains can be relied on.
         aside = ceil(budget.delta * accountant.slack_share)
         return Reading(Spent(0, aside), True, "A-FILTER-BASIC")
     decision = accountant.fits(
-        [_repeated(price, count) for price, count in prices.items()],
+        history,
         [],
         epsilon_budget=Fraction(budget.epsilon, EPSILON_UNITS),
         delta_budget=Fraction(budget.delta, DELTA_UNITS),
@@ -68,6 +83,8 @@ def read(
     spent = Spent(
         ceil(decision.total.epsilon * EPSILON_UNITS), ceil(decision.total.delta * DELTA_UNITS)
     )
+    if spent.epsilon > plain.epsilon and not _odd(accounts):
+        spent = Spent(plain.epsilon, spent.delta)  # the basic filter, without what gathering adds
     # The budget is a whole number of units, so rounding the reading up does not change the verdict.
     return Reading(spent, decision.fits, decision.total.theorem, decision.reason)
 
@@ -88,9 +105,14 @@ def surely_covered(
     aside = ceil(budget.delta * Accountant().slack_share)
     if not plain.within(Budget(budget.epsilon, budget.delta - aside)):
         return False
-    if any(account.running("odd", _odd_price).total for account in accounts):
+    if _odd(accounts):
         return False
     return all(_own_price(price_of(charge)) for charge in new)
+
+
+def _odd(accounts: Sequence[Account]) -> bool:
+    """Say whether some price is not what basic composition asks for its event."""
+    return any(account.running("odd", _odd_price).total for account in accounts)
 
 
 def _odd_price(price: Price) -> int:
@@ -105,11 +127,42 @@ def _sum(accounts: Sequence[Account], new: Sequence[Charge]) -> Spent:
     return plain
 
 
-def _prices(accounts: Sequence[Account], new: Sequence[Charge]) -> Counter[Price]:
-    prices = merged(accounts)
-    prices.update(price_of(charge) for charge in new)
-    del prices[Price(0, 0, "")]  # a release of public data only
-    return prices
+def _history(accounts: Sequence[Account], new: Sequence[Charge]) -> list[Event]:
+    """Give all releases, equal ones together; those of many different prices by prices a little above (L-GATHER)."""
+    if sum(len(account.prices) for account in accounts) <= MANY:
+        prices = merged(accounts)
+        prices.update(price_of(charge) for charge in new)
+        del prices[NOTHING]
+        return [_repeated(_event(price), count) for price, count in prices.items()]
+    events: Counter[Event] = Counter()
+    for account in accounts:
+        events.update(account.events(_gathered))
+    # What is new is read as it is: it raises the reading by no more than its own price.
+    events.update(_event(p) for charge in new if (p := price_of(charge)) != NOTHING)
+    return [_repeated(event, count) for event, count in events.items() if event != NO_EVENT]
+
+
+def _gathered(price: Price) -> Event:
+    """Give an event that is no stronger than a price's own, with parameters on a coarse grid."""
+    if price == NOTHING:
+        return NO_EVENT
+    event = _event(price)
+    if isinstance(event, PureEvent):
+        return PureEvent(_up(event.epsilon))
+    if isinstance(event, LaplaceEvent):
+        return LaplaceEvent(_up(event.epsilon))
+    if isinstance(event, ApproximateEvent):
+        return ApproximateEvent(_up(event.epsilon), min(Fraction(1), _up(event.delta)))
+    return event
+
+
+def _up(value: Fraction) -> Fraction:
+    """Round up to GATHER_BITS binary digits."""
+    if not value:
+        return value
+    shift = value.numerator.bit_length() - value.denominator.bit_length() - GATHER_BITS
+    grid = Fraction(2) ** shift
+    return -(-value // grid) * grid
 
 
 @lru_cache(maxsize=100_000)
@@ -117,15 +170,20 @@ def _own_price(price: Price) -> bool:
     """Say whether the price is what basic composition asks for the event."""
     if not price.event:
         return True
+    event = _event(price)
+    # A hundred thousand of these are read when a ledger is opened: no need to compose a single release.
+    if isinstance(event, (PureEvent, LaplaceEvent, ApproximateEvent)):
+        delta = event.delta if isinstance(event, ApproximateEvent) else Fraction(0)
+        own_price = ceil(event.epsilon * EPSILON_UNITS), ceil(delta * DELTA_UNITS)
+        return (price.epsilon, price.delta) == own_price
     try:
-        own = Charge.of_event("", _event(price))
+        own = Charge.of_event("", event)
     except BudgetError:  # it has no (ε, δ) of its own
         return False
     return (price.epsilon, price.delta) == (own.epsilon, own.delta)
 
 
-def _repeated(price: Price, count: int) -> Event:
-    event = _event(price)
+def _repeated(event: Event, count: int) -> Event:
     return event if count == 1 else Repeated(event, count)
 
 

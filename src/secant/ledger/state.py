@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from secant.ledger.amounts import Charge, Spent, gamma_units
 from secant.ledger.records import START, Anchor, Record, broken, canonical, check_link
-from secant.terms.events import event_from_json, to_json
+from secant.terms.events import Event, event_from_json, to_json
 
 SUMMARY_INTERVAL = 1000
 """So many records, at least, lie between two summaries."""
@@ -86,6 +86,21 @@ class Account:
     prices: Counter[Price] = field(default_factory=Counter)
     sums: dict[Hashable, RunningSum] = field(default_factory=dict, compare=False, repr=False)
     """By what they add up; made when they are first asked for."""
+    gathered: Counter[Event] | None = field(default=None, compare=False, repr=False)
+    """Releases by what `gather` makes of their prices; made when it is first asked for."""
+    waiting: list[tuple[Price, int]] = field(default_factory=list, compare=False, repr=False)
+
+    def events(self, gather: Callable[[Price], Event]) -> Counter[Event]:
+        """Count releases by the event that `gather`, the same function each time, makes of each price."""
+        if self.gathered is None:
+            self.gathered, self.waiting = Counter(), list(self.prices.items())
+        while self.waiting:
+            price, count = self.waiting.pop()
+            event = gather(price)
+            self.gathered[event] += count
+            if not self.gathered[event]:
+                del self.gathered[event]
+        return self.gathered
 
     def running(self, key: Hashable, amount: Callable[[Price], int | None]) -> RunningSum:
         """Give the sum of `amount` over all charges; `key` names that function."""
@@ -97,6 +112,8 @@ class Account:
         """Count a price `count` times more."""
         for running in self.sums.values():
             running.pending.append((price, count))
+        if self.gathered is not None:
+            self.waiting.append((price, count))
         self.spent = Spent(
             self.spent.epsilon + count * price.epsilon,
             self.spent.delta + count * price.delta,
