@@ -17,8 +17,10 @@ def name_public(policy: Policy, known: Catalog) -> Policy:
     return replace(policy, public=(*policy.public, *open_tables(policy, known)))
 
 
-def public_line(text: str, tables: Iterable[str]) -> str:
-    """Write the line that a policy needs in front, for these tables of its database."""
+def naming_public(text: str, tables: Iterable[str]) -> str:
+    """Give the text of a policy with the line that it needs, for these tables of its database."""
     known = catalog(*(Table(name, ()) for name in tables))
     found = name_public(read_policy(text), known).public
-    return f"public = [{', '.join(map(quoted, found))}]\n"
+    line = f"public = [{', '.join(map(quoted, found))}]\n"
+    head = "[database]\n"
+    return text.replace(head, head + line, 1) if head in text else f"database.{line}{text}"

@@ -16,7 +16,7 @@ import pytest
 
 import secant
 from apart import apart
-from naming_public import public_line
+from naming_public import naming_public
 from secant import engine
 from secant.analysis.certificate import Clipped
 from secant.engine import Connection
@@ -129,7 +129,7 @@ def shop_policy(
 ) -> str:
     """Write a policy for the shop; what the protections leave out is named public."""
     text = head + tables + protections
-    return public_line(text, (*SHOP, *copies)) + text
+    return naming_public(text, (*SHOP, *copies))
 
 
 def open_shop(

@@ -16,7 +16,7 @@ import duckdb
 from drawn_texts import LONG_COLUMN
 
 import secant
-from naming_public import public_line
+from naming_public import naming_public
 from secant.engine import Connection
 
 SECRET = "S3CRET"
@@ -191,7 +191,7 @@ def neighbors(seed: int, neighbor: str) -> tuple[Rows, Rows]:
 def policy_text(kind: Kind) -> str:
     """Write the policy of a world."""
     text = kind.head + TABLES + kind.protections
-    return public_line(text, COLUMNS) + text
+    return naming_public(text, COLUMNS)
 
 
 def fill_duckdb(path: Path, rows: Rows) -> str:

@@ -97,7 +97,7 @@ def directory(tmp_path_factory):
         connection.execute("INSERT INTO p VALUES (1, 10), (2, 20)")
     for kind, written in KINDS.items():
         (place / f"{kind}.toml").write_text(
-            'public = ["p"]\n[database]\nsource = "duckdb:town.duckdb"\n'
+            '[database]\npublic = ["p"]\nsource = "duckdb:town.duckdb"\n'
             '[tables.b]\nkey = "id"\ncolumns = { n = { range = [0, 9] } }\n'
             '[tables.p]\nkey = "k"\ncolumns = { w = { range = [0, 99] } }\n'
             f"[protections.people]\nepsilon = 1000\ndelta = 0.1\n{written}\n"

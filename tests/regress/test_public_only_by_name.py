@@ -106,7 +106,7 @@ def test_an_owner_who_follows_init_protects_the_people(hospital, run, tmp_path):
     assert status == 2
     for name in ("doctors", "drugs", "wards"):
         assert f"tables.{name}: no protection covers it, and it is not named public" in out
-    assert 'write at the top of the policy: public = ["drugs", "wards"]' in out
+    assert 'write in [database]: public = ["drugs", "wards"]' in out
     for command in ("query", "explain", "inspect"):
         status, out, err = run(command, "SELECT count(*) FROM stays", "--epsilon", "0.1")
         assert (status, out) == (2, "")
@@ -204,7 +204,7 @@ def test_what_cannot_be_public(hospital, tmp_path, public, sentence):
 
 def test_rows_of_every_table_leave_nothing_to_name(hospital, tmp_path):
     (tmp_path / "p.toml").write_text(
-        'public = ["wards"]\n[protections.r]\nkind = "rows"\nepsilon = 1\n'
+        'database.public = ["wards"]\n[protections.r]\nkind = "rows"\nepsilon = 1\n'
     )
     with pytest.raises(PolicyError) as caught:
         secant.connect(hospital, policy="p.toml")
@@ -215,7 +215,7 @@ def test_rows_of_every_table_leave_nothing_to_name(hospital, tmp_path):
 
 def test_names_differ_in_case_and_mean_the_same(hospital, tmp_path):
     (tmp_path / "p.toml").write_text(
-        f"public = [{OTHERS.upper()}]\n{PEOPLE.replace('tables.stays', 'tables.STAYS')}"
+        f"database.public = [{OTHERS.upper()}]\n{PEOPLE.replace('tables.stays', 'tables.STAYS')}"
     )
     assert shown("p.toml", "SELECT name FROM WARDS", hospital) == [("north",)]
     assert shown("p.toml", RAW, hospital) is None
@@ -226,7 +226,7 @@ def test_a_policy_object_that_spells_a_table_otherwise_opens_nothing(hospital):
     """A record made by hand may keep its case: then it covers nothing, and nothing is read."""
     from dataclasses import replace
 
-    good = read_policy(f"public = [{OTHERS}]\n{PEOPLE}")
+    good = read_policy(f"database.public = [{OTHERS}]\n{PEOPLE}")
     (people,) = good.protections
     shouted = replace(good, protections=(replace(people, unit=("PATIENTS", "patient_id")),))
     assert shown(good, "SELECT name FROM wards", hospital) == [("north",)]
@@ -254,7 +254,7 @@ def execute(source, statement):
     ],
 )
 def test_a_new_name_in_the_database_stops_everything(hospital, change):
-    policy = read_policy(f"public = [{OTHERS}]\n{PEOPLE}")
+    policy = read_policy(f"database.public = [{OTHERS}]\n{PEOPLE}")
     assert shown(policy, "SELECT name FROM drugs", hospital) == [("aspirin",)]
     execute(hospital, change)
     with pytest.raises(PolicyError) as caught:
@@ -266,7 +266,7 @@ def test_a_new_name_in_the_database_stops_everything(hospital, change):
 def test_a_table_that_comes_after_the_connection_is_not_there(postgres_server, tmp_path):
     address = postgres_server.address(postgres_server.create_database())
     execute(address, SCHEMA)
-    policy = read_policy(f"public = [{OTHERS}]\n{PEOPLE}")
+    policy = read_policy(f"database.public = [{OTHERS}]\n{PEOPLE}")
     with secant.connect(address, policy=policy, ledger=tmp_path / "ledger") as db:
         assert db.sql("SELECT name FROM drugs", epsilon=1).rows == [("aspirin",)]
         execute(address, "CREATE TABLE leavers AS SELECT * FROM patients")
@@ -289,7 +289,7 @@ def test_names_that_a_policy_cannot_tell_apart_are_refused(postgres_server, tmp_
     execute(address, twin)
     with pytest.raises(BackendError, match="differ in case only"):
         secant.connect(
-            address, policy=read_policy(f"public = [{OTHERS}]\n{PEOPLE}"), ledger="unused"
+            address, policy=read_policy(f"database.public = [{OTHERS}]\n{PEOPLE}"), ledger="unused"
         )
 
 
@@ -301,7 +301,9 @@ COSTS = '[protections.{name}]\nkind = "cells"\nepsilon = 9\ndistance = {{ {dista
 
 def chosen(hospital, protections, names, text, protection):
     listed = ", ".join(f'"{name}"' for name in names)
-    policy = read_policy(f"public = [{OTHERS}]\nalternatives = [{listed}]\n{PEOPLE}{protections}")
+    policy = read_policy(
+        f"database.public = [{OTHERS}]\nalternatives = [{listed}]\n{PEOPLE}{protections}"
+    )
     with secant.connect(hospital, policy=policy, ledger="unused.ledger") as db:
         return db.sql(text, epsilon=1, protection=protection).rows
 
@@ -323,7 +325,7 @@ def test_choosing_a_protection_opens_no_table_of_another(hospital, monkeypatch):
 
 
 def test_values_of_one_alternative_are_not_public_under_another(hospital, monkeypatch):
-    head = f"public = [{OTHERS}, 'patients']\nalternatives = ['costs', 'wards']\n"
+    head = f"database.public = [{OTHERS}, 'patients']\nalternatives = ['costs', 'wards']\n"
     facts = "[tables.stays.columns]\ncost = { range = [0, 100] }\nward_id = { range = [0, 9] }\n"
     costs = COSTS.format(name="costs", distance='stays = "cost"')
     wards = COSTS.format(name="wards", distance='stays = "ward_id"')
@@ -350,7 +352,7 @@ def test_check_says_what_a_choice_closes_and_what_it_opens(hospital, run, tmp_pa
     costs = COSTS.format(name="costs", distance='stays = "cost"')
     facts = "[tables.stays.columns]\ncost = { range = [0, 100] }\n"
     (tmp_path / "policy.toml").write_text(
-        f"public = [{OTHERS}]\nalternatives = ['people', 'costs']\n{PEOPLE}{facts}{costs}"
+        f"database.public = [{OTHERS}]\nalternatives = ['people', 'costs']\n{PEOPLE}{facts}{costs}"
     )
     status, out, _ = run("check", "--source", hospital)
     assert status == 0
@@ -373,7 +375,9 @@ def test_check_says_what_a_choice_closes_and_what_it_opens(hospital, run, tmp_pa
 def test_columns_that_no_norm_names_are_said_to_be_public(hospital, run, tmp_path):
     costs = COSTS.format(name="costs", distance='stays = "cost"')
     facts = "[tables.stays.columns]\ncost = { range = [0, 100] }\n"
-    (tmp_path / "policy.toml").write_text(f"public = [{OTHERS}, 'patients']\n{facts}{costs}")
+    (tmp_path / "policy.toml").write_text(
+        f"database.public = [{OTHERS}, 'patients']\n{facts}{costs}"
+    )
     status, out, _ = run("check", "--source", hospital)
     assert status == 0
     told = re.search(

@@ -21,10 +21,9 @@ DAYS = 365
 
 POLICY = """\
 # What this clinic protects: everything that belongs to one patient.
-public = ["wards"]                   # nothing in it is about patients: everybody may see it
-
 [database]
 source = "duckdb:{database}"
+public = ["wards"]                   # nothing in it is about patients: everybody may see it
 
 [tables.patients]
 key = ["patient_id"]

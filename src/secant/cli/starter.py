@@ -28,12 +28,11 @@ _HEAD = """\
 # Facts are enforced, not believed: values outside a range are clamped, rows beyond a limit do not
 # count.
 
+[database]
+source = {source}
 # Tables that everybody may see whole. A table that is neither named here nor protected below is an
 # error: nothing is answered before you decide.{harmless}
 public = []
-
-[database]
-source = {source}
 """
 _ROWS = """
 # What must stay hidden. To begin with: any single row of any table.

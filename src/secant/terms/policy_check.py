@@ -390,7 +390,7 @@ def open_hint(policy: Policy, catalog: Catalog) -> str:
         named = ", ".join(f'"{name}"' for name in sorted({*policy.public, *harmless}))
         told.append(
             f"protect {', '.join(harmless)} or, if nothing there is about people, "
-            f"write at the top of the policy: public = [{named}]"
+            f"write in [database]: public = [{named}]"
         )
     return "; ".join(told)
 

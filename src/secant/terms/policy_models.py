@@ -370,7 +370,20 @@ def _needed(
 class DatabaseModel(_Model):
     """`[database]`."""
 
-    source: Text
+    source: Text = ""
+    public: Any = ()
+
+    @field_validator("public", mode="before")
+    @classmethod
+    def _public(cls, value: object) -> tuple[str, ...]:
+        if value in ((), []):
+            return ()
+        if not isinstance(value, list):
+            raise ValueError("must be a list of tables")
+        names = _names_of(value)
+        if any("*" in name for name in names):
+            raise ValueError("name each table that is public; there is no sign for all of them")
+        return names
 
 
 class LedgerModel(_Model):
@@ -392,21 +405,8 @@ class PolicyModel(_Model):
     ledger: LedgerModel | None = None
     tables: Annotated[dict[str, TableModel], AfterValidator(_named("table"))] = {}
     protections: dict[str, ProtectionModel]
-    public: Any = ()
     alternatives: Any = ()
     accept: Any = ()
-
-    @field_validator("public", mode="before")
-    @classmethod
-    def _public(cls, value: object) -> tuple[str, ...]:
-        if value in ((), []):
-            return ()
-        if not isinstance(value, list):
-            raise ValueError("must be a list of tables")
-        names = _names_of(value)
-        if any("*" in name for name in names):
-            raise ValueError("name each table that is public; there is no sign for all of them")
-        return names
 
     @field_validator("protections", mode="after")
     @classmethod
@@ -454,7 +454,7 @@ class PolicyModel(_Model):
             source=self.database.source if self.database else "",
             tables={name: table.record() for name, table in self.tables.items()},
             protections=tuple(p.record(name) for name, p in self.protections.items()),
-            public=self.public,
+            public=self.database.public if self.database else (),
             alternatives=self.alternatives,
             accept=self.accept,
             ledger=self.ledger.location if self.ledger else None,

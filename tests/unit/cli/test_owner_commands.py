@@ -21,8 +21,8 @@ CATALOG = catalog(
     Table("Wards", (("ward", TEXT), ('odd "name"', TEXT))),
 )
 POLICY = """\
-public = ["WARDS"]
 [database]
+public = ["WARDS"]
 source = "duckdb:clinic.duckdb"
 [tables.patients]
 key = ["patient_id"]

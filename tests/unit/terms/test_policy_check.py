@@ -29,7 +29,7 @@ CATALOG = catalog(
     Table("complaints", (("patient", INTEGER), ("words", TEXT))),
 )
 GOOD = """
-public = ["cities", "complaints", "Drugs"]
+database.public = ["cities", "complaints", "Drugs"]
 [tables.patients]
 key = ["id"]
 references = { city = "cities.name" }

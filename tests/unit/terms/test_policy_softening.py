@@ -35,7 +35,7 @@ def cells(
     extra = "add_remove = { ships = 3 }\n" if kind == "rows+cells" else ""
     told = "\n".join(lines)
     return (
-        f'public = ["ids"]{facts}\n[protections.c]\nkind = "{kind}"\nepsilon = 1\n{extra}'
+        f'database.public = ["ids"]{facts}\n[protections.c]\nkind = "{kind}"\nepsilon = 1\n{extra}'
         f'distance = {{ ships = "{norm}", secret = "id" }}\n{told}\n'
     )
 
