@@ -24,9 +24,9 @@ INSERT INTO o VALUES (1, 1, 5, 1), (2, 1, 7, 2), (3, 2, 9, 3);
 CREATE TABLE p (k BIGINT, w BIGINT); INSERT INTO p VALUES (1, 10), (2, 20);
 """
 FACTS = """
-public = ["p"]
 [database]
 source = "duckdb:town.duckdb"
+public = ["p"]
 [tables.cust]
 key = "id"
 [tables.o]

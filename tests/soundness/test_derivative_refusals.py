@@ -43,9 +43,7 @@ def opened(tmp_path, database, ranges=RANGES, extra=""):
     backend.close()
     norms = "\n".join(f'{table} = "{norm}"' for table, norm in PLAIN.items())
     text = (
-        ranges.replace(
-            '"duckdb:none"', f'"duckdb:{tmp_path / "data.duckdb"}"\npublic = ["u"]'
-        )
+        ranges.replace('"duckdb:none"', f'"duckdb:{tmp_path / "data.duckdb"}"\npublic = ["u"]')
         + '\n[tables.u]\nkey = ["k"]\n[tables.a]\nkey = ["id"]\n[tables.b]\nkey = ["id"]\n'
         + f'[protections.cells]\nkind = "cells"\nepsilon = 1000.0\n{extra}\n'
         + f"[protections.cells.distance]\n{norms}\n"
