@@ -31,7 +31,7 @@ CREATE TABLE places (k BIGINT, name VARCHAR(20));
 INSERT INTO places SELECT k, 'place' || k FROM generate_series(0, {GROUPS - 1}) AS a(k)
 """
 POLICY = """
-public = ["places"]
+database.public = ["places"]
 [tables.visits.columns]
 k = { range = [0, 100] }
 cost = { range = [0, 3] }

@@ -185,7 +185,7 @@ OTHERS = '"wards", "doctors", "labs", "prescriptions", "diagnoses", "drugs"'
     [
         (f"[{OTHERS}, 'patients']", "patients is named public, but people protects it"),
         (f"[{OTHERS}, 'Stays']", "stays is named public, but people protects it"),
-        (f"[{OTHERS}, 'nowhere']", "public: there is no table nowhere"),
+        (f"[{OTHERS}, 'nowhere']", "database.public: there is no table nowhere"),
         ("['*']", "name each table that is public"),
         ("'*'", "must be a list of tables"),
         ("['ward*']", "name each table that is public"),
@@ -196,7 +196,7 @@ OTHERS = '"wards", "doctors", "labs", "prescriptions", "diagnoses", "drugs"'
     ],
 )
 def test_what_cannot_be_public(hospital, tmp_path, public, sentence):
-    (tmp_path / "p.toml").write_text(f"public = {public}\n{PEOPLE}")
+    (tmp_path / "p.toml").write_text(f"database.public = {public}\n{PEOPLE}")
     with pytest.raises(PolicyError) as caught:
         secant.connect(hospital, policy="p.toml")
     assert sentence in caught.value.render()

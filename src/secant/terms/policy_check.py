@@ -351,16 +351,16 @@ def _public_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
     for name in policy.public:
         table = catalog.table(name)
         if table is None:
-            yield _problem(policy, "error", ("public",), f"there is no table {name}")
+            yield _problem(policy, "error", ("database", "public"), f"there is no table {name}")
             continue
         covering = [p for p in policy.protections if name in tables_of(policy, p)]
         for protection in covering:
             message = f"{name} is named public, but {protection.name} protects it: {_keep_out(name, protection)}"
-            yield _problem(policy, "error", ("public",), message)
+            yield _problem(policy, "error", ("database", "public"), message)
         doubt = None if covering else _doubt(policy, table)
         if doubt is not None:
             message = f"{name} is PUBLIC, everybody may see every row of it; {doubt}"
-            yield _problem(policy, "warning", ("public",), message)
+            yield _problem(policy, "warning", ("database", "public"), message)
     for name, found in coverage(policy, catalog).items():
         if found.rows and found.public_columns:
             listed = ", ".join(found.public_columns)

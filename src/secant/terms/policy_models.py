@@ -370,7 +370,7 @@ def _needed(
 class DatabaseModel(_Model):
     """`[database]`."""
 
-    source: Text = ""
+    source: Text | None = None
     public: Any = ()
 
     @field_validator("public", mode="before")
@@ -451,7 +451,7 @@ class PolicyModel(_Model):
     def record(self, path: FilePath | None, lines: Mapping[tuple[str, ...], int]) -> Policy:
         """Give the policy."""
         return Policy(
-            source=self.database.source if self.database else "",
+            source=(self.database.source if self.database else None) or "",
             tables={name: table.record() for name, table in self.tables.items()},
             protections=tuple(p.record(name) for name, p in self.protections.items()),
             public=self.database.public if self.database else (),
