@@ -45,6 +45,10 @@ PAST = (
     "SELECT c.name, (SELECT count(*) FROM person p WHERE p.city = c.name) * 9223372036854775807 FROM city c",
     "SELECT count(*) FROM visit HAVING CAST((SELECT max(name) FROM city) AS INTEGER) > 3",
     "SELECT count(*) FROM visit UNION SELECT 1 ORDER BY (SELECT max(people) FROM city) * 9223372036854775807",
+    "SELECT (SELECT TRUE AS x FROM city) FROM city",
+    "SELECT count(*), (SELECT name = 'Riga' FROM city) FROM visit",
+    "SELECT INTERVAL 3 DAY * 2, stddev_pop(y) FROM place GROUP BY 1",
+    "SELECT INTERVAL '1' MONTH * -2, count(*) FROM place GROUP BY 1",
     # Plans that were not well formed.
     SOFTENED,
     "SELECT count(*) FROM place WHERE x > 1 UNION ALL SELECT count(*) FROM visit",

@@ -17,7 +17,7 @@ from secant.plan.total import can_fail, failing, make_total
 from secant.plan.typing import fields_of, type_of
 from secant.terms import types as t
 
-_NO_MAXIMUM = ("BOOLEAN", "INTERVAL")
+_ONE = n.Literal(1, t.INTEGER)
 
 
 def unfailing(plan: n.Relation) -> n.Relation:
@@ -56,13 +56,21 @@ def _single(plan: n.Relation) -> n.Relation:
         if not isinstance(node, n.ScalarSubquery) or _has_one_row(node.relation):
             return node
         (column,) = fields_of(node.relation)
-        if column.type.kind in _NO_MAXIMUM:
-            return node
+        if column.type.kind == "INTERVAL":
+            return node  # has no largest value
+        argument: n.Scalar = n.Column(column.name, column.type)
+        if column.type.kind == "BOOLEAN":  # truth values have no largest one in every engine
+            argument = n.Case(
+                (n.Branch(argument, _ONE), n.Branch(n.Not(argument), n.Literal(0, t.INTEGER))),
+                n.Literal(None, t.NULL),
+            )
         rows, only, shown = names.fresh(), names.fresh(), names.fresh()
         counted = n.Aggregation(rows, "count", None)
-        largest = n.Aggregation(only, "max", n.Column(column.name, column.type))
-        alone = n.Compare("=", n.Column(rows, t.INTEGER), n.Literal(1, t.INTEGER))
-        value = n.Column(only, type_of(largest))
+        largest = n.Aggregation(only, "max", argument)
+        alone = n.Compare("=", n.Column(rows, t.INTEGER), _ONE)
+        value: n.Scalar = n.Column(only, type_of(largest))
+        if column.type.kind == "BOOLEAN":
+            value = n.Compare("=", value, _ONE)
         item = n.Case((n.Branch(alone, value),), n.Literal(None, t.NULL))
         one = n.Aggregate(node.relation, (), (counted, largest))
         return replace(node, relation=n.Project(one, (n.Named(shown, item),)))

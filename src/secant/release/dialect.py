@@ -57,6 +57,8 @@ INTERVAL_SHOWN = (
 )
 """Drivers fail on longer ones: Python has none."""
 
+DAY = 86_400_000_000
+
 DUCKDB = Dialect(
     name="duckdb",
     types={
@@ -114,6 +116,9 @@ def constant(dialect: Dialect, value: object, kind: Type) -> str:
         return f"DATE '{value.isoformat()}'"
     if isinstance(value, str):
         return dialect.word.format(text(value))
+    if isinstance(value, datetime.timedelta):  # a key, as drivers give it
+        micros = value // datetime.timedelta(microseconds=1)
+        return f"INTERVAL '{micros // DAY} days {micros % DAY} microseconds'"
     if isinstance(value, tuple):
         months, days, micros = value
         return f"INTERVAL '{months} months {days} days {micros} microseconds'"
