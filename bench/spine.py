@@ -26,6 +26,7 @@ from secant.plan.rewrite import normalise
 from secant.release import run as releases
 from secant.release.lower import lower
 from secant.release.shares import calibrate
+from secant.terms.policy import USUAL
 from secant.terms.policy_file import read_policy
 
 ROOT = Path(__file__).resolve().parent
@@ -51,7 +52,7 @@ def job_of(db: Connection, text: str) -> Any:
     with db._question(text) as (plan, session):
         prepared = db._prepare(text, plan, db.policy.protections, Fraction(1), session)
         noise = calibrate(prepared.bounded, db.policy.protections, Fraction(1), _slack(db))
-        return releases.plan_release(prepared, noise, Fraction(95, 100), session)
+        return releases.plan_release(prepared, noise, Fraction(95, 100), session, USUAL)
 
 
 def _slack(db: Connection) -> dict[str, Fraction]:

@@ -23,6 +23,7 @@ from secant.engine import Connection
 from secant.release.backend import Session
 from secant.release.run import Job, Keys, Shown, look_up_keys, plan_release, run
 from secant.release.shares import calibrate
+from secant.terms.policy import USUAL
 
 SECRETS = ("SECRET_SMITH", "SECRET_TOWN", "987654321", "9876543.21", "87654321")
 
@@ -235,7 +236,7 @@ def compile_release(db: Connection, text: str, *, epsilon: Any = 1, delta: Any =
         noise = calibrate(
             prepared.bounded, protections, Fraction(epsilon), engine._deltas(protections, delta)
         )
-        job = plan_release(prepared, noise, Fraction(95, 100), session)
+        job = plan_release(prepared, noise, Fraction(95, 100), session, USUAL)
         keys = look_up_keys(job, session)
     return Compiled(job, keys, Remembering(apart(db), tuple(job.statements.values())))
 

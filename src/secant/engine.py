@@ -98,9 +98,8 @@ def connect(
     read = policy if isinstance(policy, Policy) else load_policy(policy)
     beside = read.path.parent if read.path is not None else None
     place = ledger_place(read, ledger)
-    backend = (
-        open_source(source, beside=None) if source else open_source(read.source, beside=beside)
-    )
+    named, start = (source, None) if source else (read.source, beside)
+    backend = open_source(named, beside=start, limits=read.limits)
     try:
         return Connection(backend, fit_policy(read, backend.catalog()), place, create=create)
     except BaseException:
@@ -201,7 +200,7 @@ class Connection:
             with self._question(text) as (plan, session):
                 prepared = self._prepare(text, plan, in_force, budget, session)
                 noise = calibrate(prepared.bounded, in_force, budget, _deltas(in_force, delta))
-                job = plan_release(prepared, noise, confidence, session)
+                job = plan_release(prepared, noise, confidence, session, self.policy.limits)
                 check_job(job, session)
                 release_id = None
                 if not prepared.bounded:
@@ -242,7 +241,7 @@ class Connection:
             with self._question(text) as (plan, session):
                 prepared = self._prepare(text, plan, in_force, budget, session)
                 noise = calibrate(prepared.bounded, in_force, budget, _deltas(in_force, delta))
-                job = plan_release(prepared, noise, confidence, session)
+                job = plan_release(prepared, noise, confidence, session, self.policy.limits)
                 # What is explained is answered: the same checks, on public data only.
                 check_job(job, session)
                 look_up_keys(job, session)
@@ -309,7 +308,7 @@ class Connection:
             with self._question(text) as (plan, session):
                 prepared = self._prepare(text, plan, in_force, budget, session)
                 noise = calibrate(prepared.bounded, in_force, budget, _deltas(in_force, delta))
-                job = plan_release(prepared, noise, confidence, session)
+                job = plan_release(prepared, noise, confidence, session, self.policy.limits)
                 compiled = time.perf_counter()
                 check_job(job, session)
                 checked = time.perf_counter()

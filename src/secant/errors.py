@@ -168,6 +168,8 @@ def _leaving(error: BaseException) -> BaseException:
         return TypeError(
             *error.args
         )  # the call itself did not fit; Python names the arguments, not their values
+    if isinstance(error, MemoryError):
+        return over_limit()
     if isinstance(error, Exception) and not isinstance(error, SecantError):
         return InternalError(
             "BUG-001",
@@ -177,6 +179,16 @@ def _leaving(error: BaseException) -> BaseException:
     error.__traceback__ = error.__cause__ = error.__context__ = None
     error.__dict__.pop("__notes__", None)
     return error
+
+
+def over_limit() -> BackendError:
+    """Say that a limit was reached, in the same words whichever it was: that depends on the data."""
+    return BackendError(
+        "BAK-005",
+        "a statement reached a limit of time, memory or groups",
+        hint="ask for less, or let the data owner raise the limits of the policy; budget that was reserved for a "
+        "statement that was sent stays spent",
+    )
 
 
 # The whole list, in one place (I8). Numbers are never reused.
@@ -219,6 +231,7 @@ CODES: tuple[tuple[str, str], ...] = (
     ("BAK-002", "the engine failed while running a statement"),
     ("BAK-003", "the engine cannot express the query"),
     ("BAK-004", "the data source changed after it was opened"),
+    ("BAK-005", "a limit of time, memory or groups was reached"),
     ("BUG-001", "an invariant of Secant broke"),
 )
 _KNOWN = frozenset(code for code, _ in CODES)

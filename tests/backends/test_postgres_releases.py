@@ -237,7 +237,7 @@ def test_a_lost_connection_and_a_slow_statement(shop, postgres_server):
     backend = apart(open_server(shop[1] + "&statement_seconds=0.05"))
     with pytest.raises(BackendError) as slow:
         backend.rows("SELECT pg_sleep(5)")
-    assert slow.value.code == "BAK-002"
+    assert slow.value.code == "BAK-005"
     assert "too long" in slow.value.message
     backend.close()
     backend = apart(open_server(shop[1]))

@@ -22,8 +22,8 @@ def test_codes_are_unique_and_well_formed():
 def test_every_code_is_raised_somewhere_and_every_raised_code_is_listed():
     raised = set()
     for path in SRC.rglob("*.py"):
-        if path.name != "errors.py":
-            raised |= set(CODE.findall(path.read_text(encoding="utf-8")))
+        written, _, _ = path.read_text(encoding="utf-8").partition("\nCODES: ")  # the list itself
+        raised |= set(CODE.findall(written))
     assert raised == {code for code, _ in errors.CODES}
 
 

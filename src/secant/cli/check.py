@@ -95,7 +95,7 @@ def _against_database(policy: Policy, source: str | None) -> Found | None:
 
     # The policy names paths from its own directory, the command line from where we are.
     beside = None if source or policy.path is None else policy.path.parent
-    opened = open_source(source or policy.source, beside=beside)
+    opened = open_source(source or policy.source, beside=beside, limits=policy.limits)
     try:
         catalog = opened.catalog()
     finally:

@@ -12,6 +12,7 @@ from typing import Protocol
 from secant.errors import BackendError
 from secant.release.dialect import Dialect
 from secant.terms.catalog import Catalog
+from secant.terms.policy import Limits
 
 
 class Session(Protocol):
@@ -56,6 +57,11 @@ class Backend(Protocol):
     def close(self) -> None:
         """Let go of the engine; sessions that are open end by themselves."""
         ...
+
+
+def most_rows(limits: Limits) -> int:
+    """Give how many rows one statement may bring: candidates and cells are more than the groups of an answer."""
+    return 100 * limits.groups
 
 
 def closed() -> BackendError:

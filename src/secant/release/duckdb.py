@@ -15,19 +15,23 @@ import itertools
 import re
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import duckdb
 
-from secant.errors import BackendError
+from secant.errors import BackendError, over_limit
 from secant.processes import PerProcess
-from secant.release.backend import changed, closed, failed, not_accepted
+from secant.release.backend import changed, closed, failed, most_rows, not_accepted
 from secant.release.dialect import DUCKDB, Dialect, quote, text
 from secant.release.directory import as_list, files_of, names_of, tables_of, without_lines
 from secant.release.files import State, same_state, settled_state
+from secant.release.spill import Spill
+from secant.release.watch import watched
 from secant.terms import types as t
 from secant.terms.catalog import Catalog, Table, catalog
+from secant.terms.policy import USUAL, Limits
 
 _TYPES = {
     "BOOLEAN": t.BOOLEAN, "TINYINT": t.INTEGER, "SMALLINT": t.INTEGER, "INTEGER": t.INTEGER,
@@ -56,9 +60,11 @@ class DuckDBSession:
         cursor: duckdb.DuckDBPyConnection,
         catalog: Callable[[], Catalog],
         compare: Callable[[], None],
+        limits: Limits,
     ) -> None:
         self._cursor = cursor
         self.catalog, self.confirm = catalog, compare
+        self._limits = limits
         self._prepared: dict[str, str] = {}
         """Statement -> the name it is prepared under: planned once, checked and run."""
 
@@ -82,7 +88,18 @@ class DuckDBSession:
             raise failed() from None
 
     def _fetched(self, statement: str) -> list[tuple[object, ...]]:
-        return self._cursor.execute(statement).fetchall()
+        most = most_rows(self._limits)
+
+        def fetch() -> list[tuple[object, ...]]:
+            return self._cursor.execute(statement).fetchmany(most + 1)
+
+        try:
+            found = watched(fetch, self._cursor.interrupt, self._limits.seconds)
+        except duckdb.OutOfMemoryException:
+            raise over_limit() from None
+        if len(found) > most:
+            raise over_limit()
+        return found
 
 
 class DuckDB:
@@ -92,13 +109,15 @@ class DuckDB:
 
     def __init__(
         self,
-        make: Callable[[], duckdb.DuckDBPyConnection],
+        fill: Callable[[duckdb.DuckDBPyConnection], None],
         files: Callable[[], Sequence[Path]],
+        limits: Limits,
         *,
         in_memory: bool = False,
         views: bool = False,
     ) -> None:
-        self._make, self._files, self._in_memory, self._views = make, files, in_memory, views
+        self._fill, self._files, self._limits = fill, files, limits
+        self._in_memory, self._views = in_memory, views
         self._state: State = ()
         self._catalog: Catalog | None = None
         self._closed = False
@@ -115,7 +134,7 @@ class DuckDB:
         engine = self._engine.get()
         self._compare()
         with engine.cursor() as cursor:
-            yield DuckDBSession(cursor, self.catalog, self._compare)
+            yield DuckDBSession(cursor, self.catalog, self._compare, self._limits)
             self._compare()
 
     def close(self) -> None:
@@ -132,8 +151,11 @@ class DuckDB:
         if self._closed:
             raise closed()
         before = settled_state(self._files())
-        connection = self._make()
+        spill = Spill()
+        room = {"memory_limit": self._limits.memory, "temp_directory": str(spill.path)}
+        connection = duckdb.connect(":memory:", config=dict(room))
         try:
+            self._fill(connection)
             found = _read_catalog(connection, views=self._views)
             same_state(before, self._files())
             if self._catalog is None:
@@ -142,15 +164,17 @@ class DuckDB:
                 raise changed("a file of the data source")
         except BaseException:
             connection.close()
+            spill.remove()
             raise
-        return _Engine(connection)
+        return _Engine(connection, spill)
 
 
 class _Engine:
     """The engine of one process, with the number of questions that use it."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, spill: Spill) -> None:
         self._connection = connection
+        self._spill = spill
         self._lock = threading.Lock()
         self._users = 1  # the first is the backend, until it closes
 
@@ -170,8 +194,9 @@ class _Engine:
                 raise failed() from None
             yield cursor
         finally:
-            cursor.close()
-            self.close()
+            with suppress(duckdb.Error):  # raised under a statement that could not be stopped
+                cursor.close()
+                self.close()
 
     def close(self) -> None:
         """Count one user less; the last one closes, since an engine cannot be closed under a statement."""
@@ -179,34 +204,29 @@ class _Engine:
             self._users -= 1
             if not self._users:
                 self._connection.close()
+                self._spill.remove()
 
 
-def open_file(path: Path, *, threads: int | None = None) -> DuckDB:
+def open_file(path: Path, *, threads: int | None = None, limits: Limits = USUAL) -> DuckDB:
     """Open a DuckDB file read-only."""
     if not path.is_file():
         raise BackendError("BAK-001", f"there is no DuckDB file {path}", hint="check the source")
     place = path.resolve()
 
-    def make() -> duckdb.DuckDBPyConnection:
-        engine = duckdb.connect(":memory:")
+    def fill(engine: duckdb.DuckDBPyConnection) -> None:
         try:
             engine.execute(f"ATTACH {text(str(place))} AS {_ATTACHED} (READ_ONLY, TYPE duckdb)")
             engine.execute(f"USE {_ATTACHED}.main")
             _refuse_own_meanings(engine)
             _lock(engine, [], threads)
         except duckdb.Error:
-            engine.close()
             raise BackendError(
                 "BAK-001",
                 f"{path} cannot be opened as a DuckDB file",
                 hint="close other programs that write to it, and check that it is a DuckDB file",
             ) from None
-        except BaseException:
-            engine.close()
-            raise
-        return engine
 
-    return DuckDB(make, lambda: [place, place.with_name(place.name + ".wal")])
+    return DuckDB(fill, lambda: [place, place.with_name(place.name + ".wal")], limits)
 
 
 # A macro of the file goes before the engine's own function of that name, be it `least` or `+`.
@@ -228,7 +248,9 @@ def _refuse_own_meanings(engine: duckdb.DuckDBPyConnection) -> None:
         )
 
 
-def open_directory(path: Path, kind: str, *, threads: int | None = None) -> DuckDB:
+def open_directory(
+    path: Path, kind: str, *, threads: int | None = None, limits: Limits = USUAL
+) -> DuckDB:
     """Open a directory in which each `NAME.parquet` (or `.csv`), or each folder of them, is a table."""
     if not path.is_dir():
         raise BackendError("BAK-001", f"there is no directory {path}", hint="check the source")
@@ -241,27 +263,26 @@ def open_directory(path: Path, kind: str, *, threads: int | None = None) -> Duck
             "BAK-001", f"the table {empty} has no columns: its file is empty", hint=hint
         )
 
-    def make() -> duckdb.DuckDBPyConnection:
-        engine = duckdb.connect(":memory:")
+    def fill(engine: duckdb.DuckDBPyConnection) -> None:
         try:
             engine.execute(f"ATTACH ':memory:' AS {_ATTACHED}")
             engine.execute(f"USE {_ATTACHED}.main")
             for name, files in tables.items():
-                _add_table(engine, name, files, kind)
+                add = partial(_add_table, engine, name, files, kind)
+                watched(add, engine.interrupt, limits.seconds)
             # The rows of CSV files are in memory by now; Parquet files are read again by every statement.
             _lock(engine, names_of(tables) if kind == "parquet" else [], threads)
+        except duckdb.OutOfMemoryException:
+            raise over_limit() from None
         except duckdb.Error:
-            engine.close()
             raise BackendError(
                 "BAK-001",
                 f"a table of {path} cannot be read as {kind.upper()}",
                 hint="check that the files are whole and, for CSV, that the text is UTF-8",
             ) from None
-        return engine
 
-    return DuckDB(
-        make, lambda: files_of(path, kind), in_memory=kind == "csv", views=kind == "parquet"
-    )
+    found = partial(files_of, path, kind)
+    return DuckDB(fill, found, limits, in_memory=kind == "csv", views=kind == "parquet")
 
 
 def _add_table(

@@ -30,6 +30,8 @@ class Job:
     level: Fraction
     rest: str
     """What follows the releases, as the engine would be told it if nothing were released."""
+    groups: int
+    """The most groups of the answer."""
 
 
 def directly_measured(b: Bounded, noise: Calibrated) -> n.Aggregate:

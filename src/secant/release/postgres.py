@@ -1,7 +1,7 @@
 """PostgreSQL: tables of one schema; each question is one read-only transaction that sees one moment.
 
-In: a `postgresql://` address; `?schema=NAME` chooses the schema (else `public`), `?statement_seconds=N` ends a
-statement that takes longer. Out: a Backend. Views, foreign tables and partitions show rows of other tables, so they
+In: a `postgresql://` address; `?schema=NAME` chooses the schema (else `public`), `?statement_seconds=N` goes
+before the limit of the policy. Out: a Backend. Views, foreign tables and partitions show rows of other tables, so they
 are not offered. Nothing of the address enters a message: it may hold a password. Nothing of the server's own
 messages does: they can quote a row.
 """
@@ -9,21 +9,28 @@ messages does: they can quote a row.
 from __future__ import annotations
 
 import datetime
+import itertools
+import os
 import re
+import socket
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from decimal import Decimal
-from typing import Any, LiteralString
+from functools import partial
+from typing import Any, LiteralString, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from secant.errors import BackendError, UsageError
+from secant.errors import BackendError, UsageError, over_limit
 from secant.processes import PerProcess
-from secant.release.backend import changed, closed, failed, not_accepted
+from secant.release.backend import changed, closed, failed, most_rows, not_accepted
 from secant.release.dialect import Dialect, quote, text
 from secant.release.postgres_scalars import POSTGRES
+from secant.release.watch import watched
 from secant.terms import types as t
 from secant.terms.catalog import Catalog, Table, catalog
+from secant.terms.policy import USUAL, Limits
 
 try:
     import psycopg
@@ -43,6 +50,14 @@ MOST_SESSIONS = 16
 """Questions of one process at the same time; more wait for their turn."""
 _LOCK_MS = 900
 """Below the second after which a server ends somebody's work to resolve a deadlock: we give way, not the owner."""
+_SLACK = 10.0
+"""Seconds that a server may be late: with what takes no time, or with giving up what takes too long."""
+_CANCELING = 2.0
+"""Seconds to tell a server that nobody waits any more."""
+_WAITING = {"connect_timeout": 10, "keepalives_idle": 30, "tcp_user_timeout": 60_000}
+_AT_ONCE = 1000
+"""Rows that the server sends together: not all, so that too many are seen before they fill the memory."""
+T = TypeVar("T")
 _NUMERIC = 1700
 _TYPES = {
     "boolean": t.BOOLEAN, "smallint": t.INTEGER, "integer": t.INTEGER, "bigint": t.INTEGER,
@@ -172,9 +187,12 @@ class PostgresSession:
 
     dialect: Dialect = POSTGRES
 
-    def __init__(self, connection: _Connection, known: Callable[[], Catalog]) -> None:
+    def __init__(
+        self, connection: _Connection, known: Callable[[], Catalog], limits: Limits
+    ) -> None:
         self._connection = connection
         self.catalog = known
+        self._limits = limits
 
     def check(self, statement: str) -> None:
         """Let the server plan the statement without running it."""
@@ -188,12 +206,6 @@ class PostgresSession:
         """Run a statement."""
         try:
             return self._fetched(statement)
-        except psycopg.errors.QueryCanceled:
-            raise BackendError(
-                "BAK-002",
-                "the engine gave up a statement because it took too long",
-                hint="raise `statement_seconds` in the source, or ask for less",
-            ) from None
         except _FAILURES:
             self._tell_loss()
             raise failed() from None
@@ -202,10 +214,22 @@ class PostgresSession:
         """Do nothing: the transaction and its locks have kept everything as it was."""
 
     def _fetched(self, statement: str) -> list[tuple[object, ...]]:
-        # Binary results make the driver use the protocol that takes one statement only.
-        with self._connection.cursor(binary=True) as cursor:
-            cursor.execute(statement.encode())
-            return _numbers(cursor, cursor.fetchall())
+        most = most_rows(self._limits)
+
+        def fetch() -> list[tuple[object, ...]]:
+            # Binary results make the driver use the protocol that takes one statement only.
+            with self._connection.cursor() as cursor:
+                rows = cursor.stream(statement.encode(), binary=True, size=_AT_ONCE)
+                found = list(itertools.islice(rows, most + 1))
+                return _numbers(cursor, found)
+
+        try:
+            found = _asked(self._connection, fetch, self._limits.seconds + _SLACK)
+        except psycopg.errors.QueryCanceled:
+            raise over_limit() from None
+        if len(found) > most:
+            raise over_limit()
+        return found
 
     def _tell_loss(self) -> None:
         """Raise if what went wrong was the connection, not the statement."""
@@ -222,10 +246,10 @@ class PostgresBackend:
 
     dialect: Dialect = POSTGRES
 
-    def __init__(self, address: str, *, schema: str, statement_seconds: float | None) -> None:
+    def __init__(self, address: str, *, schema: str, limits: Limits) -> None:
         self._address = address
         self._schema = schema
-        self._seconds = statement_seconds
+        self._limits = limits
         self._closed = False
         self._pool = PerProcess(self._opened, _Pool.close)
         try:
@@ -248,7 +272,7 @@ class PostgresBackend:
         known = [table for name in sorted(tables) if (table := self._catalog.table(name))]
         known = list(dict.fromkeys(known))
         with self._pool.get().taken() as connection:
-            session = PostgresSession(connection, self.catalog)
+            session = PostgresSession(connection, self.catalog, self._limits)
             if known:
                 _hold(connection, self._schema, [table.name for table in known])
                 if self._read_catalog(session, known) != catalog(*known):
@@ -283,6 +307,7 @@ class PostgresBackend:
         try:
             connection = psycopg.connect(
                 self._address,
+                **_patience(self._address),
                 autocommit=True,
                 prepare_threshold=None,
                 client_encoding="UTF8",
@@ -291,7 +316,8 @@ class PostgresBackend:
         except _FAILURES:
             raise _unreachable() from None
         try:
-            _settle(connection, self._schema, self._seconds)
+            settle = partial(_settle, connection, self._schema, self._limits.seconds)
+            _asked(connection, settle, _SLACK)
         except psycopg.Error:
             connection.close()
             raise _unreachable() from None
@@ -319,8 +345,8 @@ class _Pool:
             try:
                 yield connection
             finally:
-                with suppress(psycopg.Error):
-                    connection.execute("ROLLBACK")
+                with suppress(psycopg.Error, BackendError):
+                    _asked(connection, partial(connection.execute, "ROLLBACK"), _SLACK)
                 self._give_back(connection)
 
     def close(self) -> None:
@@ -339,14 +365,14 @@ class _Pool:
                 raise closed()
             connection = self._free.pop() if self._free else None
         if connection is not None:
-            with suppress(psycopg.OperationalError):
-                connection.execute(begin)
+            with suppress(psycopg.OperationalError, BackendError):
+                _asked(connection, partial(connection.execute, begin), _SLACK)
                 return connection
             connection.close()
         connection = self._connect()
         try:
-            connection.execute(begin)
-        except psycopg.Error:
+            _asked(connection, partial(connection.execute, begin), _SLACK)
+        except (psycopg.Error, BackendError):
             connection.close()
             raise _unreachable() from None
         return connection
@@ -365,8 +391,11 @@ def _hold(connection: _Connection, schema: str, names: list[str]) -> None:
     """Lock tables, and their partitions, against everything but writers of rows, to the end of the transaction."""
     written = ", ".join(f"{quote(schema)}.{quote(name)}" for name in names)
     try:
-        connection.execute(f"SET LOCAL lock_timeout = {_LOCK_MS}".encode())
-        connection.execute(f"LOCK TABLE {written} IN ACCESS SHARE MODE".encode())
+        for told in (
+            f"SET LOCAL lock_timeout = {_LOCK_MS}",
+            f"LOCK TABLE {written} IN ACCESS SHARE MODE",
+        ):
+            _asked(connection, partial(connection.execute, told.encode()), _SLACK)
     except (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled):
         raise BackendError(
             "BAK-002", "somebody else keeps a table of the data source locked", hint="try again"
@@ -383,7 +412,32 @@ def _hold(connection: _Connection, schema: str, names: list[str]) -> None:
         raise failed() from None
 
 
-def open_server(address: str) -> PostgresBackend:
+def _asked(connection: _Connection, call: Callable[[], T], seconds: float) -> T:
+    """Make a call on a connection, and leave a server that stays silent."""
+    ways = iter(
+        (partial(connection.cancel_safe, timeout=_CANCELING), partial(_hang_up, connection))
+    )
+
+    def stop() -> None:
+        with suppress(psycopg.Error, OSError):
+            next(ways, lambda: None)()
+
+    return watched(call, stop, seconds)
+
+
+def _hang_up(connection: _Connection) -> None:
+    """End the connection under whoever waits for it; the driver's own way out would wait for them."""
+    with socket.socket(fileno=os.dup(connection.fileno())) as line:
+        line.shutdown(socket.SHUT_RDWR)
+
+
+def _patience(address: str) -> dict[str, Any]:
+    """Give how long to wait for a server that does not answer, where the address does not say."""
+    given = psycopg.conninfo.conninfo_to_dict(address)
+    return {name: value for name, value in _WAITING.items() if name not in given}
+
+
+def open_server(address: str, limits: Limits = USUAL) -> PostgresBackend:
     """Open a PostgreSQL source."""
     try:
         parts = urlsplit(address)
@@ -406,14 +460,13 @@ def open_server(address: str) -> PostgresBackend:
             "the schema in the source is the server's own; it tells of every table",
             hint="name the schema that holds the tables",
         )
-    return PostgresBackend(
-        urlunsplit(parts._replace(query=others)),
-        schema=schema,
-        statement_seconds=None if seconds is None else float(seconds),
-    )
+    if seconds is not None:
+        limits = replace(limits, seconds=float(seconds))
+    place = urlunsplit(parts._replace(query=others))
+    return PostgresBackend(place, schema=schema, limits=limits)
 
 
-def _settle(session: psycopg.Connection[Any], schema: str, seconds: float | None) -> None:
+def _settle(session: psycopg.Connection[Any], schema: str, seconds: float) -> None:
     """Fix everything that a statement's meaning hangs on."""
     if session.info.server_version < OLDEST:
         raise BackendError(
@@ -427,7 +480,7 @@ def _settle(session: psycopg.Connection[Any], schema: str, seconds: float | None
         **_SETTINGS,
         # Temporary tables come last: they must not stand in for a table that the policy names.
         "search_path": f"pg_catalog, {quote(schema)}, pg_temp",
-        "statement_timeout": str(0 if seconds is None else max(1, round(seconds * 1000))),
+        "statement_timeout": str(max(1, round(seconds * 1000))),
     }
     for name, value in settings.items():
         session.execute("SELECT set_config(%s, %s, false)", (name, value))

@@ -16,7 +16,7 @@ from typing import Protocol
 from secant.analysis.certificate import CannotBound, Curve
 from secant.analysis.derivative.statement import Instrument, Motion, instrument
 from secant.analysis.portfolio import Bounded, Prepared
-from secant.errors import InternalError, PolicyError, Refused
+from secant.errors import InternalError, PolicyError, Refused, over_limit
 from secant.mechanisms.discrete_laplace import add_discrete_laplace, discrete_laplace_error
 from secant.plan import nodes as n
 from secant.plan.domains import Chosen, Listed, Looked, Open
@@ -43,8 +43,7 @@ from secant.release.measured import Measured, measured
 from secant.release.ranked import drawn, exact_index, statement_of, stray
 from secant.release.shares import Calibrated, MeasureNoise
 from secant.release.stages import placeholders, provided, reads_released, stage
-
-MAX_KEYS = 200_000
+from secant.terms.policy import Limits
 
 
 class Permit(Protocol):
@@ -55,7 +54,9 @@ class Permit(Protocol):
         ...
 
 
-def plan_release(prepared: Prepared, noise: Calibrated, level: Fraction, session: Session) -> Job:
+def plan_release(
+    prepared: Prepared, noise: Calibrated, level: Fraction, session: Session, limits: Limits
+) -> Job:
     """Print the statements and let the engine bind them; nothing is read."""
     statements: dict[str, str] = {}
     instruments: dict[str, Instrument] = {}
@@ -76,7 +77,8 @@ def plan_release(prepared: Prepared, noise: Calibrated, level: Fraction, session
             statements[numbered(name, index)] = lower(relation, session.dialect)
     noisy = frozenset(m.column for b in prepared.bounded for m in b.release.measures)
     rest = "" if prepared.bounded else lower(prepared.post, session.dialect)
-    return Job(prepared, noise, statements, instruments, trace(prepared.post, noisy), level, rest)
+    traced = trace(prepared.post, noisy)
+    return Job(prepared, noise, statements, instruments, traced, level, rest, limits.groups)
 
 
 def _figures_of(b: Bounded, noise: Calibrated, session: Session) -> dict[str, str]:
@@ -152,10 +154,10 @@ def _check_key(session: Session, table: str, columns: tuple[str, ...]) -> None:
 
 def look_up_keys(job: Job, session: Session) -> dict[str, Keys | None]:
     """Give for each release the keys that will be shown; None where the release itself will find them."""
-    return {b.release.name: _keys(b, session) for b in job.prepared.bounded}
+    return {b.release.name: _keys(b, job.groups, session) for b in job.prepared.bounded}
 
 
-def _keys(b: Bounded, session: Session) -> Keys | None:
+def _keys(b: Bounded, most: int, session: Session) -> Keys | None:
     names = [k.name for k in b.release.exact.keys]
     parts: list[tuple[tuple[str, ...], list[tuple[object, ...]]]] = []
     count = 1
@@ -167,11 +169,11 @@ def _keys(b: Bounded, session: Session) -> Keys | None:
         elif isinstance(domain, Looked):
             parts.append((domain.keys, session.rows(lower(domain.relation, session.dialect))))
         count *= len(parts[-1][1])
-        if count > MAX_KEYS:
+        if count > most:  # the product is known before it is written out
             raise Refused(
                 "REF-101",
-                f"the answer would have more than {MAX_KEYS} groups",
-                hint="group by fewer or coarser columns, or filter the groups",
+                f"the answer would have more than {most} groups",
+                hint="group by fewer or coarser columns, filter the groups, or let the data owner raise `groups`",
             )
     keys = []
     for combination in itertools.product(*(rows for _, rows in parts)):
@@ -214,7 +216,7 @@ def unnoised(
             nearest = [exact_index(r, cells) for cells in groups]
             columns.append([None if i is None else r.grid.value(i, r.type) for i in nearest])
             bounds[r.column] = [stray(r, noise, cells, job.level) for cells in groups]
-        tables[b.release.name] = _table(b, found.keys, columns)
+        tables[b.release.name] = _table(b, job, found.keys, columns)
         bounds |= {c: list(values) for c, values in found.bounds.items()}
     return finish(job, tables, session, bounds), bounds
 
@@ -251,7 +253,7 @@ def _released(
     limits = {
         c: found.bounds[c][:1] for c in clipped_of(b, job.noise) if job.noise.noise[c].choosing
     }
-    return _table(b, [shown[i] for i in chosen], columns), limits
+    return _table(b, job, [shown[i] for i in chosen], columns), limits
 
 
 def _noisy(noise: MeasureNoise, whole: list[int], bounds: list[Fraction] | None) -> list[int]:
@@ -275,7 +277,9 @@ def _noisy(noise: MeasureNoise, whole: list[int], bounds: list[Fraction] | None)
     return add_discrete_laplace(whole, scale=noise.scale)
 
 
-def _table(b: Bounded, shown: Keys, columns: list[list[object]]) -> n.Values:
+def _table(b: Bounded, job: Job, shown: Keys, columns: list[list[object]]) -> n.Values:
+    if len(shown) > job.groups:
+        raise over_limit()
     rows = tuple((*key, *(column[i] for column in columns)) for i, key in enumerate(shown))
     return n.Values(_fields(b), rows)
 

@@ -127,6 +127,21 @@ class Protection:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """What one question may use. Reaching a limit can depend on the data: the answer is withheld, the charge stays."""
+
+    seconds: float = 300.0
+    """For one statement."""
+    memory: str = "50%"
+    """Of an engine in this process: a share of the machine's memory, or a size such as 4GB."""
+    groups: int = 20_000
+    """The most groups of an answer. A group costs about 25 kB while it is put together."""
+
+
+USUAL = Limits()
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """The whole policy. All protections hold together, except those listed as alternatives."""
 
@@ -142,6 +157,7 @@ class Policy:
     """Where the ledger lives; None means beside the policy file."""
     retired: tuple[str, ...] = ()
     """Protections that the ledger knows and the owner has given up."""
+    limits: Limits = USUAL
     path: Path | None = None
     lines: Mapping[tuple[str, ...], int] = field(default_factory=dict, compare=False, repr=False)
     """Where each key stands in the file, by lower-cased path; for messages only."""

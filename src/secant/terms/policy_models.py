@@ -27,6 +27,8 @@ from secant.terms.policy import (
     KINDS,
     LONGEST_NAME,
     SOFTENINGS,
+    USUAL,
+    Limits,
     Policy,
     Protection,
     PublicRows,
@@ -34,6 +36,7 @@ from secant.terms.policy import (
     TableFacts,
 )
 from secant.terms.policy_columns import STRICT, ColumnModel, limit_of, number_of, positive_of
+from secant.terms.policy_values import groups_of, memory_of, seconds_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 COMPOSITIONS = ("basic", "tight")
@@ -370,7 +373,10 @@ def _needed(
 class DatabaseModel(_Model):
     """`[database]`."""
 
-    source: Text | None = None
+    source: Annotated[Any, BeforeValidator(lambda v: "" if v is None else _text_of(v))] = None
+    statement_seconds: Annotated[float, BeforeValidator(seconds_of)] = USUAL.seconds
+    memory: Annotated[str, BeforeValidator(memory_of)] = USUAL.memory
+    groups: Annotated[int, BeforeValidator(groups_of)] = USUAL.groups
     public: Any = ()
 
     @field_validator("public", mode="before")
@@ -384,6 +390,10 @@ class DatabaseModel(_Model):
         if any("*" in name for name in names):
             raise ValueError("name each table that is public; there is no sign for all of them")
         return names
+
+    def limits(self) -> Limits:
+        """Give what one question may use."""
+        return Limits(self.statement_seconds, self.memory, self.groups)
 
 
 class LedgerModel(_Model):
@@ -459,6 +469,7 @@ class PolicyModel(_Model):
             accept=self.accept,
             ledger=self.ledger.location if self.ledger else None,
             retired=self.ledger.retired if self.ledger else (),
+            limits=(self.database or DatabaseModel()).limits(),
             path=path,
             lines=lines,
         )

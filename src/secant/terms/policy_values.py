@@ -12,6 +12,9 @@ from decimal import Decimal
 from typing import Any
 
 _STEP = re.compile(r"\s*([1-9][0-9]{0,6})\s+(day|days|week|weeks)\s*\Z")
+_MEMORY = re.compile(r"([1-9][0-9]{0,5}) ?(%|MB|GB|TB)")
+_WEEK = 7 * 24 * 3600
+MOST_GROUPS = 1_000_000
 _LARGEST_DIGITS = 38  # as wide as the widest exact number of the engines
 
 
@@ -99,3 +102,27 @@ def _kind(value: object) -> str:
     if isinstance(value, datetime.datetime):  # before date, of which it is a subclass
         return "timestamp"
     return "date" if isinstance(value, datetime.date) else "text"
+
+
+def seconds_of(value: object) -> float:
+    """Read how long a statement may take."""
+    if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
+        seconds = Decimal(value)
+        if seconds.is_finite() and 0 < seconds <= _WEEK:
+            return float(seconds)
+    raise ValueError("must be a number of seconds above 0, at most a week")
+
+
+def memory_of(value: object) -> str:
+    """Read how much memory an engine may use: a size, or a share of what the machine has."""
+    found = _MEMORY.fullmatch(value) if isinstance(value, str) else None
+    if found is None or (found[2] == "%" and not 1 <= int(found[1]) <= 100):
+        raise ValueError('must be a size such as "512MB" or "4GB", or a share such as "50%"')
+    return found[1] + found[2]
+
+
+def groups_of(value: object) -> int:
+    """Read how many groups an answer may have."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_GROUPS:
+        raise ValueError(f"must be a whole number from 1 to {MOST_GROUPS}")
+    return value

@@ -216,7 +216,7 @@ def test_protections_that_cannot_be_meant(protection, sentence):
         (f"{ROWS}[tables.t.columns]\na = {{}}\nA = {{}}", "column a is given twice"),
         (f"{ROWS}[tables.t.columns]\na = 3", "line 5: tables.t.columns.a: must be a table"),
         (f"{ROWS}[tables.t.references]\na = 'b'", "line 5: tables.t.references.a: must be written"),
-        (f"{ROWS}[database]", "line 4: database.source: is missing"),
+        (f"{ROWS}[database]\nsource = 1", "line 5: database.source: must be a text"),
         (f"{ROWS}[ledger]\nlocation = ''", "line 5: ledger.location: must be a text"),
         ("a = = 1", "line 1: invalid value"),
         ("\n\n[unclosed", "line 3: "),

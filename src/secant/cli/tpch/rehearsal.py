@@ -20,6 +20,7 @@ from secant.release.job import Job
 from secant.release.lower import lower
 from secant.release.shares import calibrate
 from secant.terms.catalog import Catalog
+from secant.terms.policy import USUAL
 
 LEVEL = Fraction(95, 100)
 Rows = list[tuple[object, ...]]
@@ -108,7 +109,7 @@ def compiled(db: Connection, text: str, epsilon: Fraction, delta: Fraction) -> R
         prepared = db._prepare(text, plan, protections, epsilon, session)
         deltas = {p.name: delta for p in protections}
         noise = calibrate(prepared.bounded, protections, epsilon, deltas)
-        job = releases.plan_release(prepared, noise, LEVEL, session)
+        job = releases.plan_release(prepared, noise, LEVEL, session, USUAL)
     tainted = _tainted(job)
     rooms = {r for b in prepared.bounded for c in b.certificates for r in c.room.split(", ")}
     return Rehearsal(
