@@ -94,7 +94,7 @@ def test_rows_and_values_at_once_are_refused(asked):
         '[protections.both]\nkind = "rows+cells"\nepsilon = 9\ndistance = {{ visits = "cost" }}\n'
         "add_remove = {{ visits = 9 }}\n{more}"
     )
-    out, answers = asked("", 'database.public = ["patients"]\n' + text)
+    out, answers = asked("", text.replace("[database]\n", '[database]\npublic = ["patients"]\n'))
     assert "every question about its tables is refused" in out
     for expression in ("count(*)", "sum(cost)", "number"):
         assert not answers(expression), expression

@@ -57,7 +57,7 @@ def test_a_policy_that_fits_has_no_errors():
 
 def test_public_tables_that_look_like_people_are_warned_about():
     (warning,) = [w for w in said(GOOD, "warning") if "complaints" in w]
-    assert warning.startswith("line 2: public: complaints is PUBLIC")
+    assert warning.startswith("line 2: database.public: complaints is PUBLIC")
     assert "its column patient looks like a reference that is not declared" in warning
 
 
