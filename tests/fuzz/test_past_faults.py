@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,12 +13,19 @@ from worlds import KINDS, World, open_world
 
 from secant import engine
 from secant.analysis import portfolio
-from secant.plan import domains, rewrite, typing
+from secant.plan import domains, exact, rewrite, typing
 
 WIDE = "SELECT cost, count(*) FROM visit WHERE cost = 1e18 GROUP BY cost"
 SOFTENED = "SELECT count(*) FROM place WHERE x > 1 UNION SELECT count(*) FROM place WHERE y > 1"
 NESTED = (
     "SELECT count(*) FROM visit v JOIN (person p JOIN city c ON c.name = v.note) ON v.pid = p.id"
+)
+AVERAGED = (
+    "SELECT count(*) FROM (SELECT note, avg(CASE WHEN EXISTS (SELECT 1 FROM city WHERE people > 5) THEN rate ELSE 1 "
+    "END) AS a FROM visit GROUP BY note) d WHERE a <= 0.6"
+)
+CONSTANT = (
+    "CASE WHEN CAST(CASE WHEN FALSE THEN 'b' ELSE 'a' END AS DATE) <> DATE '2020-01-05' THEN 1 END"
 )
 AROUND = "SELECT (SELECT count(*) FROM visit) * 9223372036854775807"
 PAST = (
@@ -49,6 +57,14 @@ PAST = (
     "SELECT count(*), (SELECT name = 'Riga' FROM city) FROM visit",
     "SELECT INTERVAL 3 DAY * 2, stddev_pop(y) FROM place GROUP BY 1",
     "SELECT INTERVAL '1' MONTH * -2, count(*) FROM place GROUP BY 1",
+    # An expression that must not fail, around a subquery: no engine binds that.
+    AVERAGED,
+    AVERAGED.replace("avg(", "sum(DISTINCT "),
+    "SELECT count(*) FROM visit WHERE TRY_CAST((SELECT max(name) FROM city) AS INTEGER) > 3",
+    # Engines compute constants while they read a statement, and one that fails fails inside an Attempt, too.
+    f"SELECT count(*), {CONSTANT} FROM visit",
+    f"SELECT count(*) FROM visit WHERE {CONSTANT} > 1",
+    f"SELECT sum({CONSTANT}) FROM visit",
     # Plans that were not well formed.
     SOFTENED,
     "SELECT count(*) FROM place WHERE x > 1 UNION ALL SELECT count(*) FROM visit",
@@ -91,6 +107,7 @@ def test_a_question_that_broke_something_breaks_nothing_now(world: World, text: 
         ("rows", NESTED, "SQL-002"),
         ("rows", "SELECT count(*), INTERVAL '999999999' YEAR FROM visit", "SQL-006"),
         ("rows", "SELECT count(*) FROM visit ORDER BY NULL", ""),
+        ("rows", AVERAGED, ""),
         ("unit", "SELECT avg(2) FROM visit", ""),
         ("cells", SOFTENED, ""),
     ],
@@ -122,6 +139,18 @@ def test_an_expression_that_fails_after_it_is_paid_for_is_a_planted_fault_that_i
     opened = open_world(0, tmp_path)
     try:
         assert "charged" in {k for k, _ in found(opened, AROUND)}
+    finally:
+        opened.close()
+
+
+def test_a_subquery_in_an_attempt_is_a_planted_fault_that_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgetful = SimpleNamespace(**{**vars(exact.n), "has_subquery": lambda scalar: False})
+    monkeypatch.setattr(exact, "n", forgetful)
+    opened = open_world(0, tmp_path)
+    try:
+        assert not said(lambda: opened.first.sql(AVERAGED, epsilon=1)).yes
     finally:
         opened.close()
 

@@ -55,6 +55,7 @@ def _summed(node: n.Aggregate, ranges: Callable[[n.Relation], Ranges]) -> n.Rela
     calls: list[n.Aggregation] = []
     items = [n.Named(k.name, n.Column(k.name, type_of(k.expression))) for k in node.keys]
     known = ranges(node.input)
+    apart: list[n.Named] = []
     for call in node.aggregations:
         if not _loose(call):
             calls.append(call)
@@ -71,7 +72,11 @@ def _summed(node: n.Aggregate, ranges: Callable[[n.Relation], Ranges]) -> n.Rela
             )
         assert call.argument is not None
         low, high = summed_range(call, known)
-        whole, step = whole_steps(call.argument, low, high)
+        argument = call.argument
+        if n.has_subquery(argument):  # engines take none inside an Attempt
+            apart.append(n.Named(f"{call.name}.argument", argument))
+            argument = n.Column(apart[-1].name, type_of(argument))
+        whole, step = whole_steps(argument, low, high)
         # It is clamped and cannot fail; the wrap says so to whoever walks the plan.
         total = replace(call, name=f"{call.name}.steps", function="sum", argument=n.Attempt(whole))
         calls.append(total)
@@ -84,7 +89,14 @@ def _summed(node: n.Aggregate, ranges: Callable[[n.Relation], Ranges]) -> n.Rela
             number = n.Cast(n.Column(count.name, t.INTEGER), t.DOUBLE)
             value = n.Arithmetic("/", value, number)
         items.append(n.Named(call.name, value))
-    return n.Project(replace(node, aggregations=tuple(calls)), tuple(items))
+    rows = _beside(node.input, apart) if apart else node.input
+    return n.Project(replace(node, input=rows, aggregations=tuple(calls)), tuple(items))
+
+
+def _beside(rows: n.Relation, more: list[n.Named]) -> n.Relation:
+    """Compute expressions beside all columns of some rows."""
+    columns = (n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(rows))
+    return n.Project(rows, (*columns, *more))
 
 
 def _ordered(node: n.Limit, read: frozenset[str] | None) -> n.Limit:
