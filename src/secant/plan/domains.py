@@ -24,6 +24,7 @@ from secant.plan.scopes import free_columns
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
 from secant.plan.values import EXACT, Failure
+from secant.terms.catalog import Catalog
 from secant.terms.types import Type
 
 MAX_LISTED = 10_000
@@ -117,7 +118,11 @@ def region_of(relation: n.Relation) -> Region:
 
 
 def domains_of(
-    keys: tuple[n.Named, ...], region: Region, ranges: Ranges, public: Callable[[n.Relation], bool]
+    keys: tuple[n.Named, ...],
+    region: Region,
+    ranges: Ranges,
+    public: Callable[[n.Relation], bool],
+    catalog: Catalog,
 ) -> tuple[Domain, ...]:
     """Give the domain of every key, lists first, then what public tables say, then what must be chosen."""
     public = _known_before(public)
@@ -133,7 +138,7 @@ def domains_of(
         elif own or _public_only(written, region, public):
             looked.append(n.Named(key.name, written))
         else:
-            reference = _reference(written, ranges, public)
+            reference = _reference(written, ranges, public, catalog)
             if reference is None:
                 chosen.append(key.name)
             else:
@@ -325,7 +330,7 @@ def looked_up(keys: list[n.Named], region: Region, public: Callable[[n.Relation]
 
 
 def _reference(
-    key: n.Scalar, ranges: Ranges, public: Callable[[n.Relation], bool]
+    key: n.Scalar, ranges: Ranges, public: Callable[[n.Relation], bool], catalog: Catalog
 ) -> tuple[n.Relation, str] | None:
     """Use the referenced key of a public table for a foreign key of a protected one."""
     if not isinstance(key, n.Column) or key.name not in ranges.origins:
@@ -334,9 +339,11 @@ def _reference(
     target = ranges.policy.facts(table).references.get(column)
     if target is None:
         return None
+    # A policy knows names in lower case; a statement must spell them as the engine has them.
+    name, (spelled,) = catalog.spelled(target[0], (target[1],))
     alias = f"keys of {key.name}"
-    field = n.Field(f"{alias}.{target[1]}", type_of(key))
-    scan = n.Scan(target[0], alias, (field,))
+    field = n.Field(f"{alias}.{spelled}", type_of(key))
+    scan = n.Scan(name, alias, (field,))
     if not public(scan):
         return None
     item = n.Named(key.name, n.Column(field.name, field.type))

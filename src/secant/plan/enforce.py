@@ -135,7 +135,7 @@ class _Builder:
         if self.moving and self.aggregate.keys:
             domains = (Open(tuple(k.name for k in self.aggregate.keys)),)
         else:
-            domains = domains_of(self.aggregate.keys, region, ranges, self._public)
+            domains = domains_of(self.aggregate.keys, region, ranges, self._public, self.catalog)
         self._refuse_telling_keys(rows, domains, owners)
         outputs = [self._output(call, ranges) for call in self.aggregate.aggregations]
         self.selector = self._selector(rows, domains, owners)

@@ -1,0 +1,36 @@
+"""Which keys a release shows: here, those of a public table that a protected one refers to."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from secant.analysis.portfolio import Prepared, prepare
+from secant.plan.domains import Looked
+from secant.plan.evaluate import evaluate
+from secant.plan.from_sql import from_sql
+from secant.plan.rewrite import normalise
+from secant.terms import types as t
+from secant.terms.catalog import Table, catalog
+from secant.terms.policy import Policy, Protection, TableFacts
+
+
+def test_referenced_keys_are_read_under_the_names_of_the_engine() -> None:
+    """A policy knows names in lower case; PostgreSQL and the interpreter know them as they are stored."""
+    known = catalog(
+        Table("Visit", (("Code", t.INTEGER),)),
+        Table("Place", (("Code", t.INTEGER), ("Region", t.TEXT))),
+    )
+    facts = {
+        "visit": TableFacts((), {"code": ("place", "code")}),
+        "place": TableFacts(("code",)),
+    }
+    policy = Policy(
+        "", facts, (Protection("single", "rows", Fraction(1), tables=("visit",)),), public=("place",)
+    )  # fmt: skip
+    plan = normalise(from_sql("SELECT code, count(*) FROM visit GROUP BY code", known))
+    outcome = prepare(plan, policy, policy.protections, known)
+    assert isinstance(outcome, Prepared)
+    (domain,) = outcome.bounded[0].release.domains
+    assert isinstance(domain, Looked)
+    places = [{"Code": 1, "Region": "a"}, {"Code": 2, "Region": "b"}]
+    assert sorted(evaluate(domain.relation, {"Place": places, "Visit": []})) == [(1,), (2,)]
