@@ -73,6 +73,7 @@ REFUSED = (
     "SELECT count(*) FROM a WHERE CAST(x AS VARCHAR) = '1'", "SELECT count(*) FROM a GROUP BY d",
     "SELECT sum(x) OVER () FROM a", "SELECT median(x) FROM a", "SELECT g, sum(sign(x)) FROM a GROUP BY g",
     "SELECT sum(t.n) FROM (SELECT x, count(*) AS n FROM a GROUP BY x) AS t", "SELECT sum(power(y, x)) FROM a",
+    "SELECT count(*) FROM a, u WHERE a.k = u.k AND d < CAST(CAST(u.h AS VARCHAR) AS TIMESTAMP)",
 )  # fmt: skip
 MANY = " AND ".join(f"x > {i / 100 - 2}" for i in range(20)) + " AND "
 MANY += " AND ".join(f"y < {3.5 - i / 100}" for i in range(20))

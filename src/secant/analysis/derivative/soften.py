@@ -296,6 +296,14 @@ class Softener:
         if isinstance(scalar, n.Literal) and (value := as_number(scalar.value)) is not None:
             return shapes.number(float(value))
         if not moves(scalar, self.protected):
+            kind = type_of(scalar)
+            if not (kind.numeric or kind.kind in ("DATE", "BOOLEAN", "NULL")):
+                raise CannotBound(
+                    "D-VALUE",
+                    scalar,
+                    f"{kind} beside protected values is no number",
+                    "use numbers and dates",
+                )
             return total(double(self._held_columns(scalar)))
         if isinstance(scalar, n.Column):
             if scalar.name not in self.floats:
