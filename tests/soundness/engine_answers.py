@@ -28,6 +28,7 @@ from secant.release.duckdb import DuckDBSession, _lock
 from secant.release.lower import lower
 from secant.terms import types as t
 from secant.terms.catalog import catalog
+from secant.terms.policy import USUAL
 
 Columns = Mapping[str, Sequence[tuple[str, t.Type]]]
 Steps = Mapping[tuple[Any, ...], tuple[Fraction, ...]]
@@ -52,7 +53,7 @@ class Engine:
             written = ", ".join(f"{quote(c)} {self._type(c, kind)}" for c, kind in columns)
             self._connection.execute(f"CREATE TABLE {quote(name)} ({written})")
         _lock(self._connection, [], 1)
-        self.backend = DuckDBSession(self._connection, catalog, lambda: None)
+        self.backend = DuckDBSession(self._connection, catalog, lambda: None, USUAL)
         self._loaded: dict[str, str] = dict.fromkeys(tables, "[]")
 
     def _type(self, column: str, kind: t.Type) -> str:

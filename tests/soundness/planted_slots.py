@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 from neighbor_check import Database, World, rows_like
@@ -422,3 +423,20 @@ def _asks(node: n.Node) -> bool:
     held = [getattr(node, f.name) for f in fields(node)]
     parts = [x for value in held for x in (value if isinstance(value, tuple) else (value,))]
     return any(_asks(part) for part in parts if isinstance(part, n.Node))
+
+
+def forgetful(node: type[n.Node], name: str) -> SimpleNamespace:
+    """Give the module of nodes with a walk that skips one field of one class: the planted fault."""
+
+    def children(whole: n.Node) -> list[n.Node]:
+        held = getattr(whole, name, None) if type(whole) is node else ()
+        skipped = held if isinstance(held, tuple) else (held,)
+        return [part for part in n.children(whole) if not any(part is x for x in skipped)]
+
+    def walk(root: n.Node) -> Iterator[n.Node]:
+        pending = [root]
+        while pending:
+            yield pending[-1]
+            pending += children(pending.pop())
+
+    return SimpleNamespace(**{**vars(n), "children": children, "walk": walk})

@@ -12,7 +12,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from secant.analysis.certificate import Certificate, Clipped, Contributions
+from secant.analysis.certificate import Certificate, Clipped, Contributions, Survey, Surveyed
 from secant.analysis.portfolio import Bounded, Prepared
 from secant.plan import nodes as n
 from secant.plan.domains import Listed
@@ -73,10 +73,17 @@ def certified(certificate: Certificate, put: Any) -> Certificate:
     bounds = {
         column: replace(bound, contributions=made[id(bound.contributions)])
         if isinstance(bound, Clipped)
+        else replace(bound, surveys=tuple(_surveyed(x, put) for x in bound.surveys))
+        if isinstance(bound, Surveyed)
         else bound
         for column, bound in certificate.bounds.items()
     }
     return replace(certificate, bounds=bounds)
+
+
+def _surveyed(survey: Survey, put: Any) -> Survey:
+    changed = tuple(transform(x, put) for x in survey.statements)
+    return replace(survey, statements=changed)
 
 
 def _contributions(made: Contributions, put: Any) -> Contributions:
@@ -114,5 +121,6 @@ def table_of(bounded: Bounded, draw: random.Random) -> n.Values:
 def _pool(kind: t.Type) -> tuple[Any, ...]:
     if kind.kind == "DECIMAL":
         step = Decimal(1).scaleb(-kind.scale)
-        return tuple(x.quantize(step) for x in NUMBERS["DECIMAL"])
+        most = Decimal(10) ** (kind.precision - kind.scale)
+        return tuple(x.quantize(step) for x in NUMBERS["DECIMAL"] if abs(x) < most)
     return NUMBERS.get(kind.kind, (None,))

@@ -8,7 +8,6 @@ takes one field after another out of the walk, and each time some case must noti
 import random
 from fractions import Fraction
 from functools import cache
-from types import SimpleNamespace
 
 import pytest
 from neighbor_check import Findings, target_of
@@ -17,6 +16,7 @@ from planted_slots import (
     DATABASES,
     PROTECTIONS,
     direct_cases,
+    forgetful,
     input_cases,
     nested_cases,
     slots_of,
@@ -93,7 +93,7 @@ def test_every_slot_is_filled():
 def test_a_field_that_the_walk_skips_is_noticed(slot, monkeypatch):
     node, name = slot
     cases = [case for case in every_case() if slot in slots_of(case.plan)]
-    monkeypatch.setattr(reads, "n", _forgetful(node, name))
+    monkeypatch.setattr(reads, "n", forgetful(node, name))
     noticed = []
     for case in cases:
         try:
@@ -103,23 +103,6 @@ def test_a_field_that_the_walk_skips_is_noticed(slot, monkeypatch):
         if noticed:
             return
     pytest.fail(f"nobody notices that {node.__name__}.{name} is skipped")
-
-
-def _forgetful(node, name):
-    """Give the module of nodes with a walk that skips one field of one class."""
-
-    def children(whole):
-        held = getattr(whole, name, None) if type(whole) is node else ()
-        skipped = held if isinstance(held, tuple) else (held,)
-        return [part for part in n.children(whole) if not any(part is x for x in skipped)]
-
-    def walk(root):
-        pending = [root]
-        while pending:
-            yield pending[-1]
-            pending += children(pending.pop())
-
-    return SimpleNamespace(**{**vars(n), "children": children, "walk": walk})
 
 
 @pytest.mark.parametrize("base", BASES)
