@@ -9,6 +9,7 @@ import contextlib
 import os
 import random
 
+import older_grammars
 import pytest
 import slot_places
 import slot_search
@@ -16,7 +17,7 @@ import slot_targets
 from engine_answers import Engine, difference
 from neighbor_check import Findings
 from planted_slots import forgetful
-from slot_coverage import UNREACHABLE, keys_of, wanted
+from slot_coverage import UNREACHABLE, Coverage, keys_of, wanted
 from slot_questions import Target
 from slot_search import (
     ACCEPTED,
@@ -55,6 +56,27 @@ def test_every_slot_is_drawn(a_round):
     questions, coverage = a_round
     print(f"SECANT_SEED={SEED}: {len(questions)} questions\n{coverage.table()}")
     assert coverage.missing(ACCEPTED) == []
+
+
+@pytest.fixture(scope="module")
+def older():
+    """Give what the grammars of the other searches draw."""
+    return older_grammars.recorded(2_000 if LONG else 300)
+
+
+def test_all_searches_together_draw_every_slot(a_round, older):
+    _, coverage = a_round
+    print(older_grammars.table({**older, "slots": coverage}))
+    assert all(sum(found.drawn.values()) > 1_000 for found in older.values())
+    assert together(coverage, *older.values()).missing(ACCEPTED) == []
+
+
+def together(*parts):
+    """Add up what several searches have drawn."""
+    whole = Coverage()
+    for part in parts:
+        whole.add(part)
+    return whole
 
 
 def test_no_neighbor_refutes_a_slot(a_round, record_property):
@@ -188,6 +210,12 @@ def test_a_place_that_is_switched_off_is_missed(hasty, monkeypatch):
         {**slot_places.EVERYWHERE, "Sort.keys": slot_places._filter, "shown, ordered": slot_places._filter},
     )  # fmt: skip
     assert sorting <= set(hasty().missing())
+
+
+def test_a_slot_that_no_search_draws_is_missed(older):
+    """Without the slot search: no other grammar tries the door that stood open."""
+    missing = set(together(*older.values()).missing())
+    assert {f"slot Sort.keys/SortKey.expression {x} protected" for x in CORES} <= missing
 
 
 def test_a_function_that_is_switched_off_is_missed(hasty, monkeypatch):
