@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -63,6 +64,7 @@ from secant.release.run import (
 )
 from secant.release.shares import Calibrated, calibrate
 from secant.release.sources import open_source
+from secant.release.stated import leaves_out
 from secant.stats.budget import Allowance
 from secant.terms.catalog import Catalog
 from secant.terms.coverage import holding
@@ -204,7 +206,7 @@ class Connection:
                 check_job(job, session)
                 release_id = None
                 if not prepared.bounded:
-                    shown = finish(job, {}, session)
+                    shown = finish(job, {}, session, {})
                 else:
                     keys = look_up_keys(job, session)
                     charges = _charges(noise)
@@ -434,13 +436,20 @@ def _deltas(protections: tuple[Protection, ...], delta: Number | None) -> dict[s
 
 
 def _error(shown: Shown, job: Job) -> dict[str, Any]:
-    """Give the errors, and what they leave out."""
-    found: dict[str, Any] = {"level": float(job.level), "values": shown.errors}
-    if shown.limits:
-        found["leaves_out"] = (
-            "what units add above a limit that was chosen privately: it is cut off, so numbers tend to be too small"
-        )
-    return found
+    """Give the ends between which true numbers lie, how far noise moves them, and what limits left out."""
+    ends = shown.ends or []
+    return {
+        "level": float(job.level),
+        "values": shown.errors,
+        "low": None if shown.ends is None else [[_end(x, 0) for x in row] for row in ends],
+        "high": None if shown.ends is None else [[_end(x, 1) for x in row] for row in ends],
+        "noise": shown.noise,
+        "leaves_out": leaves_out(job, shown.limits),
+    }
+
+
+def _end(span: tuple[float, float] | None, side: int) -> float | None:
+    return None if span is None or math.isinf(span[side]) else span[side]
 
 
 def _charges(noise: Calibrated) -> list[Charge]:

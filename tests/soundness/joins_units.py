@@ -67,7 +67,10 @@ class Clipping:
     def cut(self, limits: Mapping[str, int], database: Database) -> Steps:
         """Give the measures of the groups that may be shown, in steps."""
         plan = next(iter(self.bounds.values())).contributions.clipped(limits)
-        return self._read(plan, database, {call.name: call.name for call in plan.aggregations})
+        fine = {c: b.fine for c, b in self.bounds.items()}
+        return self._read(
+            plan, database, {call.name: call.name for call in plan.aggregations}, fine
+        )
 
     def race(self, database: Database) -> tuple[Steps, dict[str, int]]:
         """Give the measures that race, once for each of their limits, and these limits."""
@@ -79,11 +82,18 @@ class Clipping:
         ordered = [(c, limit) for c, limits in racing.items() for limit in limits]
         calls = [call.name for call in plan.aggregations]
         source = dict(zip(calls, (c for c, _ in ordered), strict=True))
-        return self._read(plan, database, source), dict(
+        fine = {call: self.bounds[source[call]].fine for call in calls}
+        return self._read(plan, database, source, fine), dict(
             zip(calls, (limit for _, limit in ordered), strict=True)
         )
 
-    def _read(self, plan: n.Aggregate, database: Database, source: Mapping[str, str]) -> Steps:
+    def _read(
+        self,
+        plan: n.Aggregate,
+        database: Database,
+        source: Mapping[str, str],
+        fine: Mapping[str, int],
+    ) -> Steps:
         keys = [k.name for k in self.release.exact.keys]
         listed = {
             keys.index(d.key): {same_key(v) for v in d.values}
@@ -96,16 +106,17 @@ class Clipping:
             group = tuple(map(same_key, row[: len(keys)]))
             if all(group[i] in values for i, values in listed.items()):
                 found[group] = {
-                    call.name: _steps(value, measures[source[call.name]])
+                    call.name: _steps(value, measures[source[call.name]], fine[call.name])
                     for call, value in zip(plan.aggregations, row[len(keys) :], strict=True)
                 }
         return found
 
 
-def _steps(value: Any, measure: Any) -> Fraction:
+def _steps(value: Any, measure: Any, fine: int) -> Fraction:
     if value is None:
         return Fraction(0)
-    return Fraction(value) if measure.type.kind == "DOUBLE" else Fraction(value) / measure.step
+    whole = measure.type.kind == "DOUBLE"
+    return Fraction(value) / fine if whole else Fraction(value) / measure.step / fine
 
 
 def attack_units(seed: int, findings: Findings, databases: int = 3) -> None:
@@ -190,7 +201,8 @@ def _compare(clipping: Clipping, database: Database, other: Database, findings: 
                 for g in {**one, **two}
             ]
             findings.checks += 1
-            if any(Fraction(a).denominator != 1 for a, _ in values):
+            fine = clipping.bounds[column.split(".limit")[0]].fine
+            if any(Fraction(a * fine).denominator != 1 for a, _ in values):
                 refuted(f"{column} is no whole number of steps")
             moved = sum(abs(a - b) for a, b in values)
             if moved > limit:

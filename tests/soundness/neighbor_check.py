@@ -266,6 +266,7 @@ class _Limits:
                 {
                     tuple(map(same_key, row[:width])): tuple(
                         _steps(v, measures[c.name.split(".limit")[0]])
+                        / self.bounds[c.name.split(".limit")[0]].fine
                         for v, c in zip(row[width:], plan.aggregations, strict=True)
                     )
                     for row in run(database)

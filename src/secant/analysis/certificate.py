@@ -113,6 +113,12 @@ class Clipped:
     race: bool = False
     cap: Fraction | None = None
     """What the declared limits say of the measure as the release itself computes it; None if they say nothing."""
+    partners: tuple[str, ...] = ()
+    """The measures whose limits cut this one down, its own among them (U-WEIGHT)."""
+    positive: bool = False
+    """Whether no row takes anything away, so that cutting down never gives more."""
+    fine: int = 1
+    """Parts of a whole step in which cut-down measures are given, and noise is added to them."""
 
 
 Move = GlobalBound | Curve | Surveyed | Clipped

@@ -132,8 +132,7 @@ def _tell(words: str, sql: str, answer: Answer, truth: list[tuple[object, ...]])
     show.print_answer(
         answer.columns,
         answer.rows,
-        answer.error["values"],
-        level=answer.error["level"],
+        answer.error,
         beside=("true (sample data)", truth),
     )
     show.say()

@@ -74,6 +74,28 @@ def error_text(error: object) -> str:
     return f"±{_grouped(_cut(noise, noise.adjusted() - 1, ROUND_CEILING))}"
 
 
+def ends_text(value: object, low: object, high: object, noise: object) -> str:
+    """Print two ends as one error where they lie evenly; else the ends that there are, and the noise apart."""
+    center, below, above = (_as_decimal(x) for x in (value, low, high))
+    if center is not None and below is not None and above is not None:
+        down, up = center - below, above - center
+        if abs(up - down) * 20 <= up + down:
+            return error_text(max(up, down))
+    if below is None:
+        shown = "" if above is None else f"≤ {value_text(high, noise)}"
+    elif above is None:
+        shown = f"≥ {value_text(low, noise)}"
+    else:
+        shown = f"{value_text(low, noise)} to {value_text(high, noise)}"
+    apart = "" if _finite(noise) is None else f"noise {error_text(noise)}"
+    return ", ".join(x for x in (shown, apart) if x) or error_text(None)
+
+
+def _as_decimal(value: object) -> Decimal | None:
+    known = isinstance(value, (int, float, Decimal, Fraction)) and not isinstance(value, bool)
+    return _decimal(value) if known else None  # type: ignore[arg-type]
+
+
 def _cut(value: Decimal, exponent: int, rounding: str) -> Decimal:
     """Cut digits right of the point only: a whole number keeps all its digits."""
     with localcontext() as context:

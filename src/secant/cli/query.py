@@ -50,11 +50,8 @@ def query(
     if json:
         show.print_json(answer.to_dict())
         return 0
-    show.print_answer(
-        answer.columns, answer.rows, answer.error["values"], level=answer.error["level"]
-    )
-    if "leaves_out" in answer.error:
-        show.say(f"Errors leave out {answer.error['leaves_out']}.")
+    show.print_answer(answer.columns, answer.rows, answer.error)
+    show.print_left_out(answer.error)
     show.say()
     show.print_guarantees(answer.guarantee)
     show.print_budget(accounts)

@@ -12,14 +12,21 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from secant.cli.numbers import error_text, plain, remaining_text, spent_text, value_text
+from secant.cli.numbers import (
+    ends_text,
+    error_text,
+    plain,
+    remaining_text,
+    spent_text,
+    value_text,
+)
 from secant.cli.output import writing
 
 if TYPE_CHECKING:
@@ -73,9 +80,8 @@ def working(what: str, *, quiet: bool = False) -> Iterator[None]:
 def print_answer(
     columns: Sequence[str],
     rows: Sequence[Sequence[object]],
-    errors: Sequence[Sequence[object]] | None,
+    error: Mapping[str, Any],
     *,
-    level: object,
     beside: tuple[str, Sequence[Sequence[object]]] | None = None,
 ) -> None:
     """Print an answer as a table, each noisy number with its error beside it.
@@ -83,29 +89,30 @@ def print_answer(
     Args:
         columns: Names of the columns.
         rows: The released values.
-        errors: Half-widths at `level` in the shape of `rows`, None where a value is exact.
-        level: How sure the errors are.
+        error: The error of an `Answer`: ends and noise in the shape of `rows`, None where a value is exact.
         beside: A title and rows of the same shape to show next to the released ones.
     """
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    noisy = _noisy_columns(rows, errors)
+    noisy = _noisy_columns(error)
     for place, name in enumerate(columns):
         numeric = any(isinstance(row[place], (int, float)) for row in rows) or place in noisy
         side = "right" if numeric else "left"
         table.add_column(Text(value_text(name)), justify=side)  # type: ignore[arg-type]
         if place in noisy:
-            table.add_column(Text(f"± ({_percent(level)})"), justify="right", style="dim")
+            title = f"± ({_percent(error['level'])})"
+            table.add_column(Text(title), justify="right", style="dim")
         if place in noisy and beside:
             table.add_column(Text(beside[0]), justify="right", style="dim")
     for number, row in enumerate(rows[:MOST_ROWS]):
         cells: list[Text] = []
         for place, value in enumerate(row):
-            error = errors[number][place] if errors and place in noisy else None
-            cells.append(Text(value_text(value, error)))
+            noise = error["noise"][number][place] if place in noisy else None
+            cells.append(Text(value_text(value, noise)))
             if place in noisy:
-                cells.append(Text(error_text(error)))
+                low, high = error["low"][number][place], error["high"][number][place]
+                cells.append(Text(ends_text(value, low, high, noise)))
             if place in noisy and beside:
-                cells.append(Text(_beside_text(beside[1], number, place, error)))
+                cells.append(Text(_beside_text(beside[1], number, place, noise)))
         table.add_row(*cells)
     show(table)
     if len(rows) > MOST_ROWS:
@@ -116,17 +123,27 @@ def _beside_text(rows: Sequence[Sequence[object]], number: int, place: int, erro
     return value_text(rows[number][place], error) if number < len(rows) else ""
 
 
-def _noisy_columns(
-    rows: Sequence[Sequence[object]], errors: Sequence[Sequence[object]] | None
-) -> frozenset[int]:
-    if not errors:
-        return frozenset()
+def _noisy_columns(error: Mapping[str, Any]) -> frozenset[int]:
+    """Give the columns in which some value has noise."""
     return frozenset(
         place
-        for row in errors
-        for place, error in enumerate(row)
-        if error is not None and error != 0
+        for row in error["noise"] or ()
+        for place, noise in enumerate(row)
+        if noise is not None and noise != 0
     )
+
+
+def print_left_out(error: Mapping[str, Any]) -> None:
+    """Say what limits may have cut off: it is in no number, and in an error only where that has an end."""
+    for part in (error.get("leaves_out") or {}).get("measures", ()):
+        limit, measure = value_text(part["limit"]), part["measure"]
+        if part["units_cut_at_most"] is None:
+            say(f"Declared limit: no unit adds more than {limit} to the {measure}.")
+        else:
+            say(
+                f"Limit chosen privately: at most {part['units_cut_at_most']:,} units add more than {limit} to the "
+                f"{measure} ({_percent(part['level'])} sure) and are cut down to it."
+            )
 
 
 def _percent(level: object) -> str:

@@ -13,13 +13,14 @@ from fractions import Fraction
 from secant.plan import nodes as n
 from secant.plan.domains import Chosen, Domain, Listed, Open, domains_of, region_of
 from secant.plan.exact import make_exact
-from secant.plan.measures import Measure, Measures, Problem, Stopped
+from secant.plan.measures import QUOTIENTS, Measure, Measures, Problem, Stopped
 from secant.plan.owners import OwnerColumns, rows_of_unit, unit_column
 from secant.plan.ownership import Ownerships, Paths
 from secant.plan.ranges import Ranges, ranges_of
 from secant.plan.ranked import FUNCTIONS as RANKED_FUNCTIONS
 from secant.plan.ranked import Ranked, RankedCalls
 from secant.plan.reads import reads
+from secant.plan.rewrite import columns_of
 from secant.plan.scopes import borrowed, read_columns
 from secant.plan.total import group_key, make_total, many_rowed, unguarded
 from secant.plan.typing import fields_of, type_of
@@ -51,6 +52,8 @@ class Release:
     """The measure by which private keys are chosen: a unit or a row adds at most one to it for each key."""
     ranked: tuple[Ranked, ...] = ()
     """Order statistics, each with the aggregate that counts its cells."""
+    together: tuple[frozenset[str], ...] = ()
+    """Measures of one average, variance or deviation: what cuts a unit down in one cuts it down in all (U-WEIGHT)."""
 
     @property
     def aggregates(self) -> tuple[n.Aggregate, ...]:
@@ -182,7 +185,19 @@ class _Builder:
             tuple(self.notes),
             self.selector,
             ranked,
+            self._together(outputs),
         )
+
+    def _together(self, outputs: list[n.Named]) -> tuple[frozenset[str], ...]:
+        """Give the measures that make up quotients, families that share a measure as one."""
+        columns = {m.column for m in self.measured.measures}
+        families: list[frozenset[str]] = []
+        for call, output in zip(self.aggregate.aggregations, outputs, strict=True):
+            if call.function in QUOTIENTS:
+                family = columns_of(output.expression) & columns
+                apart = [f for f in families if not f & family]
+                families = [*apart, family.union(*(f for f in families if f & family))]
+        return tuple(f for f in families if len(f) > 1)
 
     def _output(self, call: n.Aggregation, ranges: Ranges) -> n.Named:
         """Order statistics are drawn from counted cells where rows come and go; all else is measured."""

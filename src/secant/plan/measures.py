@@ -162,7 +162,8 @@ class Measures:
             )
         reach = max(abs(low - center), abs(high - center)) ** power
         step = _grid(reach)
-        limited = _limited(summand, step, _whole_bound(low, high, center, power, step))
+        bound = _whole_bound(low, high, center, power, step)
+        limited = _limited(summand, step, bound, positive=power == 1 and low >= center)
         aggregation = n.Aggregation("", "sum", limited, call.distinct, call.span)
         return self.measure(aggregation, step, t.DOUBLE, weight, words)
 
@@ -315,6 +316,10 @@ def summed_range(call: n.Aggregation, ranges: Ranges) -> tuple[Fraction, Fractio
     return low, high
 
 
+QUOTIENTS = ("avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop")
+"""Aggregates that divide one measure by another."""
+
+
 def undeclared(scalar: n.Scalar, ranges: Ranges) -> list[tuple[str, str]]:
     """Give the base columns that an expression rests on and that have no declared bounds."""
     found: list[tuple[str, str]] = []
@@ -371,10 +376,14 @@ def _clamped(value: n.Scalar, low: Fraction, high: Fraction) -> n.Clamp:
     return n.Clamp(n.Cast(value, t.DOUBLE), literal(low, t.DOUBLE, -1), literal(high, t.DOUBLE, +1))
 
 
-def _limited(summand: n.Scalar, step: Fraction, bound: Fraction) -> n.Scalar:
-    """Round to whole steps, clamped once more, so that the bound can be read off the plan."""
-    whole = _whole_multiple(summand, step)
-    return n.Clamp(whole, literal(-bound, t.INTEGER), literal(bound, t.INTEGER))
+def _limited(
+    summand: n.Scalar, step: Fraction, bound: Fraction, *, positive: bool = False
+) -> n.Scalar:
+    """Round to whole steps, clamped once more, so that the bound, and the sign, can be read off the plan."""
+    least = Fraction(0) if positive else -bound
+    return n.Clamp(
+        _whole_multiple(summand, step), literal(least, t.INTEGER), literal(bound, t.INTEGER)
+    )
 
 
 def whole_steps(value: n.Scalar, low: Fraction, high: Fraction) -> tuple[n.Scalar, Fraction]:

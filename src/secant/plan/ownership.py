@@ -99,9 +99,10 @@ class Paths:
         )
 
     def limit(self, table: str) -> int | None:
-        """Give the declared rows per unit; the unit's own table holds one."""
+        """Give the declared rows per unit: one where the unit's own column is declared as the key of its table."""
         declared = self.protection.limits.get(table)
-        return 1 if declared is None and table == self.owner_table else declared
+        alone = self.protection.unit == (table, *self.policy.facts(table).key)
+        return 1 if declared is None and alone else declared
 
 
 OWNERSHIP: RuleTable[Callable[..., Ownership]] = RuleTable("ownership")

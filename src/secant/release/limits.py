@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 from secant.analysis.certificate import Clipped
@@ -23,6 +24,32 @@ BALANCE = 2
 def _fall(groups: int) -> Fraction:
     """Give how fast weights fall with the limit: as its inverse square, faster where many groups get its noise."""
     return 2 + Fraction(max(0, min(groups, 50) - 10), 10)
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenLimit:
+    """A limit of what one unit adds, in whole steps, and what is public about how it was chosen."""
+
+    limit: int
+    groups: int
+    choosing: Fraction
+    noising: Fraction
+
+
+def cut_at_most(bound: Clipped, chosen: ChosenLimit, miss: float) -> int:
+    """Give a number of units that add more than the chosen limit at most, but for `miss` of all choices (U-CUT).
+
+    Units that add more than the largest limit of the list come on top.
+    """
+    least, count = bound.limits[0], len(bound.limits)
+    if count == 1:
+        return 0
+    balance = BALANCE * chosen.groups / chosen.noising
+    steps = _steps(bound.limits[-1], least) - _steps(chosen.limit, least)
+    slack = math.log(count / miss) / float(chosen.choosing)
+    return (
+        math.floor(balance + _fall(chosen.groups) * steps / chosen.choosing + Fraction(slack)) + 1
+    )
 
 
 def choose_limit(
@@ -60,12 +87,13 @@ def choose_limits(
     above: Mapping[str, object],
     epsilons: Mapping[str, tuple[Fraction, Fraction]],
     groups: int,
-) -> dict[str, int]:
+) -> dict[str, ChosenLimit]:
     """Choose a limit for each measure; `above` names the counts of units, limit by limit."""
-    found: dict[str, int] = {}
+    found: dict[str, ChosenLimit] = {}
     for column, bound in bounds.items():
         counts = [int(str(above[f"{column}.above{i}"])) for i in range(len(bound.limits))]
-        found[column] = choose_limit(bound, counts, *epsilons[column], groups)
+        limit = choose_limit(bound, counts, *epsilons[column], groups)
+        found[column] = ChosenLimit(limit, groups, *epsilons[column])
     return found
 
 

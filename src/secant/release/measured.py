@@ -31,7 +31,7 @@ from secant.release.job import (
     survey_name,
     surveys_of,
 )
-from secant.release.limits import choose_limits
+from secant.release.limits import ChosenLimit, choose_limits
 from secant.release.lower import lower
 from secant.release.ranked import Cells, read_cells, statement_of
 from secant.release.shares import SLACK
@@ -43,11 +43,14 @@ class Measured:
 
     keys: Keys
     whole: Mapping[str, list[int]]
+    """Measure column -> whole steps; where units are cut down, parts of steps (`Clipped.fine`)."""
     bounds: Mapping[str, list[Fraction]]
     races: Mapping[str, list[list[int]]]
     """Measure column -> the measure cut down to each limit that races, group by group."""
     cells: Mapping[str, list[Cells]]
     """Column of an order statistic -> the counted cells of each group."""
+    chosen: Mapping[str, ChosenLimit]
+    """Measure column -> the limit of what one unit adds, where it was chosen privately. Public."""
 
 
 def measured(b: Bounded, job: Job, keys: Keys | None, session: Session) -> Measured:
@@ -73,13 +76,11 @@ def measured(b: Bounded, job: Job, keys: Keys | None, session: Session) -> Measu
     bounds = {} if made is None else _bounds(b, job, made, exact, shown, session)
     bounds |= _surveyed(b, job, shown, session)
     # How many keys there are is public only where they are known beforehand.
-    cut, limits = _cut(b, job, shown, 1 if keys is None else len(keys), session)
+    cut, chosen = _cut(b, job, shown, 1 if keys is None else len(keys), session)
     whole |= cut
-    chosen = {column: limit for column, limit in limits.items() if job.noise.noise[column].choosing}
-    bounds |= {column: [Fraction(limit)] * len(shown) for column, limit in chosen.items()}
     races = _raced(b, job, shown, session)
     whole |= {column: several[-1] for column, several in races.items()}
-    return Measured(shown, whole, bounds, races, _cells(b, job, shown, session))
+    return Measured(shown, whole, bounds, races, _cells(b, job, shown, session), chosen)
 
 
 def _grouped(
@@ -137,10 +138,10 @@ def _figures(rows: list[tuple[object, ...]], width: int | None) -> Any:
 
 def _cut(
     b: Bounded, job: Job, shown: Keys, groups: int, session: Session
-) -> tuple[dict[str, list[int]], dict[str, int]]:
+) -> tuple[dict[str, list[int]], dict[str, ChosenLimit]]:
     """Choose limits privately, and measure with every unit's additions cut down to them."""
     whole: dict[str, list[int]] = {}
-    limits: dict[str, int] = {}
+    chosen: dict[str, ChosenLimit] = {}
     measures = {m.column: m for m in b.release.measures}
     for number, clipped in enumerate(contributions_of(b, job.noise)):
         made = next(iter(clipped.values())).contributions
@@ -151,24 +152,24 @@ def _cut(
         alone = {c: x.limits[0] for c, x in wanted.items()}
         if made.at_once is not None:
             found = _named(made.at_once, job, numbered(f"{b.release.name} units", number), session)
-            alone |= choose_limits(several, found, epsilons, groups)
+            chosen |= choose_limits(several, found, epsilons, groups)
+            alone |= {c: chosen[c].limit for c in several}
             for c, x in wanted.items():
                 value = found[f"{c}.limit{x.limits.index(alone[c])}"]
-                whole[c] = [_in_steps(value, measures[c])] * len(shown)
+                whole[c] = [x.fine * _in_steps(value, measures[c])] * len(shown)
         elif wanted:
             if several and made.above is not None:
                 name = numbered(f"{b.release.name} above", number)
-                alone |= choose_limits(
-                    several, _named(made.above, job, name, session), epsilons, groups
-                )
+                above = _named(made.above, job, name, session)
+                chosen |= choose_limits(several, above, epsilons, groups)
+                alone |= {c: chosen[c].limit for c in several}
             plan = made.clipped(alone)
             exact = _grouped(lower(plan, session.dialect), len(b.release.exact.keys), session)
             whole |= {
                 call.name: [_whole(exact, key, index, measures[call.name]) for key in shown]
                 for index, call in enumerate(plan.aggregations)
             }
-        limits |= alone
-    return whole, limits
+    return whole, chosen
 
 
 def _named(plan: n.Aggregate, job: Job, statement: str, session: Session) -> dict[str, object]:

@@ -22,9 +22,11 @@ from secant.plan.ranked import Ranked
 from secant.plan.rewrite import columns_of
 from secant.release.answer import plain
 from secant.release.job import Job
+from secant.release.limits import ChosenLimit
 from secant.release.ranked import mechanism_of, scale_of, words_of
-from secant.release.run import Shown, public_error
+from secant.release.run import Shown
 from secant.release.shares import Calibrated, MeasureNoise
+from secant.release.stated import public_error
 from secant.terms.bounds import GlobalBound
 from secant.terms.policy import Protection
 
@@ -80,7 +82,7 @@ def _up(value: Fraction) -> float:
     return float(Fraction(scaled, 10**12)) if value >= Fraction(1, 10**6) else float(value)
 
 
-def mechanisms(job: Job, limits: Mapping[str, Fraction]) -> list[dict[str, Any]]:
+def mechanisms(job: Job, limits: Mapping[str, ChosenLimit]) -> list[dict[str, Any]]:
     """Give names and public parameters of all noise, with the limits that were chosen privately."""
     found = []
     for b in job.prepared.bounded:
@@ -103,7 +105,7 @@ def mechanisms(job: Job, limits: Mapping[str, Fraction]) -> list[dict[str, Any]]
     return found
 
 
-def _noise_of(noise: MeasureNoise, measure: Measure, limit: Fraction | None) -> dict[str, Any]:
+def _noise_of(noise: MeasureNoise, measure: Measure, limit: ChosenLimit | None) -> dict[str, Any]:
     """Give the name of one measure's noise, and what of its size is public."""
     if noise.smooth is not None:
         return {"mechanism": "optimal smooth noise", "beta": float(noise.beta or 0)}
@@ -114,7 +116,7 @@ def _noise_of(noise: MeasureNoise, measure: Measure, limit: Fraction | None) -> 
         return {
             "mechanism": "discrete laplace within a limit that is chosen privately",
             "choosing": float(noise.choosing),
-            "limit": None if limit is None else float(limit * measure.step),
+            "limit": None if limit is None else float(limit.limit * measure.step),
         }
     if noise.scale is None:
         return {"mechanism": "none", "scale": 0.0}
@@ -411,7 +413,7 @@ def _errors_of(
             scale = _scale_in_row(job, used[0], bounds, i)
             found.append(_together(job.noise.noise[used[0].column], scale, bias, job.level))
         else:
-            noise = (softened.errors or [])[i][index] if softened.errors else None
+            noise = softened.noise[i][index] if softened.noise else None
             found.append(None if noise is None and used else bias + (noise or 0.0))
     return found
 

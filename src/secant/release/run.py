@@ -17,32 +17,33 @@ from secant.analysis.certificate import CannotBound, Curve
 from secant.analysis.derivative.statement import Instrument, Motion, instrument
 from secant.analysis.portfolio import Bounded, Prepared
 from secant.errors import InternalError, PolicyError, Refused, over_limit
-from secant.mechanisms.discrete_laplace import add_discrete_laplace, discrete_laplace_error
+from secant.mechanisms.discrete_laplace import add_discrete_laplace
 from secant.plan import nodes as n
 from secant.plan.domains import Chosen, Listed, Looked, Open
 from secant.plan.measures import Measure
-from secant.plan.rewrite import columns_of, transform
+from secant.plan.rewrite import transform
 from secant.plan.typing import fields_of
 from secant.plan.values import EXACT
 from secant.release.backend import Session
 from secant.release.dialect import quote
-from secant.release.error import half_width, trace
+from secant.release.error import trace
+from secant.release.intervals import Span
 from secant.release.job import (
     Job,
     Keys,
-    clipped_of,
     contributions_of,
     directly_measured,
     numbered,
     survey_name,
     surveys_of,
 )
-from secant.release.limits import race
+from secant.release.limits import ChosenLimit, race
 from secant.release.lower import lower
 from secant.release.measured import Measured, measured
 from secant.release.ranked import drawn, exact_index, statement_of, stray
 from secant.release.shares import Calibrated, MeasureNoise
-from secant.release.stages import placeholders, provided, reads_released, stage
+from secant.release.stages import placeholders, provided, stage
+from secant.release.stated import Bounds, half_widths, stated_ends
 from secant.terms.policy import Limits
 
 
@@ -189,7 +190,7 @@ def _keys(b: Bounded, most: int, session: Session) -> Keys | None:
 def run(job: Job, keys: Mapping[str, Keys | None], session: Session, permit: Permit) -> Shown:
     """Release everything and finish the query on public numbers."""
     tables: dict[str, n.Values] = {}
-    limits: dict[str, list[Fraction]] = {}
+    limits: dict[str, ChosenLimit] = {}
     if job.prepared.bounded:
         permit.mark_sent()
     engine = stage(session, tables)
@@ -208,9 +209,10 @@ def unnoised(
     """
     tables: dict[str, n.Values] = {}
     bounds: dict[str, list[Fraction]] = {}
+    limits: dict[str, ChosenLimit] = {}
     for b in job.prepared.bounded:
         found = measured(b, job, keys[b.release.name], stage(session, tables))
-        columns = [[_value(w, m) for w in found.whole[m.column]] for m in b.release.measures]
+        columns = [[_value(w, m) for w in _whole_steps(found, m, job)] for m in b.release.measures]
         for r in b.release.ranked:
             noise, groups = job.noise.ranks[r.column], found.cells[r.column]
             nearest = [exact_index(r, cells) for cells in groups]
@@ -218,12 +220,20 @@ def unnoised(
             bounds[r.column] = [stray(r, noise, cells, job.level) for cells in groups]
         tables[b.release.name] = _table(b, job, found.keys, columns)
         bounds |= {c: list(values) for c, values in found.bounds.items()}
-    return finish(job, tables, session, bounds), bounds
+        bounds |= {c: [Fraction(x.limit)] * len(found.keys) for c, x in found.chosen.items()}
+        limits |= found.chosen
+    return finish(job, tables, session, limits, bounds), bounds
+
+
+def _whole_steps(found: Measured, measure: Measure, job: Job) -> list[int]:
+    clipped = job.noise.noise[measure.column].clipped
+    whole = found.whole[measure.column]
+    return whole if clipped is None else _coarse(whole, clipped.fine)
 
 
 def _released(
     b: Bounded, job: Job, keys: Keys | None, session: Session
-) -> tuple[n.Values, dict[str, list[Fraction]]]:
+) -> tuple[n.Values, Mapping[str, ChosenLimit]]:
     """Compute one release: exact measures inside, noisy ones outside, and the limits that were chosen privately."""
     found = measured(b, job, keys, session)
     shown = found.keys
@@ -244,19 +254,24 @@ def _released(
             whole = [found.whole[measure.column][i] for i in chosen]
             bounds = found.bounds.get(measure.column)
             noisy = _noisy(
-                job.noise.noise[measure.column], whole, bounds and [bounds[i] for i in chosen]
+                job.noise.noise[measure.column],
+                whole,
+                bounds and [bounds[i] for i in chosen],
+                found.chosen.get(measure.column),
             )
         columns.append([_value(m, measure) for m in noisy])
     for ranked in b.release.ranked:
         choice, groups = job.noise.ranks[ranked.column], found.cells[ranked.column]
         columns.append([drawn(ranked, choice, groups[i]) for i in chosen])
-    limits = {
-        c: found.bounds[c][:1] for c in clipped_of(b, job.noise) if job.noise.noise[c].choosing
-    }
-    return _table(b, job, [shown[i] for i in chosen], columns), limits
+    return _table(b, job, [shown[i] for i in chosen], columns), found.chosen
 
 
-def _noisy(noise: MeasureNoise, whole: list[int], bounds: list[Fraction] | None) -> list[int]:
+def _noisy(
+    noise: MeasureNoise,
+    whole: list[int],
+    bounds: list[Fraction] | None,
+    limit: ChosenLimit | None,
+) -> list[int]:
     if noise.smooth is not None:
         if bounds is None and not isinstance(noise.curve, Curve):
             raise InternalError("BUG-001", "a survey has no figures")
@@ -265,16 +280,23 @@ def _noisy(noise: MeasureNoise, whole: list[int], bounds: list[Fraction] | None)
             int(noise.smooth.draw(value, bound + noise.widening))
             for value, bound in zip(whole, exact_bounds, strict=True)
         ]
-    if noise.choosing:
-        if not whole:
-            return whole
-        assert bounds is not None, "a limit was chosen"
-        return add_discrete_laplace(whole, scale=noise.scale_for(bounds[0]))
+    if not whole:
+        return whole
+    if noise.clipped is not None:
+        scale = noise.scale if limit is None else noise.scale_for(Fraction(limit.limit))
+        assert scale is not None, "a limit was chosen"
+        fine = noise.clipped.fine
+        return _coarse(add_discrete_laplace(whole, scale=scale * fine), fine)
     if noise.scale is None:
         if not noise.still:
             raise InternalError("BUG-001", "a measure that moves has no noise")
         return whole
     return add_discrete_laplace(whole, scale=noise.scale)
+
+
+def _coarse(parts: list[int], fine: int) -> list[int]:
+    """Round parts of steps to whole steps, once noise is on them."""
+    return [(2 * x + fine) // (2 * fine) for x in parts]
 
 
 def _table(b: Bounded, job: Job, shown: Keys, columns: list[list[object]]) -> n.Values:
@@ -318,20 +340,29 @@ class Shown:
 
     columns: tuple[str, ...]
     rows: list[tuple[object, ...]]
-    errors: list[list[float | None]] | None
-    limits: Mapping[str, Fraction] = field(default_factory=dict)
-    """Measure column -> the limit of what one unit adds, in whole steps, where it was chosen privately. Public."""
+    ends: list[list[Span | None]] | None
+    """Beside each number the ends between which the true one lies; None where no row is noisy."""
+    noise: list[list[float | None]] | None
+    """Beside each number how far noise alone moved it at most."""
+    limits: Mapping[str, ChosenLimit] = field(default_factory=dict)
+    """Measure column -> the limit of what one unit adds, where it was chosen privately. Public."""
 
-
-Bounds = Mapping[str, list[Fraction]]
+    @property
+    def errors(self) -> list[list[float | None]] | None:
+        """Beside each number how far the true one is at most, to whichever side."""
+        return None if self.ends is None else half_widths(self.rows, self.ends)
 
 
 def finish(
-    job: Job, tables: Mapping[str, n.Values], session: Session, bounds: Bounds | None = None
+    job: Job,
+    tables: Mapping[str, n.Values],
+    session: Session,
+    limits: Mapping[str, ChosenLimit],
+    bounds: Bounds | None = None,
 ) -> Shown:
     """Put the released tables into the rest of the plan and run it on public numbers.
 
-    `bounds` are limits that were chosen privately, and, for the owner's errors only, the values of smooth bounds.
+    `limits` were chosen privately; `bounds`, for the owner's errors only, are the values of smooth bounds.
     """
     traced = job.traced
     plan = _closing(job, tables)
@@ -340,13 +371,10 @@ def finish(
     width = len(traced.outputs)
     shown = [tuple(row[:width]) for row in rows]
     if not job.prepared.bounded:
-        return Shown(traced.outputs, shown, None)
-    limits = {
-        column: found[0]
-        for column, found in (bounds or {}).items()
-        if found and column in job.noise.noise and job.noise.noise[column].choosing
-    }
-    return Shown(traced.outputs, shown, _errors(job, names, rows, bounds), limits)
+        return Shown(traced.outputs, shown, None, None)
+    ends = stated_ends(job, names, rows, limits, bounds)
+    alone = stated_ends(job, names, rows, limits, bounds, cut=False) if limits else ends
+    return Shown(traced.outputs, shown, ends, half_widths(shown, alone), limits)
 
 
 def _closing(job: Job, tables: Mapping[str, n.Values]) -> n.Relation:
@@ -356,86 +384,3 @@ def _closing(job: Job, tables: Mapping[str, n.Values]) -> n.Relation:
         return tables[node.name] if isinstance(node, n.Released) else node
 
     return transform(job.traced.plan, change)
-
-
-def _errors(
-    job: Job, names: list[str], rows: list[tuple[object, ...]], bounds: Bounds | None
-) -> list[list[float | None]]:
-    measures = {m.column: m for b in job.prepared.bounded for m in b.release.measures}
-    ranked = {r.column for b in job.prepared.bounded for r in b.release.ranked}
-    # How far noise of an earlier release leads a later one from the truth, the data decide, too.
-    ranked |= {
-        m.column
-        for b in job.prepared.bounded
-        if any(map(reads_released, b.release.aggregates))
-        for m in b.release.measures
-    }
-    made: dict[str, tuple[n.Scalar | None, dict[str, float | None]]] = {}
-    for output in job.traced.outputs:
-        scalar = job.traced.made_of.get(output)
-        if scalar is not None and columns_of(scalar) & ranked:
-            made[output] = (None, {})  # how far a rank is in value, the data decide
-            continue
-        used = sorted(columns_of(scalar) & set(measures)) if scalar is not None else []
-        level = 1 - (1 - job.level) / max(1, len(used))
-        made[output] = (scalar, {c: _error(job, measures[c], level, bounds) for c in used})
-    found = []
-    for row in rows:
-        values = dict(zip(names, row, strict=True))
-        found.append([_cell(values, output, *made[output]) for output in job.traced.outputs])
-    return found
-
-
-def _error(job: Job, measure: Measure, level: Fraction, bounds: Bounds | None) -> float | None:
-    """Give how far noise moves a measure at a level, from public facts; None where the data decide."""
-    noise = job.noise.noise[measure.column]
-    if noise.racing:
-        return None  # how far the winner is below the truth, the data decide
-    if noise.choosing:
-        chosen = (bounds or {}).get(measure.column)
-        if not chosen:
-            return None
-        limited = noise.scale_for(chosen[0])
-        return float(discrete_laplace_error(limited, level) * measure.step)
-    if noise.smooth is not None:
-        private = (bounds or {}).get(measure.column)
-        if private is not None:
-            most = max(private, default=Fraction(0)) + noise.widening
-            return float(noise.smooth.error(level) * most * measure.step)
-        return public_error(noise, level, measure) if _exact(job, measure) else None
-    scale = noise.scale
-    return 0.0 if scale is None else float(discrete_laplace_error(scale, level) * measure.step)
-
-
-def public_error(noise: MeasureNoise, level: Fraction, measure: Measure) -> float | None:
-    """Give the most that smooth noise moves a measure at a level, by its public cap; None without one."""
-    if noise.smooth is None or noise.cap is None:
-        return None
-    most = noise.cap + noise.widening
-    return float(noise.smooth.error(level) * most * measure.step)
-
-
-def _exact(job: Job, measure: Measure) -> bool:
-    """Whether no filter of the measure was softened beyond the steps that values move in."""
-    return all(
-        b.softened is None or b.softened.exact
-        for b in job.prepared.bounded
-        if measure in b.release.measures
-    )
-
-
-def _cell(
-    values: Mapping[str, object],
-    output: str,
-    scalar: n.Scalar | None,
-    errors: Mapping[str, float | None],
-) -> float | None:
-    if scalar is None or not errors:
-        return None
-    measured = {}
-    for column, error in errors.items():
-        value = values.get(column)
-        if error is None or not isinstance(value, (int, float, Decimal)):
-            return None
-        measured[column] = (float(value), error)
-    return half_width(scalar, values[output], measured, values)

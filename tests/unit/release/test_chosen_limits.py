@@ -106,7 +106,7 @@ def test_a_race_measures_what_each_limit_alone_would(shop_directory):
 def test_what_is_asked_at_once_is_what_is_asked_apart(shop_directory, mode):
     with open_shop(shop_directory, policy(mode)) as db:
         job = compile_release(
-            db, "SELECT count(*), sum(total), sum(big), avg(rate) FROM orders"
+            db, "SELECT count(*), sum(total), sum(big), sum(rate) FROM orders"
         ).job
         (bounded,) = job.prepared.bounded
         (certificate,) = bounded.certificates
@@ -121,7 +121,9 @@ def test_what_is_asked_at_once_is_what_is_asked_apart(shop_directory, mode):
             limits = {c: b.limits[min(index, len(b.limits) - 1)] for c, b in wanted.items()}
             (alone,) = apart(db).rows(lower(made.clipped(limits), apart(db).dialect))
             names = [f"{c}.limit{b.limits.index(limits[c])}" for c, b in wanted.items()]
-            assert [found[name] for name in names] == list(alone)
+            assert [
+                found[name] * b.fine for name, b in zip(names, wanted.values(), strict=True)
+            ] == list(alone)
         if made.above is not None:
             (above,) = apart(db).rows(lower(made.above, apart(db).dialect))
             assert [v for name, v in found.items() if ".above" in name] == list(above)
@@ -207,7 +209,7 @@ def test_a_measure_that_moves_is_never_shown_without_noise(shop_directory):
     _, job = bounds(shop_directory, policy("fixed"), ALL)
     noise = next(iter(job.noise.noise.values()))
     with pytest.raises(InternalError):
-        run._noisy(replace(noise, scale=None), [3], None)
+        run._noisy(replace(noise, scale=None, clipped=None), [3], None, None)
 
 
 def test_the_room_refuses_other_kinds(shop_directory):

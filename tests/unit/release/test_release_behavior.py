@@ -338,15 +338,15 @@ class Stating:
     def draw(self):
         from dataclasses import replace
 
-        from secant.release.run import _error
+        from secant.release.stated import _law
 
         shown = self.fault.draw()
         measures = {m.column: m for b in self.said.prepared.bounded for m in b.release.measures}
         count = next(m for m in measures.values() if m.words == "number of rows")
-        errors = [
-            [_error(self.said, count, self.said.level, None), *([None] * (len(shown.columns) - 1))]
-        ]
-        return replace(shown, errors=errors)
+        error = _law(self.said, count, {}, None, None).error(self.said.level)
+        value = float(shown.rows[0][0])
+        ends = [[(value - error, value + error), *([None] * (len(shown.columns) - 1))]]
+        return replace(shown, ends=ends)
 
 
 def test_a_level_moves_the_error(people):

@@ -7,7 +7,7 @@ every engine prints. Nothing is read here, and no limit is chosen here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from secant.plan import nodes as n
@@ -29,6 +29,16 @@ class Additions:
     calls: tuple[n.Aggregation, ...]
     """COUNT and SUM without DISTINCT, named as the measures' columns."""
     measures: Mapping[str, Measure]
+    together: tuple[frozenset[str], ...] = ()
+    """Measures of one quotient: a unit that one of their limits cuts down is scaled down in all of them (U-WEIGHT)."""
+
+    fine: Mapping[str, int] = field(default_factory=dict)
+    """Measure -> parts of a whole step that cut-down numbers are counted in: most of a count of two would be lost."""
+
+    def partners(self, name: str) -> tuple[str, ...]:
+        """Give the measures that share a weight with one, itself among them, in order."""
+        family = next((f for f in self.together if name in f), frozenset((name,)))
+        return tuple(c.name for c in self.calls if c.name in family)
 
 
 def each_unit(a: Additions) -> n.Aggregate:
@@ -118,9 +128,9 @@ def cut_down(a: Additions, limits: Mapping[str, int]) -> n.Aggregate:
 
 
 def cut_down_to_each(a: Additions, limits: Mapping[str, Sequence[int]]) -> n.Aggregate:
-    """Give every measure once for each of its limits, measure after measure (U-RACE)."""
+    """Give every measure once for each of its limits, measure after measure, in whole steps (U-RACE)."""
     return _cut(
-        a,
+        replace(a, fine={}),
         [
             (f"{name}.limit{index}", name, limit)
             for name, several in limits.items()
@@ -138,13 +148,22 @@ def _cut(a: Additions, wanted: Sequence[tuple[str, str, int]]) -> n.Aggregate:
         sizes = totals(each, a)
         unit, owner = _column(each, _owner(a)), _column(sizes, f"{_owner(a)}.total")
         rows = n.Join("inner", each, sizes, n.Compare("=", unit, owner))
+    limits = {name: limit for _, name, limit in wanted}
+
+    def sized(name: str, limit: int) -> tuple[n.Scalar, n.Literal]:
+        added = _column(each, name)
+        size = _column(rows, _total(name)) if a.keys else n.Call("abs", (added,))
+        return size, _amount(limit, a.measures[name], added.type)
+
     for column, name, limit in wanted:
-        added, measure = _column(each, name), a.measures[name]
-        most = _amount(limit, measure, added.type)
-        if a.keys:
-            value = _scaled(added, _column(rows, _total(name)), most, limit, measure)
+        others = [m for m in a.partners(name) if m in limits and m != name]
+        weights = [sized(name, limit), *(sized(m, limits[m]) for m in others)]
+        added, fine = _column(each, name), a.fine.get(name, 1)
+        if a.keys or others:
+            value = _weighted(added, weights, a.measures[name], fine)
         else:
-            value = n.Clamp(added, _amount(-limit, measure, added.type), most)
+            least = _amount(-limit, a.measures[name], added.type)
+            value = _in_parts(n.Clamp(added, least, weights[0][1]), added.type, fine)
         kept.append(n.Named(f"{column}.cut", value))
     cut = n.Project(rows, tuple(kept))
     keys = tuple(n.Named(k.name, _column(cut, k.name)) for k in a.keys)
@@ -181,20 +200,38 @@ def cut_values(a: Additions, limits: Mapping[str, int]) -> n.Aggregate:
     return n.Aggregate(kept, a.keys, (call,))
 
 
-def _scaled(
-    added: n.Column, size: n.Column, most: n.Literal, limit: int, measure: Measure
+def _weighted(
+    added: n.Column,
+    weights: Sequence[tuple[n.Scalar, n.Literal]],
+    measure: Measure,
+    fine: int,
 ) -> n.Scalar:
-    """Scale one group's part of a unit's additions: toward zero, to whole steps."""
-    share = n.Arithmetic(
-        "/",
-        n.Cast(n.Call("abs", (added,)), t.DOUBLE),
-        n.Cast(n.Call("greatest", (size, most)), t.DOUBLE),
+    """Scale a unit's additions by the least of several shares, toward zero, to whole parts of a step (U-WEIGHT).
+
+    Each weight is what a unit adds to a measure, all groups together, and that measure's limit.
+    """
+    shares = [
+        n.Arithmetic(
+            "/", n.Cast(most, t.DOUBLE), n.Cast(n.Call("greatest", (size, most)), t.DOUBLE)
+        )
+        for size, most in weights
+    ]
+    step = measure.step if added.type.kind == "DECIMAL" else Fraction(1)
+    parts = n.Arithmetic(
+        "*", n.Cast(n.Call("abs", (added,)), t.DOUBLE), literal(MARGIN * fine / step, t.DOUBLE)
     )
-    steps = n.Call("floor", (n.Arithmetic("*", share, literal(limit * MARGIN, t.DOUBLE)),))
-    whole: n.Scalar = n.Cast(steps, t.INTEGER)
+    share = shares[0] if len(shares) == 1 else n.Call("least", tuple(shares))
+    whole: n.Scalar = n.Cast(n.Call("floor", (n.Arithmetic("*", parts, share),)), t.INTEGER)
     if added.type.kind == "DECIMAL":
         whole = n.Arithmetic("*", whole, literal(measure.step, added.type))
     whole = n.Cast(whole, added.type)
     nothing = literal(Fraction(0), added.type)
     signed = n.Case((n.Branch(n.Compare("<", added, nothing), n.Negate(whole)),), whole)
-    return n.Case((n.Branch(n.Compare("<=", size, most), added),), signed)
+    inside = [n.Compare("<=", size, most) for size, most in weights]
+    keeps = inside[0] if len(inside) == 1 else n.And(tuple(inside))
+    return n.Case((n.Branch(keeps, _in_parts(added, added.type, fine)),), signed)
+
+
+def _in_parts(whole: n.Scalar, kind: t.Type, fine: int) -> n.Scalar:
+    """Give whole steps in parts of steps."""
+    return n.Arithmetic("*", whole, literal(Fraction(fine), kind)) if fine > 1 else whole

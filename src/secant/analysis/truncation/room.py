@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 from secant.analysis.certificate import (
@@ -44,6 +45,8 @@ GAIN = 4
 """A limit is chosen privately if a usual unit adds less than this part of what the declared limits allow."""
 FINEST = 16
 """The smallest limit to choose from is this part of what one row can add, or a usual unit if that is more."""
+PARTS = 2**10
+"""Cut-down numbers are rounded toward zero, unit by unit and group by group: this part of a row may be lost of each."""
 WIDEST = 2**62
 """Limits fit into the engine's integers."""
 
@@ -79,7 +82,10 @@ class TruncationRoom:
         calls = {c.name: c for c in release.exact.aggregations if c.name in found}
 
         def additions(*chosen: n.Aggregation) -> Additions:
-            return Additions(rows, unit, release.exact.keys, chosen, measures)
+            fine = {c.name: _fine(c, measures[c.name]) for c in chosen}
+            return Additions(
+                rows, unit, release.exact.keys, chosen, measures, release.together, fine
+            )
 
         bounds: dict[str, Move] = {}
         adding = tuple(c for c in calls.values() if _adds(c))
@@ -97,24 +103,35 @@ class TruncationRoom:
 def _added(a: Additions, found: Mapping[str, tuple[int, ...]], race: bool) -> dict[str, Clipped]:
     """Cut down what units add to measures that add up, all of them in one statement."""
     limits = {c.name: found[c.name] for c in a.calls}
-    # Limits that race double: noise grows with their number.
-    doubling = {c.name: limits[c.name][::-2][::-1] for c in a.calls if race and _never_negative(c)}
+    weighted = {c.name for c in a.calls if len(a.partners(c.name)) > 1}
+    # Limits that race double: noise grows with their number. Numbers of one quotient are cut down together.
+    doubling = {
+        c.name: limits[c.name][::-2][::-1]
+        for c in a.calls
+        if race and c.name not in weighted and _never_negative(c)
+    }
     racing = {c for c, x in doubling.items() if len(x) > 1}
     limits |= {c: doubling[c] for c in racing}
+    a = replace(a, fine={c: 1 if c in racing else fine for c, fine in a.fine.items()})
     several = {c: x for c, x in limits.items() if len(x) > 1 and c not in racing}
     chosen_one = {c: x for c, x in limits.items() if c not in racing}
     made = Contributions(
         above_limits(a, several) if several else None,
         lambda chosen: cut_down(a, chosen),
         lambda chosen: cut_down_to_each(a, chosen),
-        None if a.keys or not chosen_one else at_once(a, chosen_one),
+        None if a.keys or weighted or not chosen_one else at_once(a, chosen_one),
     )
-    return {c: Clipped(made, x, c in racing) for c, x in limits.items()}
+    signs = {c.name: _never_negative(c) for c in a.calls}
+    return {
+        c: Clipped(made, x, c in racing, None, a.partners(c), signs[c], a.fine[c])
+        for c, x in limits.items()
+    }
 
 
 def _counted(a: Additions, limits: tuple[int, ...]) -> Clipped:
     """Count different values, of which each unit brings in a limited number."""
-    return Clipped(Contributions(above_values(a, limits), lambda c: cut_values(a, c)), limits)
+    made = Contributions(above_values(a, limits), lambda c: cut_values(a, c))
+    return Clipped(made, limits, partners=(a.calls[0].name,), positive=True)
 
 
 def _limits(
@@ -123,6 +140,14 @@ def _limits(
     """Give for each measure that adds up the limits to choose from; a single one where choosing would not pay."""
     release, protection = request.release, request.protection
     share = expected_share(rows, request.policy, request.count)
+    calls = {c.name: c for c in release.exact.aggregations}
+    fixed = protection.truncation == "fixed"
+
+    def keeps(column: str) -> bool:
+        """Whether the declared limit is near to what a usual unit adds; measures of one quotient decide together."""
+        family = next((f for f in release.together if column in f), frozenset((column,)))
+        return all(share * _usual_part(calls[c]) * GAIN > 1 for c in family)
+
     found: dict[str, tuple[int, ...]] = {}
     for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
         counts = call.function == "count" and call.distinct and isinstance(call.argument, n.Column)
@@ -134,8 +159,8 @@ def _limits(
         # A row that adds nothing needs no limit, but noise needs a scale: any larger limit holds as well.
         one = max(1, math.ceil(each_row(call, measure.step)))
         usual = share * _usual_part(call)
-        fixed = protection.truncation == "fixed"
-        if limit is not None and (fixed or (usual * GAIN > 1 and protection.truncation == "auto")):
+        near = protection.truncation == "auto" and keeps(measure.column)
+        if limit is not None and (fixed or near):
             if release.exact.keys or counts:
                 continue  # keeping a unit's first rows is faster
             candidates: tuple[int, ...] = (one * limit,)
@@ -143,9 +168,14 @@ def _limits(
             continue
         else:
             candidates = _candidates(one, limit, usual)
-        if candidates[-1] < WIDEST and not (counts and len(candidates) == 1):
+        if candidates[-1] * _fine(call, measure) < WIDEST and not (counts and len(candidates) == 1):
             found[measure.column] = candidates
     return found
+
+
+def _fine(call: n.Aggregation, measure: Measure) -> int:
+    """Give the parts of a step that cut-down numbers are counted in: one row is at least so many of them."""
+    return PARTS if _adds(call) and each_row(call, measure.step) < PARTS else 1
 
 
 def _never_negative(call: n.Aggregation) -> bool:

@@ -1,0 +1,229 @@
+"""The law of a weighted sum of independent Laplace noises: how likely it is far from zero (N-SUM, N-QUOTIENT).
+
+In: scales of noises, all public. Out: probabilities and error bounds for sums and quotients of noisy numbers, rounded
+so that intervals hold. Nothing is drawn here, and nothing private is seen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+APART = 1.002
+"""Scales are spread until neighbors differ by this factor: wider noise is never less likely to be far."""
+FEW = 6
+"""So many scales are put together by partial fractions; more of them by a Fourier series."""
+COARSE = 50
+"""Scales of more whole steps than this, for each noise of a sum, are as good as real-valued."""
+SLIP = 1e-5
+"""What a computed probability may be too small by. It is added, so that intervals hold."""
+
+
+def tail_of_sum(scales: Sequence[float], distance: float) -> float:
+    """Give P(|Σ sᵢ·Lᵢ| > distance) for independent standard Laplace noises, rounded up."""
+    if distance <= 0:
+        return 1.0
+    known = tuple(sorted((s for s in scales if s > 0), reverse=True))
+    if not known:
+        return 0.0
+    if len(known) == 1:
+        return math.exp(-distance / known[0])
+    if len(known) <= FEW:
+        return _fractions(known, distance)
+    return _series(known).beyond(distance)
+
+
+def sum_error(scales: Sequence[float], level: float) -> float:
+    """Give t with P(|Σ sᵢ·Lᵢ| ≤ t) ≥ level, rounded up."""
+    return _sum_error(tuple(sorted(s for s in scales if s > 0)), level)
+
+
+@lru_cache(maxsize=256)
+def _sum_error(scales: tuple[float, ...], level: float) -> float:
+    if not scales:
+        return 0.0
+    miss = 1 - level
+    return _where_rare(lambda t: tail_of_sum(scales, t), miss, max(scales))
+
+
+def whole_sum_error(scales: Sequence[float], level: float) -> int:
+    """Give the smallest whole t with P(|Σ Zᵢ| ≤ t) ≥ level for independent discrete Laplace noises, rounded up.
+
+    Beyond COARSE whole steps a noise, its real-valued law and a step for each noise serve as well.
+    """
+    return _whole_sum_error(tuple(sorted(s for s in scales if s > 0)), level)
+
+
+@lru_cache(maxsize=256)
+def _whole_sum_error(scales: tuple[float, ...], level: float) -> int:
+    if not scales:
+        return 0
+    if max(scales) > COARSE * len(scales):
+        return math.ceil(_sum_error(scales, level)) + len(scales)
+    miss = 1 - level
+    law = _WholeSeries(scales)
+    low, high = -1, law.reach
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if law.beyond(middle) <= miss else (middle, high)
+    return high
+
+
+def quotient_ends(
+    above: tuple[float, float],
+    below: tuple[float, float],
+    scales: Sequence[tuple[float, float]],
+    level: float,
+) -> tuple[float, float] | None:
+    """Give the ends of all r for which `n - r·d` is explained by noise at the level; None if they have no end.
+
+    Args:
+        above: The noisy numerator, and how far whole steps may lead it from the real-valued law.
+        below: The same for the denominator.
+        scales: For each independent noise the (signed) scale with which it enters numerator and denominator.
+        level: How often the true quotient is to lie between the ends.
+    """
+    (n, n_steps), (d, d_steps) = above, below
+    miss = 1 - level
+    own = [abs(b) for _, b in scales]
+    if abs(d) <= d_steps or tail_of_sum(own, abs(d) - d_steps) > miss:
+        return None  # the denominator may be zero
+
+    def explained(r: float) -> float:
+        distance = abs(n - r * d) - n_steps - abs(r) * d_steps
+        return tail_of_sum([abs(a - r * b) for a, b in scales], distance)
+
+    middle = n / d
+    width = (sum(abs(a - middle * b) for a, b in scales) + n_steps + abs(middle) * d_steps) / abs(d)
+    if width == 0:
+        return middle, middle
+    high = _where_rare(lambda t: explained(middle + t), miss, width)
+    low = _where_rare(lambda t: explained(middle - t), miss, width)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    return middle - low, middle + high
+
+
+def _where_rare(tail: Callable[[float], float], miss: float, guess: float) -> float:
+    """Give a t with tail(t) ≤ miss, hardly more than the first one: the logarithm of a tail is nearly straight."""
+    low, at_low, high = 0.0, -math.log(miss), guess
+    while (at_high := _height(tail(high), miss)) > 0:
+        low, at_low, high = high, at_high, high * 2
+        if math.isinf(high):
+            return math.inf
+    for _ in range(60):
+        if high - low <= 1e-7 * high:
+            break
+        middle = high - at_high * (high - low) / (at_high - at_low)
+        # Just past the line, so that both sides close in.
+        middle = min(
+            max(middle + 1e-8 * high, low + 0.01 * (high - low)), high - 0.01 * (high - low)
+        )
+        height = _height(tail(middle), miss)
+        if height > 0:
+            low, at_low, at_high = middle, height, at_high / 2
+        else:
+            high, at_high, at_low = middle, height, at_low / 2
+    return high
+
+
+def _height(probability: float, miss: float) -> float:
+    """Give how far a probability is above what may be missed, as a logarithm; at most 0 means rare enough."""
+    return math.log(max(probability, 1e-300) / miss)
+
+
+def _fractions(scales: tuple[float, ...], distance: float) -> float:
+    """Sum up Aᵢ·exp(-w/sᵢ), Aᵢ = Π sᵢ²/(sᵢ² - sⱼ²), over scales that were spread apart."""
+    spread: list[float] = []
+    for s in reversed(scales):  # from the least on, so that each is moved up
+        spread.append(max(s, spread[-1] * APART) if spread else s)
+    total = 0.0
+    for i, s in enumerate(spread):
+        weight = 1.0
+        for j, other in enumerate(spread):
+            if i != j:
+                # (s - o)(s + o): no cancellation beyond that of s - o, which is at least a 500th
+                weight *= s * s / ((s - other) * (s + other))
+        total += weight * math.exp(-distance / s)
+    return min(1.0, max(total, 0.0) + SLIP)
+
+
+class _Series:
+    """P(|S| > t) by the Fourier series of S on a circle so long that almost nothing wraps around."""
+
+    def __init__(self, scales: tuple[float, ...]) -> None:
+        largest = scales[0]
+        self.reach = _reach(scales)
+        """Beyond this, sums are rarer than SLIP."""
+        self.around = 2 * self.reach
+        self.scales = scales
+        self.terms: list[float] = []
+        k = 1
+        while True:
+            u = 2 * math.pi * k / self.around
+            value = math.exp(-sum(math.log1p((s * u) ** 2) for s in scales))
+            self.terms.append(value)
+            if value < SLIP / 4 and largest * u >= 1:
+                break  # what is left out adds up to less than 0.64 times the last term
+            k += 1
+
+    def beyond(self, distance: float) -> float:
+        """Give the probability, rounded up."""
+        if distance >= self.reach:
+            return _chernoff(self.scales, distance)
+        angle = 2 * math.pi * distance / self.around
+        inside = 2 * distance / self.around + sum(
+            2 / (math.pi * k) * math.sin(k * angle) * value for k, value in enumerate(self.terms, 1)
+        )
+        return min(1.0, max(0.0, 1 - inside) + SLIP)
+
+
+class _WholeSeries:
+    """The same for whole-number noises, on a circle of whole numbers."""
+
+    def __init__(self, scales: tuple[float, ...]) -> None:
+        self.reach = math.ceil(_reach(tuple(reversed(scales)))) + len(scales)
+        self.around = 2 * self.reach + 1
+        self.terms: list[tuple[float, float]] = []
+        ratios = [math.exp(-1 / s) for s in scales]
+        for k in range(1, self.reach + 1):
+            angle = 2 * math.pi * k / self.around
+            # 1 - 2 r cos(a) + r^2 = (1 - r)^2 + 4 r sin(a/2)^2, without cancellation
+            half = math.sin(angle / 2)
+            value = 1.0
+            for r in ratios:
+                value /= 1 + 4 * r * (half / (1 - r)) ** 2
+            self.terms.append((angle, value / half))
+            if value * self.reach < SLIP * half / 8:
+                break  # terms fall from here on, and there are no more than `reach`
+
+    def beyond(self, distance: int) -> float:
+        """Give the probability that the sum is more than a whole number away from zero, rounded up."""
+        inside = (2 * distance + 1) / self.around
+        inside += sum(math.sin((distance + 0.5) * a) * v for a, v in self.terms) * 2 / self.around
+        return min(1.0, max(0.0, 1 - inside) + SLIP)
+
+
+def _reach(scales: tuple[float, ...]) -> float:
+    """Give how far sums almost never get: beyond, they are rarer than a tenth of SLIP."""
+    found = 8 * scales[0]
+    while _chernoff(scales, found) > SLIP / 10:
+        found *= 1.25
+    return found
+
+
+def _chernoff(scales: tuple[float, ...], distance: float) -> float:
+    """Bound the tail by the best of a few exponents; `scales` fall. Whole-number noise has a lighter tail."""
+    variance = sum(2 * s * s for s in scales)
+    best = 1.0
+    for part in (0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, distance * scales[0] / variance):
+        rate = min(part, 0.98) / scales[0]
+        size = -sum(math.log1p(-((s * rate) ** 2)) for s in scales)
+        best = min(best, 2 * math.exp(min(0.0, size - rate * distance)))
+    return best
+
+
+@lru_cache(maxsize=256)
+def _series(scales: tuple[float, ...]) -> _Series:
+    return _Series(scales)

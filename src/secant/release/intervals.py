@@ -1,0 +1,351 @@
+"""How far may a shown number be from the true one? Intervals that hold with the asked level, from public facts.
+
+In: what an output is made of, the noisy numbers, and the laws of their noise. Out: two ends. Sums of noisy numbers and
+quotients of such sums follow an exact law (N-SUM, N-QUOTIENT); what is made of several of them takes each at a level at
+which all hold together, and interval arithmetic does the rest. Where an output passes through something that has no
+rule, nothing is stated.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+
+from secant.mechanisms.sums import quotient_ends, sum_error, whole_sum_error
+from secant.plan import nodes as n
+from secant.plan.rewrite import columns_of
+from secant.plan.rules import RuleTable
+
+Span = tuple[float, float]
+Env = Mapping[str, "Span | None"]
+ERRORS: RuleTable[Callable[..., Span | None]] = RuleTable("error intervals")
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyNumber:
+    """A released number, and what is public about its noise."""
+
+    value: float
+    error: Callable[[Fraction], float | None]
+    """For a level, how far the true number is at most; None where the data decide."""
+    scale: float | None = None
+    """Of discrete Laplace noise, in the number's own unit; None for another law."""
+    step: float = 0.0
+    """What the noise is a whole multiple of."""
+    left_out: Span = (0.0, 0.0)
+    """How much was left out before the noise came on, at least and at most; below zero: taken away too little."""
+
+    def at(self, value: float) -> NoisyNumber:
+        """Give the same noise about another number."""
+        return replace(self, value=value)
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """A constant and a weighted sum of noisy numbers."""
+
+    constant: float
+    weights: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """One weighted sum over another."""
+
+    above: Affine
+    below: Affine
+
+
+Noisy = Mapping[str, NoisyNumber]
+Row = Mapping[str, object]
+
+
+def ends_of(scalar: n.Scalar, noisy: Noisy, row: Row, level: Fraction) -> Span | None:
+    """Give two ends between which the true output lies at the level."""
+    pieces: dict[int, Affine | Quotient] = {}
+    _find(scalar, noisy, row, pieces)
+    each = 1 - (1 - level) / max(1, len(pieces))
+    env: dict[str, Span | None] = {}
+    exact = {part: _ends(piece, noisy, each) for part, piece in pieces.items()}
+    for name in columns_of(scalar):
+        number = _number(row.get(name))
+        env[name] = None if number is None or name in noisy else (number, number)
+    found = span_of(scalar, _Known(env, exact))
+    if found is None or any(map(math.isnan, found)) or all(map(math.isinf, found)):
+        return None
+    return found
+
+
+class _Known(dict[str, "Span | None"]):
+    """Columns and, by identity, the parts of an expression whose ends follow from an exact law."""
+
+    def __init__(self, columns: Env, exact: Mapping[int, Span | None]) -> None:
+        super().__init__(columns)
+        self.exact = exact
+
+
+def _find(scalar: n.Node, noisy: Noisy, row: Row, pieces: dict[int, Affine | Quotient]) -> None:
+    """Collect, by identity, the largest parts of an expression that an exact law covers."""
+    if isinstance(scalar, n.Scalar):
+        whole = _affine(scalar, noisy, row) or _quotient(scalar, noisy, row)
+        if whole is not None:
+            if isinstance(whole, Quotient) or whole.weights:
+                pieces[id(scalar)] = whole
+            return
+    for child in n.children(scalar):
+        _find(child, noisy, row, pieces)
+
+
+def _affine(scalar: n.Scalar, noisy: Noisy, row: Row, *, sure: bool = False) -> Affine | None:
+    """Read a weighted sum. `sure` also reads through limits that the true value keeps to anyway."""
+    if isinstance(scalar, n.Column):
+        if scalar.name in noisy:
+            return Affine(0.0, {scalar.name: 1.0})
+        number = _number(row.get(scalar.name))
+        return None if number is None else Affine(number, {})
+    if isinstance(scalar, n.Literal):
+        number = _number(scalar.value)
+        return None if number is None else Affine(number, {})
+    if isinstance(scalar, n.Attempt):
+        return _affine(scalar.operand, noisy, row, sure=sure)
+    if isinstance(scalar, n.Cast) and scalar.type.kind == "DOUBLE":
+        return _affine(scalar.operand, noisy, row, sure=sure)
+    if isinstance(scalar, n.Negate):
+        inner = _affine(scalar.operand, noisy, row, sure=sure)
+        return None if inner is None else _scaled(inner, -1.0)
+    if isinstance(scalar, n.Call) and sure and scalar.function == "greatest":
+        return _kept_above(scalar, noisy, row)
+    if isinstance(scalar, n.Arithmetic):
+        a = _affine(scalar.left, noisy, row, sure=sure)
+        b = _affine(scalar.right, noisy, row, sure=sure)
+        if a is None or b is None:
+            return None
+        if scalar.op in "+-":
+            return _added(a, b if scalar.op == "+" else _scaled(b, -1.0))
+        if scalar.op == "*" and not (a.weights and b.weights):
+            return _scaled(a, b.constant) if not b.weights else _scaled(b, a.constant)
+        if scalar.op == "/" and not b.weights and b.constant:
+            return _scaled(a, 1 / b.constant)
+    return None
+
+
+def _kept_above(scalar: n.Call, noisy: Noisy, row: Row) -> Affine | None:
+    """Read greatest(x, 0), and greatest(count, 1) below a quotient: where the truth is less, there is no quotient."""
+    parts = [_affine(a, noisy, row, sure=True) for a in scalar.arguments]
+    if len(parts) != 2 or parts[0] is None or parts[1] is None or parts[1].weights:
+        return None
+    counted = all(noisy[c].step == 1 for c in parts[0].weights)
+    return parts[0] if parts[1].constant <= (1 if counted else 0) else None
+
+
+def _scaled(a: Affine, factor: float) -> Affine:
+    return Affine(a.constant * factor, {c: w * factor for c, w in a.weights.items()})
+
+
+def _added(a: Affine, b: Affine) -> Affine:
+    weights = {
+        c: a.weights.get(c, 0.0) + b.weights.get(c, 0.0) for c in sorted({*a.weights, *b.weights})
+    }
+    return Affine(a.constant + b.constant, weights)
+
+
+def _quotient(scalar: n.Scalar, noisy: Noisy, row: Row) -> Quotient | None:
+    if not isinstance(scalar, n.Arithmetic) or scalar.op != "/":
+        return None
+    above = _affine(scalar.left, noisy, row, sure=True)
+    below = _affine(scalar.right, noisy, row, sure=True)
+    if above is None or below is None or not below.weights:
+        return None
+    if any(noisy[c].scale is None for c in (*above.weights, *below.weights)):
+        return None
+    return Quotient(above, below)
+
+
+def _ends(piece: Affine | Quotient, noisy: Noisy, level: Fraction) -> Span | None:
+    if isinstance(piece, Affine):
+        center = _value(piece, noisy)
+        error = _error(piece.weights, noisy, level)
+        low, high = _left_out(piece.weights, noisy)
+        return None if error is None else (center - error + low, center + error + high)
+    above, below = piece.above, piece.below
+    if any(_left_out(side.weights, noisy) != (0.0, 0.0) for side in (above, below)):
+        half = 1 - (1 - level) / 2
+        return _divided(_ends(above, noisy, half), _ends(below, noisy, half))
+    scales = []
+    for c in sorted({*above.weights, *below.weights}):
+        scale = noisy[c].scale
+        assert scale is not None
+        scales.append((above.weights.get(c, 0.0) * scale, below.weights.get(c, 0.0) * scale))
+    return quotient_ends(
+        (_value(above, noisy), _steps(above, noisy)),
+        (_value(below, noisy), _steps(below, noisy)),
+        scales,
+        float(level),
+    )
+
+
+def _left_out(weights: Mapping[str, float], noisy: Noisy) -> Span:
+    """Add up what was left out of a weighted sum."""
+    low = high = 0.0
+    for c, w in weights.items():
+        ends = noisy[c].left_out
+        if w and ends != (0.0, 0.0):
+            low += min(w * ends[0], w * ends[1])
+            high += max(w * ends[0], w * ends[1])
+    return low, high
+
+
+def _divided(a: Span | None, b: Span | None) -> Span | None:
+    """Divide intervals; None where the denominator may be zero."""
+    if a is None or b is None or b[0] <= 0 <= b[1]:
+        return None
+    corners = [x / y for x in a for y in b if not (math.isinf(x) and math.isinf(y))]
+    if len(corners) < 4:
+        return None
+    return min(corners), max(corners)
+
+
+def _value(a: Affine, noisy: Noisy) -> float:
+    return a.constant + sum(w * noisy[c].value for c, w in a.weights.items())
+
+
+def _steps(a: Affine, noisy: Noisy) -> float:
+    """Give how far whole-step noise is from the real-valued law, at most (N-DLAPLACE: a step each)."""
+    return sum(abs(w) * noisy[c].step for c, w in a.weights.items() if noisy[c].scale)
+
+
+def _error(weights: Mapping[str, float], noisy: Noisy, level: Fraction) -> float | None:
+    """Give how far a weighted sum is from the true one: by the law of the sum if all its noise is Laplace."""
+    moved = {c: w for c, w in weights.items() if w}
+    if len(moved) == 1:
+        ((column, weight),) = moved.items()
+        one = noisy[column].error(level)
+        return None if one is None else abs(weight) * one
+    if any(noisy[c].scale is None for c in moved):
+        each = 1 - (1 - level) / max(1, len(moved))
+        found = 0.0
+        for c, w in moved.items():
+            part = noisy[c].error(each)
+            if part is None:
+                return None
+            found += abs(w) * part
+        return found
+    scales = {c: abs(w) * (noisy[c].scale or 0.0) for c, w in moved.items()}
+    units = {abs(w) * noisy[c].step for c, w in moved.items() if noisy[c].scale}
+    if len(units) == 1 and (unit := units.pop()) > 0:
+        return unit * whole_sum_error([s / unit for s in scales.values()], float(level))
+    return sum_error(list(scales.values()), float(level)) + _steps(Affine(0.0, moved), noisy)
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, (bool, str, datetime.date)) or value is None:
+        return None
+    return float(value) if isinstance(value, (int, float, Decimal)) else None
+
+
+def span_of(scalar: n.Scalar, env: Env) -> Span | None:
+    """Give the interval of an expression, or None where no rule gives one."""
+    if isinstance(env, _Known) and id(scalar) in env.exact:
+        return env.exact[id(scalar)]
+    rule = ERRORS.find(scalar)
+    return None if rule is None else rule(scalar, env)
+
+
+@ERRORS.rule(n.Column)
+def _column(node: n.Column, env: Env) -> Span | None:
+    return env.get(node.name)
+
+
+@ERRORS.rule(n.Literal)
+def _literal(node: n.Literal, env: Env) -> Span | None:
+    number = _number(node.value)
+    return None if number is None else (number, number)
+
+
+@ERRORS.rule(n.Attempt)
+def _attempt(node: n.Attempt, env: Env) -> Span | None:
+    return span_of(node.operand, env)
+
+
+@ERRORS.rule(n.Negate)
+def _negate(node: n.Negate, env: Env) -> Span | None:
+    a = span_of(node.operand, env)
+    return None if a is None else (-a[1], -a[0])
+
+
+@ERRORS.rule(n.Arithmetic)
+def _arithmetic(node: n.Arithmetic, env: Env) -> Span | None:
+    a, b = span_of(node.left, env), span_of(node.right, env)
+    if a is None or b is None:
+        return None
+    if node.op == "+":
+        return a[0] + b[0], a[1] + b[1]
+    if node.op == "-":
+        return a[0] - b[1], a[1] - b[0]
+    if node.op == "/":
+        return _divided(a, b)
+    if node.op != "*":
+        return None
+    corners = [x * y for x in a for y in b]
+    return None if any(map(math.isnan, corners)) else (min(corners), max(corners))
+
+
+@ERRORS.rule(n.Cast)
+def _cast(node: n.Cast, env: Env) -> Span | None:
+    a = span_of(node.operand, env)
+    if a is None or not node.type.numeric:
+        return None
+    if node.type.kind == "DOUBLE":
+        return a
+    half = 0.5 * 10.0**-node.type.scale  # rounding to the type's step
+    return a[0] - half, a[1] + half
+
+
+@ERRORS.rule(n.Clamp)
+def _clamp(node: n.Clamp, env: Env) -> Span | None:
+    a, low, high = (span_of(part, env) for part in (node.operand, node.low, node.high))
+    if low is None or high is None:
+        return None
+    if a is None:
+        return low[0], high[1]  # whatever it is, it was moved in here
+    moved = min(max(a[0], low[0]), high[0]), max(min(a[1], high[1]), low[1])
+    half = min((a[1] - a[0]) / 2, high[1] - low[0])
+    if moved[1] - moved[0] >= half:
+        return moved
+    # The noise went far beyond a limit. Showing the limit as certain would be true at this level and
+    # mislead all the same: the interval keeps half of its width, inward.
+    return (moved[1] - half, moved[1]) if a[0] > low[0] else (moved[0], moved[0] + half)
+
+
+@ERRORS.rule(n.Call)
+def _call(node: n.Call, env: Env) -> Span | None:
+    parts = [span_of(a, env) for a in node.arguments]
+    if any(p is None for p in parts):
+        return None
+    known = [p for p in parts if p is not None]
+    half = max(p[1] - p[0] for p in known) / 2  # as in a clamp, never narrower than this
+    if node.function == "greatest":
+        bottom = max(p[0] for p in known)
+        return bottom, max(bottom + half, *(p[1] for p in known))
+    if node.function == "least":
+        top = min(p[1] for p in known)
+        return min(top - half, *(p[0] for p in known)), top
+    a = known[0]
+    if node.function == "abs":
+        low = 0.0 if a[0] <= 0 <= a[1] else min(abs(a[0]), abs(a[1]))
+        return low, max(abs(a[0]), abs(a[1]))
+    if node.function == "sqrt":
+        return math.sqrt(max(a[0], 0.0)), math.sqrt(max(a[1], 0.0))
+    if node.function == "coalesce":
+        return a
+    if node.function == "exp":
+        return math.exp(min(a[0], 700.0)), math.exp(min(a[1], 700.0))
+    if node.function == "round":
+        digits = int(known[1][0]) if len(known) > 1 else 0
+        half = 0.5 * 10.0**-digits
+        return a[0] - half, a[1] + half
+    return None

@@ -1,0 +1,177 @@
+"""Limits of what one person adds: none that nobody declared, averages cut together, and what was cut is said."""
+
+import math
+import random
+from fractions import Fraction
+from types import SimpleNamespace
+
+import duckdb
+import pytest
+from scipy.stats import binom
+
+import secant
+from secant.analysis.certificate import Clipped
+from secant.errors import Refused
+from secant.plan import enforce
+from secant.release.limits import ChosenLimit, choose_limit, cut_at_most, scores_of
+
+PEOPLE, EVENTS = 2_000, 30_000
+POLICY = """
+[database]
+source = "duckdb:events.duckdb"
+[tables.hits]
+{key}
+[tables.hits.columns]
+width = {{ range = [0, 4000] }}
+day = {{ values = [0, 1, 2] }}
+[protections.people]
+kind = "unit"
+unit = "hits.person"
+epsilon = 100000
+delta = 1e-6
+{limits}
+"""
+
+
+@pytest.fixture(scope="module")
+def events(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("events")
+    with duckdb.connect(str(folder / "events.duckdb")) as db:
+        db.execute(
+            f"CREATE TABLE hits AS SELECT CAST(hash(i) % {PEOPLE} AS INTEGER) AS person, "
+            "CAST(i % 3 AS INTEGER) AS day, 1000.0 + (hash(i * 7) % 1000) AS width "
+            f"FROM range({EVENTS}) AS r(i)"
+        )
+        truth = db.execute(
+            "SELECT count(*), sum(width), avg(width), stddev(width) FROM hits"
+        ).fetchone()
+    return SimpleNamespace(folder=folder, truth=[float(v) for v in truth])
+
+
+def connect(events, name, limits="", key=""):
+    path = events.folder / f"{name}.toml"
+    path.write_text(POLICY.format(limits=limits, key=key))
+    return secant.connect(policy=path, ledger=events.folder / f"{name}.ledger")
+
+
+ALL = "SELECT count(*), sum(width), avg(width), stddev(width) FROM hits"
+
+
+def test_an_event_log_without_any_limit_is_counted_whole(events):
+    with connect(events, "bare") as db:
+        answer = db.sql(ALL, epsilon=4)
+    for shown, truth in zip(answer.rows[0], events.truth, strict=True):
+        assert float(shown) == pytest.approx(truth, rel=0.2)
+    # What it was before: one row of each person counted, and the average was drawn to zero.
+    assert answer.rows[0][0] > 2 * PEOPLE
+
+
+def test_one_row_of_each_unit_is_what_a_key_says(events):
+    with connect(events, "keyed", key='key = "person"') as db:
+        told = db.explain("SELECT count(*) FROM hits").text
+    assert "at most 1 rows of a unit count" in told
+    with connect(events, "unkeyed", key='key = ["person", "day"]') as db:
+        told = db.explain("SELECT count(*) FROM hits").text
+    assert "rows of a unit are not limited" in told
+
+
+def test_order_statistics_ask_for_a_limit(events):
+    with connect(events, "ranks") as db, pytest.raises(Refused) as caught:
+        db.sql("SELECT median(width) FROM hits", epsilon=1)
+    assert "limits.hits" in str(caught.value.details) + str(caught.value.hint)
+
+
+BINDING = "[protections.people.limits]\nhits = 5"
+
+
+def test_a_limit_that_binds_hardly_moves_an_average(events):
+    with connect(events, "binding", BINDING) as db:
+        answer = db.sql("SELECT avg(width), stddev(width) FROM hits", epsilon=20)
+    assert answer.rows[0][0] == pytest.approx(events.truth[2], rel=0.02)
+    assert answer.rows[0][1] == pytest.approx(events.truth[3], rel=0.2)
+
+
+def test_separate_limits_for_sum_and_count_would_be_noticed(events, monkeypatch):
+    monkeypatch.setattr(enforce, "QUOTIENTS", ())
+    with connect(events, "apart", BINDING) as db:
+        answer = db.sql("SELECT avg(width) FROM hits", epsilon=20)
+    assert answer.rows[0][0] != pytest.approx(events.truth[2], rel=0.02)
+
+
+def test_averages_of_groups_are_cut_together_too(events):
+    with connect(events, "groups") as db:
+        answer = db.sql("SELECT day, avg(width) FROM hits GROUP BY day", epsilon=20)
+    assert [row[1] for row in answer.rows] == pytest.approx([events.truth[2]] * 3, rel=0.05)
+
+
+# ── what is said ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_chosen_limits_say_how_many_units_they_cut(events):
+    with connect(events, "said") as db:
+        error = db.sql(ALL, epsilon=4, level="0.999999999").error
+    left = error["leaves_out"]
+    assert set(left) == {"units_cut_at_most", "limit", "level", "measures"}
+    assert left["level"] == 1 - 5e-10
+    assert left["units_cut_at_most"] == max(m["units_cut_at_most"] for m in left["measures"])
+    # Nothing bounds what one person may add: a count has a low end only, an average its range.
+    assert error["high"][0][:2] == [None, None]
+    assert error["low"][0][0] <= events.truth[0]
+    assert (error["low"][0][2], error["high"][0][2]) == (0.0, 4000.0)
+    assert all(x is not None for x in error["noise"][0])
+
+
+def test_declared_limits_are_said_too(events):
+    with connect(events, "declared", "[protections.people.limits]\nhits = 60") as db:
+        error = db.sql("SELECT count(*) FROM hits", epsilon=4, level="0.9999999999").error
+    assert error["leaves_out"]["units_cut_at_most"] is None
+    assert error["leaves_out"]["limit"] == 60
+    assert error["low"][0][0] < events.truth[0] < error["high"][0][0]
+
+
+def test_nothing_is_left_out_where_rows_are_protected(tmp_path, events):
+    path = events.folder / "rows.toml"
+    path.write_text(
+        '[database]\nsource = "duckdb:events.duckdb"\n[protections.rows]\nkind = "rows"\nepsilon = 9\n'
+    )
+    with secant.connect(policy=path, ledger=tmp_path / "rows.ledger") as db:
+        assert db.sql("SELECT count(*) FROM hits", epsilon=1).error["leaves_out"] is None
+
+
+# ── the number of units that were cut (U-CUT) ────────────────────────────────────────────────────
+
+LIMITS = tuple(2**i for i in range(11))
+CHOOSING, NOISING = Fraction(1, 2), Fraction(2)
+
+
+def misses(draws, bound_of):
+    """Count how often more units were cut than was said, for a heavy tail of units."""
+    draw = random.SystemRandom()
+    sizes = [min(1024, int(draw.paretovariate(0.8))) for _ in range(400)]
+    above = [sum(s > limit for s in sizes) for limit in LIMITS]
+    bound = Clipped(None, LIMITS)
+    found = 0
+    for _ in range(draws):
+        limit = choose_limit(bound, above, CHOOSING, NOISING, 1)
+        chosen = ChosenLimit(limit, 1, CHOOSING, NOISING)
+        found += above[LIMITS.index(limit)] > bound_of(bound, chosen, above)
+    return found
+
+
+def test_no_more_units_are_cut_than_is_said():
+    draws = 2_000
+    allowed = int(binom.isf(1e-9, draws, 0.025)) + 1
+    assert misses(draws, lambda bound, chosen, above: cut_at_most(bound, chosen, 0.025)) <= allowed
+    # A bound that forgets how much the choice may stray is found out.
+    assert misses(draws, lambda bound, chosen, above: 0) > allowed
+
+
+def test_the_bound_is_made_of_public_numbers_only():
+    bound = Clipped(None, LIMITS)
+    loose = cut_at_most(bound, ChosenLimit(4, 1, CHOOSING, NOISING), 0.025)
+    tight = cut_at_most(bound, ChosenLimit(1024, 1, CHOOSING, NOISING), 0.025)
+    assert tight < loose
+    least = scores_of(LIMITS, [0] * len(LIMITS), CHOOSING, NOISING, 1)
+    reach = math.log(len(LIMITS) / 0.025) / float(CHOOSING)
+    assert loose >= float(least[2] - least[-1]) + reach
+    assert cut_at_most(Clipped(None, (7,)), ChosenLimit(7, 1, CHOOSING, NOISING), 0.025) == 0
