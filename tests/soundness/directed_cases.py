@@ -104,6 +104,10 @@ CASES: dict[str, Directed] = {
         "SELECT count(*), sum(cost) FROM visit", CHOSEN,
         visit=[(1, 1, 1, 3), (2, 1, 1, 3), (3, 1, 1, -3), (4, 2, 1, 1), (5, None, 1, 3)],
     ),
+    "what a person adds to an average": case(
+        "SELECT avg(cost) FROM visit", CHOSEN,
+        visit=[(1, 1, 1, 3), (2, 1, 1, 3), (3, 1, 1, 2), (4, 2, 1, 1), (5, None, 1, 3), (6, 1, 1, 3)],
+    ),
     "values that a person brings in": case(
         "SELECT kind, count(DISTINCT cost) FROM visit GROUP BY kind", CHOSEN,
         visit=[(1, 1, 1, 3, "a"), (2, 1, 1, 2, "a"), (3, 1, 1, 1, "a"), (4, 1, 1, 1, "b"), (5, 2, 1, 1, "b"), (6, 1)],

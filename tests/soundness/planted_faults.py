@@ -44,6 +44,13 @@ _rounded_up = _changed_cut(
         else node
     )
 )
+_larger_weight = _changed_cut(
+    lambda node: (
+        replace(node, function="greatest")
+        if isinstance(node, n.Call) and node.function == "least"
+        else node
+    )
+)
 _unsigned_sizes = _changed_cut(
     lambda node: (
         replace(node, argument=node.argument.arguments[0])
@@ -468,6 +475,7 @@ FAULTS: tuple[Planted, ...] = (
     Planted("U-CLIP", "each group has the limit for itself",
             _skipped(clipping, "totals", lambda each, a: _own_sizes(each, a)),
             "what a person adds to groups"),
+    Planted("U-WEIGHT", "the larger share is taken", _larger_weight, "what a person adds to an average"),
     Planted("U-CLIP", "sizes have signs", _unsigned_sizes, "what a person adds to groups"),
     Planted("U-CLIP", "nothing is cut", _uncut, "what a person adds"),
     Planted("U-CLIP", "parts are rounded up", _rounded_up, "what a person adds to groups"),

@@ -74,7 +74,20 @@ def fit_policy(policy: Policy, catalog: Catalog) -> Policy:
         details = tuple(str(problem) for problem in errors)
         raise PolicyError(code, message, details=details, hint=open_hint(policy, catalog))
     tables = {name: _fit_table(name, facts, catalog) for name, facts in policy.tables.items()}
+    for protection in policy.protections:
+        if protection.unit is not None:
+            name, column = protection.unit
+            # The engine keeps one row for each unit: nobody need say so again.
+            if not policy.facts(name).key and (column,) in _kept(catalog, name):
+                tables[name] = replace(tables.get(name, policy.facts(name)), key=(column,))
     return replace(policy, tables=tables)
+
+
+def _kept(catalog: Catalog, table: str) -> frozenset[tuple[str, ...]]:
+    """Give the columns that the engine keeps unique."""
+    found = catalog.table(table)
+    names = found.unique if found is not None else ()
+    return frozenset(tuple(column.lower() for column in columns) for columns in names)
 
 
 def _table_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
@@ -205,16 +218,14 @@ def _unit_problems(
             yield _problem(policy, "error", (*place, "limits", limited), message)
     for name in sorted(reached):
         facts = policy.facts(name)
-        if name == unit[0] and facts.key == (unit[1],):
+        if name == unit[0] and unit[1:] in (facts.key, *_kept(catalog, name)):
             continue  # one row for one unit
         if name not in protection.limits:
             effect = (
                 "how much one unit adds to COUNT, SUM and AVG is limited by a private choice; "
                 "MIN, MAX, MEDIAN and quantiles are refused"
             )
-            if name == unit[0]:
-                effect = "only one row of each unit counts"
-            elif protection.truncation == "fixed":
+            if protection.truncation == "fixed":
                 effect = "limits are fixed, so only how many units there are is answered"
             message = f"no limit for {name}: {effect}"
             yield _problem(policy, "warning", (*place, "limits"), message)

@@ -152,9 +152,7 @@ def test_facts_worth_declaring():
 
 def test_a_unit_inside_one_table_counts_one_row_unless_a_limit_is_given():
     text = '[protections.p]\nkind = "unit"\nunit = "visits.patient"\nepsilon = 1\n'
-    assert "no limit for visits: only one row of each unit counts" in "\n".join(
-        said(text, "warning")
-    )
+    assert "no limit for visits: how much one unit adds" in "\n".join(said(text, "warning"))
     assert "no limit for visits" not in "\n".join(said(text + "limits.visits = 3", "warning"))
 
 
