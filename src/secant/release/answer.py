@@ -26,7 +26,11 @@ class Answer:
     guarantee: list[dict[str, Any]]
     """One entry for each protection that the answer satisfies and was charged to."""
     error: dict[str, Any]
-    """{"level": 0.95, "values": [[...]] | None}: beside each number how far the true one may be."""
+    """Beside each number the ends between which the true one lies, at `level`; None where a value is exact.
+
+    `low` and `high` have the shape of the rows; an end that nothing bounds is None. `values` are half widths, `noise` is
+    how far noise alone moves a number, and `leaves_out` says what limits may have cut off.
+    """
     mechanisms: list[dict[str, Any]]
     """Names and public parameters of the noise."""
     budget: Mapping[str, Any]

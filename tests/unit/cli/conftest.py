@@ -6,11 +6,15 @@ from fake_engine import Answer, Connection
 import secant
 from secant.cli import main
 
+ERROR = {
+    "level": 0.95, "values": [[6]], "low": [[36]], "high": [[48]], "noise": [[6]], "leaves_out": None
+}  # fmt: skip
+
 
 @pytest.fixture
 def connection(monkeypatch):
     """Give the connection that `secant.connect` returns."""
-    fake = Connection(result=Answer(["n"], [(42,)], {"level": 0.95, "values": [[6]]}))
+    fake = Connection(result=Answer(["n"], [(42,)], ERROR))
 
     def connect(source=None, **options):
         fake.opened.update(options, source=source)

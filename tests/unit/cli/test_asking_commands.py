@@ -9,6 +9,15 @@ from fake_engine import Answer, Explanation
 
 ASK = ("query", "SELECT count(*) AS n FROM t", "--epsilon", "0.5")
 
+EXACT = {
+    "level": 0.95,
+    "values": None,
+    "low": None,
+    "high": None,
+    "noise": None,
+    "leaves_out": None,
+}
+
 
 def test_query_prints_answer_error_guarantee_and_budget(connection, run):
     status, out, err = run(*ASK)
@@ -69,7 +78,7 @@ def test_query_as_json_is_one_object(connection, run):
 
 
 def test_an_answer_without_protected_data_says_so(connection, run):
-    connection.result = Answer(["n"], [(5,)], {"level": 0.95, "values": None}, guarantee=[])
+    connection.result = Answer(["n"], [(5,)], EXACT, guarantee=[])
     _, out, _ = run(*ASK)
     assert "touches nothing protected; it is answered exactly" in out
     assert "±" not in out
@@ -77,7 +86,7 @@ def test_an_answer_without_protected_data_says_so(connection, run):
 
 def test_text_of_an_answer_cannot_command_the_terminal(connection, run):
     nasty = "[red]x[/red]\x1b[2J"
-    connection.result = Answer([nasty], [(nasty,)], {"level": 0.95, "values": None})
+    connection.result = Answer([nasty], [(nasty,)], EXACT)
     _, out, _ = run(*ASK)
     assert "[red]x[/red]\\x1b[2J" in out
     assert "\x1b" not in out
@@ -85,7 +94,7 @@ def test_text_of_an_answer_cannot_command_the_terminal(connection, run):
 
 def test_a_long_answer_is_cut_on_screen_only(connection, run):
     rows = [(n,) for n in range(1000)]
-    connection.result = Answer(["n"], rows, {"level": 0.95, "values": None})
+    connection.result = Answer(["n"], rows, EXACT)
     _, out, _ = run(*ASK)
     assert "and 800 more rows" in out
     _, out, _ = run(*ASK, "--json")

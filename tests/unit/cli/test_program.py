@@ -146,7 +146,7 @@ FAKE_ANSWER = (
     "import secant\n"
     "from fake_engine import Answer, Connection\n"
     "rows = [(n,) for n in range(150)] * {times}\n"
-    "fake = Connection(result=Answer(['n'], rows, {{'level': 0.95, 'values': None}}))\n"
+    "fake = Connection(result=Answer(['n'], rows, {{'level': 0.95, 'values': None, 'low': None, 'high': None, 'noise': None, 'leaves_out': None}}))\n"
     "secant.__dict__['connect'] = lambda source=None, **_: fake\n"
     "from secant.cli import main\n"
     "sys.exit(main(['query', 'SELECT 1', '--epsilon', '1'{more}]))"
