@@ -223,10 +223,10 @@ def test_an_exact_number_in_a_later_statement_is_caught(tmp_path, monkeypatch):
 
     table = running._table
 
-    def leak(b, shown, columns):
+    def leak(b, job, shown, columns):
         exact = noiseless[b.release.name]
         values = [[running._value(w, m) for w in exact.whole[m.column]] for m in b.release.measures]
-        return table(b, shown, values)
+        return table(b, job, shown, values)
 
     monkeypatch.setattr(running, "measured", keep)
     monkeypatch.setattr(running, "_table", leak)
