@@ -12,7 +12,7 @@ from fuzzing import faults, said
 from worlds import KINDS, World, open_world
 
 from secant import engine
-from secant.analysis import portfolio
+from secant.analysis import portfolio, split
 from secant.plan import domains, exact, rewrite, typing
 
 WIDE = "SELECT cost, count(*) FROM visit WHERE cost = 1e18 GROUP BY cost"
@@ -27,6 +27,7 @@ AVERAGED = (
 CONSTANT = (
     "CASE WHEN CAST(CASE WHEN FALSE THEN 'b' ELSE 'a' END AS DATE) <> DATE '2020-01-05' THEN 1 END"
 )
+CUT = "SELECT name FROM city WHERE left(name, (SELECT count(*) FROM place WHERE x > 1)) >= 'a'"
 AROUND = "SELECT (SELECT count(*) FROM visit) * 9223372036854775807"
 PAST = (
     # The engine met what follows the releases only after they were paid for, and failed there.
@@ -67,6 +68,9 @@ PAST = (
     f"SELECT sum({CONSTANT}) FROM visit",
     # Plans that were not well formed.
     SOFTENED,
+    CUT,
+    CUT.replace("SELECT name FROM city", "SELECT count(*) FROM visit, city"),
+    "SELECT left('abc', count(*)), substring('abc', count(*), 1), repeat('a', count(*)) FROM place WHERE x > 1",
     "SELECT count(*) FROM place WHERE x > 1 UNION ALL SELECT count(*) FROM visit",
     "SELECT sum((0 % 1) / (c.k + 5e-324)) FROM (SELECT DISTINCT 0e0 AS k FROM city) c WHERE NULL",
     "SELECT avg((v.x / v.x) + 5e-324) FROM (SELECT 1e18 AS x FROM visit ORDER BY vid LIMIT 0) v",
@@ -110,6 +114,8 @@ def test_a_question_that_broke_something_breaks_nothing_now(world: World, text: 
         ("rows", AVERAGED, ""),
         ("unit", "SELECT avg(2) FROM visit", ""),
         ("cells", SOFTENED, ""),
+        ("cells", CUT, "REF-101"),
+        ("cells", CUT.replace("count(*)", "CAST(count(*) AS INTEGER)"), ""),
     ],
 )
 def test_what_becomes_of_them(kind: str, text: str, seen: str, tmp_path: Path) -> None:
@@ -162,6 +168,17 @@ def test_a_union_that_keeps_its_types_is_a_planted_fault_that_is_seen(
     opened = open_world([k.name for k in KINDS].index("cells"), tmp_path)
     try:
         assert "bug" in {k for k, _ in found(opened, SOFTENED)}
+    finally:
+        opened.close()
+
+
+def test_a_real_number_for_a_whole_one_is_a_planted_fault_that_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(split, "retype", lambda plan: plan)
+    opened = open_world([k.name for k in KINDS].index("cells"), tmp_path)
+    try:
+        assert "bug" in {k for k, _ in found(opened, CUT)}
     finally:
         opened.close()
 

@@ -33,7 +33,7 @@ from secant.analysis.interface import Analysis, Request
 from secant.analysis.multiplicity.room import MultiplicityRoom
 from secant.analysis.residual.room import ResidualRoom
 from secant.analysis.smt.room import SmtRoom
-from secant.analysis.split import Bounded, Exposed, Split, many_released
+from secant.analysis.split import Bounded, Exposed, Split, many_released, with_reals
 from secant.analysis.stability.room import StabilityRoom
 from secant.analysis.truncation.room import TruncationRoom
 from secant.errors import InternalError
@@ -43,7 +43,6 @@ from secant.plan.conjunctive import Conjunctive, conjunctive
 from secant.plan.enforce import Release, enforce
 from secant.plan.measures import Problem
 from secant.plan.reads import scans
-from secant.plan.rewrite import retype
 from secant.plan.scopes import read_columns
 from secant.plan.typing import fields_of
 from secant.plan.unfailing import still_failing, unfailing
@@ -139,7 +138,10 @@ def prepare(
     except Exposed as exposed:
         return tuple(work.refusals) if work.refusals else RawRows(exposed.scan)
     if any(b.softened is not None for b in work.bounded):
-        post = retype(post)
+        fitting = with_reals(post)
+        if isinstance(fitting, Refusal):
+            return (fitting,)
+        post = fitting
     several = many_released(post, work.bounded)
     if several is not None:
         return (several,)

@@ -18,7 +18,7 @@ from secant.plan.domains import Chosen
 from secant.plan.enforce import Release
 from secant.plan.rewrite import retype
 from secant.plan.scopes import borrowed
-from secant.plan.typing import fields_of
+from secant.plan.typing import Mistyped, fields_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,11 @@ class Split:
             self._forget(before, done)
             return refused
         if any(b.softened is not None for b in self.bounded[before:]):
-            staged = retype(staged)
+            fitting = with_reals(staged)
+            if isinstance(fitting, Refusal):
+                self._forget(before, done)
+                return (*refused, fitting)
+            staged = fitting
         assert isinstance(staged, n.Aggregate)
         outcome = self._bound(staged)
         if isinstance(outcome, Bounded):
@@ -231,3 +235,13 @@ def many_released(post: n.Relation, bounded: list[Bounded]) -> Refusal | None:
                     node,
                 )
     return None
+
+
+def with_reals(plan: n.Relation) -> n.Relation | Refusal:
+    """Give a plan that reads softened counts, which are real numbers, or say what in it takes whole ones only."""
+    try:
+        return retype(plan)
+    except Mistyped as error:
+        reason = f"what is counted over protected values is a real number: {error}"
+        hint = "cast it, for example CAST(count(*) AS INTEGER)"
+        return Refusal("derivative", "D-VALUE", reason, hint, error.node)

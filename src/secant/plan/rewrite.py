@@ -230,7 +230,10 @@ def substitute(scalar: n.Scalar, columns: dict[str, n.Scalar]) -> n.Scalar:
 
 
 def retype(plan: n.Relation) -> n.Relation:
-    """Let every column have the type that its source has now: a softened count is a float."""
+    """Let every column have the type that its source has now: a softened count is a float.
+
+    Raises Mistyped where an expression does not take the new type.
+    """
     kinds: dict[str, t.Type] = {}
 
     def change(node: n.Node) -> n.Node:
@@ -241,6 +244,8 @@ def retype(plan: n.Relation) -> n.Relation:
             node = replace(node, columns=_columns_of_both(node))
         if isinstance(node, n.Relation):
             kinds.update((f.name, f.type) for f in fields_of(node))
+        if isinstance(node, n.Scalar):
+            type_of(node)
         return node
 
     return transform(plan, change)
