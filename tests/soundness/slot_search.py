@@ -568,7 +568,7 @@ ACCEPTED = (
 
 
 def draw_round(
-    draw: random.Random, *, count: int = ROUND, more: int = 60, binding: bool = True
+    draw: random.Random, *, count: int = ROUND, more: int = 100, binding: bool = True
 ) -> tuple[list[Question], Coverage]:
     """Draw questions for a round of targets, then some for each slot that is still missing."""
     coverage, found = Coverage(), []

@@ -102,6 +102,12 @@ def aimed(draw: random.Random, key: str) -> Target:
         return replace(plain, wrap=draw.choice(fitting))
     if word == "stage":
         return replace(plain, place="staged" if rest == "constant" else "looked up")
+    if word == "enforced":  # truncations need a unit, and those of groups need groups
+        return replace(plain, place="Aggregate.keys", aggregate="sum", combination="unit")
+    if rest.startswith(("Union", "Intersect", "Except")):
+        return replace(plain, place="side of a set")
+    if rest.startswith(("Sort", "Limit")) or word in ("sort", "limit"):
+        return replace(plain, place="Sort.keys")
     if word == "protections":
         return replace(plain, combination=rest)
     if word == "tables":
