@@ -505,7 +505,8 @@ def _limit_comparisons(
                 abs(one.get(k, nothing)[index] - two.get(k, nothing)[index]) for k in {*one, *two}
             ]
             yield "limit", call.name, Fraction(chosen[call.name]), sum(apart, Fraction(0))
-            whole = all(v[index].denominator == 1 for v in (*one.values(), *two.values()))
+            fine = limits.bounds[call.name.split(".limit")[0]].fine
+            whole = all((v[index] * fine).denominator == 1 for v in (*one.values(), *two.values()))
             yield "whole steps", call.name, Fraction(0), Fraction(int(not whole))
 
 
