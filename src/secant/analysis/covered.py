@@ -9,6 +9,7 @@ from __future__ import annotations
 from secant.analysis.derivative.space import space_of
 from secant.errors import PolicyError, Refused
 from secant.plan import nodes as n
+from secant.plan.reads import scans
 from secant.terms.coverage import is_protected
 from secant.terms.policy import Policy, Protection
 
@@ -22,9 +23,7 @@ def refuse_uncovered(
     """
     chosen = {p.name for p in in_force}
     left_out = tuple(p for p in policy.protections if p.name not in chosen)
-    for scan in n.walk(plan):
-        if not isinstance(scan, n.Scan):
-            continue
+    for scan in scans(plan):
         table = scan.table.lower()
         owners = [p.name for p in left_out if is_protected(table, policy, (p,))]
         if not is_protected(table, policy, in_force):
