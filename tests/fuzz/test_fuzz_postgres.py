@@ -12,6 +12,7 @@ from fuzzing import faults, fuzz
 from worlds import HOSTILE, open_world
 
 from postgres_server import PostgresServer
+from secant.release.postgres import PostgresSession
 from secant.release.postgres_scalars import POSTGRES
 
 LONG = os.environ.get("SECANT_PROFILE") == "long"
@@ -32,7 +33,7 @@ def test_a_number_at_the_end_of_a_narrow_column_fails_no_question(
         assert [k for k, _ in faults(world, NARROW, "1")] == ["told"]
         stored = {k: v for k, v in POSTGRES.stored.items() if k != "INTEGER"}
         planted = replace(POSTGRES, stored=stored)  # 32 bits, as the server keeps them
-        monkeypatch.setattr(world.first._backend, "dialect", planted, raising=False)
+        monkeypatch.setattr(PostgresSession, "dialect", planted)
         assert "charged" in [k for k, _ in faults(world, NARROW, "1")]
     finally:
         world.close()

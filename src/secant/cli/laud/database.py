@@ -136,11 +136,11 @@ def postgres_address(scale: str, directory: Path, address: str) -> str:
         with psycopg.connect(address) as server, duckdb.connect(str(file), read_only=True) as data:
             found = server.execute(
                 "SELECT table_name FROM information_schema.tables "
-                "WHERE table_schema = 'public' AND table_name = ANY(%s)",
-                ([*TABLES, MARK],),
+                "WHERE (table_schema = 'public' AND table_name = ANY(%s)) OR table_schema = %s",
+                (list(TABLES), MARK),
             ).fetchall()
-            if (MARK,) in found:
-                (loaded,) = server.execute(f"SELECT scale FROM {MARK}").fetchone() or ("",)
+            if ("mark",) in found:
+                (loaded,) = server.execute(f"SELECT scale FROM {MARK}.mark").fetchone() or ("",)
                 if loaded == scale:
                     return address
                 raise UsageError("USE-001", f"that database holds the data of scale {loaded}")
@@ -152,8 +152,10 @@ def postgres_address(scale: str, directory: Path, address: str) -> str:
                 )
             for table in TABLES:
                 _load(server, data, table)
-            server.execute(f"CREATE TABLE {MARK} (scale text)")
-            server.execute(f"INSERT INTO {MARK} VALUES (%s)", (scale,))
+            # In a schema of its own: a table that the policy does not name would stop every question.
+            server.execute(f"CREATE SCHEMA {MARK}")
+            server.execute(f"CREATE TABLE {MARK}.mark (scale text)")
+            server.execute(f"INSERT INTO {MARK}.mark VALUES (%s)", (scale,))
             server.commit()
             server.autocommit = True
             server.execute("ANALYZE")
