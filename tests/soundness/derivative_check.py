@@ -34,7 +34,7 @@ from secant.release import measured, run
 from secant.release.dialect import DUCKDB
 from secant.release.shares import Calibrated, MeasureNoise
 from secant.terms.catalog import Catalog
-from secant.terms.policy import Policy, Protection
+from secant.terms.policy import USUAL, Policy, Protection
 from secant.terms.policy_check import fit_policy
 from secant.terms.policy_file import read_policy
 
@@ -335,7 +335,9 @@ def _question(
     for index, relation in enumerate(statements):
         memory.plans[f"{name} {index}"] = compiled(relation)
     instruments = {} if made is None else {name: made}
-    job = SimpleNamespace(prepared=one, noise=noise, statements=texts, instruments=instruments)
+    job = SimpleNamespace(
+        prepared=one, noise=noise, statements=texts, instruments=instruments, groups=USUAL.groups
+    )
     settled = next(c for c in bounded.certificates if c.protection == protection.name)
     return Question(
         text, world, bounded, beta, curves, settled, job, memory, distance_of(protection)
