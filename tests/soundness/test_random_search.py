@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from neighbor_check import Findings, smallest
-from planted_faults import FAULTS
+from planted_faults import FAULTS, without_walls
 from search import attack
 
 LONG = os.environ.get("SECANT_PROFILE") == "long"
@@ -66,6 +66,7 @@ def test_no_neighbor_refutes_a_certificate(record_property):
     "fault", [f for f in FAULTS if f.what in FOUND_ALONE], ids=lambda f: f"{f.rule}: {f.what}"
 )
 def test_the_search_alone_notices_a_planted_fault(fault, monkeypatch):
+    without_walls(monkeypatch)
     fault.plant(monkeypatch)
     findings = Findings()
     for seed in range(
