@@ -303,17 +303,24 @@ def summed_range(call: n.Aggregation, ranges: Ranges) -> tuple[Fraction, Fractio
             )
         )
     low, high = found.ends()
+    refuse_odd_sizes(call, low, high, what="summed", verb="sum")
+    return low, high
+
+
+def refuse_odd_sizes(
+    call: n.Aggregation, low: Fraction, high: Fraction, *, what: str, verb: str
+) -> None:
+    """Stop where values of a range, or its width, may leave the engine's numbers."""
     reach, width = max(abs(low), abs(high)), high - low
     if reach > WIDEST or 0 < reach < 1 / WIDEST or 0 < width < 1 / WIDEST:
         raise Stopped(
             Problem(
                 "T-RANGE",
                 call,
-                "the summed value may be too large or too small for the engine's numbers",
-                "sum values of a usual size, or declare other ranges",
+                f"the {what} value may be too large or too small for the engine's numbers",
+                f"{verb} values of a usual size, or declare other ranges",
             )
         )
-    return low, high
 
 
 QUOTIENTS = ("avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop")

@@ -14,7 +14,15 @@ from decimal import Decimal
 from fractions import Fraction
 
 from secant.plan import nodes as n
-from secant.plan.measures import WHOLE, WIDEST, Problem, Stopped, literal, told, undeclared
+from secant.plan.measures import (
+    WHOLE,
+    Problem,
+    Stopped,
+    literal,
+    refuse_odd_sizes,
+    told,
+    undeclared,
+)
 from secant.plan.ranges import Ranges, as_number
 from secant.plan.typing import type_of
 from secant.terms import types as t
@@ -164,16 +172,7 @@ def grid_of(call: n.Aggregation, argument: n.Scalar, ranges: Ranges) -> Grid:
             )
         )
     low, high = _within(kind, *found.ends())
-    reach, width = max(abs(low), abs(high)), high - low
-    if reach > WIDEST or 0 < reach < 1 / WIDEST or 0 < width < 1 / WIDEST:
-        raise Stopped(
-            Problem(
-                "T-RANGE",
-                call,
-                "the ranked value may be too large or too small for the engine's numbers",
-                "rank values of a usual size, or declare other ranges",
-            )
-        )
+    refuse_odd_sizes(call, low, high, what="ranked", verb="rank")
     step = _own_step(argument, kind, ranges)
     if step is not None:
         if kind.kind != "DOUBLE":  # steps of doubles are counted from the end of the range

@@ -8,7 +8,6 @@ rule, nothing is stated.
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -72,7 +71,7 @@ def ends_of(scalar: n.Scalar, noisy: Noisy, row: Row, level: Fraction) -> Span |
     env: dict[str, Span | None] = {}
     exact = {part: _ends(piece, noisy, each) for part, piece in pieces.items()}
     for name in columns_of(scalar):
-        number = _number(row.get(name))
+        number = number_of(row.get(name))
         env[name] = None if number is None or name in noisy else (number, number)
     found = span_of(scalar, _Known(env, exact))
     if found is None or any(map(math.isnan, found)) or all(map(math.isinf, found)):
@@ -105,10 +104,10 @@ def _affine(scalar: n.Scalar, noisy: Noisy, row: Row, *, sure: bool = False) -> 
     if isinstance(scalar, n.Column):
         if scalar.name in noisy:
             return Affine(0.0, {scalar.name: 1.0})
-        number = _number(row.get(scalar.name))
+        number = number_of(row.get(scalar.name))
         return None if number is None else Affine(number, {})
     if isinstance(scalar, n.Literal):
-        number = _number(scalar.value)
+        number = number_of(scalar.value)
         return None if number is None else Affine(number, {})
     if isinstance(scalar, n.Attempt):
         return _affine(scalar.operand, noisy, row, sure=sure)
@@ -241,10 +240,11 @@ def _error(weights: Mapping[str, float], noisy: Noisy, level: Fraction) -> float
     return sum_error(list(scales.values()), float(level)) + _steps(Affine(0.0, moved), noisy)
 
 
-def _number(value: object) -> float | None:
-    if isinstance(value, (bool, str, datetime.date)) or value is None:
+def number_of(value: object) -> float | None:
+    """Give a number as a float; None for anything else, truth values too."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         return None
-    return float(value) if isinstance(value, (int, float, Decimal)) else None
+    return float(value)
 
 
 def span_of(scalar: n.Scalar, env: Env) -> Span | None:
@@ -262,7 +262,7 @@ def _column(node: n.Column, env: Env) -> Span | None:
 
 @ERRORS.rule(n.Literal)
 def _literal(node: n.Literal, env: Env) -> Span | None:
-    number = _number(node.value)
+    number = number_of(node.value)
     return None if number is None else (number, number)
 
 

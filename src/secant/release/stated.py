@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from decimal import Decimal
 from fractions import Fraction
 
 from secant.analysis.portfolio import Bounded
@@ -16,7 +15,7 @@ from secant.mechanisms.discrete_laplace import discrete_laplace_error
 from secant.plan import nodes as n
 from secant.plan.measures import Measure
 from secant.plan.rewrite import columns_of
-from secant.release.intervals import NoisyNumber, Span, ends_of
+from secant.release.intervals import NoisyNumber, Span, ends_of, number_of
 from secant.release.job import Job, directly_measured
 from secant.release.limits import ChosenLimit, cut_at_most
 from secant.release.shares import MeasureNoise
@@ -68,8 +67,8 @@ def stated_ends(
                 ends.append(None)
                 continue
             scalar, laws, level = made_of[output]
-            numbers = {c: _number(values.get(c)) for c in laws}
-            if None in numbers.values() or _number(values[output]) is None:
+            numbers = {c: number_of(values.get(c)) for c in laws}
+            if None in numbers.values() or number_of(values[output]) is None:
                 ends.append(None)
                 continue
             released = {c: laws[c].at(x) for c, x in numbers.items() if x is not None}
@@ -89,16 +88,11 @@ def half_widths(
 
 
 def _half_width(value: object, span: Span | None) -> float | None:
-    shown = _number(value)
+    shown = number_of(value)
     if shown is None or span is None:
         return None
     width = max(span[1] - shown, shown - span[0], 0.0)
     return width if math.isfinite(width) else None
-
-
-def _number(value: object) -> float | None:
-    known = isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
-    return float(value) if known else None  # type: ignore[arg-type]
 
 
 def _law(
