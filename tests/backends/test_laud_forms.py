@@ -161,6 +161,6 @@ def test_a_postgres_database_is_loaded_once_and_never_overwritten(postgres_datab
         found = server.execute("SELECT count(*), sum(l_shipdateg) FROM lineitem").fetchone()
         assert found[0] == wanted[0]
         assert found[1] == pytest.approx(wanted[1], rel=1e-12)
-        server.execute("DROP TABLE secant_bench_laud")
+        server.execute("DROP SCHEMA secant_bench_laud CASCADE")
     with pytest.raises(UsageError, match="did not make"):
         database.postgres_address("0.01", tmp_path, postgres_database)

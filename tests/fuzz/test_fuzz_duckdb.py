@@ -1,7 +1,8 @@
 """Drawn questions on DuckDB: what is explained is answered at its price, and neighbors are treated alike.
 
-300 questions by default, 100,000 with SECANT_PROFILE=long (`pytest -n 2 -s tests/fuzz` prints the summaries). The seed
-is drawn and printed; SECANT_SEED repeats a run. Planted faults show that each kind of fault is seen.
+300 questions by default, 100,000 with SECANT_PROFILE=long (`pytest -n 2 -s tests/fuzz` prints the summaries). The long
+search draws its seed and prints it, SECANT_SEED repeats a run; the short one asks the same questions every time: a
+change is judged by what it changed. Planted faults show that each kind of fault is seen.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ SHARDS, EACH = (20, 5_000) if LONG else (2, 150)
 
 
 def drawn_seed() -> int:
-    """Give the seed that was asked for, or a new one; either way it is printed."""
-    seed = int(os.environ.get("SECANT_SEED") or secrets.randbelow(10**6))
+    """Give the seed that was asked for, a new one for the long search, or the usual one; it is printed."""
+    seed = int(os.environ.get("SECANT_SEED") or (secrets.randbelow(10**6) if LONG else 7))
     print(f"SECANT_SEED={seed}")
     return seed
 

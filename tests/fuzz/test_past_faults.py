@@ -46,6 +46,9 @@ PAST = (
     "SELECT sum(0.0 * cost) FROM visit",
     "SELECT var_pop(0.5) FROM visit",
     "SELECT avg(2) FROM visit",
+    # More digits behind the point than a product of two such numbers may have.
+    "SELECT avg(0.00000000000000000000000001), count(*) FROM visit",
+    "SELECT count(*) FROM city WHERE 1 > (SELECT stddev_samp(0.00000000000000000000000001) FROM visit)",
     "SELECT sum(0) / sum(cost) FROM visit",
     # A failing expression around a subquery, or a subquery with several rows, after it was paid for.
     AROUND,

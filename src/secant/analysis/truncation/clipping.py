@@ -234,4 +234,6 @@ def _weighted(
 
 def _in_parts(whole: n.Scalar, kind: t.Type, fine: int) -> n.Scalar:
     """Give whole steps in parts of steps."""
-    return n.Arithmetic("*", whole, literal(Fraction(fine), kind)) if fine > 1 else whole
+    # Without digits behind the point, so that the product needs no more of them than the steps do.
+    number = t.decimal(t.MAX_PRECISION, 0) if kind.kind == "DECIMAL" else kind
+    return n.Arithmetic("*", whole, literal(Fraction(fine), number)) if fine > 1 else whole
