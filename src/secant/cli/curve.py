@@ -51,7 +51,7 @@ def curves_of(inspect: Callable[[str], Sequence[Mapping[str, Any]]]) -> list[Cur
     curves = []
     for column, points in seen.items():
         epsilons, errors = tuple(p[0] for p in points), tuple(p[1] for p in points)
-        if any(errors):
+        if any(e != 0 for e in errors):  # None is an error that nobody can state, not none at all
             curves.append(Curve(column, epsilons, errors, tuple(p[2] for p in points)))
     return curves
 

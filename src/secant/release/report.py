@@ -21,9 +21,11 @@ from secant.plan.ranges import as_number
 from secant.plan.ranked import Ranked
 from secant.plan.rewrite import columns_of
 from secant.release.answer import plain
+from secant.release.intervals import number_of
 from secant.release.job import Job
 from secant.release.limits import ChosenLimit
 from secant.release.ranked import mechanism_of, scale_of, words_of
+from secant.release.reliance import Names, Reliance, reliance
 from secant.release.run import Shown
 from secant.release.shares import Calibrated, MeasureNoise
 from secant.release.stated import public_error
@@ -260,9 +262,11 @@ def inspection(
 ) -> list[dict[str, Any]]:
     """One record an output column, for the owner. For several rows, errors are put together as lengths of vectors.
 
-    `error` is the distance to the true answer that noise and softening together keep to, at the level.
+    `error` is the distance to the true answer that noise and softening together keep to, at the level; None where
+    nothing says how far noise leads. `noisy_rows` says whether noise decides which rows are shown.
     """
     found = []
+    relied = reliance(job)
     measures = {m.column: m for b in job.prepared.bounded for m in b.release.measures}
     ranked = {r.column: r for b in job.prepared.bounded for r in b.release.ranked}
     percent = "95" if job.level == Fraction(95, 100) else ""
@@ -270,18 +274,30 @@ def inspection(
         truth = [plain(row[index]) for row in exact]
         soft = [plain(row[index]) for row in softened.rows]
         scalar = job.traced.made_of.get(column)
-        used = [m for c, m in measures.items() if scalar is not None and c in columns_of(scalar)]
-        ranks = [r for c, r in ranked.items() if scalar is not None and c in columns_of(scalar)]
-        if ranks:
+        noisy = relied.columns[column]
+        named = columns_of(scalar) if scalar is not None else frozenset()
+        # Measures that nobody can move are told, too, with a bound of zero; beside an exact value in a row that noise
+        # chose, the noise that chose it.
+        behind = (noisy or relied.rows) | named
+        used = [m for c, m in measures.items() if c in behind]
+        ranks = [r for c, r in ranked.items() if c in behind]
+        if noisy and not noisy <= named:
+            errors = _stated_errors(index, exact, softened)  # other noise than the expression shows
+        elif relied.rows and not noisy:
+            errors = [None] * len(
+                softened.rows
+            )  # the value is exact, its place in the answer is not
+        elif ranks:
             errors = _strays(job, column, index, ranks, exact, softened, bounds)
         else:
-            errors = _errors_of(job, column, index, used, exact, softened, bounds)
+            level = _level_of_chosen(job, relied, noisy, softened)
+            errors = _errors_of(job, column, index, used, exact, softened, bounds, level)
         known = [e for e in errors if e is not None]
         numbers = [
             float(v) for v in truth if isinstance(v, (int, float)) and not isinstance(v, bool)
         ]
         length = sum(v * v for v in numbers) ** 0.5
-        shown = None if used or ranks else 0.0
+        shown = None if used or ranks or relied.rows else 0.0
         error = max(known) if len(known) == len(errors) and known else shown
         together = sum(e * e for e in known) ** 0.5
         relative = together / length if error is not None and length else None
@@ -309,6 +325,7 @@ def inspection(
                 )
                 or "none",
                 "analysis": ", ".join(dict.fromkeys(rooms)) or "public",
+                "noisy_rows": bool(relied.rows),
                 "seconds": seconds,
             }
         )
@@ -398,6 +415,7 @@ def _errors_of(
     exact: list[tuple[object, ...]],
     softened: Shown,
     bounds: Mapping[str, list[Fraction]],
+    level: Fraction,
 ) -> list[float | None]:
     """Give for each row how far noise and softening together may lead from the truth."""
     if len(exact) != len(softened.rows):
@@ -411,11 +429,39 @@ def _errors_of(
         bias = abs(float(pair[1]) - float(pair[0]))
         if len(used) == 1 and _is_plain(job, column, used[0]):
             scale = _scale_in_row(job, used[0], bounds, i)
-            found.append(_together(job.noise.noise[used[0].column], scale, bias, job.level))
+            found.append(_together(job.noise.noise[used[0].column], scale, bias, level))
         else:
             noise = softened.noise[i][index] if softened.noise else None
             found.append(None if noise is None and used else bias + (noise or 0.0))
     return found
+
+
+def _stated_errors(
+    index: int, exact: list[tuple[object, ...]], softened: Shown
+) -> list[float | None]:
+    """Give for each row what an answer would state, about softened numbers; None where it states nothing."""
+    if softened.noise is None or len(exact) != len(softened.rows):
+        return [None] * len(softened.rows)
+    found: list[float | None] = []
+    for true, soft, noise in zip(exact, softened.rows, softened.noise, strict=True):
+        numbers = number_of(plain(true[index])), number_of(plain(soft[index]))
+        far = noise[index]
+        if far is None or numbers[0] is None or numbers[1] is None:
+            found.append(None)
+        else:
+            found.append(far + abs(numbers[1] - numbers[0]))
+    return found
+
+
+def _level_of_chosen(job: Job, relied: Reliance, noisy: Names, softened: Shown) -> Fraction:
+    """Give the level at which all candidates hold together, where noise decides which of them are shown."""
+    if not relied.rows:
+        return job.level
+    candidates = 1
+    for b in job.prepared.bounded:
+        if noisy & {m.column for m in b.release.measures}:
+            candidates *= max(1, softened.groups.get(b.release.name, 1))
+    return 1 - (1 - job.level) / candidates
 
 
 def _is_plain(job: Job, column: str, measure: Measure) -> bool:

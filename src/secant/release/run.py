@@ -346,6 +346,8 @@ class Shown:
     """Beside each number how far noise alone moved it at most."""
     limits: Mapping[str, ChosenLimit] = field(default_factory=dict)
     """Measure column -> the limit of what one unit adds, where it was chosen privately. Public."""
+    groups: Mapping[str, int] = field(default_factory=dict)
+    """Release name -> how many groups it has."""
 
     @property
     def errors(self) -> list[list[float | None]] | None:
@@ -374,7 +376,8 @@ def finish(
         return Shown(traced.outputs, shown, None, None)
     ends = stated_ends(job, names, rows, limits, bounds)
     alone = stated_ends(job, names, rows, limits, bounds, cut=False) if limits else ends
-    return Shown(traced.outputs, shown, ends, half_widths(shown, alone), limits)
+    groups = {name: len(table.rows) for name, table in tables.items()}
+    return Shown(traced.outputs, shown, ends, half_widths(shown, alone), limits, groups)
 
 
 def _closing(job: Job, tables: Mapping[str, n.Values]) -> n.Relation:

@@ -168,6 +168,18 @@ def test_errors_of_columns_as_lists_or_unknown():
     assert "polyline" not in text
 
 
+def test_an_error_that_nobody_can_state_is_not_exact(run, shop):
+    (curve,) = curves_of(
+        lambda e: [{"column": "m", "error95": None}, {"column": "k", "error95": 0.0}]
+    )
+    assert curve.column == "m"
+    assert "m (no relative error)" in svg([curve], 0.95, "t")
+    text = "SELECT max(n) AS m FROM (SELECT town, count(*) AS n FROM customers GROUP BY town) AS x"
+    status, out, _ = run("inspect", text, "--curve", "-p", shop)
+    assert status == 0
+    assert "exact at every epsilon" not in out
+
+
 def test_bars_are_logarithmic():
     values = (1.0, 10.0, 100.0, None, 0.0)
     lengths = [len(bar(v, values)) for v in values]
