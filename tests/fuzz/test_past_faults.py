@@ -69,6 +69,8 @@ PAST = (
     f"SELECT count(*), {CONSTANT} FROM visit",
     f"SELECT count(*) FROM visit WHERE {CONSTANT} > 1",
     f"SELECT sum({CONSTANT}) FROM visit",
+    # A softened value is a real number, beside which no date stands.
+    "SELECT born FROM person WHERE FALSE INTERSECT ALL SELECT max(TIMESTAMP '2020-02-29 00:00:01') FROM place",
     # Plans that were not well formed.
     SOFTENED,
     CUT,

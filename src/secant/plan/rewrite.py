@@ -14,7 +14,7 @@ from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.reads import columns_named
 from secant.plan.show import same
-from secant.plan.typing import fields_of, type_of
+from secant.plan.typing import Mistyped, fields_of, type_of
 from secant.plan.values import Failure
 from secant.plan.verify import verify
 from secant.terms import types as t
@@ -256,7 +256,8 @@ def _columns_of_both(node: n.Union | n.Intersect | n.Except) -> tuple[n.Field, .
     found = []
     for a, b, out in zip(fields_of(node.left), fields_of(node.right), node.columns, strict=True):
         kind = t.unify(a.type, b.type)
-        assert kind is not None
+        if kind is None:
+            raise Mistyped(f"{a.type} beside {b.type} makes no sense", node)
         found.append(n.Field(out.name, kind))
     return tuple(found)
 
