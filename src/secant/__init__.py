@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from secant import attack, blackbox, stats
     from secant.engine import Answer, Connection, Explanation, connect
+    from secant.proofs import rule
     from secant.terms.policy_file import load_policy, read_policy
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "errors",
     "load_policy",
     "read_policy",
+    "rule",
     "stats",
 ]
 
@@ -35,6 +37,7 @@ _HOMES = {
     "connect": "secant.engine",
     "load_policy": "secant.terms.policy_file",
     "read_policy": "secant.terms.policy_file",
+    "rule": "secant.proofs",
 }
 
 

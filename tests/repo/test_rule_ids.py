@@ -1,86 +1,120 @@
-"""Every rule id in the code has its section in a PROOFS.md, and the other way round."""
+"""Every rule id in the code has its section in a PROOFS.md and its tests, and the other way round."""
 
-import itertools
-import re
+import ast
+import importlib.util
+import tomllib
 
-import pytest
-from repository import SRC, named
+from repository import ROOT, SRC, named
 
-ID = re.compile(r"(?<![\w-])[A-Z]-[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*(?![\w-])")
-HEADING = re.compile(rf"^## ({ID.pattern}(?:, {ID.pattern})*)", re.MULTILINE)
-ANY_HEADING = re.compile(r"^## ", re.MULTILINE)
-POINTER = re.compile(rf"\s*See (above|{ID.pattern})\.\s*\Z")
-PROOFS = sorted(SRC.rglob("PROOFS.md"))
+from secant import proofs
+
+TESTS = ROOT / "tests"
 
 
 def ids_in_code() -> dict[str, set[str]]:
     """Give every id that the code names, with the files that name it."""
     found: dict[str, set[str]] = {}
     for path in SRC.rglob("*.py"):
-        for rule in ID.findall(path.read_text(encoding="utf-8")):
+        for rule in proofs.ID.findall(path.read_text(encoding="utf-8")):
             found.setdefault(rule, set()).add(named(path))
     return found
 
 
-def sections(text: str) -> list[tuple[tuple[str, ...], str]]:
-    """Give the sections of a PROOFS.md: the ids in the heading, and what stands below it."""
-    marks = [mark.start() for mark in ANY_HEADING.finditer(text)] + [len(text)]
-    found = []
-    for start, end in itertools.pairwise(marks):
-        heading, _, body = text[start:end].partition("\n")
-        match = HEADING.match(heading)
-        if match:
-            found.append((tuple(match[1].split(", ")), body))
-    return found
+def attacks() -> dict[str, dict[str, list[str]]]:
+    """Give the rules that each test is said to attack, by file and test."""
+    return tomllib.loads((SRC / "rule_tests.toml").read_text(encoding="utf-8"))
 
 
-def proved_on(page) -> set[str]:
-    return {rule for rules, _ in sections(page.read_text(encoding="utf-8")) for rule in rules}
-
-
-def test_there_are_proofs():
-    assert PROOFS
+def test_every_page_has_sections_and_is_found():
+    on_disk = {str(path.relative_to(SRC.parent)) for path in SRC.rglob("PROOFS.md")}
+    assert on_disk
+    assert {page for page, _ in proofs.pages()} == on_disk
+    assert {section.page for section in proofs.sections()} == on_disk
 
 
 def test_every_id_in_the_code_is_proved():
-    proved = set().union(*(proved_on(page) for page in PROOFS))
+    proved = {rule for section in proofs.sections() for rule in section.ids}
     missing = {rule: sorted(where) for rule, where in ids_in_code().items() if rule not in proved}
     assert missing == {}
 
 
-@pytest.mark.parametrize("page", PROOFS, ids=named)
-def test_every_proof_is_used_by_the_code(page):
-    proved = proved_on(page)
-    assert proved, "a PROOFS.md without a section"
-    assert proved - set(ids_in_code()) == set()
+def test_every_proof_is_used_by_the_code():
+    used = set(ids_in_code())
+    unused = {(s.page, rule) for s in proofs.sections() for rule in s.ids if rule not in used}
+    assert unused == set()
 
 
-@pytest.mark.parametrize("page", PROOFS, ids=named)
-def test_every_section_claims_and_proves(page):
-    """A section may point to another one; a refusal needs no proof."""
-    here = sections(page.read_text(encoding="utf-8"))
-    whole = {rule for rules, body in here if not POINTER.match(body) for rule in rules}
-    for rules, body in here:
-        pointer = POINTER.match(body)
+def test_every_section_claims_and_proves():
+    """A section may point to another one of its page; a refusal needs no proof."""
+    whole = {
+        (s.page, rule)
+        for s in proofs.sections()
+        if not proofs.POINTER.match(s.body)
+        for rule in s.ids
+    }
+    for s in proofs.sections():
+        pointer = proofs.POINTER.match(s.body)
         if pointer:
-            assert pointer[1] in whole | {"above"}, rules
-            assert set(rules) <= whole or pointer[1] != "above", rules
+            targets = s.ids if pointer[1] == "above" else (pointer[1],)
+            assert {(s.page, rule) for rule in targets} <= whole, f"{s.page}: {s.ids}"
             continue
-        assert "*Claim" in body, rules
-        assert "*Proof" in body or "refus" in body, rules
+        assert "*Claim" in s.body, f"{s.page}: {s.ids}"
+        assert "*Proof" in s.body or "refus" in s.body, f"{s.page}: {s.ids}"
 
 
-@pytest.mark.parametrize("page", PROOFS, ids=named)
-def test_no_id_is_proved_twice(page):
-    here = sections(page.read_text(encoding="utf-8"))
-    whole = [rule for rules, body in here if not POINTER.match(body) for rule in rules]
-    grouped = {rule for rules, _ in here if len(rules) > 1 for rule in rules}
-    assert [rule for rule in set(whole) - grouped if whole.count(rule) > 1] == []
+def test_no_id_is_proved_twice():
+    proved = [rule for s in proofs.sections() if not proofs.POINTER.match(s.body) for rule in s.ids]
+    assert sorted(proved) == sorted(set(proved))
 
 
-def test_sections_are_told_apart():
-    text = "# T\n## G-A, G-B-C both\n*Claim.* x\n## G-B-C\nSee above.\n## Words\ny\n"
-    assert sections(text) == [
-        (("G-A", "G-B-C"), "*Claim.* x\n"),
-        (("G-B-C",), "See above.\n"),
-    ]
+def test_every_rule_is_attacked_by_a_test():
+    """Who adds a rule names its tests in src/secant/rule_tests.toml."""
+    attacked = {rule for tests in attacks().values() for rules in tests.values() for rule in rules}
+    known = set(proofs.all_rules())
+    assert known - attacked == set(), "no line in src/secant/rule_tests.toml names these rules"
+    assert attacked - known == set(), "src/secant/rule_tests.toml names rules that there are not"
+
+
+def test_every_test_that_attacks_a_rule_exists():
+    missing = []
+    for file, tests in attacks().items():
+        path = TESTS / file
+        if not path.is_file():
+            missing.append(file)
+            continue
+        there = {
+            node.name
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.FunctionDef)
+        }
+        missing += [f"{file}::{test}" for test in tests if test != "*" and test not in there]
+    assert missing == []
+
+
+def test_planted_faults_stand_where_their_rule_says():
+    """A fault that is keyed by a rule's id is one of the tests of that rule."""
+    rules = proofs.all_rules()
+    for file, test in (
+        ("planted_faults", "test_planted_faults.py::test_a_planted_fault_is_noticed"),
+        ("derivative_faults", "test_derivative_faults.py::test_a_planted_fault_is_caught"),
+        ("joins_faults", "test_joins_faults.py::test_a_planted_fault_is_noticed"),
+    ):
+        tree = ast.parse((TESTS / "soundness" / f"{file}.py").read_text(encoding="utf-8"))
+        planted = {
+            node.args[0].value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Planted"
+        }
+        assert planted
+        for rule in planted:
+            assert f"tests/soundness/{test}" in rules[rule].tests, f"{rule} is planted in {file}.py"
+
+
+def test_the_page_of_rules_is_level_with_the_proofs():
+    script = ROOT / "docs" / "generate_rules.py"
+    spec = importlib.util.spec_from_file_location("generate_rules", script)
+    generator = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generator)
+    assert generator.PAGE.read_text(encoding="utf-8") == generator.page(), (
+        "run: .venv/bin/python docs/generate_rules.py"
+    )

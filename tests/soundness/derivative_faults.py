@@ -26,8 +26,9 @@ from secant.plan import nodes as n
 
 @dataclass(frozen=True)
 class Planted:
-    """A fault, and the query and the world in which it must be noticed."""
+    """A fault in a rule, and the query and the world in which it must be noticed."""
 
+    rule: str
     what: str
     plant: Callable[[Any], None]
     text: str
@@ -213,62 +214,65 @@ def _groups_apart(patch: Any) -> None:
 
 PLAIN = {"a": "l1(x, y, v, m)"}
 FAULTS = (
-    Planted("a dropped |c| in a product", _signed_constants, "SELECT sum(x*p) FROM a"),
+    Planted("D-PRODUCT", "a dropped |c| in a product", _signed_constants, "SELECT sum(x*p) FROM a"),
     Planted(
-        "a dropped |c| in a sum", _signed_constants, "SELECT sum(x*y*p + x) FROM a",
+        "D-ARITHMETIC", "a dropped |c| in a sum", _signed_constants, "SELECT sum(x*y*p + x) FROM a",
     ),
     Planted(
-        "min for max in D-EXTREME", _smallest_for_largest, "SELECT sum(greatest(3*x, x*0.1)) FROM a"
+        "D-EXTREME", "min for max between arguments", _smallest_for_largest, "SELECT sum(greatest(3*x, x*0.1)) FROM a"
     ),
     Planted(
-        "min for max between blocks", _smallest_for_largest,
+        "D-DUAL", "min for max between blocks", _smallest_for_largest,
         "SELECT sum(least(x+y, 0.1*y)) FROM a", {"a": "linf(x, y)"},
     ),
     Planted(
-        "one scan of a table forgotten", _motions(lambda found: found[:1]),
+        "D-REACH", "one scan of a table forgotten", _motions(lambda found: found[:1]),
         "SELECT sum(a.x*o.x) FROM a, a AS o",
     ),
     Planted(
-        "scans of one row not added", _largest_scan, "SELECT sum(a.x+o.x) FROM a JOIN a AS o ON a.id = o.id",
+        "D-REACH", "scans of one row not added", _largest_scan, "SELECT sum(a.x+o.x) FROM a JOIN a AS o ON a.id = o.id",
         keys=("a",),
     ),
     Planted(
-        "one table forgotten", _motions(lambda found: found[-1:]), "SELECT sum(a.x+b.z) FROM a, b"
+        "D-REACH", "one table forgotten", _motions(lambda found: found[-1:]), "SELECT sum(a.x+b.z) FROM a, b"
     ),
     Planted(
-        "tables not combined", _first_table, "SELECT sum(a.x+b.z) FROM a JOIN b ON a.id = b.id", tables="linf"
+        "D-REACH", "tables not combined", _first_table,
+        "SELECT sum(a.x+b.z) FROM a JOIN b ON a.id = b.id", tables="linf",
     ),
-    Planted("the floor decays to 0", _floor_of_nothing, "SELECT count(*) FROM a WHERE x > 1",
+    Planted("D-FLOOR", "the floor decays to 0", _floor_of_nothing, "SELECT count(*) FROM a WHERE x > 1",
             settings='softening = { kind = "ramp", width = 0.2 }', rows={"a": "l2"}, beta=Fraction(8)),
-    Planted("floors not put back", _no_floors, "SELECT sum(1000*x*p + y) FROM a", {"a": "l1(x, y)"}),
-    Planted("the margin halved", _narrow_ramp, "SELECT count(*) FROM a WHERE x > 1",
+    Planted("D-FLOOR", "floors not put back", _no_floors, "SELECT sum(1000*x*p + y) FROM a", {"a": "l1(x, y)"}),
+    Planted("D-RAMP", "the margin halved", _narrow_ramp, "SELECT count(*) FROM a WHERE x > 1",
             settings='softening = { kind = "ramp", width = 2 }', beta=Fraction(2)),
     Planted(
-        "a block divided by a norm's factor", _divided_blocks, "SELECT sum(least(x, y)) FROM a",
+        "D-DUAL", "a block divided by a norm's factor", _divided_blocks, "SELECT sum(least(x, y)) FROM a",
         {"a": "10*l1(x, y)"},
     ),
     Planted(
-        "a length divided by a norm's factor", _divided_blocks, "SELECT sum(sqrt(x*x+y*y)) FROM a",
+        "D-LENGTH", "a length divided by a norm's factor", _divided_blocks, "SELECT sum(sqrt(x*x+y*y)) FROM a",
         {"a": "4*l1(l2(x, y), v)"},
     ),
     Planted(
-        "rates not added in a product", lambda patch: patch.setattr(smooth_terms, "together", smooth_terms.higher),
+        "D-RATES", "rates not added in a product",
+        lambda patch: patch.setattr(smooth_terms, "together", smooth_terms.higher),
         "SELECT sum(exp(x)*exp(x)*exp(x)) FROM a", beta=Fraction(1, 2),
     ),
-    Planted("gathering skipped though a key is missing", _always_single, "SELECT sum(a.x) FROM a, u"),
+    Planted("D-GATHER", "gathering skipped though a key is missing", _always_single, "SELECT sum(a.x) FROM a, u"),
     Planted(
-        "gathering skipped though the other side is not unique", _always_single,
+        "D-GATHER", "gathering skipped though the other side is not unique", _always_single,
         "SELECT sum(a.x*b.z) FROM a JOIN b ON a.k = b.k",
     ),
-    Planted("a slope halved in D-COMPOSE", _halved_slopes, "SELECT sum(exp(x)) FROM a"),
-    Planted("a quotient's slope halved", _halved_slopes, "SELECT sum(1/y) FROM a"),
-    Planted("a length's factor halved", _short_lengths, "SELECT sum(sqrt(x*x+y*y)) FROM a", {"a": "l2(x, y)"}),
-    Planted("the largest row for all rows", _largest_row, "SELECT sum(x*x) FROM a", PLAIN, {"a": "linf"}),
+    Planted("D-COMPOSE", "a slope halved", _halved_slopes, "SELECT sum(exp(x)) FROM a"),
+    Planted("D-QUOTIENT", "a quotient's slope halved", _halved_slopes, "SELECT sum(1/y) FROM a"),
+    Planted("D-LENGTH", "a length's factor halved", _short_lengths, "SELECT sum(sqrt(x*x+y*y)) FROM a",
+            {"a": "l2(x, y)"}),
+    Planted("D-REACH", "the largest row for all rows", _largest_row, "SELECT sum(x*x) FROM a", PLAIN, {"a": "linf"}),
     Planted(
-        "public rows bounded, the others not", _hidden_rows, "SELECT sum(x*x) FROM a", PLAIN,
+        "D-ROWS", "public rows bounded, the others not", _hidden_rows, "SELECT sum(x*x) FROM a", PLAIN,
         settings='public_rows = { a = "g = 1" }', still=lambda table, row: table == "a" and row["g"] == 1,
     ),
     Planted(
-        "one row in several groups", _groups_apart, "SELECT u.h, sum(a.x*a.x) FROM a, u GROUP BY u.h"
+        "D-GROUPS", "one row in several groups", _groups_apart, "SELECT u.h, sum(a.x*a.x) FROM a, u GROUP BY u.h"
     ),
 )  # fmt: skip

@@ -34,6 +34,7 @@ NEGATED = "SELECT count(*) FROM r JOIN s ON NOT (r.b = s.b)"
 class Planted:
     """A fault, the room that it breaks, and the directed case that must notice it."""
 
+    rule: str
     what: str
     room: str
     plant: Callable[[Any], None]
@@ -168,37 +169,37 @@ def _one_minus_the_largest(patch: Any) -> None:
 
 
 FAULTS = (
-    Planted("a union is taken for its left side", "elastic", _union_is_its_left_side, TWICE),
-    Planted("a union is taken for its left side", "smt", _union_shows_its_left_side, TWICE),
-    Planted("k is missing after the first join", "elastic", _only_the_first_figure_grows, CHAIN),
-    Planted("k is missing after the first join", "residual", _only_one_atom_grows, CHAIN),
+    Planted("E-SET", "a union is taken for its left side", "elastic", _union_is_its_left_side, TWICE),
+    Planted("S-SET", "a union is taken for its left side", "smt", _union_shows_its_left_side, TWICE),
+    Planted("E-JOIN", "k is missing after the first join", "elastic", _only_the_first_figure_grows, CHAIN),
+    Planted("J-GROW", "k is missing after the first join", "residual", _only_one_atom_grows, CHAIN),
     Planted(
-        "1.11: no more changes than rows", "elastic",
+        "E-SMOOTH", "1.11: no more changes than rows", "elastic",
         _put(elastic, "largest_discounted", _no_more_changes_than_rows), PAIR,
     ),
     Planted(
-        "1.11: no more changes than rows", "residual",
+        "J-SUP", "1.11: no more changes than rows", "residual",
         _put(residual, "largest_discounted", _no_more_changes_than_rows), THREE,
     ),
-    Planted("1.11: no change is looked ahead", "multiplicity", _put(filling, "_smooth", _unsmoothed), PAIR),
+    Planted("M-FILL", "1.11: no change is looked ahead", "multiplicity", _put(filling, "_smooth", _unsmoothed), PAIR),
     Planted(
-        "1.11: the exponent holds the value", "elastic",
+        "E-SMOOTH", "1.11: the exponent holds the value", "elastic",
         _put(elastic, "largest_discounted", _exponent_holds_the_value), PAIR,
     ),
     Planted(
-        "1.11: the exponent holds the value", "residual",
+        "J-SUP", "1.11: the exponent holds the value", "residual",
         _put(residual, "largest_discounted", _exponent_holds_the_value), THREE,
     ),
-    Planted("1.7: every copy is charged", "residual", _every_copy_is_charged, THREE),
+    Planted("J-SPLIT", "1.7: every copy is charged", "residual", _every_copy_is_charged, THREE),
     Planted(
-        "1.7: every copy is charged", "multiplicity",
+        "M-FILL", "1.7: every copy is charged", "multiplicity",
         _put(copies, "Growth", _charged_one_by_one), THREE,
     ),
-    Planted("1.8: only what is joined now", "residual", _only_what_is_joined_now, PAIR),
+    Planted("J-GROW", "1.8: only what is joined now", "residual", _only_what_is_joined_now, PAIR),
     Planted(
-        "1.8: only patterns that are seen", "multiplicity",
+        "M-FRESH", "1.8: only patterns that are seen", "multiplicity",
         _put(reading, "_labeled", _only_patterns_that_are_seen), PATHS,
     ),
-    Planted("1.9: patterns are merged without TOP", "multiplicity", _without_top, OWN_VALUES),
-    Planted("1.10: one minus the largest", "multiplicity", _one_minus_the_largest, NEGATED),
+    Planted("M-MERGE", "1.9: patterns are merged without TOP", "multiplicity", _without_top, OWN_VALUES),
+    Planted("M-EXISTS", "1.10: one minus the largest", "multiplicity", _one_minus_the_largest, NEGATED),
 )  # fmt: skip

@@ -24,7 +24,7 @@ def searched(fault):
     return tally
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=[f.what for f in FAULTS])
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f.rule}: {f.what}")
 def test_a_planted_fault_is_caught(fault, monkeypatch):
     right = searched(fault)
     if fault.what != "one row in several groups":  # the right rule refuses that one

@@ -6,7 +6,7 @@ from joins_check import room_of
 from joins_faults import FAULTS
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f.room}: {f.what}")
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f.rule}: {f.what}")
 def test_a_planted_fault_is_noticed(fault, monkeypatch):
     room = room_of(fault.room)
     right = CASES[fault.case].findings(room, steps=0)

@@ -1,4 +1,4 @@
-"""`secant explain`: why an answer would be private. It spends nothing and reads no data."""
+"""`secant explain`: why an answer would be private, or what a rule says. It spends nothing and reads no data."""
 
 from __future__ import annotations
 
@@ -40,6 +40,15 @@ ObligationFile = Annotated[
     ),
 ]
 
+RuleId = Annotated[
+    str | None,
+    Parameter(
+        name="--rule",
+        help="Instead of a question: what a rule claims, its proof, and the tests that attack it.",
+        metavar="ID",
+    ),
+]
+
 AttackerText = Annotated[
     str | None,
     Parameter(
@@ -51,9 +60,10 @@ AttackerText = Annotated[
 
 
 def explain(
-    sql: Question,
+    sql: Question | None = None,
     /,
     *,
+    rule: RuleId = None,
     epsilon: Epsilon | None = None,
     delta: Delta = None,
     level: Level = "0.95",
@@ -66,13 +76,25 @@ def explain(
     source: Source = None,
     json: Json = False,
 ) -> int:
-    """Show the derivation of the bound, rule by rule, and every analysis that was tried."""
+    """Show the derivation of the bound, rule by rule, and every analysis that was tried; or one rule."""
     import secant
     from secant.attack import attack_lines, attack_report, parse_attacker
     from secant.cli import show
-    from secant.errors import Refused
+    from secant.errors import Refused, UsageError
     from secant.plan.ranges_report import range_lines
 
+    if rule is not None:
+        if sql is not None:
+            raise UsageError(
+                "USE-001",
+                "--rule shows a rule and takes no question",
+                hint="ask for them one by one",
+            )
+        return _print_rule(rule, json=json)
+    if sql is None:
+        raise UsageError(
+            "USE-001", "there is no question", hint="write a SELECT statement, or --rule with an id"
+        )
     text = question_of(sql)
     aim = None if attacker is None else parse_attacker(attacker)
     with (
@@ -113,6 +135,18 @@ def explain(
         for number, statement in enumerate(explanation.statements, start=1):
             show.say(f"-- statement {number}")
             show.say(f"{statement};")
+    return 0
+
+
+def _print_rule(name: str, *, json: bool) -> int:
+    from secant.cli import show
+    from secant.proofs import rule
+
+    found = rule(name)
+    if json:
+        show.print_json(found.to_dict())
+    else:
+        show.say(str(found))
     return 0
 
 

@@ -129,3 +129,25 @@ def test_inspect_warns_that_it_is_for_the_owner(connection, run):
     status, out, err = run("inspect", "SELECT 1", "--json")
     assert json.loads(out)["exact"] == 41
     assert "OWNER ONLY" in err
+
+
+def test_a_rule_is_shown_without_a_database(connection, run):
+    status, out, err = run("explain", "--rule", "g-count", "--policy", "no such file")
+    assert (status, err) == (0, "")
+    assert out.startswith("G-COUNT rows or values\n")
+    for part in ("\nClaim. ", "\nProof. ", "\n  tests/soundness/"):
+        assert part in out
+    assert (connection.opened, connection.asked) == ({}, [])
+    status, out, _ = run("explain", "--rule", "G-COUNT", "--json")
+    assert status == 0
+    assert json.loads(out)["id"] == "G-COUNT"
+
+
+def test_a_rule_that_is_not_there_is_wrong_use(connection, run):
+    status, out, err = run("explain", "--rule", "G-CUONT")
+    assert (status, out) == (2, "")
+    assert "G-COUNT" in err
+    assert run("explain", "SELECT 1", "--rule", "G-COUNT")[0] == 2
+    status, _, err = run("explain")
+    assert status == 2
+    assert "--rule" in err

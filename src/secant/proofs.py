@@ -1,0 +1,180 @@
+"""The rules that bounds, mechanisms and ledgers rest on: what each claims, why it holds, and which tests attack it.
+
+In: the id of a rule, such as `G-COUNT`. Out: its section of the `PROOFS.md` that it stands in, taken apart, and the
+names of its tests. Nothing here proves or runs anything, and no database is needed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+from secant.errors import UsageError, border
+
+# A set of characters, as in this very line, is no id.
+ID = re.compile(r"(?<![\w\[-])[A-Z]-[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*(?![\w-])")
+HEADING = re.compile(rf"## ({ID.pattern}(?:, {ID.pattern})*) ?(.*)")
+POINTER = re.compile(rf"\s*See (above|{ID.pattern})\.\s*\Z")
+PART = re.compile(r"\*(Claim|Needs|Proof|Numerics)[^*\n]*\*")
+NEAREST = 3
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a page of proofs: the ids that share it, what they are called, and what is said of them."""
+
+    page: str
+    ids: tuple[str, ...]
+    title: str
+    body: str
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule: where its proof stands, the parts of that proof, and the tests that would fail if it were wrong."""
+
+    id: str
+    title: str
+    page: str
+    claim: str
+    needs: str
+    proof: str
+    numerics: str
+    tests: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """Give the rule as plain data."""
+        return {
+            "id": self.id,
+            "title": self.title,
+            "page": self.page,
+            "claim": self.claim,
+            "needs": self.needs,
+            "proof": self.proof,
+            "numerics": self.numerics,
+            "tests": list(self.tests),
+        }
+
+    def __str__(self) -> str:
+        """Give the rule as text."""
+        lines = [
+            f"{self.id} {self.title}".strip(),
+            f"from {self.page}, whose head says what its words mean",
+        ]
+        for name in ("claim", "needs", "proof", "numerics"):
+            if text := getattr(self, name):
+                lines += ["", f"{name.capitalize()}. {text}"]
+        lines += ["", "Tests that attack it:", *(f"  {test}" for test in self.tests)]
+        return "\n".join(lines)
+
+
+@border
+def rule(name: str) -> Rule:
+    """Give a rule by its id, in any case.
+
+    Args:
+        name: an id as derivations and refusals print it, such as `G-COUNT`.
+    """
+    wanted = name.strip().upper() if isinstance(name, str) else ""
+    rules = all_rules()
+    if wanted not in rules:
+        near = difflib.get_close_matches(wanted, rules, NEAREST, cutoff=0.5)
+        near = (
+            near or [known for known in rules if wanted and known.startswith(wanted[0])][:NEAREST]
+        )
+        raise UsageError(
+            "USE-001",
+            "there is no rule of this id",
+            hint=f"the nearest: {', '.join(near)}"
+            if near
+            else "ids look like G-COUNT; `secant explain` prints them",
+        )
+    return rules[wanted]
+
+
+@cache
+def all_rules() -> dict[str, Rule]:
+    """Give every rule by its id, page by page, in the order of the pages."""
+    whole: dict[str, Section] = {}
+    titles: dict[str, str] = {}
+    pointers: dict[str, str] = {}
+    for section in sections():
+        pointer = POINTER.match(section.body)
+        for name in section.ids:
+            if len(section.ids) == 1 and section.title:
+                titles[name] = section.title
+            if pointer is None:
+                whole[name] = section
+            elif pointer[1] != "above":
+                pointers[name] = pointer[1]
+    for name, target in pointers.items():
+        whole.setdefault(name, whole[target])
+    tests = tests_by_rule()
+    return {
+        name: _rule(name, titles.get(name, section.title), section, tests.get(name, ()))
+        for name, section in whole.items()
+    }
+
+
+def _rule(name: str, title: str, section: Section, tests: tuple[str, ...]) -> Rule:
+    parts = parts_of(section.body)
+    return Rule(name, title, section.page, **parts, tests=tests)
+
+
+def parts_of(body: str) -> dict[str, str]:
+    """Take a section apart; what stands before the first part belongs to the claim."""
+    marks = list(PART.finditer(body))
+    parts = dict.fromkeys(("claim", "needs", "proof", "numerics"), "")
+    parts["claim"] = body[: marks[0].start() if marks else None].strip()
+    ends = [*(mark.start() for mark in marks[1:]), len(body)]
+    for mark, end in zip(marks, ends, strict=False):  # without a mark there is nothing to end
+        name = mark[1].lower()
+        # "*Proof of (2).*" keeps its own words; "*Proof.*" is only a mark.
+        own = mark[0].strip("*").strip(".")
+        text = body[mark.end() : end].strip()
+        text = text if own == mark[1] else f"{own}: {text}"
+        parts[name] = "\n\n".join(part for part in (parts[name], text) if part)
+    return parts
+
+
+def sections() -> Iterator[Section]:
+    """Give the sections of every page of proofs that are about rules."""
+    for page, text in pages():
+        heads = [match.start() for match in re.finditer(r"^## ", text, re.MULTILINE)]
+        for start, end in itertools.pairwise([*heads, len(text)]):
+            heading, _, body = text[start:end].partition("\n")
+            if match := HEADING.match(heading):
+                yield Section(page, tuple(match[1].split(", ")), match[2].strip(), body)
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Give every page of proofs that is installed: its place under `secant`, and its text."""
+    yield from _pages_in(resources.files("secant"), "secant")
+
+
+def _pages_in(folder: Traversable, name: str) -> Iterator[tuple[str, str]]:
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.name == "PROOFS.md":
+            yield f"{name}/PROOFS.md", entry.read_text(encoding="utf-8")
+        elif entry.is_dir() and not entry.name.startswith(("_", ".")):
+            yield from _pages_in(entry, f"{name}/{entry.name}")
+
+
+@cache
+def tests_by_rule() -> dict[str, tuple[str, ...]]:
+    """Give the tests that attack each rule, as `rule_tests.toml` names them."""
+    text = (resources.files("secant") / "rule_tests.toml").read_text(encoding="utf-8")
+    found: dict[str, list[str]] = {}
+    for file, tests in tomllib.loads(text).items():
+        for test, rules in tests.items():
+            place = f"tests/{file}" if test == "*" else f"tests/{file}::{test}"
+            for name in rules:
+                found.setdefault(name, []).append(place)
+    return {name: tuple(places) for name, places in found.items()}

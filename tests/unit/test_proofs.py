@@ -1,0 +1,70 @@
+"""A rule is found by its id, with its claim, its proof and its tests; no database is needed."""
+
+import pytest
+
+import secant
+from secant import proofs
+from secant.errors import UsageError
+
+
+def test_a_rule_says_what_it_claims_why_it_holds_and_what_attacks_it():
+    rule = secant.rule("G-COUNT")
+    assert (rule.id, rule.title) == ("G-COUNT", "rows or values")
+    assert rule.page == "secant/analysis/stability/PROOFS.md"
+    assert rule.claim.startswith("The sum over all groups")
+    assert rule.proof.startswith("A changed row is in one group")
+    assert "tests/soundness/test_planted_faults.py::test_a_planted_fault_is_noticed" in rule.tests
+    text = str(rule)
+    for part in (rule.id, rule.title, rule.page, rule.claim, rule.proof, *rule.tests):
+        assert part in text
+
+
+def test_case_and_spaces_do_not_matter():
+    assert secant.rule(" g-count ") == secant.rule("G-COUNT")
+
+
+def test_rules_that_share_a_section_have_its_text_and_their_own_names():
+    first, second = secant.rule("G-FILTER"), secant.rule("G-PROJECT")
+    assert first.claim == second.claim != ""
+    assert secant.rule("O-SORT").title == "order"
+
+
+def test_every_rule_has_a_claim_and_tests():
+    bare = [name for name, rule in proofs.all_rules().items() if not (rule.claim and rule.tests)]
+    assert bare == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        ("G-CUONT", "G-COUNT"),
+        ("d-rmap", "D-RAMP"),
+        ("COUNT", "G-COUNT"),
+        ("", "look like"),
+        (7, "look like"),
+    ],
+)
+def test_an_unknown_id_is_told_with_the_nearest_ones(wrong, hint):
+    with pytest.raises(UsageError) as caught:
+        secant.rule(wrong)
+    assert caught.value.code == "USE-001"
+    assert hint in caught.value.hint
+
+
+def test_a_section_is_taken_apart():
+    body = (
+        "\n*Claim.* a *b* c\n\n*Needs.* d\n*Proof of (1).* e\n*Proof of (2).* f ∎ *Numerics.* g\n"
+    )
+    assert proofs.parts_of(body) == {
+        "claim": "a *b* c",
+        "needs": "d",
+        "proof": "Proof of (1): e\n\nProof of (2): f ∎",
+        "numerics": "g",
+    }
+    assert proofs.parts_of("it is refused\n")["claim"] == "it is refused"
+
+
+def test_plain_data():
+    plain = secant.rule("G-COUNT").to_dict()
+    assert list(plain) == ["id", "title", "page", "claim", "needs", "proof", "numerics", "tests"]
+    assert isinstance(plain["tests"], list)
