@@ -16,16 +16,17 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from secant.cli import show
 from secant.errors import UsageError
 
 ADDRESS = "SECANT_BENCH_POSTGRES"
 Row = Mapping[str, Any]
 
 Suite = Annotated[
-    Literal["laud", "tpch", "joins"],
+    Literal["laud", "tpch", "joins", "honesty"],
     Parameter(
         help="laud: 17 queries with moving values; tpch: the 22 original texts under a policy; "
-        "joins: bounds of all analyses beside the exact ones."
+        "joins: bounds of all analyses beside the exact ones; honesty: whether printed ends hold."
     ),
 ]
 ProfileName = Annotated[
@@ -69,13 +70,18 @@ Engine = Annotated[
     ),
 ]
 Queries = Annotated[
-    str, Parameter(name="--queries", help="Only these, such as b1_1,b6 or q1,q6.", metavar="LIST")
+    str,
+    Parameter(
+        name="--queries",
+        help="Only these, such as b1_1,b6 or q1,q6; honesty: data, such as events,clinic.",
+        metavar="LIST",
+    ),
 ]
 Repeat = Annotated[
     int | None,
     Parameter(
-        name="--repeat",
-        help="laud, joins: best times of so many runs, by default 3; tpch: so many releases, 200.",
+        name=("--repeat", "--releases"),
+        help="laud, joins: best times of so many runs, by default 3; tpch, honesty: so many releases, 200.",
         metavar="N",
     ),
 ]
@@ -146,7 +152,9 @@ def bench(
         return _laud(asked, profile or "native", engine)
     if suite == "tpch":
         return _tpch(asked, policy, epsilon or "1", delta or "1e-8")
-    return _joins(asked, epsilon or "1")
+    if suite == "joins":
+        return _joins(asked, epsilon or "1")
+    return _honesty(asked)
 
 
 def _laud(asked: _Asked, profile_name: str, engine: str) -> int:
@@ -201,10 +209,26 @@ def _joins(asked: _Asked, epsilon: str) -> int:
     return 0
 
 
+def _honesty(asked: _Asked) -> int:
+    """Ends that do not hold are a failure; a refused question is not."""
+    from contextlib import ExitStack
+
+    from secant.cli.honesty import measure, sets, table
+
+    rows: list[Row] = []
+    with ExitStack() as stack:
+        for name in sets.chosen_sets(asked.queries):
+            with show.working(f"making data: {name}"):
+                data = sets.make_set(name, asked.scale, asked.place, stack)
+            with _progress(len(data.questions), f"honesty {name}") as advance:
+                rows += advance(measure.measure(data, asked.repeat or 200))
+    _write(asked.target, rows)
+    table.print_table(rows)
+    return int(any(row["status"] == "broken" for row in rows))
+
+
 @contextmanager
 def _making(scale: str) -> Iterator[None]:
-    from secant.cli import show
-
     with show.working(f"making TPC-H data of scale {scale}"):
         yield
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -49,12 +49,12 @@ def judge(truth: Rows, released: Sequence[Rows], noisy: Sequence[bool]) -> Verdi
     varied = any(list(rows) != list(released[0]) for rows in released[1:])
     if not any(noisy):
         return _judge_rows(truth, released, extra)
-    true_cells = _cells(truth, noisy)
-    found = [_cells(rows, noisy) for rows in released]
+    true_cells = numbers_of(truth, noisy)
+    found = [numbers_of(rows, noisy) for rows in released]
     if not true_cells:
         return Verdict(False, math.inf, math.inf, math.inf, 0, 0.0, extra, varied)
     errors = {
-        cell: at_level(_relative(run.get(cell), value) for run in found)
+        cell: at_level(relative(run.get(cell), value) for run in found)
         for cell, value in true_cells.items()
     }
     best = min(errors.values())
@@ -99,17 +99,21 @@ def at_level(errors: Iterable[float]) -> float:
     return ordered[math.ceil(LEVEL * len(ordered)) - 1]
 
 
-def _cells(rows: Rows, noisy: Sequence[bool]) -> dict[Cell, float]:
-    found: dict[Cell, float] = {}
+def numbers_of(rows: Rows, noisy: Sequence[bool]) -> dict[Cell, float]:
+    """Give the numbers of noisy columns, by the exact columns of their rows."""
+    return {cell: number for _, cell, number in cells_of(rows, noisy)}
+
+
+def cells_of(rows: Rows, noisy: Sequence[bool]) -> Iterator[tuple[tuple[int, int], Cell, float]]:
+    """Give each number of a noisy column with its place and its cell."""
     seen: Counter[Cell] = Counter()
-    for row in rows:
+    for index, row in enumerate(rows):
         key = _key(row, noisy)
         seen[key] += 1  # rows with the same exact columns are told apart by their order
         for place, (value, loud) in enumerate(zip(row, noisy, strict=True)):
             number = _number(value) if loud else None
             if number is not None:
-                found[(key, seen[key], place)] = number
-    return found
+                yield (index, place), (key, seen[key], place), number
 
 
 def _extra(truth: Rows, rows: Rows, noisy: Sequence[bool]) -> int:
@@ -132,7 +136,8 @@ def _number(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _relative(shown: float | None, true: float) -> float:
+def relative(shown: float | None, true: float) -> float:
+    """Give how far a number is off, over the true one; infinitely far if it is not shown."""
     if shown is None:
         return math.inf
     off = abs(shown - true)

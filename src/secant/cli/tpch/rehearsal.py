@@ -98,8 +98,12 @@ class Rehearsal:
 
     def release(self, engine: Session) -> Rows:
         """Give the rows of one more release."""
+        return self.shown(engine).rows
+
+    def shown(self, engine: Session) -> releases.Shown:
+        """Give one more release with the errors that stand beside its numbers."""
         keys = releases.look_up_keys(self.job, engine)
-        return releases.run(self.job, keys, engine, NoBudget()).rows
+        return releases.run(self.job, keys, engine, NoBudget())
 
 
 def compiled(db: Connection, text: str, epsilon: Fraction, delta: Fraction) -> Rehearsal:

@@ -1,0 +1,86 @@
+"""Release every question many times, and see whether its printed ends hold the plain answer.
+
+In: a data set. Out: one record a question, as `secant bench honesty --json` writes it. The truth is the user's text
+as it stands, without limits, clamps and noise. Every release takes the way of an analyst's; only statements that do
+not differ between two of them are run once.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import secant
+from secant.cli.honesty.held import Ends, judge
+from secant.cli.honesty.sets import DataSet, Question
+from secant.cli.tpch.accuracy import Rows
+from secant.cli.tpch.rehearsal import Remembering, compiled, engine_of, plain_statement
+from secant.engine import Connection
+from secant.errors import SecantError
+from secant.release.run import check_job
+
+REQUIRED = 0.93
+"""At a level of 95 %, what 200 releases may show of an interval that is exact."""
+CLEAR, LONGER = 0.97, 5
+"""Where fewer are held than this, so many times as many releases decide: 200 of one cell are too few to tell."""
+ENOUGH = 2000
+"""Cells, over all releases, that are enough to tell in any case."""
+DELTA = Fraction(1, 10**8)
+Row = dict[str, Any]
+
+
+def measure(data: DataSet, repeat: int) -> Iterator[Row]:
+    """Give a record for each question, when it is ready."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        # The ledger is never opened: nothing is reserved here.
+        secant.connect(data.source, policy=data.policy, ledger=Path(folder) / "no.ledger") as db,
+    ):
+        for question in data.questions:
+            yield {"data": data.name, "query": question.name, **ask(db, question, repeat)}
+
+
+def ask(db: Connection, question: Question, repeat: int) -> Row:
+    """Release one text again and again."""
+    engine = Remembering(engine_of(db))
+    try:
+        ready = compiled(db, question.text, question.epsilon, DELTA)
+        check_job(ready.job, engine)
+        if not ready.rooms:
+            return {"status": "exact"}
+        truth = engine.rows(plain_statement(db, question.text))
+        released: list[tuple[Rows, Ends | None]] = []
+        for runs in (repeat, LONGER * repeat):
+            shown = (ready.shown(engine) for _ in range(runs - len(released)))
+            released += [(s.rows, s.ends) for s in shown]
+            found = judge(truth, released, ready.noisy)
+            if found.held is None or found.held >= CLEAR or found.cells * repeat >= ENOUGH:
+                break
+    except SecantError as error:
+        return {"status": "refused", "refused": error.to_dict()}
+    status = "held" if found.held is None or found.held >= REQUIRED else "broken"
+    return {
+        "status": "unstated" if found.held is None else status,
+        "epsilon": str(question.epsilon),
+        "releases": len(released),
+        **asdict(found),
+    }
+
+
+def mean_error(rows: Sequence[Mapping[str, Any]]) -> float | None:
+    """Give the geometric mean of the errors at 95 %, of all answers that have one."""
+    errors = [e for row in rows if (e := row.get("error95"))]
+    return statistics.geometric_mean(errors) if errors else None
+
+
+def summary(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Say in one line what the questions came to."""
+    stated = [r for r in rows if r["status"] in ("held", "broken")]
+    broken = [f"{r['data']} {r['query']}" for r in stated if r["status"] == "broken"]
+    line = f"printed ends hold in at least {REQUIRED:.0%} of cells: {len(stated) - len(broken)} of {len(stated)}"
+    return f"{line}; not in: {', '.join(broken)}" if broken else line
