@@ -45,7 +45,8 @@ CASES = {
     ),
     "union_with_constants": (ROWWISE, "SELECT count(*) FROM (SELECT id FROM orders UNION ALL SELECT 1) AS u"),
     "union_with_itself": (UNIT, "SELECT count(*) FROM (SELECT * FROM orders UNION ALL SELECT * FROM orders) AS u"),
-    "limited_groups": (GROUPED, "SELECT status, sum(total) FROM orders GROUP BY status"),
+    "limited_groups": (GROUPED, "SELECT status, count(DISTINCT customer) FROM orders GROUP BY status"),
+    "limited_groups_of_sums": (GROUPED, "SELECT status, sum(total) FROM orders GROUP BY status"),
     "replaced_rows": (REPLACED, "SELECT count(*) FROM orders"),
     "chosen_keys": (UNIT, "SELECT age, count(*) FROM customers GROUP BY age"),
     "several_protections": (UNIT + ROWWISE, "SELECT sum(quantity) FROM orders"),
@@ -105,7 +106,9 @@ CASES = {
         ROWWISE, "SELECT count(*) FROM orders WHERE customer IN (SELECT id FROM customers WHERE age > 30)"
     ),
     "two_protected_sides": (ROWWISE, "SELECT count(*) FROM orders AS o JOIN customers AS c ON o.customer = c.id"),
-    "groups_of_another_protection": (GROUPED + ROWWISE, "SELECT status, count(*) FROM orders GROUP BY status"),
+    "groups_of_another_protection": (
+        GROUPED + ROWWISE, "SELECT status, count(DISTINCT customer) FROM orders GROUP BY status"
+    ),
     "cells": (CELLS, "SELECT sum(total) FROM orders"),
     "cells_filtered": (CELLS, "SELECT status, count(*), sum(total) FROM orders WHERE total > 5 GROUP BY status"),
     "cells_jump": (CELLS, "SELECT total, count(*) FROM orders GROUP BY total"),

@@ -260,8 +260,9 @@ CASES: dict[str, Directed] = {
         visit=[(1, 1, 1, 1, "a"), (2, 1, 1, 1, "b")],
     ),
     "a row pushes a group out": case(
-        "SELECT tag, count(*) FROM item GROUP BY tag", replace(VISITS, groups=1, limits={"item": 3}),
-        ITEMS, item=[(1, 1, 1, "a"), (1, 2, 1, "b"), (1, 3, 1, "b"), (1, 4, 1, "b")],
+        "SELECT tag, count(*), count(DISTINCT vid) FROM item GROUP BY tag",
+        replace(VISITS, groups=1, limits={"item": 3}), ITEMS,
+        item=[(1, 1, 1, "a"), (1, 2, 1, "b"), (1, 3, 1, "b"), (1, 4, 1, "b")],
         visit=[(1, 1)],
     ),
     "a visit pushes a person's row out": case(
@@ -270,7 +271,7 @@ CASES: dict[str, Directed] = {
         item=[(1, 1, 1, "a"), (1, 1, 1, "a"), (2, 2, 1, "b"), (2, 2, 1, "b")],
     ),
     "a visit pushes a person's group out": case(
-        "SELECT i.tag, count(*) FROM item i JOIN visit v ON i.vid = v.vid GROUP BY i.tag",
+        "SELECT i.tag, count(*), count(DISTINCT v.pid) FROM item i JOIN visit v ON i.vid = v.vid GROUP BY i.tag",
         replace(PEOPLE, groups=1), VISITS, visit=[(1, 1), (2, 1)],
         item=[(1, 1, 1, "a"), (1, 1, 1, "a"), (2, 2, 1, "b"), (2, 2, 1, "b")],
     ),

@@ -81,3 +81,12 @@ def _clamps(argument: n.Scalar) -> str:
 def amount(value: Fraction) -> str:
     """Write a number for people: exactly if it is whole."""
     return str(value.numerator) if value.denominator == 1 else f"{float(value):.6g}"
+
+
+def never_negative(call: n.Aggregation) -> bool:
+    """Whether no row takes anything away, so that a lower limit never gives more."""
+    if call.function == "count":
+        return True
+    assert call.argument is not None
+    least = Ranges(NOTHING_DECLARED).of(call.argument).low
+    return least is not None and least >= 0

@@ -135,7 +135,8 @@ def _noisy_columns(error: Mapping[str, Any]) -> frozenset[int]:
 
 def print_left_out(error: Mapping[str, Any]) -> None:
     """Say what limits may have cut off: it is in no number, and in an error only where that has an end."""
-    for part in (error.get("leaves_out") or {}).get("measures", ()):
+    left = error.get("leaves_out") or {}
+    for part in left.get("measures", ()):
         limit, measure = value_text(part["limit"]), part["measure"]
         if part["units_cut_at_most"] is None:
             say(f"Declared limit: no unit adds more than {limit} to the {measure}.")
@@ -144,6 +145,15 @@ def print_left_out(error: Mapping[str, Any]) -> None:
                 f"Limit chosen privately: at most {part['units_cut_at_most']:,} units add more than {limit} to the "
                 f"{measure} ({_percent(part['level'])} sure) and are cut down to it."
             )
+    if left.get("groups") is not None:
+        say(f"Declared limit: a unit counts in no more than {left['groups']:,} groups.")
+    for part in left.get("ranges", ()):
+        low, high = value_text(part["low"]), value_text(part["high"])
+        say(
+            f"Declared range: values outside of {low} to {high} count as its ends in the {part['measure']}."
+        )
+    if left.get("rows_without_unit"):
+        say("Rows that belong to no unit do not count.")
 
 
 def _percent(level: object) -> str:

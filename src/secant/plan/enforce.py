@@ -324,7 +324,7 @@ class _Builder:
     ) -> n.Relation:
         """Keep the first rows (and groups) of each unit."""
         found = ownerships.of(rows)
-        if protection.groups is not None and self.aggregate.keys:
+        if protection.groups is not None and self._needs_groups(arguments):
             groups = tuple(k.name for k in self.aggregate.keys)
             projected = n.TruncateGroups(projected, (column,), groups, protection.groups)
             notes.append(f"first {protection.groups} groups of a unit ({protection.name})")
@@ -343,6 +343,16 @@ class _Builder:
         limit = rows_of_unit(self.aggregate, found, ownerships)
         notes.append(f"at most {limit} rows of a unit count ({protection.name})")
         return n.Truncate(projected, (column,), order, limit)
+
+    def _needs_groups(self, arguments: list[n.Named]) -> bool:
+        """Whether a bound speaks of groups: where units are counted in each, or choose which are shown.
+
+        What rows add is bounded by the number of rows, in however many groups they are: leaving groups out of such an
+        answer would cut it down and gain nothing.
+        """
+        if not self.aggregate.keys or arguments is not self.measured.items:
+            return False
+        return self.selector is not None or any(c.distinct for c in self.measured.calls)
 
     def _needs_no_limit(self, protection: Protection, expected: int | None, column: str) -> bool:
         """Whether rows need no limit: a unit counts once, or what it adds is cut down to a limit that is chosen."""

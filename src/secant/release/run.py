@@ -43,7 +43,7 @@ from secant.release.measured import Measured, measured
 from secant.release.ranked import drawn, exact_index, statement_of, stray
 from secant.release.shares import Calibrated, MeasureNoise
 from secant.release.stages import placeholders, provided, stage
-from secant.release.stated import Bounds, half_widths, stated_ends
+from secant.release.stated import Bounds, half_widths, may_be_cut, stated_ends
 from secant.terms.policy import Limits
 
 
@@ -375,7 +375,8 @@ def finish(
     if not job.prepared.bounded:
         return Shown(traced.outputs, shown, None, None)
     ends = stated_ends(job, names, rows, limits, bounds)
-    alone = stated_ends(job, names, rows, limits, bounds, cut=False) if limits else ends
+    cut = may_be_cut(job, limits)
+    alone = stated_ends(job, names, rows, limits, bounds, cut=False) if cut else ends
     groups = {name: len(table.rows) for name, table in tables.items()}
     return Shown(traced.outputs, shown, ends, half_widths(shown, alone), limits, groups)
 

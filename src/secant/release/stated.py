@@ -15,6 +15,7 @@ from secant.mechanisms.discrete_laplace import discrete_laplace_error
 from secant.plan import nodes as n
 from secant.plan.measures import Measure
 from secant.plan.rewrite import columns_of
+from secant.release.binding import below_and_above, groups_cut, nobodys_rows, ranges_used
 from secant.release.intervals import NoisyNumber, Span, ends_of, number_of
 from secant.release.job import Job, directly_measured
 from secant.release.limits import ChosenLimit, cut_at_most
@@ -46,6 +47,14 @@ def stated_ends(
         if any(reads_released(a) for a in b.release.aggregates)
         for m in b.release.measures
     }
+    # Nothing bounds what units with more groups than are counted would have added.
+    beyond = {
+        m.column: below_and_above(b.release, m.column)
+        for b in job.prepared.bounded
+        if cut and groups_cut(b.release) is not None
+        for m in b.release.measures
+        if m.column != b.release.selector
+    }
     made_of = {}
     for output in job.traced.outputs:
         scalar = job.traced.made_of.get(output)
@@ -56,7 +65,7 @@ def stated_ends(
         cutting = {p for c in used for p in _partners(job, c) if cut and p in limits}
         level = 1 - (1 - job.level) / 2 if cutting else job.level
         miss = float(1 - level) / len(cutting) if cutting else None
-        laws = {c: _law(job, measures[c], limits, miss, bounds) for c in used}
+        laws = {c: _law(job, measures[c], limits, miss, bounds, beyond.get(c)) for c in used}
         made_of[output] = (scalar, laws, level)
     found = []
     for row in rows:
@@ -101,6 +110,7 @@ def _law(
     limits: Mapping[str, ChosenLimit],
     miss: float | None,
     bounds: Bounds | None,
+    beyond: Span | None = None,
 ) -> NoisyNumber:
     """Give what is public about the noise of a measure; the number itself is put in row by row."""
     noise = job.noise.noise[measure.column]
@@ -122,6 +132,8 @@ def _law(
 
     step = float(measure.step)
     cut = (0.0, 0.0) if miss is None else left_out(job, measure, limits, miss)
+    if beyond is not None:
+        cut = beyond
     return NoisyNumber(0.0, error, float(scale) * step, step, cut)
 
 
@@ -184,24 +196,40 @@ def _exact(job: Job, measure: Measure) -> bool:
     )
 
 
+def may_be_cut(job: Job, limits: Mapping[str, ChosenLimit]) -> bool:
+    """Whether ends hold more than noise."""
+    return bool(limits) or any(groups_cut(b.release) is not None for b in job.prepared.bounded)
+
+
 def leaves_out(job: Job, limits: Mapping[str, ChosenLimit]) -> dict[str, object] | None:
     """Say what limits may have left out of an answer; None where nothing can be left out.
 
-    Declared limits are enforced, not believed: how many units they cut is not known. Limits that were chosen privately
-    cut a number of units that is known up to a bound.
+    Declared limits and ranges are enforced, not believed: how much they cut is not known. Limits that were chosen
+    privately cut a number of units that is known up to a bound.
     """
     level = 1 - (1 - job.level) / 2
     found: list[dict[str, object]] = []
+    ranges: dict[tuple[str, float, float], None] = {}
     for b in job.prepared.bounded:
         found += [x for m in b.release.measures if (x := _left_out_of(job, m, limits, level))]
         for node in n.walk(b.release.exact):
             if isinstance(node, n.Truncate) and _in_use(b, job):
                 found.append(_declared("number of rows", node.limit))
-    if not found:
+        ranges |= dict.fromkeys((m.words, low, high) for m, low, high in ranges_used(b.release))
+    cut = [groups_cut(b.release) for b in job.prepared.bounded]
+    groups = [limit for limit in cut if limit is not None]
+    nobodys = any(nobodys_rows(b) for b in job.prepared.bounded)
+    if not (found or ranges or groups or nobodys):
         return None
     counts = [x for x in found if x["units_cut_at_most"] is not None]
-    most = max(counts, key=lambda x: int(str(x["units_cut_at_most"])), default=found[0])
-    return {k: most[k] for k in ("units_cut_at_most", "limit", "level")} | {"measures": found}
+    most = max(counts, key=lambda x: int(str(x["units_cut_at_most"])), default=None)
+    first = most or (found[0] if found else _declared("", None))
+    return {k: first[k] for k in ("units_cut_at_most", "limit", "level")} | {
+        "measures": found,
+        "groups": min(groups, default=None),
+        "ranges": [{"measure": words, "low": low, "high": high} for words, low, high in ranges],
+        "rows_without_unit": nobodys,
+    }
 
 
 def _left_out_of(
@@ -223,7 +251,7 @@ def _left_out_of(
     }
 
 
-def _declared(words: str, limit: float) -> dict[str, object]:
+def _declared(words: str, limit: float | None) -> dict[str, object]:
     return {"measure": words, "limit": limit, "units_cut_at_most": None, "level": None}
 
 

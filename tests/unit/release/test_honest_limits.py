@@ -13,6 +13,7 @@ import secant
 from secant.analysis.certificate import Clipped
 from secant.errors import Refused
 from secant.plan import enforce
+from secant.release import stated
 from secant.release.limits import ChosenLimit, choose_limit, cut_at_most, scores_of
 
 PEOPLE, EVENTS = 2_000, 30_000
@@ -111,7 +112,9 @@ def test_chosen_limits_say_how_many_units_they_cut(events):
     with connect(events, "said") as db:
         error = db.sql(ALL, epsilon=4, level="0.999999999").error
     left = error["leaves_out"]
-    assert set(left) == {"units_cut_at_most", "limit", "level", "measures"}
+    assert set(left) == {
+        "units_cut_at_most", "limit", "level", "measures", "groups", "ranges", "rows_without_unit",
+    }  # fmt: skip
     assert left["level"] == 1 - 5e-10
     assert left["units_cut_at_most"] == max(m["units_cut_at_most"] for m in left["measures"])
     # Nothing bounds what one person may add: a count has a low end only, an average its range.
@@ -136,6 +139,62 @@ def test_nothing_is_left_out_where_rows_are_protected(tmp_path, events):
     )
     with secant.connect(policy=path, ledger=tmp_path / "rows.ledger") as db:
         assert db.sql("SELECT count(*) FROM hits", epsilon=1).error["leaves_out"] is None
+
+
+def test_declared_ranges_are_said_and_so_are_rows_of_nobody(events):
+    with connect(events, "ranges") as db:
+        left = db.sql("SELECT avg(width), count(*) FROM hits", epsilon=4).error["leaves_out"]
+        assert left["ranges"] == [{"measure": "sum of hits.width", "low": 0.0, "high": 4000.0}]
+        assert left["rows_without_unit"]
+        # What cannot be outside of a range needs no declaration, and no remark.
+        text = "SELECT sum(CASE WHEN day = 1 THEN 1 ELSE 0 END) FROM hits"
+        assert db.sql(text, epsilon=4).error["leaves_out"]["ranges"] == []
+
+
+def test_ranges_are_said_where_rows_are_protected(tmp_path, events):
+    path = events.folder / "rows_with_range.toml"
+    path.write_text(
+        '[database]\nsource = "duckdb:events.duckdb"\n[tables.hits.columns]\nwidth = { range = [0, 4000] }\n'
+        '[protections.rows]\nkind = "rows"\nepsilon = 9\n'
+    )
+    with secant.connect(policy=path, ledger=tmp_path / "rows.ledger") as db:
+        left = db.sql("SELECT sum(width) FROM hits", epsilon=1).error["leaves_out"]
+    assert left["ranges"] == [{"measure": "sum of hits.width", "low": 0.0, "high": 4000.0}]
+    assert (left["measures"], left["limit"], left["rows_without_unit"]) == ([], None, False)
+
+
+GROUPS = "[protections.people.limits]\nhits = 60\ngroups = 2"
+BY_DAY = "SELECT day, count(DISTINCT person) FROM hits GROUP BY day"
+
+
+def test_a_limit_of_groups_leaves_no_sums_out(events):
+    with connect(events, "grouped", GROUPS) as db:
+        answer = db.sql("SELECT day, count(*) FROM hits GROUP BY day", epsilon=2000)
+        told = db.explain("SELECT day, count(*) FROM hits GROUP BY day").text
+    assert "groups of a unit" not in told
+    assert answer.error["leaves_out"]["groups"] is None
+    assert sum(row[1] for row in answer.rows) == pytest.approx(EVENTS, rel=0.001)
+
+
+def test_where_a_limit_of_groups_may_cut_the_upper_end_is_open(events, monkeypatch):
+    with connect(events, "open", GROUPS) as db:
+        answer = db.sql(BY_DAY, epsilon=2000)
+        assert answer.error["leaves_out"]["groups"] == 2
+        assert answer.error["high"] == [[None, None]] * 3
+        low = [row[1] for row in answer.error["low"]]
+        assert all(end <= PEOPLE for end in low)
+        assert all(x is not None for _, x in answer.error["noise"])
+        # Most people come on all three days, and count on the first two: the old ends miss the truth.
+        monkeypatch.setattr(stated, "groups_cut", lambda release: None)
+        blind = db.sql(BY_DAY, epsilon=2000)
+    assert blind.error["high"][2][1] < PEOPLE * 0.9
+
+
+def test_a_limit_of_groups_that_cannot_cut_is_not_said(events):
+    with connect(events, "wide", GROUPS.replace("groups = 2", "groups = 3")) as db:
+        error = db.sql(BY_DAY, epsilon=20).error
+    assert error["leaves_out"]["groups"] is None
+    assert error["high"][0][1] is not None
 
 
 # ── the number of units that were cut (U-CUT) ────────────────────────────────────────────────────

@@ -23,7 +23,7 @@ from secant.analysis.certificate import (
 )
 from secant.analysis.interface import Request
 from secant.analysis.stability.rules import owned_by
-from secant.analysis.summands import each_row, is_owner
+from secant.analysis.summands import each_row, is_owner, never_negative
 from secant.analysis.truncation.clipping import (
     Additions,
     above_limits,
@@ -39,7 +39,6 @@ from secant.plan.expected import expected_share
 from secant.plan.measures import Measure
 from secant.plan.owners import unit_column
 from secant.plan.ownership import Ownerships, Paths
-from secant.plan.ranges import NOTHING_DECLARED, Ranges
 
 GAIN = 4
 """A limit is chosen privately if a usual unit adds less than this part of what the declared limits allow."""
@@ -108,7 +107,7 @@ def _added(a: Additions, found: Mapping[str, tuple[int, ...]], race: bool) -> di
     doubling = {
         c.name: limits[c.name][::-2][::-1]
         for c in a.calls
-        if race and c.name not in weighted and _never_negative(c)
+        if race and c.name not in weighted and never_negative(c)
     }
     racing = {c for c, x in doubling.items() if len(x) > 1}
     limits |= {c: doubling[c] for c in racing}
@@ -121,7 +120,7 @@ def _added(a: Additions, found: Mapping[str, tuple[int, ...]], race: bool) -> di
         lambda chosen: cut_down_to_each(a, chosen),
         None if a.keys or weighted or not chosen_one else at_once(a, chosen_one),
     )
-    signs = {c.name: _never_negative(c) for c in a.calls}
+    signs = {c.name: never_negative(c) for c in a.calls}
     return {
         c: Clipped(made, x, c in racing, None, a.partners(c), signs[c], a.fine[c])
         for c, x in limits.items()
@@ -176,15 +175,6 @@ def _limits(
 def _fine(call: n.Aggregation, measure: Measure) -> int:
     """Give the parts of a step that cut-down numbers are counted in: one row is at least so many of them."""
     return PARTS if _adds(call) and each_row(call, measure.step) < PARTS else 1
-
-
-def _never_negative(call: n.Aggregation) -> bool:
-    """Whether no row takes anything away, so that a lower limit never gives more."""
-    if call.function == "count":
-        return True
-    assert call.argument is not None
-    least = Ranges(NOTHING_DECLARED).of(call.argument).low
-    return least is not None and least >= 0
 
 
 def _told(call: n.Aggregation, measure: Measure, bound: Clipped) -> Step:

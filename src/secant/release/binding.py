@@ -1,0 +1,87 @@
+"""Which declared facts may have changed an answer: ranges, the limit of groups, and rows that belong to nobody.
+
+In: a release as it was enforced. Out: what can be said without the data. Declared facts are enforced, not believed:
+whether one of them has bound in the data at hand is not known here.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from secant.analysis.portfolio import Bounded
+from secant.analysis.summands import never_negative
+from secant.plan import nodes as n
+from secant.plan.domains import Listed
+from secant.plan.enforce import Release
+from secant.plan.measures import Measure
+from secant.plan.ranges import NOTHING_DECLARED, Ranges
+from secant.plan.rewrite import columns_of
+from secant.release.intervals import Span, number_of
+
+
+def groups_cut(release: Release) -> int | None:
+    """Give the limit of groups that a unit counts in, where it may have more: by its rows, or by the keys."""
+    limits = [x.limit for x in n.walk(release.exact) if isinstance(x, n.TruncateGroups)]
+    if not limits:
+        return None
+    reach = [x.limit for x in n.walk(release.exact) if isinstance(x, n.Truncate)]
+    if all(isinstance(d, Listed) for d in release.domains):
+        listed = 1
+        for domain in release.domains:
+            assert isinstance(domain, Listed)
+            listed *= len(domain.values)
+        reach.append(listed)
+    least = min(limits)
+    return least if not reach or min(reach) > least else None
+
+
+def below_and_above(release: Release, column: str) -> Span:
+    """Give how far what was left out may lead from a measure to the true one, where nothing bounds it."""
+    call = next(c for c in release.exact.aggregations if c.name == column)
+    return (0.0 if never_negative(call) else -math.inf), math.inf
+
+
+def ranges_used(release: Release) -> list[tuple[Measure, float, float]]:
+    """Give the measures whose summands are moved into a range that only a declaration speaks for."""
+    items = {
+        i.name: i.expression
+        for node in n.walk(release.exact)
+        if isinstance(node, n.Project)
+        for i in node.items
+    }
+    found: list[tuple[Measure, float, float]] = []
+    for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
+        for clamp in n.walk(call.argument) if call.argument is not None else ():
+            ends = _ends_of(clamp) if isinstance(clamp, n.Clamp) else None
+            if ends is None or not isinstance(clamp, n.Clamp):
+                continue
+            plain = [items.get(c) for c in columns_of(clamp.operand)]
+            # Only the innermost clamp stands on values of the data; the others keep whole numbers in their types.
+            inner = any(isinstance(x, n.Clamp) for x in n.walk(clamp.operand))
+            if not inner and not all(x is not None and _inside(x, *ends) for x in plain):
+                found.append((measure, float(ends[0]), float(ends[1])))
+    return found
+
+
+def nobodys_rows(b: Bounded) -> bool:
+    """Whether rows without a unit would be left out: wherever rows are counted unit by unit."""
+    cut = any(isinstance(x, (n.Truncate, n.TruncateGroups)) for x in n.walk(b.release.exact))
+    return cut or any(c.room.endswith("truncation") for c in b.certificates)
+
+
+def _ends_of(clamp: n.Clamp) -> tuple[Fraction, Fraction] | None:
+    low, high = (
+        number_of(end.value) if isinstance(end, n.Literal) else None
+        for end in (clamp.low, clamp.high)
+    )
+    return None if low is None or high is None else (Fraction(low), Fraction(high))
+
+
+def _inside(scalar: n.Scalar, low: Fraction, high: Fraction) -> bool:
+    """Whether a value lies in a range whatever the data are."""
+    known = Ranges(NOTHING_DECLARED).of(scalar)
+    if not known.bounded:
+        return False
+    least, most = known.ends()
+    return low <= least and most <= high
