@@ -12,13 +12,18 @@ def derivation(certificate: Certificate) -> list[str]:
     lines: list[str] = []
     numbers: dict[tuple[str, str, str, tuple[int, ...]], int] = {}
 
+    seen: dict[int, int] = {}  # by identity: steps that share premises are many more as a tree
+
     def visit(step: Step) -> int:
+        if id(step) in seen:
+            return seen[id(step)]
         premises = tuple(visit(p) for p in step.premises)
         key = (step.rule, step.place, step.value, premises)
         if key not in numbers:
             numbers[key] = len(numbers) + 1
             basis = f"  (from {', '.join(map(str, premises))})" if premises else ""
             lines.append(f"{numbers[key]:>3}. {step.rule:<18} {step.place}: {step.value}{basis}")
+        seen[id(step)] = numbers[key]
         return numbers[key]
 
     for step in certificate.derivation:

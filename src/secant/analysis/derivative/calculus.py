@@ -71,6 +71,7 @@ class Calculus:
         self.moving: dict[n.Node, bool] = {}
         self.ranges = Ranges(NOTHING_DECLARED, remembered={})
         self.weights: dict[Variable, tuple[Fraction, Fraction]] = {}
+        self.rules: dict[n.Node, str] = {}  # which rule bounded each expression that moves
 
     def of(self, scalar: n.Scalar) -> Bound:
         """Give the bound of an expression, or raise CannotBound."""
@@ -89,6 +90,7 @@ class Calculus:
                 f"{type(scalar).__name__.lower()} over protected columns has no derivative here",
                 "use sums, products, powers, exp, ln, abs, least, greatest of protected columns",
             )
+        self.rules[scalar] = CALCULUS.ids[type(scalar)]  # a rule that has several parts says which
         found: Bound = rule(self, scalar)
         if isinstance(scalar, n.Arithmetic):
             return self._narrowed(found, scalar)
@@ -362,6 +364,7 @@ def _arithmetic(calculus: Calculus, node: n.Arithmetic) -> Bound:
     if node.op in ("+", "-"):
         return _sum(calculus, node)
     if node.op == "*":
+        calculus.rules[node] = "D-PRODUCT"
         a, b = calculus.of(node.left), calculus.of(node.right)
         range_ = (
             iv.whole_power(a.range, 2)
@@ -379,6 +382,7 @@ def _sum(calculus: Calculus, node: n.Arithmetic) -> Bound:
     kinds = {type_of(node.left).kind, type_of(node.right).kind}
     if kinds & {"INTERVAL", "TIMESTAMP"}:
         raise CannotBound("D-SUM", node, "a moment in time has no distance here", "use dates")
+    calculus.rules[node] = "D-SUM"
     a, b = calculus.of(node.left), calculus.of(node.right)
     other = b.range if node.op == "+" else iv.negate(b.range)
     range_ = iv.add(a.range, other)
@@ -423,6 +427,7 @@ def multiplied(calculus: Calculus, a: Bound, b: Bound, range_: iv.Interval) -> B
 
 def _quotient(calculus: Calculus, node: n.Arithmetic) -> Bound:
     """D-QUOTIENT: by a public number, or by a protected one that keeps away from 0."""
+    calculus.rules[node] = "D-QUOTIENT"
     a, b = calculus.of(node.left), calculus.of(node.right)
     if not b.slopes:
         divisor = shapes.call("nullif", double(node.right), shapes.number(0.0))

@@ -48,14 +48,15 @@ UNIT = iv.interval(0, 1)
 
 @CALCULUS.rule(n.Call, id="D-CALL")
 def _call(calculus: Calculus, node: n.Call) -> Bound:
-    rule = _CALLS.get(node.function)
-    if rule is None:
+    if node.function not in _CALLS:
         raise CannotBound(
             "D-CALL",
             node,
             f"{node.function} of a protected value has no derivative here",
             "use exp, ln, sqrt, power, abs, least or greatest",
         )
+    name, rule = _CALLS[node.function]
+    calculus.rules[node] = name
     return rule(calculus, node)
 
 
@@ -213,6 +214,7 @@ def _length(calculus: Calculus, node: n.Call) -> Bound | None:
     )
     if size is None:
         raise _unbounded("D-LENGTH", node)
+    calculus.rules[node] = "D-LENGTH"
     return replace(plain, size=limited(size, range_))
 
 
@@ -408,19 +410,26 @@ def _soft(
     return rule
 
 
-_CALLS: dict[str, Callable[[Calculus, n.Call], Bound]] = {
-    "abs": _absolute,
-    "date_diff": _days,
-    "exp": _exponential,
-    "ln": _logarithm,
-    "sqrt": _root,
-    "power": _power,
-    "least": _extreme,
-    "lowest": _extreme,
-    "highest": _extreme,
-    "greatest": _extreme,
-    "coalesce": _coalesced,
-    "ramp": _ramp,
-    "sigmoid": _soft(filters_shapes.sigmoid_size, filters_shapes.sigmoid_slope, Fraction(1, 4)),
-    "tauoid": _soft(filters_shapes.tauoid_size, filters_shapes.tauoid_slope, Fraction(1, 2)),
+_CALLS: dict[str, tuple[str, Callable[[Calculus, n.Call], Bound]]] = {
+    "abs": ("D-ABS", _absolute),
+    "date_diff": ("D-DAYS", _days),
+    "exp": ("D-EXP", _exponential),
+    "ln": ("D-LN", _logarithm),
+    "sqrt": ("D-POWER", _root),
+    "power": ("D-POWER", _power),
+    "least": ("D-EXTREME", _extreme),
+    "lowest": ("D-EXTREME", _extreme),
+    "highest": ("D-EXTREME", _extreme),
+    "greatest": ("D-EXTREME", _extreme),
+    "coalesce": ("D-NULL", _coalesced),
+    "ramp": ("D-RAMP", _ramp),
+    "sigmoid": (
+        "D-SIGMOID",
+        _soft(filters_shapes.sigmoid_size, filters_shapes.sigmoid_slope, Fraction(1, 4)),
+    ),
+    "tauoid": (
+        "D-TAUOID",
+        _soft(filters_shapes.tauoid_size, filters_shapes.tauoid_slope, Fraction(1, 2)),
+    ),
 }
+"""By function: the rule, which derivations name, and what it gives."""

@@ -8,7 +8,7 @@ It checks by itself that nothing but continuous functions of protected values is
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -21,6 +21,7 @@ from secant.analysis.derivative.calculus import (
     Calculus,
 )
 from secant.analysis.derivative.columns import column_above
+from secant.analysis.derivative.derivation import columns_named, derivation_of
 from secant.analysis.derivative.emptiness import moves
 from secant.analysis.derivative.floats import FloatErrors
 from secant.analysis.derivative.lookups import Gathering, lookups_of
@@ -46,7 +47,6 @@ from secant.plan.measures import Measure
 from secant.plan.ranges import as_number, declared
 from secant.plan.reads import scans
 from secant.plan.rewrite import substitute
-from secant.plan.show import show_scalar
 from secant.terms.bounds import GlobalBound
 from secant.terms.coverage import is_protected
 from secant.terms.norms import CombinedNorm, columns_of, dual_power, parse_norm
@@ -234,7 +234,7 @@ class _Reader:
             factor,
             rounding,
         )
-        step = self._step(measure, probe, caps, cap, factor, value)
+        step = derivation_of(measure, calculus, self.gatherings, caps, cap, factor, value)
         return curve, step, claims
 
     def _joined(self, role: str) -> int | None:
@@ -392,7 +392,7 @@ class _Reader:
         for key, entry in entries.items():
             cap = found.slopes[key].cap
             shared = (
-                any(k != key and key.column in _named(k) for k in entries)
+                any(k != key and key.column in columns_named(k) for k in entries)
                 if isinstance(key, Variable)
                 else True
             )
@@ -528,39 +528,6 @@ class _Reader:
         known = [2 * c for c in counts if c is not None]  # twice, should rows be added meanwhile
         return min([MOST_ROWS, *(max(c, 1) for c in known)])
 
-    def _step(
-        self,
-        measure: Measure,
-        probe: Bound,
-        caps: Mapping[str, Fraction | None],
-        cap: Fraction | None,
-        factor: Fraction,
-        value: n.Scalar,
-    ) -> Step:
-        unit = measure.step * factor
-        inner = []
-        for role, most in caps.items():
-            gathering = self.gatherings[role]
-            names = ", ".join(sorted(_columns_of(probe, role)))
-            how = (
-                "each row stands in one joined row"
-                if gathering.single
-                else "joined rows of one row are added up"
-            )
-            told = "by data" if most is None else f"at most {float(most * unit):.6g}"
-            inner.append(
-                Step("D-GATHER", f"{role} ({names}): {how}", f"moves {told} a unit of distance")
-            )
-        told = "no public limit" if cap is None else f"at most {float(cap * measure.step):.6g}"
-        shown = show_scalar(value)
-        short = shown if len(shown) <= 200 else shown[:197] + "..."
-        return Step(
-            "D-SMOOTH",
-            f"{measure.words} as {short}",
-            f"a smooth bound from the data, {told} a unit of distance",
-            tuple(inner),
-        )
-
 
 def _declared(value: n.Scalar) -> bool:
     """Whether every limit in a value was declared, and none is the one that stands for a missing range."""
@@ -572,16 +539,6 @@ def _declared(value: n.Scalar) -> bool:
         if isinstance(end, n.Literal)
     ]
     return all(end is None or abs(end) < FARTHEST for end in ends)
-
-
-def _named(key: Key) -> Iterable[str]:
-    return (key.column,) if isinstance(key, Variable) else key.columns
-
-
-def _columns_of(bound: Bound, role: str) -> Iterable[str]:
-    for key in bound.slopes:
-        if key.role == role:
-            yield from _named(key)
 
 
 def _trusted(request: Request) -> Callable[[str], bool]:
