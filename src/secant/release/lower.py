@@ -438,6 +438,9 @@ def write(w: Writer, scalar: n.Scalar, env: Env) -> str:
 
 
 def _scalar(w: Writer, scalar: n.Scalar, env: Env) -> str:
+    if w.type_of(scalar).kind == "NULL":
+        # An engine gives it a type of its own, and casts what stands beside it to that: a cast that may fail.
+        return "NULL"
     own = w.dialect.rules.find(scalar) if w.dialect.rules else None
     rule = own or SCALARS.find(scalar)
     if rule is None:

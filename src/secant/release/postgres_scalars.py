@@ -61,11 +61,6 @@ def _float(end: Fraction | None) -> float | None:
     return None if end is None or abs(end) > 10**300 else float(end)
 
 
-@rule(n.Column, n.Outer)
-def _column(w: Writer, node: n.Column | n.Outer, env: Env) -> str:
-    return "NULL" if node.type.kind == "NULL" else env[node.name]
-
-
 # ── arithmetic ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -133,8 +128,6 @@ def _day_number(date: str) -> str:
 
 @rule(n.Negate)
 def _negate(w: Writer, node: n.Negate, env: Env) -> str:
-    if _unknown(w, node.operand):
-        return "NULL"
     return f"(- {_widened(w, node.operand, env)})"
 
 
@@ -233,7 +226,7 @@ def _call(w: Writer, node: n.Call, env: Env) -> str:
 
 def _chosen(w: Writer, node: n.Call, env: Env) -> str:
     known = [write(w, a, env) for a in node.arguments if not _unknown(w, a)]
-    return f"{node.function}({', '.join(known)})" if known else "NULL"
+    return f"{node.function}({', '.join(known)})"
 
 
 def _null_if(w: Writer, node: n.Call, env: Env) -> str:
