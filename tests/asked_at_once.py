@@ -21,6 +21,8 @@ from secant.engine import Connection
 from secant.errors import SecantError
 
 LONG = os.environ.get("SECANT_PROFILE") == "long"
+PATIENCE = 3600 if LONG else 300
+"""Seconds after which a child is taken to hang; a crowded machine is slow."""
 GROUPS = 40
 EPSILON = 120
 TABLES = f"""
@@ -96,7 +98,7 @@ def wrong_in_threads(db: Connection, threads: int, count: int) -> list[str]:
 
 
 @contextmanager
-def in_child(work: Callable[[], object], seconds: int = 300) -> Iterator[Callable[[], object]]:
+def in_child(work: Callable[[], object], seconds: int = PATIENCE) -> Iterator[Callable[[], object]]:
     """Do some work in a forked child; give a function that waits for its result."""
     here, there = multiprocessing.Pipe(duplex=False)
     child = os.fork()
