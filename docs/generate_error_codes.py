@@ -14,6 +14,12 @@ Generated from `secant.errors` by `docs/generate_error_codes.py`; a test keeps t
 keeps its meaning for ever and is never reused. The family says who can act, and decides the exit
 status of the command.
 """
+WARNED = """\
+## WRN: warnings
+
+Said by `secant explain`, and by `secant query` on standard error before it spends. They follow from public
+facts only, and refuse nothing.
+"""
 
 
 def page() -> str:
@@ -26,6 +32,8 @@ def page() -> str:
         parts.append(f"{(family.__doc__ or '').strip()}\n")
         rows = "\n".join(f"| {code} | {what} |" for code, what in codes)
         parts.append(f"| code | meaning |\n|---|---|\n{rows}\n")
+    rows = "\n".join(f"| {code} | {what} |" for code, what in errors.WARNINGS)
+    parts.append(f"{WARNED}\n| code | meaning |\n|---|---|\n{rows}\n")
     return "\n".join(parts)
 
 

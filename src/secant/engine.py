@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -49,7 +51,9 @@ from secant.plan.typing import forget_types
 from secant.processes import ProcessLock
 from secant.release.answer import Answer
 from secant.release.backend import Backend, Session
-from secant.release.job import Job
+from secant.release.cautions import Caution, cautions
+from secant.release.foreseen import foreseen_errors
+from secant.release.job import Job, Keys
 from secant.release.lookups import public_facts
 from secant.release.lower import lower
 from secant.release.report import Explanation, explanation, guarantee, inspection, mechanisms
@@ -65,6 +69,7 @@ from secant.release.run import (
 from secant.release.shares import Calibrated, calibrate
 from secant.release.sources import open_source
 from secant.release.stated import leaves_out
+from secant.release.wanted import Wanted, held, least_epsilon, refuse_above, wanted_of
 from secant.stats.budget import Allowance
 from secant.terms.catalog import Catalog
 from secant.terms.coverage import holding
@@ -188,34 +193,44 @@ class Connection:
         self,
         text: str,
         *,
-        epsilon: Number,
+        epsilon: Number | None = None,
+        error: Number | None = None,
+        max_error: Number | None = None,
         delta: Number | None = None,
         level: Number = 0.95,
         protection: str | None = None,
         analyst: str = "",
+        warn: Callable[[Caution], object] | None = None,
     ) -> Answer:
-        """Answer a query privately and charge its price to every protection that it touches."""
+        """Answer a query privately and charge its price to every protection that it touches.
+
+        Either `epsilon` is given, or `error`: then the least epsilon is found at which every noisy number has that
+        error at most. `max_error` refuses to spend where an error would be larger. Both are amounts (`20`) or shares of
+        one (`"5% of 2000"`). `warn` is called with each warning before anything is spent; the answer holds them, too.
+        """
         with _with_carets(text):
-            budget = epsilon_of(as_written(epsilon, what="epsilon", code="USE-002"))
-            confidence = level_of(as_written(level, what="level", code="USE-004"))
-            in_force = self._in_force(protection)
+            asked = self._asked(epsilon, error, delta, level, protection)
+            allowed = None if max_error is None else wanted_of(max_error, "max_error")
+            in_force = asked.in_force
             with self._question(text) as (plan, session):
-                prepared = self._prepare(text, plan, in_force, budget, session)
-                noise = calibrate(prepared.bounded, in_force, budget, _deltas(in_force, delta))
-                job = plan_release(prepared, noise, confidence, session, self.policy.limits)
+                job, keys = self._compiled(text, plan, asked, session)
+                noise = job.noise
                 check_job(job, session)
+                said = self._foresee(job, keys, plan, asked, session, allowed)
+                if warn is not None:
+                    for caution in said:
+                        warn(caution)
                 release_id = None
-                if not prepared.bounded:
+                if not job.prepared.bounded:
                     shown = finish(job, {}, session, {})
                 else:
-                    keys = look_up_keys(job, session)
                     charges = _charges(noise)
                     with self.ledger.reserve(charges, analyst=analyst, note=_note(job)) as permit:
                         shown = run(job, keys, session, permit)
                         session.confirm()  # what has seen two states is paid for, and withheld
                     # leaving the block has settled; if that failed, the answer is paid for all the same
                     release_id = permit.release_id
-            return self._answer(shown, job, in_force, protection, release_id)
+            return self._answer(shown, job, in_force, said, release_id)
 
     @border
     def explain(
@@ -223,6 +238,7 @@ class Connection:
         text: str,
         *,
         epsilon: Number | None = None,
+        error: Number | None = None,
         delta: Number | None = None,
         level: Number = 0.95,
         protection: str | None = None,
@@ -231,27 +247,25 @@ class Connection:
     ) -> Explanation:
         """Show the derivation, the noise and the statements of a query. Spends nothing, reads no protected data.
 
-        `attacker`, such as "visits.cost within 50", adds what the answer would let somebody guess; `ranges`
-        adds which ranges follow from declared facts, and from what.
+        `error` finds the epsilon that `sql` would spend for it. `attacker`, such as "visits.cost within 50", adds what
+        the answer would let somebody guess; `ranges` adds which ranges follow from declared facts, and from what.
         """
         with _with_carets(text):
-            confidence = level_of(as_written(level, what="level", code="USE-004"))
-            in_force = self._in_force(protection)
-            budget = epsilon_of(
-                as_written(1 if epsilon is None else epsilon, what="epsilon", code="USE-002")
-            )
+            assumed = epsilon is None and error is None
+            given = 1 if assumed else epsilon
+            asked = self._asked(given, error, delta, level, protection)
             with self._question(text) as (plan, session):
-                prepared = self._prepare(text, plan, in_force, budget, session)
-                noise = calibrate(prepared.bounded, in_force, budget, _deltas(in_force, delta))
-                job = plan_release(prepared, noise, confidence, session, self.policy.limits)
+                job, keys = self._compiled(text, plan, asked, session)
                 # What is explained is answered: the same checks, on public data only.
                 check_job(job, session)
-                look_up_keys(job, session)
-            told = explanation(text, job, in_force, budget, assumed=epsilon is None)
+                said = self._foresee(job, keys, plan, asked, session, None)
+            told = explanation(text, job, asked.in_force, said, assumed=assumed)
             if ranges:
                 report = self.ranges(text)
                 lines = "\n".join([told.text, *range_lines(report)])
-                told = Explanation(lines, {**told.record, "ranges": report}, told.statements)
+                told = Explanation(
+                    lines, {**told.record, "ranges": report}, told.statements, told.warnings
+                )
             return told if attacker is None else self._with_attacker(told, attacker)
 
     @border
@@ -289,7 +303,9 @@ class Connection:
         asked = parse_attacker(attacker)
         report = attack_report(asked, self.policy, told.record["guarantee"], self.catalog)
         text = "\n".join([told.text, *attack_lines(asked, report)])
-        return Explanation(text, {**told.record, "attacker": report}, told.statements)
+        return Explanation(
+            text, {**told.record, "attacker": report}, told.statements, told.warnings
+        )
 
     @border
     def inspect(
@@ -304,19 +320,15 @@ class Connection:
         """For the data owner only: the true answer beside what a release would do. Releases nothing."""
         with _with_carets(text):
             started = time.perf_counter()
-            budget = epsilon_of(as_written(epsilon, what="epsilon", code="USE-002"))
-            confidence = level_of(as_written(level, what="level", code="USE-004"))
-            in_force = self._in_force(protection)
+            asked = self._asked(epsilon, None, delta, level, protection)
             with self._question(text) as (plan, session):
-                prepared = self._prepare(text, plan, in_force, budget, session)
-                noise = calibrate(prepared.bounded, in_force, budget, _deltas(in_force, delta))
-                job = plan_release(prepared, noise, confidence, session, self.policy.limits)
+                job, keys = self._compiled(text, plan, asked, session)
                 compiled = time.perf_counter()
                 check_job(job, session)
                 checked = time.perf_counter()
                 exact = session.rows(lower(plan, session.dialect))
                 answered = time.perf_counter()
-                softened, bounds = unnoised(job, look_up_keys(job, session), session)
+                softened, bounds = unnoised(job, keys, session)
                 released = time.perf_counter()
             seconds = {
                 "compile": compiled - started,
@@ -336,6 +348,75 @@ class Connection:
         named = {*asked, *self.policy.tables, *self.policy.public}
         with self._backend.session(named) as session:
             yield plan, session
+
+    def _asked(
+        self,
+        epsilon: Number | None,
+        error: Number | None,
+        delta: Number | None,
+        level: Number,
+        protection: str | None,
+    ) -> _Asked:
+        """Read the numbers of a question."""
+        if (epsilon is None) == (error is None):
+            raise UsageError(
+                "USE-002",
+                "a question has an epsilon, or an error that is wanted, and not both",
+                hint="give epsilon, or an error such as 20",
+            )
+        confidence = level_of(as_written(level, what="level", code="USE-004"))
+        in_force = self._in_force(protection)
+        wanted = None if error is None else wanted_of(error, "error")
+        budget = None
+        if epsilon is not None:
+            budget = epsilon_of(as_written(epsilon, what="epsilon", code="USE-002"))
+        return _Asked(budget, wanted, _deltas(in_force, delta), confidence, in_force)
+
+    def _compiled(
+        self, text: str, plan: n.Relation, asked: _Asked, session: Session
+    ) -> tuple[Job, dict[str, Keys | None]]:
+        """Fix the noise of a question, at the epsilon that is given or at the least that gives the wanted error."""
+
+        @cache
+        def at(epsilon: Fraction) -> tuple[Job, dict[str, Keys | None]]:
+            prepared = self._prepare(text, plan, asked.in_force, epsilon, session)
+            noise = calibrate(prepared.bounded, asked.in_force, epsilon, asked.deltas)
+            job = plan_release(prepared, noise, asked.level, session, self.policy.limits)
+            return job, look_up_keys(job, session)
+
+        if asked.epsilon is not None:
+            return at(asked.epsilon)
+        wanted = asked.error
+        assert wanted is not None
+        count = public_facts(Fraction(1), self.policy, session).count
+
+        def reaches(epsilon: Fraction) -> bool:
+            try:
+                job, keys = at(epsilon)
+            except Refused as refusal:
+                if refusal.code != "REF-104":  # too small for a smooth bound: a larger one may do
+                    raise
+                return False
+            most = wanted.most(job, self.policy, count)
+            return held(foreseen_errors(job, keys, session), most)
+
+        return at(least_epsilon(reaches))
+
+    def _foresee(
+        self,
+        job: Job,
+        keys: dict[str, Keys | None],
+        plan: n.Relation,
+        asked: _Asked,
+        session: Session,
+        allowed: Wanted | None,
+    ) -> tuple[Caution, ...]:
+        """Give what should be known before anything is spent; refuse errors that are not allowed."""
+        errors = foreseen_errors(job, keys, session, thorough=allowed is not None)
+        count = public_facts(Fraction(1), self.policy, session).count
+        if allowed is not None:
+            refuse_above(errors, allowed.most(job, self.policy, count))
+        return cautions(job, plan, self.policy, asked.in_force, errors, count)
 
     def _prepare(
         self,
@@ -389,7 +470,7 @@ class Connection:
         shown: Shown,
         job: Job,
         in_force: tuple[Protection, ...],
-        chosen: str | None,
+        said: tuple[Caution, ...],
         release_id: str | None,
     ) -> Answer:
         uncovered = [p.name for p in self.policy.protections if p not in in_force]
@@ -405,7 +486,19 @@ class Connection:
             mechanisms=mechanisms(job, shown.limits),
             budget=accounts,
             release_id=release_id,
+            warnings=said,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The numbers of a question: an epsilon, or an error from which one is found."""
+
+    epsilon: Fraction | None
+    error: Wanted | None
+    deltas: dict[str, Fraction]
+    level: Fraction
+    in_force: tuple[Protection, ...]
 
 
 @contextmanager

@@ -219,6 +219,7 @@ CODES: tuple[tuple[str, str], ...] = (
     ("REF-103", "a release of this kind needs a positive delta"),
     ("REF-104", "the smooth bound needs a larger epsilon"),
     ("REF-105", "the chosen protection does not cover what the query reads"),
+    ("REF-106", "the public error is larger than allowed, or known only with the answer"),
     ("BUD-001", "the budget does not cover this release"),
     ("BUD-002", "the ledger cannot be opened or written"),
     ("BUD-003", "the ledger does not add up"),
@@ -235,3 +236,14 @@ CODES: tuple[tuple[str, str], ...] = (
     ("BUG-001", "an invariant of Secant broke"),
 )
 _KNOWN = frozenset(code for code, _ in CODES)
+
+# What `explain` says, and `query` before it spends; nothing is refused for it. Public facts only.
+WARNINGS: tuple[tuple[str, str], ...] = (
+    ("WRN-001", "the public error is as large as the whole range of the value"),
+    ("WRN-002", "protected keys of few units are not shown"),
+    ("WRN-003", "a literal is not among the declared values of its column"),
+    ("WRN-004", "a literal lies outside the declared range of its column"),
+    ("WRN-005", "few rows stand behind a number, which may drown in noise"),
+    ("WRN-006", "an epsilon this large hides next to nothing"),
+    ("WRN-007", "a delta this large may show somebody openly"),
+)

@@ -15,6 +15,7 @@ from secant.cli.options import (
     ProtectionName,
     Question,
     Source,
+    WantedError,
     question_of,
 )
 
@@ -65,6 +66,7 @@ def explain(
     *,
     rule: RuleId = None,
     epsilon: Epsilon | None = None,
+    error: WantedError = None,
     delta: Delta = None,
     level: Level = "0.95",
     protection: ProtectionName = None,
@@ -105,6 +107,7 @@ def explain(
             explanation = database.explain(
                 text,
                 epsilon=epsilon,
+                error=error,
                 delta=delta,
                 level=level,
                 protection=protection,

@@ -33,6 +33,24 @@ Epsilon = Annotated[
         name="--epsilon", help="Privacy to spend.", metavar="NUMBER", allow_leading_hyphen=True
     ),
 ]
+WantedError = Annotated[
+    str | None,
+    Parameter(
+        name="--error",
+        help='Instead of --epsilon: find the least that gives this error, such as 20 or "5% of 2000".',
+        metavar="ERROR",
+        allow_leading_hyphen=True,
+    ),
+]
+MaxError = Annotated[
+    str | None,
+    Parameter(
+        name="--max-error",
+        help="Refuse to spend where the error would be larger.",
+        metavar="ERROR",
+        allow_leading_hyphen=True,
+    ),
+]
 Delta = Annotated[
     str | None,
     Parameter(

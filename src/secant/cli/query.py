@@ -8,10 +8,12 @@ from secant.cli.options import (
     Epsilon,
     Json,
     Level,
+    MaxError,
     PolicyPath,
     ProtectionName,
     Question,
     Source,
+    WantedError,
     question_of,
 )
 
@@ -20,7 +22,9 @@ def query(
     sql: Question,
     /,
     *,
-    epsilon: Epsilon,
+    epsilon: Epsilon | None = None,
+    error: WantedError = None,
+    max_error: MaxError = None,
     delta: Delta = None,
     level: Level = "0.95",
     protection: ProtectionName = None,
@@ -32,7 +36,11 @@ def query(
     """Ask a question: spends budget, prints the private answer, its guarantee and its error."""
     import secant
     from secant.cli import show
+    from secant.errors import UsageError
 
+    if epsilon is None and error is None:
+        hint = "add --epsilon 1, or --error 20 to have it found; see `secant query --help`"
+        raise UsageError("USE-001", "--epsilon or --error is missing", hint=hint)
     text = question_of(sql)
     with (
         show.working("asking", quiet=json),
@@ -41,10 +49,13 @@ def query(
         answer = database.sql(
             text,
             epsilon=epsilon,
+            error=error,
+            max_error=max_error,
             delta=delta,
             level=level,
             protection=protection,
             analyst=analyst,
+            warn=None if json else show.warn,
         )
         accounts = database.budget
     if json:
@@ -52,6 +63,7 @@ def query(
         return 0
     show.print_answer(answer.columns, answer.rows, answer.error)
     show.print_left_out(answer.error)
+    show.print_hidden(answer.warnings)
     show.say()
     show.print_guarantees(answer.guarantee)
     show.print_budget(accounts)

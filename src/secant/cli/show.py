@@ -32,11 +32,13 @@ from secant.cli.output import writing
 if TYPE_CHECKING:
     from secant.cli.curve import Curve
     from secant.engine import Account
+    from secant.release.cautions import Caution
 
 MOST_ROWS = 200
 """More rows than this scroll out of sight; --json gives them all."""
 PIPE_WIDTH = 10_000  # in a pipe nobody wraps lines but us, so nothing is wrapped
 BAR_WIDTH = 20
+HIDDEN = "WRN-002"
 
 
 class _Screen(Console):
@@ -154,6 +156,19 @@ def print_left_out(error: Mapping[str, Any]) -> None:
         )
     if left.get("rows_without_unit"):
         say("Rows that belong to no unit do not count.")
+
+
+def warn(caution: Caution) -> None:
+    """Say on standard error what should be known before anything is spent."""
+    sys.stderr.write(f"{caution}\n")
+    sys.stderr.flush()
+
+
+def print_hidden(cautions: Sequence[Caution]) -> None:
+    """Say beside an answer which rows it does not show, whatever it shows."""
+    for caution in cautions:
+        if caution.code == HIDDEN:
+            say(f"{caution.message[:1].upper()}{caution.message[1:]}.")
 
 
 def _percent(level: object) -> str:

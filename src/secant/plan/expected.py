@@ -25,7 +25,7 @@ def expected_rows(
 ) -> int | None:
     """Give the rows that a relation may have; None where the number of rows of no table is known."""
     used = scans(relation)
-    counts = {s.alias: _rows(s.table.lower(), policy, count) for s in used}
+    counts = {s.alias: rows_of(s.table.lower(), policy, count) for s in used}
     known = [c for c in counts.values() if c is not None]
     if not known:
         return None
@@ -72,7 +72,8 @@ def _between(condition: n.Scalar) -> str | None:
     return None
 
 
-def _rows(table: str, policy: Policy, count: Callable[[str], int | None]) -> int | None:
+def rows_of(table: str, policy: Policy, count: Callable[[str], int | None]) -> int | None:
+    """Give about how many rows a table has: as declared, else as counted where that is public."""
     declared = policy.facts(table).rows
     return declared if declared is not None else count(table)
 
@@ -140,8 +141,8 @@ def _one_of(
         if target is not None
         else (table if policy.facts(table).key == (column,) else None)
     )
-    rows = _rows(owner, policy, count) if owner is not None else None
+    rows = rows_of(owner, policy, count) if owner is not None else None
     if rows:
         return 1.0 / rows
-    whole = _rows(table, policy, count)
+    whole = rows_of(table, policy, count)
     return max(EQUAL, 1.0 / whole) if whole else EQUAL

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from secant.errors import UsageError
+from secant.release.cautions import Caution
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Answer:
     """Names and public parameters of the noise."""
     budget: Mapping[str, Any]
     release_id: str | None
+    warnings: tuple[Caution, ...] = ()
+    """What was known before anything was spent, and should be read beside the answer."""
 
     def to_dict(self) -> dict[str, Any]:
         """Give the object that `secant query --json` prints."""
@@ -49,6 +52,7 @@ class Answer:
             "mechanisms": self.mechanisms,
             "budget": shown,
             "release_id": self.release_id,
+            "warnings": [w.to_dict() for w in self.warnings],
         }
 
     def to_pandas(self) -> Any:

@@ -21,6 +21,7 @@ from secant.plan.ranges import as_number
 from secant.plan.ranked import Ranked
 from secant.plan.rewrite import columns_of
 from secant.release.answer import plain
+from secant.release.cautions import Caution
 from secant.release.intervals import number_of
 from secant.release.job import Job
 from secant.release.limits import ChosenLimit
@@ -40,6 +41,8 @@ class Explanation:
     text: str
     record: Mapping[str, Any]
     statements: tuple[str, ...]
+    warnings: tuple[Caution, ...] = ()
+    """What should be known before this is asked for real."""
 
     def __str__(self) -> str:
         return self.text
@@ -126,10 +129,16 @@ def _noise_of(noise: MeasureNoise, measure: Measure, limit: ChosenLimit | None) 
 
 
 def explanation(
-    text: str, job: Job, in_force: tuple[Protection, ...], epsilon: Fraction, *, assumed: bool
+    text: str,
+    job: Job,
+    in_force: tuple[Protection, ...],
+    warnings: tuple[Caution, ...],
+    *,
+    assumed: bool,
 ) -> Explanation:
     """Put the whole argument for a release into words."""
     lines: list[str] = []
+    epsilon = job.noise.epsilon
     if not job.prepared.bounded:
         lines.append(
             "The query reads no protected table: it is answered exactly and costs nothing."
@@ -151,9 +160,13 @@ def explanation(
         "releases": [_release_record(b, job) for b in job.prepared.bounded],
         "guarantee": [guarantee(p, job.noise, []) for p in in_force],
         "statements": list(job.statements.values()),
+        "warnings": [w.to_dict() for w in warnings],
     }
     statements = tuple(job.statements.values()) or (job.rest,)
-    return Explanation("\n".join(lines), record, statements)
+    lines += ["warnings", *(f"  {line}" for w in warnings for line in str(w).split("\n"))] * bool(
+        warnings
+    )
+    return Explanation("\n".join(lines), record, statements, warnings)
 
 
 def _noise_lines(b: Bounded, job: Job) -> list[str]:

@@ -130,7 +130,7 @@ def check_job(job: Job, session: Session) -> None:
     may be left that the engine has not accepted. The claims are checked for every release, in the session that answers
     it: a table can change between two.
     """
-    not_yet = placeholders({b.release.name: _fields(b) for b in job.prepared.bounded})
+    not_yet = placeholders({b.release.name: released_fields(b) for b in job.prepared.bounded})
     for statement in job.statements.values():
         session.check(provided(statement, not_yet, session.dialect))
     session.check(lower(_closing(job, not_yet), session.dialect))
@@ -212,7 +212,9 @@ def unnoised(
     limits: dict[str, ChosenLimit] = {}
     for b in job.prepared.bounded:
         found = measured(b, job, keys[b.release.name], stage(session, tables))
-        columns = [[_value(w, m) for w in _whole_steps(found, m, job)] for m in b.release.measures]
+        columns = [
+            [value_of(w, m) for w in _whole_steps(found, m, job)] for m in b.release.measures
+        ]
         for r in b.release.ranked:
             noise, groups = job.noise.ranks[r.column], found.cells[r.column]
             nearest = [exact_index(r, cells) for cells in groups]
@@ -259,7 +261,7 @@ def _released(
                 bounds and [bounds[i] for i in chosen],
                 found.chosen.get(measure.column),
             )
-        columns.append([_value(m, measure) for m in noisy])
+        columns.append([value_of(m, measure) for m in noisy])
     for ranked in b.release.ranked:
         choice, groups = job.noise.ranks[ranked.column], found.cells[ranked.column]
         columns.append([drawn(ranked, choice, groups[i]) for i in chosen])
@@ -303,7 +305,7 @@ def _table(b: Bounded, job: Job, shown: Keys, columns: list[list[object]]) -> n.
     if len(shown) > job.groups:
         raise over_limit()
     rows = tuple((*key, *(column[i] for column in columns)) for i, key in enumerate(shown))
-    return n.Values(_fields(b), rows)
+    return n.Values(released_fields(b), rows)
 
 
 def _choose(b: Bounded, job: Job, found: Measured) -> tuple[list[int], dict[str, list[int]]]:
@@ -317,7 +319,7 @@ def _choose(b: Bounded, job: Job, found: Measured) -> tuple[list[int], dict[str,
     return [i for i, _ in kept], {b.release.selector: [count for _, count in kept]}
 
 
-def _value(whole: int, measure: Measure) -> object:
+def value_of(whole: int, measure: Measure) -> object:
     """Give a noisy measure as a value of its type; noise beyond all that an engine can write ends there."""
     kind = measure.type
     if kind.kind == "DOUBLE":
@@ -328,7 +330,8 @@ def _value(whole: int, measure: Measure) -> object:
     return within if kind.kind == "INTEGER" else Decimal(within).scaleb(-kind.scale, EXACT)
 
 
-def _fields(b: Bounded) -> tuple[n.Field, ...]:
+def released_fields(b: Bounded) -> tuple[n.Field, ...]:
+    """Give the columns of the table that is released: keys, then measures."""
     released = b.release.finish.input
     assert isinstance(released, n.Released)
     return released.columns

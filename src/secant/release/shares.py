@@ -92,6 +92,8 @@ class Calibrated:
     """Protection -> (epsilon, delta)."""
     ranks: Mapping[str, RankNoise] = field(default_factory=dict)
     """Column of an order statistic -> how its point is chosen."""
+    epsilon: Fraction = Fraction(0)
+    """What was shared out."""
 
 
 def calibrate(
@@ -134,7 +136,7 @@ def calibrate(
             choices[b.release.name] = _choice(
                 b, noise[b.release.selector], deltas[b.release.name], costs
             )
-    return Calibrated(noise, choices, costs, ranks)
+    return Calibrated(noise, choices, costs, ranks, epsilon)
 
 
 def _rank_bound(certificate: Certificate, column: str) -> Fraction:

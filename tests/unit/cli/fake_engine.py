@@ -35,6 +35,7 @@ class Answer:
         ]
     )
     release_id: str = "r-1"
+    warnings: tuple[Any, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         return {"columns": self.columns, "rows": self.rows, "release_id": self.release_id}

@@ -7,6 +7,8 @@ import sys
 import pytest
 from fake_engine import Answer, Explanation
 
+from secant.cli import show
+
 ASK = ("query", "SELECT count(*) AS n FROM t", "--epsilon", "0.5")
 
 EXACT = {
@@ -34,13 +36,27 @@ def test_query_prints_answer_error_guarantee_and_budget(connection, run):
 
 
 def test_query_passes_everything_on(connection, run):
-    more = ("--delta", "1e-9", "--level", "0.9", "--protection", "p", "--analyst", "ann")
+    more = (
+        "--max-error",
+        "5%",
+        "--delta",
+        "1e-9",
+        "--level",
+        "0.9",
+        "--protection",
+        "p",
+        "--analyst",
+        "ann",
+    )
     run(*ASK, *more, "-p", "x.toml")
     assert connection.opened == {"policy": "x.toml", "source": None, "closed": True}
     kind, text, options = connection.asked[0]
     assert (kind, text) == ("sql", "SELECT count(*) AS n FROM t")
+    assert options.pop("warn") is show.warn
     assert options == {
         "epsilon": "0.5",
+        "error": None,
+        "max_error": "5%",
         "delta": "1e-9",
         "level": "0.9",
         "protection": "p",

@@ -1,0 +1,322 @@
+"""What should be said before anything is spent: errors as large as values, keys that stay hidden, words that fit none.
+
+In: a job, the question's own plan, the policy. Out: cautions, for `explain`, and for `query` before it reserves. All of
+them follow from what the analyst wrote and what everybody may know; a caution that looked at protected rows would tell
+about them. Nothing is refused here.
+"""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from secant.analysis.portfolio import Bounded
+from secant.errors import WARNINGS
+from secant.numeric import interval as iv
+from secant.plan import nodes as n
+from secant.plan.expected import expected_share, rows_of
+from secant.plan.ranges import Ranges, as_number, declared, ranges_of
+from secant.release.job import Job
+from secant.release.wanted import Errors
+from secant.terms.coverage import is_protected
+from secant.terms.policy import Policy, Protection
+
+CARELESS_EPSILON = 10
+CARELESS_DELTA = Fraction(1, 1000)
+RARE = 1 / 500
+"""A share of a table's rows this small is likely to drown."""
+_CODES = frozenset(code for code, _ in WARNINGS)
+Count = Callable[[str], int | None]
+"""Rows of a table whose number is public."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caution:
+    """A warning: a stable code, one sentence, one thing to do."""
+
+    code: str
+    message: str
+    hint: str
+
+    def __post_init__(self) -> None:
+        if self.code not in _CODES:
+            raise AssertionError(f"{self.code} is not listed in WARNINGS")
+
+    def __str__(self) -> str:
+        return f"{self.code}  {self.message}" + (f"\n  Now: {self.hint}" if self.hint else "")
+
+    def to_dict(self) -> dict[str, str]:
+        """Give the warning as plain values."""
+        return {"code": self.code, "message": self.message, "hint": self.hint}
+
+
+def cautions(
+    job: Job,
+    plan: n.Relation,
+    policy: Policy,
+    in_force: tuple[Protection, ...],
+    errors: Errors,
+    count: Count,
+) -> tuple[Caution, ...]:
+    """Give all that should be known before a question is paid for, each once."""
+    strange = list(_strange_literals(plan, policy))
+    found = [
+        *_drowned(job, policy, errors, count),
+        *([] if strange else _rare(job, policy, count)),  # a word that fits nothing says more
+        *_hidden_keys(job, in_force),
+        *strange,
+        *_careless(job, policy, in_force, plan, count),
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+# ── the error beside the value ───────────────────────────────────────────────────────────────────
+
+
+def _drowned(job: Job, policy: Policy, errors: Errors, count: Count) -> Iterator[Caution]:
+    for output, error in errors.items():
+        most = _largest(job, output, policy, count)
+        if error is not None and most is not None and error >= most:
+            yield Caution(
+                "WRN-001",
+                f"the error of {output}, {_number(error)} at {_percent(job.level)}, is as large as its whole range "
+                f"({_number(most)})",
+                "ask with a larger epsilon, for fewer or coarser groups, or for less at once",
+            )
+
+
+def _rare(job: Job, policy: Policy, count: Count) -> Iterator[Caution]:
+    for b in job.prepared.bounded:
+        share = expected_share(b.release.original.input, policy, count) / _groups(b)
+        if share < RARE and b.release.measures:
+            yield Caution(
+                "WRN-005",
+                f"by its conditions and groups a number may rest on one row in {_number(1 / share)}: the noise is "
+                "the same for few rows as for many, so it may drown",
+                "ask for less detail, or see with `secant explain` which error to expect",
+            )
+
+
+def _groups(b: Bounded) -> int:
+    """Give how many groups a release has at least, as far as lists say."""
+    found = 1
+    for domain in b.release.domains:
+        found *= max(1, len(getattr(domain, "values", ())))
+    return found
+
+
+def _largest(job: Job, output: str, policy: Policy, count: Count) -> float | None:
+    """Give how far two true values of an output can be apart, if that is public."""
+    made = job.traced.made_of.get(output)
+    while isinstance(made, (n.Attempt, n.Clamp)):
+        made = made.operand
+    if isinstance(made, n.Call) and made.function in ("greatest", "least"):
+        made = made.arguments[0]
+    if not isinstance(made, n.Column):
+        return None
+    for b in job.prepared.bounded:
+        for call, measure in zip(b.release.original.aggregations, b.release.measures, strict=False):
+            alone = len(b.release.original.aggregations) == len(b.release.measures)
+            if alone and measure.column == made.name:
+                return _span_of(call, b.release.original.input, policy, count)
+    return None
+
+
+def _span_of(call: n.Aggregation, rows: n.Relation, policy: Policy, count: Count) -> float | None:
+    """Give how large a count or a sum can get, from the declared size of its one table."""
+    known = ranges_of(rows, policy, lambda inner: None)
+    if call.function == "count" and call.distinct and isinstance(call.argument, n.Column):
+        place = known.origins.get(call.argument.name)
+        values = None if place is None else policy.column(*place).values
+        return None if values is None else float(len(values))
+    size = _size(rows, policy, count)
+    if size is None:
+        return None
+    if call.function == "count":
+        return float(size)
+    if call.function == "sum" and call.argument is not None and known.of(call.argument).bounded:
+        low, high = known.of(call.argument).ends()
+        return float(size * max(abs(low), abs(high)))
+    return None
+
+
+def _size(rows: n.Relation, policy: Policy, count: Count) -> int | None:
+    """Give the number of rows of the one table that is read, if it is declared or public."""
+    while isinstance(rows, (n.Project, n.Filter)):
+        rows = rows.input
+    if not isinstance(rows, n.Scan):
+        return None
+    return rows_of(rows.table.lower(), policy, count)
+
+
+# ── keys ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _hidden_keys(job: Job, in_force: tuple[Protection, ...]) -> Iterator[Caution]:
+    units = any(p.kind == "unit" for p in in_force)
+    for b in job.prepared.bounded:
+        choice = job.noise.choices.get(b.release.name)
+        if choice is not None and choice.groups:
+            what = "units" if units else "rows of data"
+            yield Caution(
+                "WRN-002",
+                f"rows with fewer than about {choice.threshold:,} {what} are not shown: their keys are protected",
+                "declare `values` or a `range` for the grouped columns, group by coarser ones, or ask with a larger "
+                "epsilon or delta",
+            )
+
+
+# ── literals ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _strange_literals(plan: n.Relation, policy: Policy) -> Iterator[Caution]:
+    known = ranges_of(plan, policy, lambda inner: None)
+    for node in n.walk(plan):
+        if isinstance(node, n.Compare):
+            for a, b in ((node.left, node.right), (node.right, node.left)):
+                if isinstance(b, n.Literal):
+                    op = node.op if a is node.left else _TURNED[node.op]
+                    yield from _strange(known, a, op, b.value)
+        elif isinstance(node, n.InList):
+            for item in node.items:
+                if isinstance(item, n.Literal):
+                    yield from _strange(known, node.operand, "=", item.value)
+
+
+_TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _strange(known: Ranges, scalar: n.Scalar, op: str, value: object) -> Iterator[Caution]:
+    place = _origin(known, scalar)
+    if place is None or value is None:
+        return
+    name, facts = ".".join(place), known.policy.column(*place)
+    written = _written(value)
+    if facts.values is not None and op in ("=", "<>"):
+        if not any(_same(value, v) for v in facts.values):
+            near = _nearest(value, facts.values)
+            yield Caution(
+                "WRN-003",
+                f"{written} is not among the declared values of {name}",
+                f"did you mean {_written(near)}?"
+                if near is not None
+                else "see the policy for its values",
+            )
+        return
+    number, range_ = as_number(value), declared(known.policy, *place)
+    if facts.range is None or number is None or iv.meet(range_, iv.point(number)) is not None:
+        return
+    low, high = (_written(end) for end in facts.range)
+    yield Caution(
+        "WRN-004",
+        f"{written} lies outside the declared range of {name}: as declared, {_outcome(op, number, range_)}",
+        f"the range is [{low}, {high}]",
+    )
+
+
+def _outcome(op: str, number: Fraction, range_: iv.Interval) -> str:
+    above = range_.high is not None and number > range_.high
+    passes = op == "<>" or (op in ("<", "<=") if above else op in (">", ">="))
+    return "every row passes" if passes else "no row passes"
+
+
+def _origin(known: Ranges, scalar: n.Scalar) -> tuple[str, str] | None:
+    """Follow a column, or a cast of one, through renames to where it is declared."""
+    for _ in range(100):
+        if isinstance(scalar, (n.Cast, n.Attempt)):
+            scalar = scalar.operand
+        elif isinstance(scalar, (n.Column, n.Outer)):
+            if scalar.name in known.origins:
+                return known.origins[scalar.name]
+            following = known.definitions.get(scalar.name)
+            if following is None or following is scalar:
+                return None
+            scalar = following
+        else:
+            return None
+    return None
+
+
+def _same(a: object, b: object) -> bool:
+    if isinstance(a, str) or isinstance(b, str):
+        return str(a) == str(b)
+    left, right = as_number(a), as_number(b)
+    return a == b if left is None or right is None else left == right
+
+
+def _nearest(value: object, values: tuple[object, ...]) -> object | None:
+    """Give the declared value that was most likely meant; letters of another case count as the same."""
+    if isinstance(value, str):
+        folded = {str(v).casefold().strip(): v for v in values if isinstance(v, str)}
+        close = difflib.get_close_matches(value.casefold().strip(), list(folded), n=1, cutoff=0.6)
+        return folded[close[0]] if close else None
+    number = as_number(value)
+    numbers = [
+        (abs(x - number), v)
+        for v in values
+        if number is not None and (x := as_number(v)) is not None
+    ]
+    return min(numbers, key=lambda pair: pair[0])[1] if numbers else None
+
+
+def _written(value: object) -> str:
+    return f"'{value}'" if isinstance(value, (datetime.date, str)) else str(value)
+
+
+# ── careless amounts ─────────────────────────────────────────────────────────────────────────────
+
+
+def _careless(
+    job: Job,
+    policy: Policy,
+    in_force: tuple[Protection, ...],
+    plan: n.Relation,
+    count: Count,
+) -> Iterator[Caution]:
+    for protection in in_force:
+        epsilon, delta = job.noise.costs.get(protection.name, (Fraction(0), Fraction(0)))
+        if epsilon > CARELESS_EPSILON:
+            yield Caution(
+                "WRN-006",
+                f"epsilon {_number(float(epsilon))} hides next to nothing under {protection.name}: an outcome may be "
+                f"e^{_number(float(epsilon))} times as likely with somebody as without",
+                f"ask with an epsilon of {CARELESS_EPSILON} at most; 1 or less is usual",
+            )
+        if not delta:
+            continue
+        sizes = {
+            s: r for s in _covered(plan, policy, protection) if (r := rows_of(s, policy, count))
+        }
+        table = max(sizes, key=lambda s: sizes[s], default="")
+        if delta > CARELESS_DELTA or (table and delta > Fraction(1, sizes[table])):
+            limit = (
+                "1 in 1,000"
+                if delta > CARELESS_DELTA
+                else f"1 in the {sizes[table]:,} rows of {table}"
+            )
+            yield Caution(
+                "WRN-007",
+                f"delta {_number(float(delta))} is more than {limit}: with that chance a release under "
+                f"{protection.name} may show somebody openly",
+                "ask with a smaller delta, far below one in the number of people",
+            )
+
+
+def _covered(plan: n.Relation, policy: Policy, protection: Protection) -> list[str]:
+    """Give the tables of a question that a protection covers."""
+    tables = sorted({s.table.lower() for s in n.walk(plan) if isinstance(s, n.Scan)})
+    return [t for t in tables if t in protection.distance or is_protected(t, policy, (protection,))]
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):
+        return "any number"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def _percent(level: Fraction) -> str:
+    return f"{float(level) * 100:g} %"

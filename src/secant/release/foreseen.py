@@ -1,0 +1,160 @@
+"""The error that will be printed, before anything is spent: what the printing says of made-up answers.
+
+In: a job, the public keys, and a session for public tables. Out: for each noisy output the largest error that can stand
+beside it, whatever is drawn; None where that depends on what is drawn. Made-up numbers take the place of released ones
+and go the whole way that an answer goes, so what is foreseen and what is printed cannot drift apart. No statement over
+protected rows is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from secant.analysis.portfolio import Bounded
+from secant.plan import nodes as n
+from secant.plan.rewrite import columns_of
+from secant.release.backend import Session
+from secant.release.job import Job, Keys
+from secant.release.limits import ChosenLimit
+from secant.release.reliance import Reliance, reliance
+from secant.release.run import Shown, finish, released_fields, value_of
+from secant.release.shares import MeasureNoise
+
+PROBES = (1, 3)
+"""Two answers whose parts have no common factor: an error that is the same beside both does not depend on them."""
+LARGE = 10**6
+FEW = 3
+SAME = 1e-6
+"""How far two errors may differ, relatively, and be one: they are computed in floats."""
+
+
+def foreseen_errors(
+    job: Job, keys: Mapping[str, Keys | None], session: Session, *, thorough: bool = True
+) -> dict[str, float | None]:
+    """Give for each output that noise moves the error that will be printed at most; None where draws decide.
+
+    Limits that are chosen privately are tried one by one, which takes time; unless `thorough`, None stands for what
+    depends on them.
+    """
+    relied = reliance(job)
+    noisy = [o for o in job.traced.outputs if relied.columns[o]]
+    choosing = {c for c, noise in job.noise.noise.items() if noise.choosing}
+    open_ = {o for o in noisy if relied.columns[o] & choosing}
+    found: dict[str, float | None] = dict.fromkeys(noisy)
+    wanted = {o for o in noisy if _settled(job, keys, relied, o) and (thorough or o not in open_)}
+    for number, limits in enumerate(_choices(job, keys)):
+        if number:
+            wanted &= open_
+        if not wanted:
+            break
+        shown = _shown(job, keys, session, limits, relied, noisy)
+        for output in sorted(wanted):
+            error = _common(shown, job.traced.outputs.index(output))
+            before = found[output] or 0.0
+            found[output] = None if error is None else max(before, error)
+            wanted -= {output} if error is None else set()
+    return found
+
+
+def _shown(
+    job: Job,
+    keys: Mapping[str, Keys | None],
+    session: Session,
+    limits: dict[str, ChosenLimit],
+    relied: Reliance,
+    noisy: list[str],
+) -> list[Shown]:
+    """Give what would be shown at a choice of limits, probe by probe."""
+    some = _few(job, keys, relied, noisy)
+    found = [_made_up(job, some, session, probe, limits) for probe in PROBES]
+    if some is not keys and any(not shown.rows for shown in found):
+        return [_made_up(job, keys, session, probe, limits) for probe in PROBES]
+    return found
+
+
+def _few(
+    job: Job, keys: Mapping[str, Keys | None], relied: Reliance, noisy: list[str]
+) -> Mapping[str, Keys | None]:
+    """Give a few keys where all rows have the same error: outputs are made of the numbers of one row alone."""
+    measures = {m.column for b in job.prepared.bounded for m in b.release.measures}
+    made = [job.traced.made_of.get(output) for output in noisy]
+    alike = all(scalar is not None and columns_of(scalar) <= measures for scalar in made)
+    if not alike or relied.rows:
+        return keys
+    return {name: found if found is None else found[:FEW] for name, found in keys.items()}
+
+
+def _settled(job: Job, keys: Mapping[str, Keys | None], relied: Reliance, output: str) -> bool:
+    """Whether all that the printed error of an output depends on is public or tried."""
+    used = relied.columns[output]
+    choosing = [c for c in used if c in job.noise.noise and job.noise.noise[c].choosing]
+    unknown = any(
+        keys[b.release.name] is None
+        for b in job.prepared.bounded
+        if used & {m.column for m in b.release.measures}
+    )
+    # Where noise chooses rows, or keys, the level depends on how many there are to choose from.
+    return len(choosing) <= 1 and not (relied.rows and unknown)
+
+
+def _common(drawn: list[Shown], place: int) -> float | None:
+    """Give the largest error of a column, if errors are the same whatever is drawn."""
+    errors = [shown.errors for shown in drawn]
+    if any(not rows for rows in errors) or len({len(rows or ()) for rows in errors}) > 1:
+        return None
+    worst = 0.0
+    for cells in zip(*([row[place] for row in rows or ()] for rows in errors), strict=True):
+        known = [c for c in cells if c is not None]
+        if len(known) < len(cells) or max(known) - min(known) > SAME * max(known):
+            return None
+        worst = max(worst, *known)
+    return worst
+
+
+def _choices(job: Job, keys: Mapping[str, Keys | None]) -> list[dict[str, ChosenLimit]]:
+    """Give what the private choice of limits may come to: each limit of each measure beside the least of the others.
+
+    The least limits cut off most units, so no combination cuts more off a measure, or gives it more noise.
+    """
+    least: dict[str, ChosenLimit] = {}
+    others: list[dict[str, ChosenLimit]] = []
+    for b in job.prepared.bounded:
+        groups = len(keys[b.release.name] or ((),))
+        for m in b.release.measures:
+            noise = job.noise.noise[m.column]
+            if noise.clipped is None or not noise.choosing:
+                continue
+            several = [_limited(noise, limit, groups) for limit in noise.clipped.limits]
+            least[m.column] = several[0]
+            others += [{m.column: limit} for limit in several[1:]]
+    return [least, *({**least, **other} for other in others)]
+
+
+def _limited(noise: MeasureNoise, limit: int, groups: int) -> ChosenLimit:
+    return ChosenLimit(limit, groups, noise.choosing, noise.epsilon - noise.choosing)
+
+
+def _made_up(
+    job: Job,
+    keys: Mapping[str, Keys | None],
+    session: Session,
+    probe: int,
+    limits: Mapping[str, ChosenLimit],
+) -> Shown:
+    """Give the answer that would be shown if made-up numbers had been released."""
+    tables = {b.release.name: _table(b, keys[b.release.name], probe) for b in job.prepared.bounded}
+    return finish(job, tables, session, limits)
+
+
+def _table(b: Bounded, keys: Keys | None, probe: int) -> n.Values:
+    fields = released_fields(b)
+    shown = keys if keys is not None else [(None,) * len(b.release.exact.keys)]
+    rows = []
+    for index, key in enumerate(shown):
+        # Large, so that no limit of the display is near, and without a common factor from probe to probe.
+        numbers = [
+            value_of((LARGE + 7 * index + 101 * place) * probe**place * probe, measure)
+            for place, measure in enumerate(b.release.measures, start=1)
+        ]
+        rows.append((*key, *numbers, *(None for _ in b.release.ranked)))
+    return n.Values(fields, tuple(rows))
