@@ -537,6 +537,7 @@ def _error(shown: Shown, job: Job) -> dict[str, Any]:
         "low": None if shown.ends is None else [[_end(x, 0) for x in row] for row in ends],
         "high": None if shown.ends is None else [[_end(x, 1) for x in row] for row in ends],
         "noise": shown.noise,
+        "ranks": shown.ranks,
         "leaves_out": leaves_out(job, shown.limits),
     }
 

@@ -1,82 +1,493 @@
-"""What is a shown number made of? Follows every output of a plan down to released measures.
+"""What is a shown number made of? Follows every output of a plan down to rows of released tables.
 
-In: the plan that runs on released tables. Out: the same plan with the measures carried along, and each output as an
-expression over them, for `intervals` to say how far it may be from the truth.
+In: the plan that runs on released tables. Out: the same plan with those rows and their noisy numbers carried along, and
+each output as an expression over them, for `stated` to say how far it may be from the truth. Every place where a
+released table stands has names of its own: two rows of one table carry different noise. What gathers released rows (an
+aggregate, a subquery) is written out as a plan of its own, whose rows tell what was gathered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from secant.plan import nodes as n
 from secant.plan.rewrite import columns_of, substitute
-from secant.plan.typing import fields_of
+from secant.plan.scopes import borrowed
+from secant.plan.show import same
+from secant.plan.typing import fields_of, type_of
+from secant.release.stages import reads_released
+from secant.terms import types as t
+
+MOST_NODES = 2_000
+"""An expression that repeats itself would grow without end."""
+MOST_PLACES = 500
+"""So would a plan whose parts are shared."""
+LARGEST = 2**63 - 1
+GATHERING = ("count", "sum", "avg", "min", "max")
+
+Made = Mapping[str, "n.Scalar | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A noisy number of a row of a released table: which table and column, and where the row's number stands."""
+
+    release: str
+    column: str
+    row: str
+    sign: int = 0
+    """1 if the true number is never below zero, -1 if it is never above."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """An aggregate over released rows: what it adds up, counts or compares, and which group is meant."""
+
+    rows: n.Relation
+    """One row for each row that is gathered."""
+    columns: tuple[str, ...]
+    keys: tuple[tuple[str, str], ...]
+    """Column that tells the group where the number is shown, and the column of `rows` that says the same."""
+    call: n.Aggregation
+    argument: n.Scalar | None
+    """What each row brings; None where every row counts."""
+    single: bool
+    """Whether there is one row, in the true answer as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """A subquery of one row, and its columns."""
+
+    rows: n.Relation
+    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """A plan that also returns the measures its outputs rest on, and how each output is made of them."""
+    """A plan that also returns what its outputs rest on, and how each output is made of that."""
 
     plan: n.Relation
     outputs: tuple[str, ...]
     carried: tuple[str, ...]
-    made_of: Mapping[str, n.Scalar | None]
-    """Output -> expression over carried and other columns; None if that is not known."""
+    made: Made
+    """Noisy output -> expression over symbols and carried columns; None if that is not known."""
+    drawn: Mapping[str, Drawn]
+    """Symbol -> the released number that it stands for."""
+    gathered: Mapping[str, Gathered]
+    """Symbol -> the aggregate over released rows that it stands for."""
+    alone: tuple[Alone, ...]
+    chosen: bool
+    """Whether noise decides which rows are shown."""
+
+    @property
+    def made_of(self) -> Made:
+        """Each output as an expression over released columns, wherever it is made of single rows."""
+        plain: dict[str, n.Scalar] = {}
+        for symbol, drawn in self.drawn.items():
+            plain[symbol] = n.Column(drawn.column, t.DOUBLE)
+        found: dict[str, n.Scalar | None] = {}
+        for output in self.outputs:
+            scalar = self.made.get(output)
+            if scalar is None or columns_of(scalar) & self.gathered.keys():
+                found[output] = None
+            else:
+                found[output] = substitute(scalar, plain)
+        return found
+
+    def closing(self) -> Iterator[n.Relation]:
+        """Give everything that runs on released tables: the plan first."""
+        yield self.plan
+        yield from dict.fromkeys(g.rows for g in self.gathered.values())
+        yield from (a.rows for a in self.alone)
 
 
-def trace(plan: n.Relation, noisy: frozenset[str]) -> Traced:
-    """Follow every output column down to released measures, and carry those along."""
+def trace(plan: n.Relation, noisy: Mapping[str, int], open_ended: frozenset[str]) -> Traced:
+    """Follow every output column down to released rows, and carry those along.
+
+    `noisy` are the columns that noise is on, with the sign of the true number (0 if it may have either); `open_ended`
+    are the released tables that may lack rows.
+    """
     outputs = tuple(f.name for f in fields_of(plan))
-    made = {name: scalar for name, scalar in _definitions(plan).items() if name in outputs}
-    wanted = {c for s in made.values() if s is not None for c in columns_of(s) & noisy}
-    # Names of carried columns must survive a top-level rename of outputs.
-    carried_plan, carried = _carry(plan, frozenset(wanted))
-    kept = tuple(c for c in sorted(carried) if c not in outputs)
-    known = carried | set(outputs)
-    for name, scalar in made.items():
-        if scalar is not None and not (columns_of(scalar) & noisy) <= known:
-            made[name] = None
-    return Traced(carried_plan, outputs, kept, made)
+    names = {
+        f.name for node in n.walk(plan) if isinstance(node, n.Relation) for f in fields_of(node)
+    }
+    prefix = "row"
+    while any(name.startswith(prefix) for name in names):
+        prefix += "_"
+    follower = _Follower(noisy, open_ended, prefix)
+    found = follower.follow(plan)
+    return Traced(
+        found.plan,
+        outputs,
+        tuple(f.name for f in found.carried),
+        {c: s for c, s in found.made.items() if c in outputs},
+        follower.drawn,
+        follower.gathered,
+        tuple(follower.alone),
+        found.chosen,
+    )
 
 
-def _definitions(relation: n.Relation) -> dict[str, n.Scalar | None]:
-    if isinstance(relation, (n.Filter, n.Sort, n.Limit)):
-        return _definitions(relation.input)
-    if isinstance(relation, n.Project):
-        below = _definitions(relation.input)
-        return {i.name: _over(i.expression, below) for i in relation.items}
-    if isinstance(relation, n.Join) and relation.kind != "left":
-        return {**_definitions(relation.left), **_definitions(relation.right)}
-    if isinstance(relation, (n.Released, n.Scan, n.Values)):
-        return {f.name: n.Column(f.name, f.type) for f in fields_of(relation)}
-    return {f.name: None for f in fields_of(relation)}
+@dataclass(frozen=True, slots=True)
+class _Followed:
+    plan: n.Relation
+    made: Made
+    """Noisy column -> what it is made of; columns that are not listed are exact."""
+    carried: tuple[n.Field, ...] = ()
+    steady: bool = True
+    """Whether the rows are those of the true answer, but for groups without rows."""
+    chosen: bool = False
+    single: bool = False
+    """Whether there is one row, in the true answer as well."""
 
 
-def _over(scalar: n.Scalar, below: Mapping[str, n.Scalar | None]) -> n.Scalar | None:
-    names = columns_of(scalar)
-    if any(below.get(c) is None for c in names) or n.has_subquery(scalar):
+class _Unknown(Exception):  # noqa: N818 - control flow in here only
+    """Nothing is known of how a number is made."""
+
+
+@dataclass
+class _Follower:
+    noisy: Mapping[str, int]
+    open_ended: frozenset[str]
+    prefix: str
+    drawn: dict[str, Drawn] = field(default_factory=dict)
+    gathered: dict[str, Gathered] = field(default_factory=dict)
+    alone: list[Alone] = field(default_factory=list)
+    places: int = 0
+
+    def _name(self, word: str) -> str:
+        self.places += 1
+        return f"{self.prefix} {self.places} {word}"
+
+    def follow(self, relation: n.Relation) -> _Followed:
+        """Give a relation with what its columns are made of."""
+        if not reads_released(relation):
+            return _Followed(relation, {})
+        if self.places > MOST_PLACES:
+            return self._opaque(relation)
+        if isinstance(relation, n.Released):
+            return self._released(relation)
+        if isinstance(relation, n.Project):
+            return self._project(relation)
+        if isinstance(relation, (n.Filter, n.Sort, n.Limit)):
+            return self._picked(relation)
+        if isinstance(relation, n.Join):
+            return self._join(relation)
+        if isinstance(relation, n.Aggregate):
+            return self._aggregate(relation)
+        if isinstance(relation, n.Union) and relation.all:
+            return self._union(relation)
+        return self._opaque(relation)
+
+    def _opaque(self, relation: n.Relation) -> _Followed:
+        made = {f.name: None for f in fields_of(relation)}
+        return _Followed(relation, made, (), steady=False, chosen=True)
+
+    def _released(self, relation: n.Released) -> _Followed:
+        row = n.Field(self._name("number"), t.INTEGER)
+        noisy = [f for f in relation.columns if f.name in self.noisy]
+        symbols = {f.name: n.Field(self._name(f.name), f.type) for f in noisy}
+        for f in noisy:
+            sign = self.noisy[f.name]
+            self.drawn[symbols[f.name].name] = Drawn(relation.name, f.name, row.name, sign)
+        numbered = replace(relation, columns=(*relation.columns, row))
+        items = [n.Named(f.name, n.Column(f.name, f.type)) for f in numbered.columns]
+        items += [n.Named(symbols[f.name].name, n.Column(f.name, f.type)) for f in noisy]
+        made = {c: n.Column(f.name, f.type) for c, f in symbols.items()}
+        carried = (row, *symbols.values())
+        steady = relation.name not in self.open_ended
+        single = len(noisy) == len(relation.columns)  # no keys
+        plan = n.Project(numbered, tuple(items))
+        return _Followed(plan, made, carried, steady, single=single)
+
+    def _project(self, relation: n.Project) -> _Followed:
+        below = self.follow(relation.input)
+        kept: dict[str, n.Named] = {}
+        made: dict[str, n.Scalar | None] = {}
+        for item in relation.items:
+            if self._noisy(item.expression, below):
+                made[item.name] = self._made(item.expression, below, kept)
+        items = [*relation.items, *_columns(below.carried), *kept.values()]
+        carried = (*below.carried, *_fields(kept))
+        plan = n.Project(below.plan, tuple(items))
+        return replace(below, plan=plan, made=made, carried=carried)
+
+    def _picked(self, relation: n.Filter | n.Sort | n.Limit) -> _Followed:
+        below = self.follow(relation.input)
+        plan = replace(relation, input=below.plan)
+        if isinstance(relation, n.Sort):
+            return replace(below, plan=plan)
+        if isinstance(relation, n.Filter):
+            by_noise = self._noisy(relation.predicate, below)
+            steady, chosen = below.steady and not by_noise, below.chosen or by_noise
+            return replace(below, plan=plan, steady=steady, chosen=chosen, single=False)
+        order = relation.input
+        exact = isinstance(order, n.Sort) and not any(
+            self._noisy(k.expression, below) for k in order.keys
+        )
+        chosen = below.chosen or not exact
+        return replace(below, plan=plan, steady=False, chosen=chosen, single=False)
+
+    def _join(self, relation: n.Join) -> _Followed:
+        left, right = self.follow(relation.left), self.follow(relation.right)
+        made = {**left.made, **right.made}
+        both = _Followed(relation, made)
+        by_noise = relation.condition is not None and self._noisy(relation.condition, both)
+        return _Followed(
+            replace(relation, left=left.plan, right=right.plan),
+            made,
+            (*left.carried, *right.carried),
+            left.steady and right.steady and not by_noise and relation.kind != "left",
+            left.chosen or right.chosen or by_noise,
+        )
+
+    def _union(self, relation: n.Union) -> _Followed:
+        """Carry from both sides what either needs, and a column that tells them apart."""
+        sides = self.follow(relation.left), self.follow(relation.right)
+        first = n.Field(self._name("first"), t.BOOLEAN)
+        made: dict[str, n.Scalar | None] = {}
+        kept: list[n.Field] = []
+        outs = [[f.name for f in fields_of(r)] for r in (relation.left, relation.right)]
+        for place, column in enumerate(relation.columns):
+            names = outs[0][place], outs[1][place]
+            if not any(c in s.made for c, s in zip(names, sides, strict=True)):
+                continue
+            same = n.Field(self._name("either"), column.type)
+            kept.append(same)
+            exact = n.Column(same.name, same.type)
+            left, right = (s.made.get(c, exact) for c, s in zip(names, sides, strict=True))
+            made[column.name] = None
+            if left is not None and right is not None:
+                told = n.Column(first.name, t.BOOLEAN)
+                made[column.name] = n.Case((n.Branch(told, left),), right)
+        plans = []
+        for index, side in enumerate(sides):
+            other = sides[1 - index].carried
+            own = [n.Named(f.name, n.Column(f.name, f.type)) for f in side.carried]
+            missing = [n.Named(f.name, n.Literal(None, f.type)) for f in other]
+            kinds = {f.name: f.type for f in fields_of(side.plan)}
+            shown = [n.Named(c, n.Column(c, kinds[c])) for c in outs[index]]
+            places = [outs[index][i] for i, c in enumerate(relation.columns) if c.name in made]
+            again = [
+                n.Named(k.name, n.Cast(n.Column(c, kinds[c]), k.type))
+                for k, c in zip(kept, places, strict=True)
+            ]
+            mark = n.Named(first.name, n.Literal(index == 0, t.BOOLEAN))
+            parts = [*own, *missing] if index == 0 else [*missing, *own]
+            plans.append(n.Project(side.plan, (*shown, *parts, *again, mark)))
+        carried = (*sides[0].carried, *sides[1].carried, *kept, first)
+        return _Followed(
+            n.Union(plans[0], plans[1], True, (*relation.columns, *carried), relation.span),
+            made,
+            carried,
+            sides[0].steady and sides[1].steady,
+            sides[0].chosen or sides[1].chosen,
+        )
+
+    def _aggregate(self, relation: n.Aggregate) -> _Followed:
+        below = self.follow(relation.input)
+        noisy_keys = [k for k in relation.keys if self._noisy(k.expression, below)]
+        made: dict[str, n.Scalar | None] = {k.name: None for k in noisy_keys}
+        if noisy_keys or not below.steady:
+            made |= {a.name: None for a in relation.aggregations}
+            untold = replace(relation, input=below.plan)
+            return _Followed(untold, made, (), steady=False, chosen=bool(noisy_keys))
+        kept: dict[str, n.Named] = {}
+        told = {k.name: n.Field(self._name("key"), type_of(k.expression)) for k in relation.keys}
+        inside = [n.Named(told[k.name].name, k.expression) for k in relation.keys]
+        calls, arguments = [], {}
+        for call in relation.aggregations:
+            argument = None
+            if call.argument is not None and not call.distinct and call.function in GATHERING:
+                argument = self._made(call.argument, below, kept)
+            arguments[call.name] = argument
+            calls.append(self._without_limits(call, below))
+        source = n.Project(below.plan, (*_all(below.plan), *kept.values()))
+        rows = n.Project(source, (*inside, *_columns((*below.carried, *_fields(kept)))))
+        names = tuple(f.name for f in fields_of(rows))
+        for call in relation.aggregations:
+            argument = arguments[call.name]
+            if call.argument is None and below.single:
+                continue  # it counts one row
+            if (
+                call.function not in GATHERING
+                or call.distinct
+                or (call.argument and argument is None)
+            ):
+                made[call.name] = None
+                continue
+            symbol = self._name(call.name)
+            keys = tuple((told[k.name].name, told[k.name].name) for k in relation.keys)
+            self.gathered[symbol] = Gathered(rows, names, keys, call, argument, below.single)
+            made[call.name] = n.Column(symbol, type_of(call))
+        aggregate = n.Aggregate(source, relation.keys, tuple(calls), relation.span)
+        again = [
+            n.Named(told[k.name].name, n.Column(k.name, told[k.name].type)) for k in relation.keys
+        ]
+        plan = n.Project(aggregate, (*_all(aggregate), *again))
+        return _Followed(plan, made, tuple(told.values()), single=not relation.keys)
+
+    def _without_limits(self, call: n.Aggregation, below: _Followed) -> n.Aggregation:
+        """Let sums take what noise made: sums of what was kept from falling below zero would be too large."""
+        if call.argument is None or call.function not in ("sum", "avg") or call.distinct:
+            return call
+        raw: dict[str, n.Scalar] = {}
+        for column in columns_of(call.argument) & below.made.keys():
+            made = below.made[column]
+            found = None if made is None else unlimited(made, self.drawn)
+            if found is not made and isinstance(found, n.Column):
+                raw[column] = found
+        return replace(call, argument=substitute(call.argument, raw)) if raw else call
+
+    # ── expressions ──────────────────────────────────────────────────────────────────────────────
+
+    def _noisy(self, scalar: n.Scalar, below: _Followed) -> bool:
+        if columns_of(scalar) & below.made.keys():
+            return True
+        inner = [node for node in n.walk(scalar) if isinstance(node, n.Relation)]
+        return any(reads_released(node) for node in inner)
+
+    def _made(
+        self, scalar: n.Scalar, below: _Followed, kept: dict[str, n.Named]
+    ) -> n.Scalar | None:
+        """Give an expression over symbols; exact columns that it needs are kept under new names."""
+        try:
+            found = self._over(scalar, below, kept)
+        except _Unknown:
+            return None
+        return None if sum(1 for _ in n.walk(found)) > MOST_NODES else found
+
+    def _over(self, node: n.Scalar, below: _Followed, kept: dict[str, n.Named]) -> n.Scalar:
+        if isinstance(node, n.Column):
+            if node.name not in below.made:
+                return self._keep(node, node.name, kept)
+            made = below.made[node.name]
+            if made is None:
+                raise _Unknown
+            return made
+        if isinstance(node, n.ScalarSubquery):
+            return self._one_row(node)
+        if isinstance(node, (n.Outer, n.InSubquery, n.Exists)):
+            raise _Unknown
+        if isinstance(node, n.Case):
+            guarded = _guarded(node)
+            if guarded is not None:
+                return self._over(guarded, below, kept)
+            branches = tuple(
+                n.Branch(
+                    self._condition(b.condition, below, kept), self._over(b.value, below, kept)
+                )
+                for b in node.branches
+            )
+            return n.Case(branches, self._over(node.default, below, kept))
+
+        def change(child: n.Node) -> n.Node:
+            if isinstance(child, n.Relation) or not isinstance(child, n.Scalar):
+                raise _Unknown
+            return self._over(child, below, kept)
+
+        found = n.rebuild(node, change)
+        assert isinstance(found, n.Scalar)
+        return found
+
+    def _condition(
+        self, condition: n.Scalar, below: _Followed, kept: dict[str, n.Named]
+    ) -> n.Scalar:
+        """Keep whether a condition holds that reads exact columns; one that could fail is not asked twice."""
+        if self._noisy(condition, below) or not all(
+            isinstance(x, _SAFE) for x in n.walk(condition)
+        ):
+            raise _Unknown
+        return self._keep(condition, f"condition {id(condition)}", kept)
+
+    def _keep(self, scalar: n.Scalar, key: str, kept: dict[str, n.Named]) -> n.Column:
+        if key not in kept:
+            kept[key] = n.Named(self._name("exact"), scalar)
+        return n.Column(kept[key].name, type_of(scalar))
+
+    def _one_row(self, node: n.ScalarSubquery) -> n.Scalar:
+        if borrowed(node.relation, {})[node.relation] or not reads_released(node.relation):
+            raise _Unknown
+        found = self.follow(node.relation)
+        ((column),) = (f.name for f in fields_of(node.relation))
+        made = found.made.get(column)
+        if made is None:
+            raise _Unknown
+        self.alone.append(Alone(found.plan, tuple(f.name for f in fields_of(found.plan))))
+        return made
+
+
+def _guarded(node: n.Case) -> n.Scalar | None:
+    """Read CASE WHEN x fits into whole numbers THEN x ELSE NULL END: noise that does not is not shown at all."""
+    if (
+        len(node.branches) != 1
+        or not isinstance(node.default, n.Literal)
+        or node.default.value is not None
+    ):
         return None
-    known = {c: s for c in names if (s := below[c]) is not None}
-    if sum(1 for s in known.values() for _ in n.walk(s)) > 2_000:
-        return None  # an expression that repeats itself would grow without end
-    return substitute(scalar, known)
+    (branch,) = node.branches
+    for part in n.conjuncts(branch.condition):
+        if not isinstance(part, n.Compare) or part.op not in (">=", "<="):
+            return None
+        limit = part.right.value if isinstance(part.right, n.Literal) else None
+        if not same(part.left, branch.value) or not isinstance(limit, int) or abs(limit) < LARGEST:
+            return None
+        if (limit > 0) != (part.op == "<="):
+            return None
+    return branch.value
 
 
-def _carry(relation: n.Relation, wanted: frozenset[str]) -> tuple[n.Relation, set[str]]:
-    if isinstance(relation, (n.Filter, n.Sort, n.Limit)):
-        inner, found = _carry(relation.input, wanted)
-        return replace(relation, input=inner), found
-    if isinstance(relation, n.Project):
-        inner, found = _carry(relation.input, wanted)
-        kinds = {f.name: f.type for f in fields_of(inner)}
-        names = {i.name for i in relation.items}
-        extra = tuple(n.Named(c, n.Column(c, kinds[c])) for c in sorted(found) if c not in names)
-        return n.Project(inner, relation.items + extra), found
-    if isinstance(relation, n.Join) and relation.kind != "left":
-        left, a = _carry(relation.left, wanted)
-        right, b = _carry(relation.right, wanted)
-        return replace(relation, left=left, right=right), a | b
-    if isinstance(relation, n.Released):
-        return relation, {f.name for f in relation.columns} & wanted
-    return relation, set()
+_SAFE = (n.Column, n.Literal, n.Compare, n.SameValue, n.And, n.Or, n.Not, n.IsNull, n.InList)
+
+
+def unlimited(scalar: n.Scalar, drawn: Mapping[str, Drawn]) -> n.Scalar:
+    """Take off the limits that a true number keeps to anyway: greatest(x, 0) of a count is x."""
+    if isinstance(scalar, n.Call) and scalar.function in ("greatest", "least"):
+        first, *rest = scalar.arguments
+        sign = drawn[first.name].sign if isinstance(first, n.Column) and first.name in drawn else 0
+        fits = sign == (1 if scalar.function == "greatest" else -1)
+        zero = all(isinstance(x, n.Literal) and not x.value for x in rest)
+        return first if fits and zero else scalar
+    if isinstance(scalar, (n.Arithmetic, n.Negate, n.Cast, n.Attempt)):
+
+        def change(child: n.Node) -> n.Node:
+            return unlimited(child, drawn) if isinstance(child, n.Scalar) else child
+
+        return n.rebuild(scalar, change)
+    return scalar
+
+
+def signs_of(finish: n.Project) -> dict[str, int]:
+    """Give the measures that formulas keep on one side of zero, as the true ones are: 1 above, -1 below."""
+    found: dict[str, int] = {}
+    for node in n.walk(finish):
+        if isinstance(node, n.Call) and node.function in ("greatest", "least"):
+            first = node.arguments[0]
+            if isinstance(first, n.Column):
+                found[first.name] = 1 if node.function == "greatest" else -1
+    return found
+
+
+def counts_of(finish: n.Project, counts: frozenset[str]) -> dict[str, str]:
+    """Give for each measure of an average the measure that counts its values: 0 there means NULL."""
+    found = {c: c for c in counts}
+    for item in finish.items:
+        named = columns_of(item.expression)
+        if len(named & counts) == 1:
+            (count,) = named & counts
+            found |= dict.fromkeys(named - counts, count)
+    return found
+
+
+def _fields(kept: Mapping[str, n.Named]) -> tuple[n.Field, ...]:
+    return tuple(n.Field(k.name, type_of(k.expression)) for k in kept.values())
+
+
+def _columns(fields: tuple[n.Field, ...]) -> list[n.Named]:
+    return [n.Named(f.name, n.Column(f.name, f.type)) for f in fields]
+
+
+def _all(relation: n.Relation) -> list[n.Named]:
+    return _columns(tuple(fields_of(relation)))

@@ -19,6 +19,8 @@ from secant.plan import nodes as n
 from secant.plan.rewrite import columns_of
 from secant.plan.rules import RuleTable
 
+MOST_INVERTED = 40
+"""A quotient of more noisy numbers takes each side by itself: every step of the inversion has another law."""
 Span = tuple[float, float]
 Env = Mapping[str, "Span | None"]
 ERRORS: RuleTable[Callable[..., Span | None]] = RuleTable("error intervals")
@@ -37,6 +39,10 @@ class NoisyNumber:
     """What the noise is a whole multiple of."""
     left_out: Span = (0.0, 0.0)
     """How much was left out before the noise came on, at least and at most; below zero: taken away too little."""
+    measure: str = ""
+    """What it is a number of: what was left out of one measure is that much in all of its numbers together."""
+    sign: int = 0
+    """1 if the true number is never below zero, -1 if it is never above."""
 
     def at(self, value: float) -> NoisyNumber:
         """Give the same noise about another number."""
@@ -59,20 +65,37 @@ class Quotient:
     below: Affine
 
 
+OR_MORE, OR_LESS = ABSENT = ("or more", "or less")
+"""What a number that may be missing means for the least, and for the greatest, of several."""
 Noisy = Mapping[str, NoisyNumber]
 Row = Mapping[str, object]
+Pieces = Mapping[int, "Affine | Quotient"]
 
 
-def ends_of(scalar: n.Scalar, noisy: Noisy, row: Row, level: Fraction) -> Span | None:
-    """Give two ends between which the true output lies at the level."""
+def pieces_of(scalar: n.Scalar, noisy: Noisy, row: Row) -> Pieces:
+    """Give, by identity, the largest parts of an expression that an exact law covers."""
     pieces: dict[int, Affine | Quotient] = {}
     _find(scalar, noisy, row, pieces)
+    return pieces
+
+
+def ends_of(
+    scalar: n.Scalar, noisy: Noisy, row: Row, level: Fraction, pieces: Pieces | None = None
+) -> Span | None:
+    """Give two ends between which the true output lies at the level.
+
+    `row` has exact numbers, spans that are known to hold, and sums; `pieces` those of the expression, if read before.
+    """
+    pieces = pieces_of(scalar, noisy, row) if pieces is None else pieces
     each = 1 - (1 - level) / max(1, len(pieces))
     env: dict[str, Span | None] = {}
     exact = {part: _ends(piece, noisy, each) for part, piece in pieces.items()}
     for name in columns_of(scalar):
-        number = number_of(row.get(name))
+        known = row.get(name)
+        number = number_of(known)
         env[name] = None if number is None or name in noisy else (number, number)
+        if isinstance(known, tuple):
+            env[name] = known
     found = span_of(scalar, _Known(env, exact))
     if found is None or any(map(math.isnan, found)) or all(map(math.isinf, found)):
         return None
@@ -90,7 +113,7 @@ class _Known(dict[str, "Span | None"]):
 def _find(scalar: n.Node, noisy: Noisy, row: Row, pieces: dict[int, Affine | Quotient]) -> None:
     """Collect, by identity, the largest parts of an expression that an exact law covers."""
     if isinstance(scalar, n.Scalar):
-        whole = _affine(scalar, noisy, row) or _quotient(scalar, noisy, row)
+        whole = affine_of(scalar, noisy, row) or _quotient(scalar, noisy, row)
         if whole is not None:
             if isinstance(whole, Quotient) or whole.weights:
                 pieces[id(scalar)] = whole
@@ -99,9 +122,13 @@ def _find(scalar: n.Node, noisy: Noisy, row: Row, pieces: dict[int, Affine | Quo
         _find(child, noisy, row, pieces)
 
 
-def _affine(scalar: n.Scalar, noisy: Noisy, row: Row, *, sure: bool = False) -> Affine | None:
-    """Read a weighted sum. `sure` also reads through limits that the true value keeps to anyway."""
+def affine_of(
+    scalar: n.Scalar, noisy: Noisy, row: Row, *, sure: bool = False, below: bool = False
+) -> Affine | None:
+    """Read a weighted sum. `sure` also reads through limits that the true value keeps to anyway, `below` a quotient."""
     if isinstance(scalar, n.Column):
+        if isinstance(known := row.get(scalar.name), Affine):
+            return known
         if scalar.name in noisy:
             return Affine(0.0, {scalar.name: 1.0})
         number = number_of(row.get(scalar.name))
@@ -110,17 +137,17 @@ def _affine(scalar: n.Scalar, noisy: Noisy, row: Row, *, sure: bool = False) -> 
         number = number_of(scalar.value)
         return None if number is None else Affine(number, {})
     if isinstance(scalar, n.Attempt):
-        return _affine(scalar.operand, noisy, row, sure=sure)
+        return affine_of(scalar.operand, noisy, row, sure=sure, below=below)
     if isinstance(scalar, n.Cast) and scalar.type.kind == "DOUBLE":
-        return _affine(scalar.operand, noisy, row, sure=sure)
+        return affine_of(scalar.operand, noisy, row, sure=sure, below=below)
     if isinstance(scalar, n.Negate):
-        inner = _affine(scalar.operand, noisy, row, sure=sure)
+        inner = affine_of(scalar.operand, noisy, row, sure=sure)
         return None if inner is None else _scaled(inner, -1.0)
-    if isinstance(scalar, n.Call) and sure and scalar.function == "greatest":
-        return _kept_above(scalar, noisy, row)
+    if isinstance(scalar, n.Call) and sure and scalar.function in ("greatest", "least"):
+        return _kept(scalar, noisy, below=below)
     if isinstance(scalar, n.Arithmetic):
-        a = _affine(scalar.left, noisy, row, sure=sure)
-        b = _affine(scalar.right, noisy, row, sure=sure)
+        a = affine_of(scalar.left, noisy, row, sure=True)
+        b = affine_of(scalar.right, noisy, row, sure=True)
         if a is None or b is None:
             return None
         if scalar.op in "+-":
@@ -132,13 +159,22 @@ def _affine(scalar: n.Scalar, noisy: Noisy, row: Row, *, sure: bool = False) -> 
     return None
 
 
-def _kept_above(scalar: n.Call, noisy: Noisy, row: Row) -> Affine | None:
-    """Read greatest(x, 0), and greatest(count, 1) below a quotient: where the truth is less, there is no quotient."""
-    parts = [_affine(a, noisy, row, sure=True) for a in scalar.arguments]
-    if len(parts) != 2 or parts[0] is None or parts[1] is None or parts[1].weights:
+def _kept(scalar: n.Call, noisy: Noisy, *, below: bool) -> Affine | None:
+    """Read greatest(x, 0) of a number that is truly not below zero, least(x, 0) of one that is not above.
+
+    And greatest(count, 1) below a quotient: where the true count is less, there is no quotient.
+    """
+    number, *limits = scalar.arguments
+    if not isinstance(number, n.Column) or number.name not in noisy or len(limits) != 1:
         return None
-    counted = all(noisy[c].step == 1 for c in parts[0].weights)
-    return parts[0] if parts[1].constant <= (1 if counted else 0) else None
+    limit = number_of(limits[0].value) if isinstance(limits[0], n.Literal) else None
+    one = noisy[number.name]
+    above = scalar.function == "greatest"
+    if limit is None or one.sign != (1 if above else -1):
+        return None
+    counted = below and above and one.step == 1
+    most = 1.0 if counted else 0.0
+    return Affine(0.0, {number.name: 1.0}) if (limit <= most if above else limit >= 0) else None
 
 
 def _scaled(a: Affine, factor: float) -> Affine:
@@ -155,8 +191,8 @@ def _added(a: Affine, b: Affine) -> Affine:
 def _quotient(scalar: n.Scalar, noisy: Noisy, row: Row) -> Quotient | None:
     if not isinstance(scalar, n.Arithmetic) or scalar.op != "/":
         return None
-    above = _affine(scalar.left, noisy, row, sure=True)
-    below = _affine(scalar.right, noisy, row, sure=True)
+    above = affine_of(scalar.left, noisy, row, sure=True)
+    below = affine_of(scalar.right, noisy, row, sure=True, below=True)
     if above is None or below is None or not below.weights:
         return None
     if any(noisy[c].scale is None for c in (*above.weights, *below.weights)):
@@ -171,7 +207,8 @@ def _ends(piece: Affine | Quotient, noisy: Noisy, level: Fraction) -> Span | Non
         low, high = _left_out(piece.weights, noisy)
         return None if error is None else (center - error + low, center + error + high)
     above, below = piece.above, piece.below
-    if any(_left_out(side.weights, noisy) != (0.0, 0.0) for side in (above, below)):
+    many = len({*above.weights, *below.weights}) > MOST_INVERTED
+    if many or any(_left_out(side.weights, noisy) != (0.0, 0.0) for side in (above, below)):
         half = 1 - (1 - level) / 2
         return _divided(_ends(above, noisy, half), _ends(below, noisy, half))
     scales = []
@@ -188,13 +225,18 @@ def _ends(piece: Affine | Quotient, noisy: Noisy, level: Fraction) -> Span | Non
 
 
 def _left_out(weights: Mapping[str, float], noisy: Noisy) -> Span:
-    """Add up what was left out of a weighted sum."""
-    low = high = 0.0
+    """Add up what was left out of a weighted sum: of one measure, so much of all its numbers together."""
+    reach: dict[str, tuple[float, float, Span]] = {}
     for c, w in weights.items():
-        ends = noisy[c].left_out
-        if w and ends != (0.0, 0.0):
-            low += min(w * ends[0], w * ends[1])
-            high += max(w * ends[0], w * ends[1])
+        one = noisy[c]
+        if w and one.left_out != (0.0, 0.0):
+            least, most, _ = reach.get(one.measure or c, (0.0, 0.0, one.left_out))
+            reach[one.measure or c] = min(least, w), max(most, w), one.left_out
+    low = high = 0.0
+    for least, most, ends in reach.values():
+        corners = [w * end for w in (least, most) if w for end in ends if end]
+        low += min(0.0, *corners)
+        high += max(0.0, *corners)
     return low, high
 
 
@@ -327,7 +369,8 @@ def _call(node: n.Call, env: Env) -> Span | None:
     if any(p is None for p in parts):
         return None
     known = [p for p in parts if p is not None]
-    half = max(p[1] - p[0] for p in known) / 2  # as in a clamp, never narrower than this
+    # As in a clamp, never narrower than this.
+    half = max((w for p in known if math.isfinite(w := p[1] - p[0])), default=0.0) / 2
     if node.function == "greatest":
         bottom = max(p[0] for p in known)
         return bottom, max(bottom + half, *(p[1] for p in known))
@@ -335,6 +378,8 @@ def _call(node: n.Call, env: Env) -> Span | None:
         top = min(p[1] for p in known)
         return min(top - half, *(p[0] for p in known)), top
     a = known[0]
+    if node.function in ABSENT:
+        return (a[0], math.inf) if node.function == OR_MORE else (-math.inf, a[1])
     if node.function == "abs":
         low = 0.0 if a[0] <= 0 <= a[1] else min(abs(a[0]), abs(a[1]))
         return low, max(abs(a[0]), abs(a[1]))

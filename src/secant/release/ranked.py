@@ -215,6 +215,13 @@ def chances(choice: Choice, sizes: Mapping[Fraction, int]) -> dict[Fraction, flo
     return {d: weight / total for d, weight in found.items()}
 
 
+def ranks_off(ranked: Ranked, noise: RankNoise, level: Fraction) -> float:
+    """Give how many rows may lie between the drawn point and the statistic, at the level (N-RANKS). Public."""
+    if noise.choice is None:
+        return 0.0
+    return float(noise.choice.error(level, ranked.grid.count))
+
+
 def mechanism_of(ranked: Ranked, noise: RankNoise) -> dict[str, Any]:
     """Give the name and public parameters of the choice."""
     return {
@@ -236,9 +243,9 @@ def words_of(ranked: Ranked, noise: RankNoise, level: Fraction) -> str:
     """Say what is public of a choice: how far from the rank it stays; how far in value, the data decide."""
     if noise.choice is None:
         return f"{ranked.words}: none, nothing protected is seen"
-    most = noise.choice.error(level, ranked.grid.count)
+    most = ranks_off(ranked, noise, level)
     return (
         f"{ranked.words}: {noise.choice.name} choice among {ranked.grid.count} points "
-        f"(epsilon {float(noise.epsilon):.4g}); within {float(most):.6g} rows of the rank at "
+        f"(epsilon {float(noise.epsilon):.4g}); within {most:.6g} rows of the rank at "
         f"{float(level):.0%}, how far that is in value only the owner knows"
     )

@@ -26,7 +26,7 @@ from secant.plan.typing import fields_of
 from secant.plan.values import EXACT
 from secant.release.backend import Session
 from secant.release.dialect import quote
-from secant.release.error import trace
+from secant.release.error import signs_of, trace
 from secant.release.intervals import Span
 from secant.release.job import (
     Job,
@@ -43,7 +43,7 @@ from secant.release.measured import Measured, measured
 from secant.release.ranked import drawn, exact_index, statement_of, stray
 from secant.release.shares import Calibrated, MeasureNoise
 from secant.release.stages import placeholders, provided, stage
-from secant.release.stated import Bounds, half_widths, may_be_cut, stated_ends
+from secant.release.stated import Bounds, Closed, half_widths, stated_ends, stated_ranks
 from secant.terms.policy import Limits
 
 
@@ -76,9 +76,14 @@ def plan_release(
         instruments[name] = made
         for index, relation in enumerate(made.statements):
             statements[numbered(name, index)] = lower(relation, session.dialect)
-    noisy = frozenset(m.column for b in prepared.bounded for m in b.release.measures)
+    noisy: dict[str, int] = {}
+    for b in prepared.bounded:
+        signs = signs_of(b.release.finish)
+        noisy |= {m.column: signs.get(m.column, 0) for m in b.release.measures}
+        noisy |= {r.column: 0 for r in b.release.ranked}
     rest = "" if prepared.bounded else lower(prepared.post, session.dialect)
-    traced = trace(prepared.post, noisy)
+    lacking = {b.release.name for b in prepared.bounded if b.release.selector is not None}
+    traced = trace(prepared.post, noisy, frozenset(lacking))
     return Job(prepared, noise, statements, instruments, traced, level, rest, limits.groups)
 
 
@@ -133,7 +138,8 @@ def check_job(job: Job, session: Session) -> None:
     not_yet = placeholders({b.release.name: released_fields(b) for b in job.prepared.bounded})
     for statement in job.statements.values():
         session.check(provided(statement, not_yet, session.dialect))
-    session.check(lower(_closing(job, not_yet), session.dialect))
+    for relation in job.traced.closing():
+        session.check(lower(_closing(relation, not_yet), session.dialect))
     certificates = [c for b in job.prepared.bounded for c in b.certificates]
     for claim in dict.fromkeys(claim for c in certificates for claim in c.claims):
         _check_key(session, claim.table, claim.columns)
@@ -351,6 +357,8 @@ class Shown:
     """Measure column -> the limit of what one unit adds, where it was chosen privately. Public."""
     groups: Mapping[str, int] = field(default_factory=dict)
     """Release name -> how many groups it has."""
+    ranks: list[list[float | None]] | None = None
+    """Beside each order statistic by how many rows it is off at most."""
 
     @property
     def errors(self) -> list[list[float | None]] | None:
@@ -370,24 +378,38 @@ def finish(
     `limits` were chosen privately; `bounds`, for the owner's errors only, are the values of smooth bounds.
     """
     traced = job.traced
-    plan = _closing(job, tables)
-    names = [f.name for f in fields_of(plan)]
-    rows = session.rows(lower(plan, session.dialect))
+    first, *others = traced.closing()
+    names, rows = _run(first, tables, session)
     width = len(traced.outputs)
     shown = [tuple(row[:width]) for row in rows]
     if not job.prepared.bounded:
         return Shown(traced.outputs, shown, None, None)
-    ends = stated_ends(job, names, rows, limits, bounds)
-    cut = may_be_cut(job, limits)
-    alone = stated_ends(job, names, rows, limits, bounds, cut=False) if cut else ends
+    inside: dict[n.Relation, list[Mapping[str, object]]] = {}
+    for relation in others:
+        columns, found = _run(relation, tables, session)
+        inside[relation] = [dict(zip(columns, row, strict=True)) for row in found]
     groups = {name: len(table.rows) for name, table in tables.items()}
-    return Shown(traced.outputs, shown, ends, half_widths(shown, alone), limits, groups)
+    ends, alone = stated_ends(job, Closed(names, rows, inside, groups), limits, bounds)
+    ranks = stated_ranks(job, len(shown))
+    return Shown(traced.outputs, shown, ends, half_widths(shown, alone), limits, groups, ranks)
 
 
-def _closing(job: Job, tables: Mapping[str, n.Values]) -> n.Relation:
-    """Give what follows the releases, with tables in their places."""
+def _run(
+    relation: n.Relation, tables: Mapping[str, n.Values], session: Session
+) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+    plan = _closing(relation, tables)
+    return tuple(f.name for f in fields_of(plan)), session.rows(lower(plan, session.dialect))
+
+
+def _closing(relation: n.Relation, tables: Mapping[str, n.Values]) -> n.Relation:
+    """Give what follows the releases, with tables in their places; further columns number their rows."""
 
     def change(node: n.Node) -> n.Node:
-        return tables[node.name] if isinstance(node, n.Released) else node
+        if not isinstance(node, n.Released):
+            return node
+        table = tables[node.name]
+        if len(node.columns) == len(table.columns):
+            return table
+        return n.Values(node.columns, tuple((*row, i) for i, row in enumerate(table.rows)))
 
-    return transform(job.traced.plan, change)
+    return transform(relation, change)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cache
 
 from secant.analysis.portfolio import Bounded
 from secant.mechanisms.discrete_laplace import discrete_laplace_error
@@ -16,74 +18,211 @@ from secant.plan import nodes as n
 from secant.plan.measures import Measure
 from secant.plan.rewrite import columns_of
 from secant.release.binding import below_and_above, groups_cut, nobodys_rows, ranges_used
-from secant.release.intervals import NoisyNumber, Span, ends_of, number_of
+from secant.release.error import Drawn, counts_of
+from secant.release.intervals import NoisyNumber, Pieces, Span, ends_of, number_of, pieces_of
 from secant.release.job import Job, directly_measured
 from secant.release.limits import ChosenLimit, cut_at_most
+from secant.release.ranked import ranks_off
+from secant.release.resolved import Resolver, Unresolved, noise_behind
 from secant.release.shares import MeasureNoise
 from secant.release.stages import reads_released
 
 Bounds = Mapping[str, list[Fraction]]
 
 
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """What ran on released tables: the rows of the answer with what they carry, and of all that is gathered."""
+
+    names: tuple[str, ...]
+    rows: list[tuple[object, ...]]
+    inside: Mapping[n.Relation, list[Mapping[str, object]]]
+    sizes: Mapping[str, int]
+    """Release -> how many rows it shows."""
+
+
 def stated_ends(
+    job: Job, closed: Closed, limits: Mapping[str, ChosenLimit], bounds: Bounds | None
+) -> tuple[list[list[Span | None]], list[list[Span | None]]]:
+    """Give the ends of every cell, and the same without what limits cut: noise alone.
+
+    None where nothing noisy is seen, or where the data decide.
+    """
+    columns = [_column_ends(job, output, closed, limits, bounds) for output in job.traced.outputs]
+    with_cuts = [list(row) for row in zip(*(c[0] for c in columns), strict=True)]
+    alone = [list(row) for row in zip(*(c[1] for c in columns), strict=True)]
+    return with_cuts, alone
+
+
+Ends = list[Span | None]
+
+
+def _column_ends(
     job: Job,
-    names: list[str],
-    rows: list[tuple[object, ...]],
+    output: str,
+    closed: Closed,
     limits: Mapping[str, ChosenLimit],
     bounds: Bounds | None,
-    *,
-    cut: bool = True,
-) -> list[list[Span | None]]:
-    """Give the ends of every cell; None where nothing noisy is seen, or where the data decide.
+) -> tuple[Ends, Ends]:
+    nothing: Ends = [None] * len(closed.rows)
+    scalar = job.traced.made.get(output)
+    if scalar is None:
+        return nothing, nothing
+    noise = noise_behind(scalar, job.traced)
+    used = {d.column for d in noise.values()}
+    cutting = {p for c in used if c in job.noise.noise for p in _partners(job, c) if p in limits}
+    alone = _Stated(job, closed, limits, bounds, scalar, noise).ends(output, 0, cut=False)
+    if not may_be_cut(job, limits):
+        return alone, alone
+    stated = _Stated(job, closed, limits, bounds, scalar, noise)
+    return stated.ends(output, len(cutting), cut=True), alone
 
-    Without `cut` they hold the answer as limits left it, not the user's own: noise alone.
-    """
-    measures = {m.column: m for b in job.prepared.bounded for m in b.release.measures}
-    unknown = {r.column for b in job.prepared.bounded for r in b.release.ranked}
-    # How far noise of an earlier release leads a later one from the truth, the data decide, too.
-    unknown |= {
-        m.column
-        for b in job.prepared.bounded
-        if any(reads_released(a) for a in b.release.aggregates)
-        for m in b.release.measures
-    }
-    # Nothing bounds what units with more groups than are counted would have added.
-    beyond = {
-        m.column: below_and_above(b.release, m.column)
-        for b in job.prepared.bounded
-        if cut and groups_cut(b.release) is not None
-        for m in b.release.measures
-        if m.column != b.release.selector
-    }
-    made_of = {}
+
+@dataclass(slots=True)
+class _Stated:
+    """One output while its ends are found."""
+
+    job: Job
+    closed: Closed
+    limits: Mapping[str, ChosenLimit]
+    bounds: Bounds | None
+    scalar: n.Scalar
+    noise: Mapping[str, Drawn]
+    laws: dict[str, NoisyNumber] = field(default_factory=dict)
+
+    def ends(self, output: str, cutting: int, *, cut: bool) -> Ends:
+        job, traced = self.job, self.job.traced
+        miss = 1 - job.level
+        if traced.chosen:
+            # Noise decides which rows are shown, and prefers those that it moved far: all must hold together.
+            tables = {d.row: d.release for d in self.noise.values()}
+            miss /= math.prod(max(1, self.closed.sizes[r]) for r in tables.values())
+        gathers = bool(columns_of(self.scalar) & traced.gathered.keys())
+        # What may be missed is shared: how many units were cut, which groups are there, and the noise.
+        share = miss / (1 + bool(cutting) + gathers)
+        miss_each = float(share) / cutting if cutting else None
+        used = {d.column for d in self.noise.values()}
+        self.laws = {c: self._law(c, miss_each, cut=cut) for c in used}
+        place = self.closed.names.index(output)
+        rows = [dict(zip(self.closed.names, row, strict=True)) for row in self.closed.rows]
+        alone = [row for a in traced.alone for row in self.closed.inside[a.rows][:1]]
+        found: Ends = []
+        pieces = self._pieces()
+        resolver = self._resolver(share)
+        for row, values in zip(self.closed.rows, rows, strict=True):
+            if number_of(row[place]) is None:
+                found.append(None)
+            elif pieces is not None:
+                found.append(self._in_place(values, 1 - share, pieces))
+            else:
+                everything = {k: v for one in (*alone, values) for k, v in one.items()}
+                found.append(_resolved_ends(resolver, self.scalar, everything, 1 - share))
+        return found
+
+    def _law(self, column: str, miss: float | None, *, cut: bool) -> NoisyNumber:
+        for b in self.job.prepared.bounded:
+            for m in b.release.measures:
+                if m.column == column:
+                    # How far noise of an earlier release leads a later one from the truth, the data decide.
+                    staged = any(reads_released(a) for a in b.release.aggregates)
+                    beyond = None
+                    if cut and groups_cut(b.release) is not None and column != b.release.selector:
+                        # Nothing bounds what units with more groups than are counted would have added.
+                        beyond = below_and_above(b.release, column)
+                    law = _law(self.job, m, self.limits, miss, self.bounds, beyond)
+                    return replace(law, error=_unknown, scale=None) if staged else law
+        return NoisyNumber(0.0, _unknown)
+
+    def _pieces(self) -> Pieces | None:
+        """Read the shape once for all rows, if it is the same in all and no noise can stand in it twice."""
+        tables = [d.release for d in {d.row: d for d in self.noise.values()}.values()]
+        if len(set(tables)) < len(tables) or columns_of(self.scalar) - self.noise.keys():
+            return None
+        if any(ends_of_grid(self.job, d.column) is not None for d in self.noise.values()):
+            return None
+        return pieces_of(self.scalar, self._numbers(dict.fromkeys(self.noise, 0.0)), {})
+
+    def _numbers(self, values: Mapping[str, float]) -> dict[str, NoisyNumber]:
+        return {
+            symbol: replace(
+                self.laws[d.column], value=values[symbol], sign=d.sign, measure=d.column
+            )
+            for symbol, d in self.noise.items()
+        }
+
+    def _in_place(self, row: Mapping[str, object], level: Fraction, pieces: Pieces) -> Span | None:
+        values = {c: number_of(row.get(c)) for c in self.noise}
+        known = {c: x for c, x in values.items() if x is not None}
+        if len(known) < len(values):
+            return None
+        return ends_of(self.scalar, self._numbers(known), {}, level, pieces)
+
+    def _resolver(self, share: Fraction) -> Resolver:
+        releases = [b.release for b in self.job.prepared.bounded]
+        counts: dict[str, str] = {}
+        for r in releases:
+            calls = zip(r.measures, r.exact.aggregations, strict=True)
+            whole = frozenset(m.column for m, call in calls if call.function == "count")
+            counts |= counts_of(r.finish, whole)
+        groups = max(1, *self.closed.sizes.values())
+
+        def least(column: str, shown: float) -> float:
+            error = self.laws[column].error(1 - share / groups) if column in self.laws else None
+            return -math.inf if error is None else shown - error
+
+        return Resolver(
+            self.job.traced,
+            self.closed.inside,
+            self.laws.__getitem__,
+            lambda c: ends_of_grid(self.job, c),
+            counts,
+            least,
+        )
+
+
+def _unknown(level: Fraction) -> None:
+    """Nothing public says how far a number is from the true one."""
+    return
+
+
+def _resolved_ends(
+    resolver: Resolver, scalar: n.Scalar, row: Mapping[str, object], level: Fraction
+) -> Span | None:
+    try:
+        made = resolver.resolve(scalar, row)
+    except Unresolved:
+        return None
+    return ends_of(made, resolver.noisy, resolver.known, level)
+
+
+def ends_of_grid(job: Job, column: str) -> Span | None:
+    """Give the ends of the points that an order statistic is drawn from; None for any other column, and for dates."""
+    for b in job.prepared.bounded:
+        for r in b.release.ranked:
+            if r.column == column:
+                if r.type.kind == "DATE":
+                    return -math.inf, math.inf
+                low, high = r.grid.value(0, r.type), r.grid.value(r.grid.count - 1, r.type)
+                return float(str(low)), float(str(high))
+    return None
+
+
+def stated_ranks(job: Job, rows: int) -> list[list[float | None]] | None:
+    """Give for each order statistic how many rows it is off at most, at the level (N-RANKS); None if there is none."""
+    noise = {r.column: r for b in job.prepared.bounded for r in b.release.ranked}
+    found: list[float | None] = []
     for output in job.traced.outputs:
-        scalar = job.traced.made_of.get(output)
-        used = columns_of(scalar) & measures.keys() if scalar is not None else set()
-        if scalar is None or not used or columns_of(scalar) & unknown:
-            continue
-        # Half of what may be missed is for how many units were cut, the other half for the noise.
-        cutting = {p for c in used for p in _partners(job, c) if cut and p in limits}
-        level = 1 - (1 - job.level) / 2 if cutting else job.level
-        miss = float(1 - level) / len(cutting) if cutting else None
-        laws = {c: _law(job, measures[c], limits, miss, bounds, beyond.get(c)) for c in used}
-        made_of[output] = (scalar, laws, level)
-    found = []
-    for row in rows:
-        values = dict(zip(names, row, strict=True))
-        ends: list[Span | None] = []
-        for output in job.traced.outputs:
-            if output not in made_of:
-                ends.append(None)
-                continue
-            scalar, laws, level = made_of[output]
-            numbers = {c: number_of(values.get(c)) for c in laws}
-            if None in numbers.values() or number_of(values[output]) is None:
-                ends.append(None)
-                continue
-            released = {c: laws[c].at(x) for c, x in numbers.items() if x is not None}
-            ends.append(ends_of(scalar, released, values, level))
-        found.append(ends)
-    return found
+        scalar = job.traced.made.get(output)
+        drawn = {} if scalar is None else noise_behind(scalar, job.traced)
+        columns = {d.column for d in drawn.values()}
+        one = next(iter(columns)) if len(columns) == 1 else ""
+        single = scalar is not None and not columns_of(scalar) & job.traced.gathered.keys()
+        found.append(
+            ranks_off(noise[one], job.noise.ranks[one], job.level)
+            if single and one in noise
+            else None
+        )
+    return [list(found) for _ in range(rows)] if any(x is not None for x in found) else None
 
 
 def half_widths(
@@ -125,6 +264,7 @@ def _law(
 
     fine = 1 if noise.clipped is None else noise.clipped.fine
 
+    @cache  # asked for every cell, at a few levels
     def error(level: Fraction) -> float:
         # Drawn in parts of a step, and rounded to whole ones.
         rounded = discrete_laplace_error(scale * fine, level) + (fine // 2)

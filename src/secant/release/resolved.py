@@ -1,0 +1,233 @@
+"""Put rows in: what an output is made of becomes an expression over single noisy numbers of released rows.
+
+In: a traced plan, the rows that it gave, and what is public about the noise. Out: for one row an expression in which
+every noisy number has a name of its own, so that noise that stands twice is known to be the same. Groups that the true
+answer may lack (a listed key without rows) are left out of averages and extremes where a count does not show them to be
+there (N-GATHER).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from secant.plan import nodes as n
+from secant.plan.rewrite import columns_of
+from secant.release.error import Drawn, Gathered, Traced
+from secant.release.intervals import (
+    OR_LESS,
+    OR_MORE,
+    Affine,
+    NoisyNumber,
+    Span,
+    affine_of,
+    number_of,
+)
+from secant.terms import types as t
+
+MOST_EXTREMES = 2_000
+"""The least or greatest of more numbers than this is stated without an error."""
+Values = Mapping[str, object]
+
+
+class Unresolved(Exception):  # noqa: N818 - control flow between here and `stated`
+    """A number is missing, or may be made of rows that the true answer lacks."""
+
+
+@dataclass(slots=True)
+class Resolver:
+    """What one output needs to know, row by row; holds public numbers only."""
+
+    traced: Traced
+    rows: Mapping[n.Relation, Sequence[Values]]
+    """Plans of what is gathered -> their rows."""
+    law: Callable[[str], NoisyNumber]
+    """Column of a release -> what is public about its noise."""
+    span: Callable[[str], Span | None]
+    """Column of an order statistic -> the ends of its grid."""
+    counts: Mapping[str, str]
+    """Measure -> the measure that counts its values."""
+    least: Callable[[str, float], float]
+    """Measure and shown number -> what the true one is at least, surely for all groups together."""
+    noisy: dict[str, NoisyNumber] = field(default_factory=dict)
+    known: dict[str, object] = field(default_factory=dict)
+    """Spans, and sums of many numbers, by name."""
+    groups: dict[n.Relation, dict[tuple[object, ...], list[Values]]] = field(default_factory=dict)
+    done: dict[tuple[str, tuple[object, ...]], n.Scalar] = field(default_factory=dict)
+
+    def resolve(self, scalar: n.Scalar, row: Values) -> n.Scalar:
+        """Give an expression over named noisy numbers; raises Unresolved."""
+        if isinstance(scalar, n.Column):
+            if scalar.name in self.traced.drawn:
+                return self._number(scalar, row)
+            if scalar.name in self.traced.gathered:
+                return self._gathered(scalar, row)
+            if row.get(scalar.name) is None:
+                raise Unresolved
+            return n.Literal(row[scalar.name], scalar.type)
+        if isinstance(scalar, n.Case):
+            return self._case(scalar, row)
+
+        def change(node: n.Node) -> n.Node:
+            if not isinstance(node, n.Scalar):
+                raise Unresolved
+            return self.resolve(node, row)
+
+        return n.rebuild(scalar, change)
+
+    def _case(self, scalar: n.Case, row: Values) -> n.Scalar:
+        for branch in scalar.branches:
+            told = branch.condition
+            if not isinstance(told, n.Column):
+                raise Unresolved
+            if row.get(told.name):
+                return self.resolve(branch.value, row)
+        return self.resolve(scalar.default, row)
+
+    def _number(self, symbol: n.Column, row: Values) -> n.Column:
+        drawn = self.traced.drawn[symbol.name]
+        name = f"{drawn.column} of row {row.get(drawn.row)}"
+        if name not in self.noisy and name not in self.known:
+            span = self.span(drawn.column)
+            if span is not None:
+                self.known[name] = span
+            else:
+                value = number_of(row.get(symbol.name))
+                if value is None:
+                    raise Unresolved
+                made = replace(self.law(drawn.column), sign=drawn.sign, measure=drawn.column)
+                self.noisy[name] = made.at(value)
+        return n.Column(name, symbol.type)
+
+    # ── groups of released rows ──────────────────────────────────────────────────────────────────
+
+    def _gathered(self, symbol: n.Column, row: Values) -> n.Scalar:
+        made = self.traced.gathered[symbol.name]
+        key = tuple(row.get(outside) for outside, _ in made.keys)
+        if (symbol.name, key) not in self.done:
+            self.done[symbol.name, key] = self._group(symbol, made, self._members(made, key), key)
+        return self.done[symbol.name, key]
+
+    def _members(self, made: Gathered, key: tuple[object, ...]) -> list[Values]:
+        if made.rows not in self.groups:
+            found: dict[tuple[object, ...], list[Values]] = {}
+            for one in self.rows[made.rows]:
+                found.setdefault(tuple(one[inside] for _, inside in made.keys), []).append(one)
+            self.groups[made.rows] = found
+        members = self.groups[made.rows].get(key)
+        if not members:
+            raise Unresolved  # a sum of nothing is NULL; a key that is met nowhere is not understood
+        return members
+
+    def _group(
+        self, symbol: n.Column, made: Gathered, members: list[Values], key: tuple[object, ...]
+    ) -> n.Scalar:
+        name = f"{symbol.name} {key!r}"
+        function = made.call.function
+        if made.argument is None:
+            return self._present(name, sum(self._sure(made, m) for m in members), len(members))
+        terms = [self.resolve(made.argument, m) for m in members]
+        sure = [made.single or self._is_there(term) for term in terms]
+        if function in ("min", "max"):
+            return self._extreme(function, terms, sure)
+        if function == "count":
+            raise Unresolved  # which of them are NULL in truth is not told
+        total = self._total(name, terms, all(sure))
+        if function == "sum":
+            return total
+        if not all(self._counts_only(term) for term in terms) and not all(sure):
+            raise Unresolved
+        return n.Arithmetic("/", total, self._present(f"{name} rows", sum(sure), len(sure)))
+
+    def _present(self, name: str, least: int, most: int) -> n.Scalar:
+        if least == most:
+            return n.Literal(float(most), t.DOUBLE)
+        self.known[name] = (float(least), float(most))
+        return n.Column(name, t.DOUBLE)
+
+    def _total(self, name: str, terms: list[n.Scalar], sure: bool) -> n.Scalar:
+        """Add up; rows that may not be there must add nothing then, as counts and sums do."""
+        constant, weights = 0.0, dict[str, float]()
+        for term in terms:
+            one = affine_of(term, self.noisy, self.known, sure=True)
+            if one is None or (one.constant and not sure):
+                if sure and len(terms) <= MOST_EXTREMES:
+                    return _added(terms)
+                raise Unresolved
+            constant += one.constant
+            for c, w in one.weights.items():
+                weights[c] = weights.get(c, 0.0) + w
+        self.known[name] = Affine(constant, weights)
+        return n.Column(name, t.DOUBLE)
+
+    def _extreme(self, function: str, terms: list[n.Scalar], sure: list[bool]) -> n.Scalar:
+        if len(terms) > MOST_EXTREMES:
+            raise Unresolved
+        found = []
+        for term, there in zip(terms, sure, strict=True):
+            # No group without rows beats a greatest number that is not below zero.
+            harmless = function == "max" and self._not_negative(term)
+            absent = OR_MORE if function == "min" else OR_LESS
+            found.append(term if there or harmless else n.Call(absent, (term,)))
+        if len(found) == 1:
+            return found[0]
+        return n.Call("least" if function == "min" else "greatest", tuple(found))
+
+    def _not_negative(self, term: n.Scalar) -> bool:
+        one = affine_of(term, self.noisy, self.known, sure=True)
+        return (
+            one is not None
+            and not one.constant
+            and all(w >= 0 and self.noisy[c].sign == 1 for c, w in one.weights.items())
+        )
+
+    def _counts_only(self, term: n.Scalar) -> bool:
+        found = [self.noisy[c].measure if c in self.noisy else "" for c in columns_of(term)]
+        return all(self.counts.get(measure) == measure for measure in found)
+
+    def _is_there(self, term: n.Scalar) -> bool:
+        """Whether counts show that a number is there in the true answer, and is not NULL."""
+        names = columns_of(term)
+        for name in names:
+            if name not in self.noisy:
+                return False
+            row = name.rsplit(" of row ", 1)[1] if " of row " in name else ""
+            count = self.counts.get(self.noisy[name].measure)
+            shown = self.noisy.get(f"{count} of row {row}")
+            if count is None or shown is None or self.least(count, shown.value) < 1:
+                return False
+        return bool(names)
+
+    def _sure(self, made: Gathered, member: Values) -> bool:
+        """Whether some count shows that a gathered row is there in the true answer."""
+        for symbol, drawn in self.traced.drawn.items():
+            if symbol in member and self.counts.get(drawn.column) == drawn.column:
+                value = number_of(member[symbol])
+                if value is not None and self.least(drawn.column, value) >= 1:
+                    return True
+        return False
+
+
+def _added(terms: list[n.Scalar]) -> n.Scalar:
+    """Add up pairwise, so that no expression gets deep."""
+    while len(terms) > 1:
+        pairs = zip(terms[::2], terms[1::2], strict=False)
+        rest = [terms[-1]] if len(terms) % 2 else []
+        terms = [n.Arithmetic("+", a, b) for a, b in pairs] + rest
+    return terms[0]
+
+
+def noise_behind(scalar: n.Scalar, traced: Traced) -> dict[str, Drawn]:
+    """Give all noisy numbers that an expression rests on, also through what it gathers."""
+    found: dict[str, Drawn] = {}
+    for name in columns_of(scalar):
+        if name in traced.drawn:
+            found[name] = traced.drawn[name]
+        elif name in traced.gathered:
+            argument = traced.gathered[name].argument
+            columns = traced.gathered[name].columns
+            if argument is not None:
+                found |= noise_behind(argument, traced)
+            else:  # how many groups there are, their counts tell
+                found |= {c: traced.drawn[c] for c in columns if c in traced.drawn}
+    return found
