@@ -111,14 +111,22 @@ def print_answer(
             noise = error["noise"][number][place] if place in noisy else None
             cells.append(Text(value_text(value, noise)))
             if place in noisy:
-                low, high = error["low"][number][place], error["high"][number][place]
-                cells.append(Text(ends_text(value, low, high, noise)))
+                cells.append(Text(_error_of(error, number, place, value)))
             if place in noisy and beside:
                 cells.append(Text(_beside_text(beside[1], number, place, noise)))
         table.add_row(*cells)
     show(table)
     if len(rows) > MOST_ROWS:
         say(f"... and {len(rows) - MOST_ROWS:,} more rows; --json prints all")
+
+
+def _error_of(error: Mapping[str, Any], number: int, place: int, value: object) -> str:
+    """Say how far a number may be off: in ranks, for an order statistic; how far that is in value, the data decide."""
+    ranks = (error.get("ranks") or {number: {place: None}})[number][place]
+    if ranks is not None:
+        return "exact" if ranks == 0 else f"±{math.ceil(ranks):,} ranks"
+    low, high = error["low"][number][place], error["high"][number][place]
+    return ends_text(value, low, high, error["noise"][number][place])
 
 
 def _beside_text(rows: Sequence[Sequence[object]], number: int, place: int, error: object) -> str:
@@ -129,7 +137,8 @@ def _noisy_columns(error: Mapping[str, Any]) -> frozenset[int]:
     """Give the columns in which some value has noise."""
     return frozenset(
         place
-        for row in error["noise"] or ()
+        for table in (error["noise"], error.get("ranks"))
+        for row in table or ()
         for place, noise in enumerate(row)
         if noise is not None and noise != 0
     )

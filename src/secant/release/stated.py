@@ -72,10 +72,19 @@ def _column_ends(
     used = {d.column for d in noise.values()}
     cutting = {p for c in used if c in job.noise.noise for p in _partners(job, c) if p in limits}
     alone = _Stated(job, closed, limits, bounds, scalar, noise).ends(output, 0, cut=False)
-    if not may_be_cut(job, limits):
-        return alone, alone
-    stated = _Stated(job, closed, limits, bounds, scalar, noise)
-    return stated.ends(output, len(cutting), cut=True), alone
+    found = alone
+    if cutting or _groups_cut(job, used):
+        stated = _Stated(job, closed, limits, bounds, scalar, noise)
+        found = stated.ends(output, len(cutting), cut=True)
+    # How far a draw leads an order statistic in value, the data decide.
+    return found, alone if used <= job.noise.noise.keys() else nothing
+
+
+def _groups_cut(job: Job, used: set[str]) -> bool:
+    """Whether a limit of groups cuts measures that are used."""
+    releases = [b.release for b in job.prepared.bounded]
+    measures = {m.column for r in releases if groups_cut(r) is not None for m in r.measures}
+    return bool(measures & used)
 
 
 @dataclass(slots=True)

@@ -47,7 +47,7 @@ def test_what_is_called_exact_is_the_same_in_every_draw(people, text):
     assert wrongly_exact(people, text) == []
     told = people.inspect(text, delta="0.000001")
     assert any(c["mechanism"] != "none" for c in told)
-    assert any(c["error95"] is None for c in told)
+    assert any(c["error95"] != 0.0 for c in told)
 
 
 def test_what_public_tables_say_is_still_exact(people):
@@ -66,9 +66,10 @@ def test_the_check_sees_a_reliance_that_stops_at_aggregates(people, monkeypatch)
         noisy = {c for c, noise in job.noise.noise.items() if not noise.still}
         return Reliance({o: named[o] & noisy for o in job.traced.outputs}, frozenset())
 
-    assert wrongly_exact(people, LATER[0]) == []
+    text = f"SELECT median(n) AS m FROM {COUNTS}"  # an answer states no error here that would tell
+    assert wrongly_exact(people, text) == []
     monkeypatch.setattr(report, "reliance", planted)
-    assert wrongly_exact(people, LATER[0]) == ["m"]
+    assert wrongly_exact(people, text) == ["m"]
 
 
 def test_rows_that_noise_chooses_hold_for_all_candidates(people):
