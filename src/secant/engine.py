@@ -56,6 +56,7 @@ from secant.release.foreseen import foreseen_errors
 from secant.release.job import Job, Keys
 from secant.release.lookups import public_facts
 from secant.release.lower import lower
+from secant.release.reliance import reliance
 from secant.release.report import Explanation, explanation, guarantee, inspection, mechanisms
 from secant.release.run import (
     Shown,
@@ -531,6 +532,7 @@ def _deltas(protections: tuple[Protection, ...], delta: Number | None) -> dict[s
 def _error(shown: Shown, job: Job) -> dict[str, Any]:
     """Give the ends between which true numbers lie, how far noise moves them, and what limits left out."""
     ends = shown.ends or []
+    relied = reliance(job)
     return {
         "level": float(job.level),
         "values": shown.errors,
@@ -538,6 +540,7 @@ def _error(shown: Shown, job: Job) -> dict[str, Any]:
         "high": None if shown.ends is None else [[_end(x, 1) for x in row] for row in ends],
         "noise": shown.noise,
         "ranks": shown.ranks,
+        "noisy": [bool(relied.columns[c]) for c in shown.columns],
         "leaves_out": leaves_out(job, shown.limits),
     }
 

@@ -42,6 +42,7 @@ from secant.plan import nodes as n
 from secant.plan.conjunctive import Conjunctive, conjunctive
 from secant.plan.enforce import Release, enforce
 from secant.plan.measures import Problem
+from secant.plan.quotients import Family, cut_together, quotients_of
 from secant.plan.reads import scans
 from secant.plan.scopes import read_columns
 from secant.plan.typing import fields_of
@@ -130,8 +131,9 @@ def prepare(
         return any(_shows_protected(s, policy, protections, read) for s in scans(relation))
 
     def bound(aggregate: n.Aggregate, name: str) -> Bounded | Sequence[Refusal]:
-        return bound_aggregate(aggregate, name, policy, protections, catalog, known)
+        return bound_aggregate(aggregate, name, policy, protections, catalog, known, quotients)
 
+    quotients = quotients_of(plan)
     work = Split(bound, touched, taken)
     try:
         post = work.visit(plan)
@@ -190,6 +192,7 @@ def bound_aggregate(
     protections: tuple[Protection, ...],
     catalog: Catalog,
     facts: PublicFacts,
+    quotients: tuple[Family, ...] = (),
 ) -> Bounded | Sequence[Refusal]:
     """Enforce one aggregate and bound it under every protection, or give all reasons against it."""
     read = read_columns(aggregate)
@@ -218,6 +221,7 @@ def bound_aggregate(
         return (Refusal("enforce", release.rule, release.reason, release.hint, release.node),)
     if softened is not None:
         release = replace(release, notes=(*softened.notes, *release.notes))
+    release = cut_together(release, quotients)
     certificates: list[Certificate] = []
     refusals: list[Refusal] = []
     for protection in protections:

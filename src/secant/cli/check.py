@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from secant.cli.options import Json, PolicyPath, Source
+from secant.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +17,14 @@ if TYPE_CHECKING:
     from secant.terms.policy import Policy
     from secant.terms.policy_check import Problem
 
+AtData = Annotated[
+    bool,
+    Parameter(
+        name="--look",
+        negative="",
+        help="OWNER ONLY: read the data, and say what limits, ranges and values cut off.",
+    ),
+]
 MISTAKEN = 2
 STYLES = {"error": "bold red", "warning": "yellow", "note": "bold"}
 
@@ -41,17 +50,25 @@ def check(
     *,
     policy: PolicyPath = "policy.toml",
     source: Source = None,
+    look: AtData = False,
     json: Json = False,
 ) -> int:
     """Say what is wrong with a policy, what is missing, and for each table who protects it or that it is public."""
     from secant.cli import show
+    from secant.cli.look import found_in, lines_of, report
     from secant.terms.policy_file import load_policy
 
     loaded = load_policy(file or policy)
     found = _against_database(loaded, source)
     wrong = found is not None and found.wrong
+    if look and (found is None or wrong):
+        raise UsageError(
+            "USE-001", "there is nothing to look at", hint="name a database, and mend the policy"
+        )
+    seen = found_in(loaded, source) if look else None
     if json:
-        show.print_json(_report(loaded, found))
+        looked = {} if seen is None else {"look": report(seen)}
+        show.print_json(_report(loaded, found) | looked)
         return MISTAKEN if wrong else 0
     if found is None:
         name = loaded.path or "the policy"
@@ -62,6 +79,8 @@ def check(
     for line in coverage_lines(found.tables):
         show.say(line)
     _summary(loaded, found)
+    for line in () if seen is None else lines_of(seen):
+        show.say(line)
     return MISTAKEN if wrong else 0
 
 

@@ -108,7 +108,7 @@ def print_answer(
     for number, row in enumerate(rows[:MOST_ROWS]):
         cells: list[Text] = []
         for place, value in enumerate(row):
-            noise = error["noise"][number][place] if place in noisy else None
+            noise = error["noise"][number][place] if place in noisy and error["noise"] else None
             cells.append(Text(value_text(value, noise)))
             if place in noisy:
                 cells.append(Text(_error_of(error, number, place, value)))
@@ -136,6 +136,8 @@ def _beside_text(rows: Sequence[Sequence[object]], number: int, place: int, erro
 def _noisy_columns(error: Mapping[str, Any]) -> frozenset[int]:
     """Give the columns in which some value has noise."""
     return frozenset(
+        place for place, noisy in enumerate(error.get("noisy") or ()) if noisy
+    ) | frozenset(
         place
         for table in (error["noise"], error.get("ranks"))
         for row in table or ()

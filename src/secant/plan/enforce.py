@@ -53,7 +53,7 @@ class Release:
     ranked: tuple[Ranked, ...] = ()
     """Order statistics, each with the aggregate that counts its cells."""
     together: tuple[frozenset[str], ...] = ()
-    """Measures of one average, variance or deviation: what cuts a unit down in one cuts it down in all (U-WEIGHT)."""
+    """Measures of one average, variance, deviation or quotient: what cuts a unit down in one does in all (U-WEIGHT)."""
 
     @property
     def aggregates(self) -> tuple[n.Aggregate, ...]:

@@ -31,7 +31,8 @@ class Answer:
 
     `low` and `high` have the shape of the rows; an end that nothing bounds is None. `values` are half widths, `noise`
     is how far noise alone moves a number, `ranks` by how many rows an order statistic is off (of the rows that count:
-    not NULL, within limits), and `leaves_out` says what limits may have cut off.
+    not NULL, within limits), `noisy` which columns noise has moved (None means there that nothing is known), and
+    `leaves_out` says what limits may have cut off.
     """
     mechanisms: list[dict[str, Any]]
     """Names and public parameters of the noise."""

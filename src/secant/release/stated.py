@@ -345,11 +345,6 @@ def _exact(job: Job, measure: Measure) -> bool:
     )
 
 
-def may_be_cut(job: Job, limits: Mapping[str, ChosenLimit]) -> bool:
-    """Whether ends hold more than noise."""
-    return bool(limits) or any(groups_cut(b.release) is not None for b in job.prepared.bounded)
-
-
 def leaves_out(job: Job, limits: Mapping[str, ChosenLimit]) -> dict[str, object] | None:
     """Say what limits may have left out of an answer; None where nothing can be left out.
 

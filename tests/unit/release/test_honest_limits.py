@@ -10,11 +10,17 @@ import pytest
 from scipy.stats import binom
 
 import secant
+from secant.analysis import portfolio
 from secant.analysis.certificate import Clipped
 from secant.errors import Refused
 from secant.plan import enforce
+from secant.plan.from_sql import from_sql
+from secant.plan.quotients import quotients_of
+from secant.plan.rewrite import normalise
 from secant.release import stated
 from secant.release.limits import ChosenLimit, choose_limit, cut_at_most, scores_of
+from secant.terms import types as t
+from secant.terms.catalog import Table, catalog
 
 PEOPLE, EVENTS = 2_000, 30_000
 POLICY = """
@@ -97,6 +103,46 @@ def test_separate_limits_for_sum_and_count_would_be_noticed(events, monkeypatch)
     with connect(events, "apart", BINDING) as db:
         answer = db.sql("SELECT avg(width) FROM hits", epsilon=20)
     assert answer.rows[0][0] != pytest.approx(events.truth[2], rel=0.02)
+
+
+QUOTIENTS = (
+    "SELECT sum(width) / count(*) FROM hits",
+    "SELECT s / n FROM (SELECT sum(width) AS s, count(*) AS n FROM hits) AS x",
+    "SELECT sum(width) / nullif(count(*), 0) FROM hits",
+)
+
+
+@pytest.mark.parametrize("text", QUOTIENTS)
+def test_quotients_that_are_written_out_are_cut_together(events, text):
+    with connect(events, f"written{QUOTIENTS.index(text)}", BINDING) as db:
+        answer = db.sql(text, epsilon=20)
+    assert answer.rows[0][0] == pytest.approx(events.truth[2], rel=0.02)
+
+
+def test_shares_are_cut_together(events):
+    text = "SELECT 100.0 * sum(CASE WHEN day = 0 THEN 1 ELSE 0 END) / count(*) FROM hits"
+    with connect(events, "share", BINDING) as db:
+        assert db.sql(text, epsilon=20).rows[0][0] == pytest.approx(100 / 3, rel=0.05)
+
+
+def test_separate_limits_of_a_written_quotient_would_be_noticed(events, monkeypatch):
+    monkeypatch.setattr(portfolio, "quotients_of", lambda plan: ())
+    with connect(events, "written apart", BINDING) as db:
+        answer = db.sql(QUOTIENTS[0], epsilon=20)
+    assert answer.rows[0][0] != pytest.approx(events.truth[2], rel=0.02)
+
+
+def test_only_sums_over_the_same_rows_share_a_weight():
+    known = catalog(Table("hits", (("person", t.INTEGER), ("width", t.DOUBLE))))
+
+    def families(text):
+        return [len(f) for f in quotients_of(normalise(from_sql(text, known)))]
+
+    assert families("SELECT sum(width) / count(*) FROM hits") == [2]
+    assert families("SELECT sum(width), count(*) FROM hits") == []
+    assert families("SELECT count(*) / 2 FROM hits") == []
+    apart = "SELECT a.s / b.n FROM (SELECT sum(width) AS s FROM hits) AS a, (SELECT count(*) AS n FROM hits) AS b"
+    assert families(apart) == []
 
 
 def test_averages_of_groups_are_cut_together_too(events):
