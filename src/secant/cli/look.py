@@ -43,7 +43,8 @@ def lines_of(found: Look) -> Iterator[str]:
         yield f"limit   {limit.table} ({limit.protection}): {_limit_words(limit)}"
     for column in found.columns:
         yield f"column  {column.table}.{column.column}: {_column_words(column)}"
-    proposed = [line for part in (*found.limits, *found.columns) for line in part.lines]
+    proposed = [line for limit in found.limits for line in limit.lines]
+    proposed += [line for column in found.columns for line in column.lines]
     if proposed:
         yield ""
         yield f"# Proposals for the policy. {PASTING}"
