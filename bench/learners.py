@@ -1,4 +1,4 @@
-"""The learners of seed 004's figures, as plain functions of records: a linear SVM and a kernel density.
+"""The learners of the sampling paper's figures, as plain functions of records: a linear SVM and a kernel density.
 
 In: records as rows. Out: parameters, or a function on [0, 1]. Both are deterministic, so that they
 can be sampled; no package beyond numpy is needed.
@@ -19,7 +19,7 @@ _BANDS = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6, 1e-7)
 
 @dataclass(frozen=True)
 class TwoClasses:
-    """Records of seed 004 §7.2: a label ±1 in the last column, features normal around 0.2 or 0.8."""
+    """Records of the sampling paper §7.2: a label ±1 in the last column, features normal around 0.2 or 0.8."""
 
     dimension: int
 
@@ -32,7 +32,7 @@ class TwoClasses:
 
 @dataclass(frozen=True)
 class TwoBumps:
-    """Records of seed 004 §7.3: 0.4 · N(0.5, 0.02) + 0.6 · N(0.75, 0.005), second numbers variances."""
+    """Records of the sampling paper §7.3: 0.4 · N(0.5, 0.02) + 0.6 · N(0.75, 0.005), second numbers variances."""
 
     def __call__(self, count: int, generator: Generator) -> Floats:
         first = generator.random(count) < 0.4

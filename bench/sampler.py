@@ -1,4 +1,4 @@
-"""The figures of seed 004 (2–7 and 9) with both order statistics, and the sampler's own cost.
+"""The figures of the sampling paper (2–7 and 9) with both order statistics, and the sampler's own cost.
 
 `python -m bench.sampler` writes `docs/figures/sampler-N.svg`; `python -m bench sampler` also writes
 bench/results/sampler.json. "paper" is the k of Theorem 15 with the best ρ, "ours" the k of

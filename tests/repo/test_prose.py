@@ -3,10 +3,9 @@
 import re
 import tomllib
 
-import pytest
-from repository import ROOT, SRC, blocks, named, pages
+from repository import ROOT, SRC, blocks, files, named, pages
 
-from secant import errors
+from secant import errors, proofs
 from secant.cli.program import COMMANDS
 from secant.terms.policy_file import read_policy
 
@@ -14,29 +13,56 @@ FOLDERS = ("src/", "tests/", "docs/", "bench/", "requirements/", ".ci/")
 INLINE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 CODE = re.compile(r"\b(?:USE|SQL|POL|REF|BUD|BAK|BUG)-\d{3}\b")
+CITED = re.compile(r"papers\.md,\s+errors? ((?:\d+(?:, | and | to )?)+)")
 MADE_BY_MAKE = ("bench/results", "bench/data")
 
 
-@pytest.mark.parametrize("page", pages(), ids=named)
-def test_paths_in_prose_exist(page):
-    prose = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
-    for word in INLINE.findall(prose):
-        if word.startswith(FOLDERS) and " " not in word and not word.startswith(MADE_BY_MAKE):
-            shape = word.rstrip("/").replace("<room>", "*")
-            assert list(ROOT.glob(shape)), f"{named(page)} names {word}"
+def test_paths_in_prose_exist():
+    for page in pages():
+        prose = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+        for word in INLINE.findall(prose):
+            if word.startswith(FOLDERS) and " " not in word and not word.startswith(MADE_BY_MAKE):
+                shape = word.rstrip("/").replace("<room>", "*")
+                assert list(ROOT.glob(shape)), f"{named(page)} names {word}"
 
 
-@pytest.mark.parametrize("page", pages(), ids=named)
-def test_links_lead_somewhere(page):
-    for target in LINK.findall(page.read_text("utf-8")):
-        if not target.startswith(("http://", "https://", "mailto:")):
-            assert (page.parent / target).exists(), f"{named(page)} links to {target}"
+def test_links_lead_somewhere():
+    for page in pages():
+        for target in LINK.findall(page.read_text("utf-8")):
+            if not target.startswith(("http://", "https://", "mailto:")):
+                assert (page.parent / target).exists(), f"{named(page)} links to {target}"
 
 
-@pytest.mark.parametrize("page", pages(), ids=named)
-def test_error_codes_in_prose_exist(page):
+def test_the_index_links_to_every_page():
+    index = ROOT / "docs" / "README.md"
+    linked = {
+        (index.parent / target).resolve() for target in LINK.findall(index.read_text("utf-8"))
+    }
+    missing = [
+        named(page) for page in (ROOT / "docs").glob("*/*.md") if page.resolve() not in linked
+    ]
+    assert missing == []
+
+
+def test_error_codes_in_prose_exist():
     known = {code for code, _ in errors.CODES}
-    assert set(CODE.findall(page.read_text("utf-8"))) <= known
+    for page in pages():
+        assert set(CODE.findall(page.read_text("utf-8"))) <= known, named(page)
+
+
+def test_rules_in_prose_exist():
+    known = set(proofs.all_rules())
+    for page in pages():
+        if page.name != "CONTRIBUTING.md":  # its example is a rule that somebody might add
+            assert set(proofs.ID.findall(page.read_text("utf-8"))) <= known, named(page)
+
+
+def test_errors_of_papers_that_are_cited_are_listed():
+    listed = re.findall(r"\*\*(\d+)\. ", (ROOT / "docs/explanation/papers.md").read_text("utf-8"))
+    assert [int(number) for number in listed] == list(range(1, len(listed) + 1))
+    for path in files(".py", ".md"):
+        for numbers in CITED.findall(path.read_text("utf-8")):
+            assert set(re.findall(r"\d+", numbers)) <= set(listed), f"{named(path)} cites {numbers}"
 
 
 def test_the_map_names_every_package_and_no_other():
@@ -58,10 +84,10 @@ def test_every_command_is_documented():
         assert f"secant {name}" in readme
 
 
-@pytest.mark.parametrize("page", pages(), ids=named)
-def test_policies_in_the_pages_are_read(page):
-    for block in blocks(page):
-        if block.language == "toml":
-            tomllib.loads(block.text)
-            if "[protections." in block.text:
-                assert read_policy(block.text).protections
+def test_policies_in_the_pages_are_read():
+    for page in pages():
+        for block in blocks(page):
+            if block.language == "toml":
+                tomllib.loads(block.text)
+                if "[protections." in block.text:
+                    assert read_policy(block.text).protections, f"{named(page)}:{block.line}"

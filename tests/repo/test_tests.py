@@ -2,22 +2,18 @@
 
 import ast
 from collections import Counter
+from functools import cache
 
-import pytest
 from repository import ROOT, named
 
 FILES = tuple(sorted((ROOT / "tests").rglob("test_*.py")))
 JUDGES = ("assert", "check", "raises", "fail", "expect", "verify", "run_block")
 
 
-def written_tests(path):
-    """Give the test functions of a file."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
-    ]
+@cache
+def tree_of(path):
+    """Give a file taken apart."""
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def can_fail(function: ast.FunctionDef, judging: frozenset[str] = frozenset()) -> bool:
@@ -33,21 +29,27 @@ def can_fail(function: ast.FunctionDef, judging: frozenset[str] = frozenset()) -
     return False
 
 
-@pytest.mark.parametrize("path", FILES, ids=named)
-def test_every_test_can_fail(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
-    judging = frozenset(f.name for f in functions if can_fail(f))
-    toothless = [test.name for test in written_tests(path) if not can_fail(test, judging)]
+def test_every_test_can_fail():
+    toothless = []
+    for path in FILES:
+        functions = [n for n in ast.walk(tree_of(path)) if isinstance(n, ast.FunctionDef)]
+        judging = frozenset(f.name for f in functions if can_fail(f))
+        toothless += [
+            f"{named(path)}::{f.name}"
+            for f in functions
+            if f.name.startswith("test_") and not can_fail(f, judging)
+        ]
     assert toothless == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=named)
-def test_no_test_hides_another_of_the_same_name(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for scope in [tree, *(n for n in ast.walk(tree) if isinstance(n, ast.ClassDef))]:
-        names = Counter(n.name for n in scope.body if isinstance(n, ast.FunctionDef))
-        assert [name for name, times in names.items() if times > 1] == []
+def test_no_test_hides_another_of_the_same_name():
+    hidden = []
+    for path in FILES:
+        tree = tree_of(path)
+        for scope in [tree, *(n for n in ast.walk(tree) if isinstance(n, ast.ClassDef))]:
+            names = Counter(n.name for n in scope.body if isinstance(n, ast.FunctionDef))
+            hidden += [f"{named(path)}::{name}" for name, times in names.items() if times > 1]
+    assert hidden == []
 
 
 def test_no_two_test_files_share_a_name():

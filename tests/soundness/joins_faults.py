@@ -1,4 +1,4 @@
-"""Wrong rules for joins: the misprints of ERRATA 1.7 to 1.11 and faults of public systems, planted into the rooms.
+"""Wrong rules for joins: papers.md, errors 7 to 11, and faults of public systems, planted into the rooms.
 
 A fault takes pytest's monkeypatch and breaks one step of one room; the directed case that it names must notice.
 """
@@ -45,7 +45,7 @@ def _put(module: Any, name: str, wrong: Any) -> Callable[[Any], None]:
     return lambda patch: patch.setattr(module, name, wrong)
 
 
-# ── smoothing (ERRATA 1.11) ──────────────────────────────────────────────────────────────────────
+# ── smoothing (papers.md, error 11) ──────────────────────────────────────────────────────────────────────
 
 
 def _no_more_changes_than_rows(at: Any, beta: Fraction, degree: int) -> Fraction:
@@ -102,7 +102,7 @@ def _only_one_atom_grows(patch: Any) -> None:
     patch.setattr(residual_rules.Residuals, "_grown", wrong)
 
 
-# ── copies (1.7) and values that nobody has (1.8) ────────────────────────────────────────────────
+# ── copies (error 7) and values that nobody has (error 8) ────────────────────────────────────────────────
 
 
 def _every_copy_is_charged(patch: Any) -> None:
@@ -139,7 +139,7 @@ def _only_patterns_that_are_seen(copy: Any, top: float, shapes: Any) -> Any:
 _LABELED = reading._labeled
 
 
-# ── merging without TOP (1.9), recursive negation (1.10) ─────────────────────────────────────────
+# ── merging without TOP (error 9), recursive negation (error 10) ─────────────────────────────────────────
 
 
 def _without_top(patch: Any) -> None:
@@ -174,32 +174,35 @@ FAULTS = (
     Planted("E-JOIN", "k is missing after the first join", "elastic", _only_the_first_figure_grows, CHAIN),
     Planted("J-GROW", "k is missing after the first join", "residual", _only_one_atom_grows, CHAIN),
     Planted(
-        "E-SMOOTH", "1.11: no more changes than rows", "elastic",
+        "E-SMOOTH", "error 11: no more changes than rows", "elastic",
         _put(elastic, "largest_discounted", _no_more_changes_than_rows), PAIR,
     ),
     Planted(
-        "J-SUP", "1.11: no more changes than rows", "residual",
+        "J-SUP", "error 11: no more changes than rows", "residual",
         _put(residual, "largest_discounted", _no_more_changes_than_rows), THREE,
     ),
-    Planted("M-FILL", "1.11: no change is looked ahead", "multiplicity", _put(filling, "_smooth", _unsmoothed), PAIR),
     Planted(
-        "E-SMOOTH", "1.11: the exponent holds the value", "elastic",
+        "M-FILL", "error 11: no change is looked ahead", "multiplicity",
+        _put(filling, "_smooth", _unsmoothed), PAIR,
+    ),
+    Planted(
+        "E-SMOOTH", "error 11: the exponent holds the value", "elastic",
         _put(elastic, "largest_discounted", _exponent_holds_the_value), PAIR,
     ),
     Planted(
-        "J-SUP", "1.11: the exponent holds the value", "residual",
+        "J-SUP", "error 11: the exponent holds the value", "residual",
         _put(residual, "largest_discounted", _exponent_holds_the_value), THREE,
     ),
-    Planted("J-SPLIT", "1.7: every copy is charged", "residual", _every_copy_is_charged, THREE),
+    Planted("J-SPLIT", "error 7: every copy is charged", "residual", _every_copy_is_charged, THREE),
     Planted(
-        "M-FILL", "1.7: every copy is charged", "multiplicity",
+        "M-FILL", "error 7: every copy is charged", "multiplicity",
         _put(copies, "Growth", _charged_one_by_one), THREE,
     ),
-    Planted("J-GROW", "1.8: only what is joined now", "residual", _only_what_is_joined_now, PAIR),
+    Planted("J-GROW", "error 8: only what is joined now", "residual", _only_what_is_joined_now, PAIR),
     Planted(
-        "M-FRESH", "1.8: only patterns that are seen", "multiplicity",
+        "M-FRESH", "error 8: only patterns that are seen", "multiplicity",
         _put(reading, "_labeled", _only_patterns_that_are_seen), PATHS,
     ),
-    Planted("M-MERGE", "1.9: patterns are merged without TOP", "multiplicity", _without_top, OWN_VALUES),
-    Planted("M-EXISTS", "1.10: one minus the largest", "multiplicity", _one_minus_the_largest, NEGATED),
+    Planted("M-MERGE", "error 9: patterns are merged without TOP", "multiplicity", _without_top, OWN_VALUES),
+    Planted("M-EXISTS", "error 10: one minus the largest", "multiplicity", _one_minus_the_largest, NEGATED),
 )  # fmt: skip

@@ -1,8 +1,8 @@
-"""Smooth bounds for five joins as the seeds print them, and as they are right: what the checker must tell apart.
+"""Smooth bounds for five joins as papers print them, and as they are right: what the checker must tell apart.
 
-In: nothing. Out: rooms that answer one question each, with figures from plain SQL. The wrong ones are ERRATA 1.7, 1.8,
-1.11 and two faults known from public systems. They share no code with the rooms, so they show that the checker can
-fail whatever the rooms look like inside.
+In: nothing. Out: rooms that answer one question each, with figures from plain SQL. The wrong ones are papers.md,
+errors 7, 8 and 11, and two faults known from public systems. They share no code with the rooms, so they show that the
+checker can fail whatever the rooms look like inside.
 """
 
 from __future__ import annotations
@@ -96,23 +96,23 @@ RIGHT = (
 
 WRONG = (
     Textbook(
-        "1.7: every copy is charged", THREE, (most("o", "a"),),
+        "error 7: every copy is charged", THREE, (most("o", "a"),),
         lambda beta, x: smooth(lambda k: 3 * (x + k / 2) ** 2 + 3 * (x + k / 2) + 1, beta),
     ),
     Textbook(
-        "1.7: every copy is charged, and no row is added to itself", THREE, (most("o", "a"),),
+        "error 7: every copy is charged, and no row is added to itself", THREE, (most("o", "a"),),
         lambda beta, x: smooth(lambda k: 3 * (x + k / 2) ** 2, beta),
     ),
     Textbook(
-        "1.8: only values that both sides have", PAIR, (_R, _S, _MET),
+        "error 8: only values that both sides have", PAIR, (_R, _S, _MET),
         lambda beta, r, s, met: smooth(lambda k: max(r, s) + k, beta) if met else 0,
     ),
     Textbook(
-        "1.11: the exponent holds the value", PAIR, (_R, _S),
+        "error 11: the exponent holds the value", PAIR, (_R, _S),
         lambda beta, r, s: max(math.exp(-beta * k * (max(r, s) + k)) for k in range(FAR)),
     ),
     Textbook(
-        "1.11: no more changes than rows", PAIR, (_R, _S, _SIZE),
+        "error 11: no more changes than rows", PAIR, (_R, _S, _SIZE),
         lambda beta, r, s, size: smooth(lambda k: max(r, s) + k, beta, size),
     ),
     Textbook("k is missing", PAIR, (_R, _S), lambda beta, r, s: max(r, s)),

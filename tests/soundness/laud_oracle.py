@@ -1,4 +1,4 @@
-"""What the 17 queries of seed 000 truly give when they are softened: the answer and its exact derivative sensitivity.
+"""What the 17 queries of the calculus paper truly give when they are softened: the answer and its exact sensitivity.
 
 In: a directory of TPC-H Parquet files, a query's name, the way in which dates of a line item are joined
 in the owner's norm ("linf": profile paper; "l1": profile paper-l1). Out: the exact answer, the softened

@@ -125,7 +125,7 @@ def test_bounds_do_not_jump_on_a_walk():
 
 
 def test_the_time_until_the_first_ship_arrives():
-    """Seed 000, appendix A: a distance in l2, a speed in its logarithm."""
+    """The calculus paper, appendix A: a distance in l2, a speed in its logarithm."""
     world = small_world(SHIP_NORM)
     tally = Tally()
     draw = random.Random(3)

@@ -1,4 +1,4 @@
-"""The checker tells right smooth bounds from the seeds' misprints and from faults of public systems."""
+"""The checker tells right smooth bounds from misprints of papers and from faults of public systems."""
 
 import random
 

@@ -183,7 +183,7 @@ def test_a_loose_bound_is_noticed(factor, x):
     assert looseness(tight, x) <= TIGHT < looseness(replace(tight, bound=loose), x)
 
 
-def test_the_bounds_of_the_seeds_are_loose():
+def test_the_bounds_of_the_papers_are_loose():
     """A steep sigmoid bounded by 1, and the slope of a tauoid by a times the tauoid (4 times too much at 0)."""
     a, alpha = Fraction(3), Fraction(1)
     one = named_setup("1", shapes.constant(Fraction(1)), lambda xs: sigmoid_of(xs, 3.0), alpha)

@@ -65,7 +65,7 @@ def test_noise_on_smooth_bounds_in_units_of_the_bound(noise: Any, short: int) ->
     judge(misses, count, tight=True)
 
 
-def test_the_gaussian_line_of_the_seed_and_not_its_table() -> None:
+def test_the_gaussian_line_of_the_notes_and_not_its_table() -> None:
     """α = 2Δ/ε·√ln(1.25/δ)·erf⁻¹(1-β); the table, with erf⁻¹ under the root, is too small."""
     from scipy.special import erfinv
 
@@ -79,7 +79,7 @@ def test_the_gaussian_line_of_the_seed_and_not_its_table() -> None:
     assert abs(table - line) > 0.05 * line
 
 
-def test_the_laplace_line_of_the_seed() -> None:
+def test_the_laplace_line_of_the_notes() -> None:
     noise = LaplaceNoise().calibrate(GlobalBound(Fraction(3)), epsilon=2, grid=Fraction(1, 10**9))
     assert float(accuracy(noise, failure=FAILURE)) == pytest.approx(1.5 * math.log(10), rel=1e-6)
 

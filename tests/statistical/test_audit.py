@@ -137,7 +137,7 @@ def test_a_new_key_shows_with_probability_delta_at_most(kind: Any) -> None:
 
 
 def test_a_personal_scale_over_those_present_is_caught() -> None:
-    """ERRATA 1.15: were the maximum taken over those present, the scale itself would tell."""
+    """papers.md, error 15: were the maximum taken over those present, the scale itself would tell."""
     lax, strict = (
         PersonalLimit(Fraction(1), Fraction(2)),
         PersonalLimit(Fraction(1), Fraction(1, 4)),

@@ -1,7 +1,7 @@
 """Whose rows are these? Follows units (people, customers, devices) through a plan.
 
 In: a relation, a policy, a `unit` protection. Out: an Ownership for each relation. Nothing is read from data, and no
-declared key is believed: `PROOFS.md` of the stability room (O-rules) shows that removing a unit removes exactly the
+declared key is believed: `PROOFS.md` beside this file (O-rules) shows that removing a unit removes exactly the
 rows whose owners are that unit alone, whether keys hold or not.
 
 A *term* (via, column, shared) says how a column leads to the owners of a row. With `via` the unit column itself, the

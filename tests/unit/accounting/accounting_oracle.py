@@ -61,7 +61,7 @@ def binomial_delta(epsilon: object, count: int, whole: object) -> mpmath.mpf:
 
 
 def printed_delta(epsilon: object, count: int, i: int) -> mpmath.mpf:
-    """δ_i of seed 001, advanced composition 2, as it is printed there."""
+    """δ_i of the DPSQL notes, advanced composition 2, as it is printed there."""
     e = mp(epsilon)
     total = mpmath.mpf(0)
     for j in range(i):

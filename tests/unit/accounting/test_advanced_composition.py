@@ -67,7 +67,7 @@ def test_the_optimum_for_equal_parameters(epsilon: Fraction, count: int) -> None
 @pytest.mark.parametrize("count", [3, 10, 30])
 @pytest.mark.parametrize("epsilon", SIZES[:4], ids=str)
 def test_the_printed_formula_is_a_point_of_the_optimum(count: int, epsilon: Fraction) -> None:
-    # Seed 001 gives δ only at ε' = (k-2i)ε; there the optimum must reproduce ε' itself.
+    # The DPSQL notes give δ only at ε' = (k-2i)ε; there the optimum must reproduce ε' itself.
     for i in range(1, count // 2 + 1):
         delta = printed_delta(epsilon, count, i)
         assert abs(delta - binomial_delta(epsilon, count, (count - 2 * i) * epsilon)) < 1e-40
@@ -157,7 +157,7 @@ def test_formulas_as_written_in_mpmath(rows: list[tuple[Fraction, float]], rest:
 
 
 def test_the_delta_of_the_whole_is_the_corrected_one() -> None:
-    # ERRATA 1.25: 1-(1-δ)^k(1-δ') with the slack δ' of the formula.
+    # papers.md, error 25: 1-(1-δ)^k(1-δ') with the slack δ' of the formula.
     counts = tally([Repeated(ApproximateEvent(1, "1e-7"), 100)])
     expected = 1 - (1 - mpmath.mpf("1e-7")) ** 100 * (1 - mpmath.mpf("1e-6"))
     found = total_delta(counts, Fraction(1, 10**6))

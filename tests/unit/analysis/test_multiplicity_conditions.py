@@ -76,7 +76,7 @@ def recursive(scalar, known):
 
 
 def test_one_minus_what_is_inside_says_too_much():
-    """ERRATA 1.10."""
+    """papers.md, error 10."""
     assert missed(recursive) > 20
     differ = n.Not(n.Compare("=", column("t.a"), column("u.a")))
     known = frozenset(("t.a", "t.b"))

@@ -111,7 +111,7 @@ def smoothness(growth, beta, spread=7):
 
 
 def test_one_added_row_is_charged_once_for_all_copies():
-    """ERRATA 1.7: three copies of a table on one key; with each copy paying by itself the bound is not smooth."""
+    """papers.md, error 7: three copies on one key; with each copy paying by itself the bound is not smooth."""
     beta = Fraction(1, 10)
     assert smoothness(Growth((0, 0), (0, 0)), beta, 40) <= 1 + 1e-9
     by_copies = Growth((0, 1), (0, 0))

@@ -90,7 +90,7 @@ def test_maps_of_one_shape_are_summed_exactly():
 
 
 def test_without_stars_a_sum_is_too_small():
-    """ERRATA 1.9: merged without TOP, patterns that meet no partner are lost."""
+    """papers.md, error 9: merged without TOP, patterns that meet no partner are lost."""
     one, two = {(0, None, None): 5.0}, {(1, None, None): 4.0}
     full = [as_map(one), as_map(two)]
     assert largest_sum(full) == 5.0

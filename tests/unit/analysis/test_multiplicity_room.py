@@ -240,7 +240,7 @@ def test_two_tables_on_a_key_have_the_largest_frequency_plus_k():
 
 
 def test_an_empty_partner_still_needs_noise():
-    """ERRATA 1.8: nothing is joined, and one row more could be."""
+    """papers.md, error 8: nothing is joined, and one row more could be."""
     question = Question("SELECT count(*) FROM r, s WHERE r.b = s.b")
     found = question.rows(database(r=[]), Fraction(1, 10))
     assert float(found) == pytest.approx(largest(lambda k: k, 0.1), rel=1e-9)
@@ -334,7 +334,7 @@ def caught(*texts):
 
 
 def test_charging_each_copy_by_itself_is_caught(monkeypatch):
-    """ERRATA 1.7."""
+    """papers.md, error 7."""
     monkeypatch.setattr(
         copies, "Growth", lambda tables, extra: Growth(tuple(range(len(tables))), extra)
     )
@@ -342,7 +342,7 @@ def test_charging_each_copy_by_itself_is_caught(monkeypatch):
 
 
 def test_leaving_unseen_patterns_out_is_caught(monkeypatch):
-    """ERRATA 1.8."""
+    """papers.md, error 8."""
     monkeypatch.setattr(
         reading, "_labeled", lambda copy, top, shapes: pattern_of(0.0, copy, shapes[:1])
     )
@@ -360,7 +360,7 @@ def pattern_of(top, copy, shapes):
 
 
 def test_merging_without_stars_is_caught(monkeypatch):
-    """ERRATA 1.9."""
+    """papers.md, error 9."""
     right = patterns.merge
 
     def bare(one, two):
@@ -375,7 +375,7 @@ def test_merging_without_stars_is_caught(monkeypatch):
 
 
 def test_one_minus_what_is_inside_is_caught(monkeypatch):
-    """ERRATA 1.10."""
+    """papers.md, error 10."""
     right = conditions.projected
 
     def recursive(scalar, known, equal, *, negated=False):

@@ -244,7 +244,7 @@ def test_rows_that_do_not_grow_are_caught(monkeypatch):
 
 
 def test_every_copy_charged_by_itself_is_caught(monkeypatch):
-    # ERRATA 1.7: one row more is one row more of every copy
+    # papers.md, error 7: one row more is one row more of every copy
     def charged(growth: Any, tables: int) -> Any:
         whole = room_module.polynomial
 
@@ -264,7 +264,7 @@ def test_every_copy_charged_by_itself_is_caught(monkeypatch):
 
 
 def test_changes_up_to_the_number_of_rows_only_are_caught(monkeypatch):
-    # ERRATA 1.11
+    # papers.md, error 11
     monkeypatch.setattr(
         room_module,
         "largest_split",

@@ -39,7 +39,7 @@ def test_against_all_k(beta):
 
 
 def test_growth_beyond_the_data_counts():
-    # ERRATA 1.11: with k <= n only, an empty table would give 0
+    # papers.md, error 11: with k <= n only, an empty table would give 0
     beta = Fraction(1, 10)
     found = largest_discounted(lambda k: k, beta, 1)
     assert found == pytest.approx(10 * math.exp(-1))

@@ -108,7 +108,7 @@ def test_a_function():
     )
 
 
-def test_lattice_values_in_l1_need_less_noise_than_the_seed_takes():
+def test_lattice_values_in_l1_need_less_noise_than_the_paper_takes():
     ours, seed = (
         quick(curve, mechanism="bernstein", norm=norm, generator=np.random.default_rng(2))
         for norm in (None, "linf")

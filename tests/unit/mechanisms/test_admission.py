@@ -62,10 +62,10 @@ def test_the_plain_cauchy_rate_is_known_in_closed_form(beta: Fraction) -> None:
     assert float(rate) == pytest.approx(truth, rel=1e-6)
 
 
-def test_the_seeds_example() -> None:
+def test_the_example_of_the_paper() -> None:
     four = Fraction(4)
     rate = largest_rate(Score(four, four, four**2), epsilon=Fraction(4682, 1000), beta=Fraction(1))
-    assert 0.9999 < float(rate) < 1.001  # b = β = 1 needs 4.681; the seeds would charge 10
+    assert 0.9999 < float(rate) < 1.001  # b = β = 1 needs 4.681; the papers would charge 10
 
 
 @pytest.mark.parametrize(

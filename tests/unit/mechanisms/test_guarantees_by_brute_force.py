@@ -203,7 +203,7 @@ def test_level_and_answer_keep_delta(epsilon: float, beta: float, delta: float) 
 
 
 def test_the_local_level_breaks_under_a_derivative_bound() -> None:
-    """ERRATA 1.17: M = c/b instead of c(e^β-1)/(βb)."""
+    """papers.md, error 17: M = c/b instead of c(e^β-1)/(βb)."""
     epsilon, beta, delta = 10.0, 3.0, 3.1e-6
     noise = RevealedNoise("local").calibrate(
         SmoothBound(Fraction(beta), 0), epsilon=epsilon, delta=delta, grid=1

@@ -145,7 +145,7 @@ def test_the_scale_protects_everybody() -> None:
         PersonalLimit(Fraction(0), Fraction(1, 10)),
     ]
     assert personal_scale(limits, "add-remove") == 4
-    assert personal_scale(limits, "replace") == 8  # ERRATA 1.15
+    assert personal_scale(limits, "replace") == 8  # papers.md, error 15
     noise = PersonalNoise("replace").calibrate(limits, grid=1)
     assert noise.noise.scale == 8
     assert noise.epsilon == 1

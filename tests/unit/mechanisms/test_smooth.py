@@ -169,7 +169,7 @@ def test_laplace_on_a_smooth_bound_keeps_its_delta(epsilon: float, delta: float)
             for shift in (path, -path, path / 2):
                 worst = max(worst, laplace_delta(0, 1 / b, shift, math.exp(r) / b, epsilon))
         assert worst <= delta * (1 + 1e-3)
-        # seed 003's statement would need δ = 2e^(ε-k) for this rate, at least twice as much
+        # the NAPLES report's statement would need δ = 2e^(ε-k) for this rate, at least twice as much
         assert delta <= math.exp(epsilon - 1 - (epsilon - b) / beta) * 1.0001
         return
     pytest.fail("no order was admitted")

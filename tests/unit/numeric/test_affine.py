@@ -62,7 +62,7 @@ def faulty_products(product, count):
 
 
 def printed_product(a, b):
-    """Seed 003: the error is the product of the plain sums."""
+    """The NAPLES report: the error is the product of the plain sums."""
     names = dict.fromkeys((*a.terms, *b.terms))
     terms = {n: a.center * b.terms.get(n, 0) + b.center * a.terms.get(n, 0) for n in names}
     error = abs((sum(a.terms.values()) + a.error) * (sum(b.terms.values()) + b.error))
@@ -91,7 +91,7 @@ def test_a_product_is_never_wider_than_radius_times_radius():
 
 
 def test_a_variable_spans_its_interval():
-    """Seed 003 prints 1.5 + 0.5ε for [0, 3]."""
+    """The NAPLES report prints 1.5 + 0.5ε for [0, 3]."""
     form = variable("x", interval(0, 3))
     assert (form.center, form.terms) == (Fraction(3, 2), {"x": Fraction(3, 2)})
     assert form.range() == interval(0, 3)
@@ -100,7 +100,7 @@ def test_a_variable_spans_its_interval():
 
 
 def test_sums_are_those_of_intervals_and_differences_cancel():
-    """Seed 003 prints [0, 3] + [1, 2] = [3, 3]."""
+    """The NAPLES report prints [0, 3] + [1, 2] = [3, 3]."""
     x, y = variable("x", interval(0, 3)), variable("y", interval(1, 2))
     assert add(x, y).range() == interval(1, 5)
     assert subtract(x, x).range() == point(0)
@@ -116,7 +116,7 @@ def test_a_repeated_variable_is_remembered():
 
 
 def test_fixing_a_variable():
-    """Seed 003 prints ε = a/y; at a = 3 in [0, 3] that is 2, outside [-1, 1]."""
+    """The NAPLES report prints ε = a/y; at a = 3 in [0, 3] that is 2, outside [-1, 1]."""
     limits = interval(0, 3)
     x, y = variable("x", limits), variable("y", interval(2, 4))
     z = add(multiply(x, y), x)

@@ -136,7 +136,7 @@ def renamed(norm):
 
 
 def test_a_sum_under_a_maximum_gives_one_half():
-    """ERRATA 1.6: the printed scaling gives 2, which is off by a factor of 4."""
+    """papers.md, error 6: the printed scaling gives 2, which is off by a factor of 4."""
     found = fit(parse_norm("l1(x, y)"), parse_norm("linf(x, y)"))
     assert found.factor == Fraction(1, 2)
     assert found.scalings == {"x": 1, "y": 1}
@@ -209,7 +209,7 @@ def powers(norm):
 
 
 def flat(norm, power, printed):
-    """Lemma 8 of seed 000: as printed, the factors are summed without their powers."""
+    """Lemma 8 of the calculus paper: as printed, the factors are summed without their powers."""
     weights = {}
     for column, weight in leaves(norm):
         weights.setdefault(column, []).append(weight)
@@ -223,7 +223,7 @@ def flat(norm, power, printed):
 
 
 def straightforward(query, owner, printed_weights, printed_scaling):
-    """Sec. 5.3 of seed 000, with each of its faults or without."""
+    """Sec. 5.3 of the calculus paper, with each of its faults or without."""
     p = min(powers(query), default=1.0)
     q = max(powers(owner), default=1.0)
     alpha = dict(leaves(flat(query, p, printed_weights)))
@@ -240,7 +240,7 @@ def straightforward(query, owner, printed_weights, printed_scaling):
     [(False, False, False), (True, False, True), (False, True, True), (True, True, True)],
 )
 def test_the_printed_conversions_are_caught(printed_weights, printed_scaling, caught):
-    """ERRATA 1.5 (weights) and 1.6 (scaling); corrected, nothing is found."""
+    """papers.md, errors 5 (weights) and 6 (scaling); corrected, nothing is found."""
     found = 0
     for _ in range(200):
         query, owner, columns = random_pair()

@@ -3,8 +3,9 @@
 In: a condition and how soft it is to be. Out: an expression between 0 and 1 that is the condition's
 truth except near its thresholds. With ramps the condition is a signed distance u to its border, AND
 a minimum, OR a maximum, NOT a change of sign, and the filter is ramp(u): as many conditions as one
-likes move it no further than the steepest of them (D-MARGIN). With sigmoids AND is a product (seed
-000). Columns that move in steps get exact steps where that is asked for (D-STEP). Never here: data.
+likes move it no further than the steepest of them (D-MARGIN). With sigmoids AND is a product (the
+calculus paper, docs/explanation/papers.md). Columns that move in steps get exact steps where that
+is asked for (D-STEP). Never here: data.
 """
 
 from __future__ import annotations
@@ -265,7 +266,7 @@ def _no_soft_form(condition: n.Scalar) -> CannotBound:
     )
 
 
-# ── sigmoids (seed 000) ──────────────────────────────────────────────────────────────────────────
+# ── sigmoids (the calculus paper) ──────────────────────────────────────────────────────────────────────────
 
 
 def _sigmoids(condition: n.Scalar, softness: Softness, *, positive: bool) -> n.Scalar:
