@@ -20,7 +20,7 @@ from secant.analysis.multiplicity.room import MultiplicityRoom
 from secant.plan import nodes as n
 from secant.plan.enforce import Release, enforce
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.release.lower import lower
 from secant.terms import types as t
 from secant.terms.catalog import Table, catalog
@@ -90,7 +90,7 @@ def _measured(engine: Any, text: str, edges: int) -> dict[str, Any]:
 
 def _surveyed(text: str) -> Surveyed:
     (aggregate,) = [
-        x for x in n.walk(normalise(from_sql(text, CATALOG))) if isinstance(x, n.Aggregate)
+        x for x in n.walk(normalize(from_sql(text, CATALOG))) if isinstance(x, n.Aggregate)
     ]
     release = enforce(aggregate, "release1", POLICY, POLICY.protections, CATALOG)
     assert isinstance(release, Release)

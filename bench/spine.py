@@ -22,7 +22,7 @@ from secant.cli.tpch.texts import QUERIES, customers_text, text_of
 from secant.engine import Connection, connect
 from secant.errors import SecantError
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.release import run as releases
 from secant.release.lower import lower
 from secant.release.shares import calibrate
@@ -81,7 +81,7 @@ def compile_times(db: Connection) -> dict[str, Any]:
 def release_ratio(db: Connection, name: str, repeats: int = 7) -> dict[str, float]:
     """Time of all that a release needs over the plain query's, in turns on one connection."""
     text = text_of(name)
-    plain = lower(normalise(from_sql(text, db.catalog)))
+    plain = lower(normalize(from_sql(text, db.catalog)))
     job = job_of(db, text)
     times: dict[str, list[float]] = {"plain": [], "release": []}
     for _ in range(repeats):

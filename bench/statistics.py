@@ -115,7 +115,7 @@ def _ratio(
 
 def _statistic(name: str, scale: Scale, terms: Terms) -> tuple[Statistic, list[list[Way]]]:
     if name in QUANTILES:
-        statistic = rank_statistic(QUANTILES[name], scale, terms.neighbours, scale.top // 2)
+        statistic = rank_statistic(QUANTILES[name], scale, terms.neighbors, scale.top // 2)
         return statistic, rank_ways(statistic, terms)
     if name == "variance":
         statistic = variance_statistic(scale, terms)
@@ -125,9 +125,9 @@ def _statistic(name: str, scale: Scale, terms: Terms) -> tuple[Statistic, list[l
     return statistic, by_size_ways(statistic, terms)
 
 
-def _terms(size: int, epsilon: float, neighbours: str) -> Terms:
+def _terms(size: int, epsilon: float, neighbors: str) -> Terms:
     return terms_of(
-        range(size), epsilon=epsilon, budget=None, neighbours=neighbours, n=size, compare=False,
+        range(size), epsilon=epsilon, budget=None, neighbors=neighbors, n=size, compare=False,
         mechanism="auto", level=0.95,
     )  # fmt: skip
 
@@ -143,15 +143,15 @@ def _cell(
         row: dict[str, Any] = {
             "statistic": name, "data": shape, "rows": size, "epsilon": epsilon,
         }  # fmt: skip
-        for neighbours in ("add-remove", "replace"):
-            terms = _terms(size, epsilon, neighbours)
+        for neighbors in ("add-remove", "replace"):
+            terms = _terms(size, epsilon, neighbors)
             statistic, groups = _statistic(name, scale, terms)
             decision = decide_way(
                 groups, "auto", size=size, top=scale.top, measure=False,
                 on_request=("preprocessing",),
             )  # fmt: skip
             own = _mean(decision.way, steps)
-            if neighbours == "replace":
+            if neighbors == "replace":
                 row["automatic, replace"] = own
                 continue
             families = {

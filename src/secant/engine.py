@@ -46,7 +46,7 @@ from secant.numeric.parameters import delta_of, epsilon_of, level_of
 from secant.plan import nodes as n
 from secant.plan.from_sql import from_sql
 from secant.plan.ranges_report import range_lines, range_report
-from secant.plan.rewrite import forget_columns, normalise
+from secant.plan.rewrite import forget_columns, normalize
 from secant.plan.typing import forget_types
 from secant.processes import ProcessLock
 from secant.release.answer import Answer
@@ -273,7 +273,7 @@ class Connection:
     def ranges(self, text: str) -> list[dict[str, Any]]:
         """Give which ranges follow from declared facts for the values of a query, and from what."""
         with _with_carets(text):
-            return range_report(normalise(from_sql(text, self.catalog)), self.policy)
+            return range_report(normalize(from_sql(text, self.catalog)), self.policy)
 
     @border
     def obligation(
@@ -343,7 +343,7 @@ class Connection:
     @contextmanager
     def _question(self, text: str) -> Iterator[tuple[n.Relation, Session]]:
         """Give the plan of a query, and a session in which all tables stay as they are that it may read."""
-        plan = normalise(from_sql(text, self.catalog))
+        plan = normalize(from_sql(text, self.catalog))
         asked = {node.table for node in n.walk(plan) if isinstance(node, n.Scan)}
         # Keys, owners and public rows are looked up in tables that the query does not name, but the policy does.
         named = {*asked, *self.policy.tables, *self.policy.public}

@@ -14,7 +14,7 @@ from secant.cli.laud import database, forms
 from secant.cli.laud.compare import expected
 from secant.errors import UsageError
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.release.lower import lower
 from secant.release.sources import open_source
 from secant.terms.policy_check import check_policy
@@ -44,7 +44,7 @@ def test_the_statement_printed_from_the_plan_gives_the_same(made):
     for profile in forms.PROFILES:
         for query in forms.QUERIES:
             text = forms.text_of(profile, query)
-            ours = source.rows(lower(normalise(from_sql(text, source.catalog()))))
+            ours = source.rows(lower(normalize(from_sql(text, source.catalog()))))
             theirs = source.rows(text)
             assert float(ours[0][0]) == pytest.approx(float(theirs[0][0]), rel=1e-12)
     source.close()

@@ -14,7 +14,7 @@ from secant.analysis.portfolio import Prepared, prepare
 from secant.errors import BackendError
 from secant.plan.evaluate import evaluate
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.release.lower import lower
 from secant.release.postgres_scalars import POSTGRES
 from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
@@ -55,7 +55,7 @@ POLICY = Policy(
 
 def counted(text, catalog):
     """Give the aggregates that count the cells of a release."""
-    found = prepare(normalise(from_sql(text, catalog)), POLICY, POLICY.protections, catalog)
+    found = prepare(normalize(from_sql(text, catalog)), POLICY, POLICY.protections, catalog)
     assert isinstance(found, Prepared)
     (bounded,) = found.bounded
     assert bounded.release.ranked
@@ -64,7 +64,7 @@ def counted(text, catalog):
 
 @pytest.mark.parametrize("text", EXACT)
 def test_exact_statistics_are_those_of_the_text(small, small_rows, text):
-    plan = normalise(from_sql(text, small.catalog()))
+    plan = normalize(from_sql(text, small.catalog()))
     want = evaluate(plan, small_rows)
     assert difference(small.rows(lower(plan)), want, ordered=False) is None
     if "median(born)" not in text:  # DuckDB gives a timestamp between two dates
@@ -82,7 +82,7 @@ def test_cells_are_those_of_the_plan(small, small_rows, text):
 @pytest.mark.postgres
 @pytest.mark.parametrize("text", EXACT)
 def test_exact_statistics_on_postgres(small, small_rows, small_postgres, text):  # noqa: F811
-    plan = normalise(from_sql(text, small.catalog()))
+    plan = normalize(from_sql(text, small.catalog()))
     got = small_postgres.rows(lower(plan, POSTGRES))
     assert difference(got, evaluate(plan, small_rows), ordered=False) is None
 
@@ -100,5 +100,5 @@ def test_cells_on_postgres(small, small_rows, small_postgres, text):  # noqa: F8
 )  # fmt: skip
 def test_what_postgres_has_not_is_refused_by_name(small, text):
     with pytest.raises(BackendError) as caught:
-        lower(normalise(from_sql(text, small.catalog())), POSTGRES)
+        lower(normalize(from_sql(text, small.catalog())), POSTGRES)
     assert caught.value.code == "BAK-003"

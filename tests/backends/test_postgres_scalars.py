@@ -19,7 +19,7 @@ from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.from_sql import from_sql
 from secant.plan.functions import AGGREGATES, FUNCTIONS
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.plan.total import make_total
 from secant.release.backend import Backend
 from secant.release.duckdb import open_file
@@ -154,7 +154,7 @@ def plan_of(backend: Backend, left: str, right: str, expression: str) -> n.Relat
             return n.Call(made, node.arguments)
         return n.Extract("epoch", node.operand) if isinstance(node, n.Extract) else node
 
-    plan = normalise(from_sql(text, backend.catalog()))
+    plan = normalize(from_sql(text, backend.catalog()))
     return make_total(transform_all(plan, change) if written != expression else plan)
 
 
@@ -228,7 +228,7 @@ def aggregate_plan(backend: Backend, call: str, table: str, condition: str) -> n
         return replace(node, function="median") if isinstance(node, n.Aggregation) else node
 
     try:
-        plan = normalise(from_sql(text, backend.catalog()))
+        plan = normalize(from_sql(text, backend.catalog()))
         plan = transform_all(plan, change) if "median(" in call else plan
     except SqlError:
         return None

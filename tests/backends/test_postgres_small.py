@@ -12,7 +12,7 @@ from row_compare import difference
 
 from secant.errors import BackendError, SqlError
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.plan.total import make_total
 from secant.release.lower import lower
 from secant.release.postgres_scalars import POSTGRES
@@ -29,8 +29,8 @@ SMALL = [
 ]
 SHAPES = {
     "bound": lambda plan: plan,
-    "normalised": normalise,
-    "total": lambda plan: make_total(normalise(plan)),
+    "normalized": normalize,
+    "total": lambda plan: make_total(normalize(plan)),
 }
 
 
@@ -52,7 +52,7 @@ def test_random_statements(small, small_postgres, seed):  # noqa: F811
     for _ in range(STATEMENTS):
         query = writer.statement()
         try:
-            plain = normalise(from_sql(query, small.catalog()))
+            plain = normalize(from_sql(query, small.catalog()))
             wanted = small.rows(query)
         except (SqlError, BackendError):
             continue
@@ -71,7 +71,7 @@ def test_random_statements(small, small_postgres, seed):  # noqa: F811
 
 def test_an_alias_like_ours_is_kept_apart(small, small_postgres):  # noqa: F811
     query = "SELECT s1.id, s2.j FROM person AS s1 JOIN (SELECT id + 1 AS j FROM person) AS s2 ON s2.j = s1.id"
-    plan = normalise(from_sql(query, small.catalog()))
+    plan = normalize(from_sql(query, small.catalog()))
     want = small.rows(query)
     assert difference(small_postgres.rows(lower(plan, POSTGRES)), want, ordered=False) is None
     assert difference(small.rows(lower(plan)), want, ordered=False) is None

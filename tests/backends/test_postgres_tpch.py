@@ -13,7 +13,7 @@ from row_compare import difference
 
 from apart import apart
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.plan.total import make_total
 from secant.release.duckdb import open_directory
 from secant.release.lower import lower
@@ -64,7 +64,7 @@ def test_the_catalogs_agree(both):
 @pytest.mark.parametrize("name", QUERIES)
 def test_answers_are_those_of_duckdb(both, name, shape):
     ours, theirs = both
-    plan = normalise(from_sql(QUERIES[name], ours.catalog()))
+    plan = normalize(from_sql(QUERIES[name], ours.catalog()))
     plan = plan if shape == "plain" else make_total(plan)
     statement = lower(plan, POSTGRES)
     ours.check(statement)

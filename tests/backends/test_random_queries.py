@@ -11,7 +11,7 @@ from row_compare import difference
 from secant.errors import BackendError, SqlError
 from secant.plan.evaluate import evaluate
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.plan.values import Failure
 from secant.release.lower import lower
 
@@ -32,7 +32,7 @@ def test_random_statements_three_ways(small, small_rows, seed):
             plan = from_sql(query, small.catalog())
         except SqlError:
             continue  # refused with a reason; accepted statements must be right
-        for shape in (plan, normalise(plan)):
+        for shape in (plan, normalize(plan)):
             assert difference(small.rows(lower(shape)), want, ordered=False) is None, query
             try:
                 by_hand = evaluate(shape, small_rows)

@@ -2,7 +2,7 @@
 
 Three ways to answer each query must agree: DuckDB on the user's text, DuckDB on the statement that
 is printed from the plan, and the interpreter over Python rows. Plans are taken as bound and as
-normalised.
+normalized.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from apart import apart
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.release.backend import Backend
 from secant.release.duckdb import open_directory
 from secant.release.lower import lower
@@ -34,7 +34,7 @@ SMALL = [
 ]
 SHAPES: dict[str, Callable[[n.Relation], n.Relation]] = {
     "bound": lambda plan: plan,
-    "normalised": normalise,
+    "normalized": normalize,
 }
 
 
@@ -89,7 +89,7 @@ def test_tpch_through_the_plan(tpch, name, shape):
 
 @pytest.mark.parametrize("name", TPCH)
 def test_tpch_by_the_interpreter(tpch, tpch_rows, name):
-    plan = normalise(from_sql(TPCH[name], tpch.catalog()))
+    plan = normalize(from_sql(TPCH[name], tpch.catalog()))
     want = tpch.rows(TPCH[name])
     assert difference(evaluate(plan, tpch_rows), want, ordered=ordered(plan)) is None
 

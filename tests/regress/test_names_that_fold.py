@@ -19,7 +19,7 @@ from secant.errors import BackendError, PolicyError
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.from_sql import from_sql, relations
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.release import writing
 from secant.release.dialect import quote
 from secant.release.duckdb import open_file
@@ -94,7 +94,7 @@ def _fill(execute):
 
 def answers(query, backend):
     """Give what the plan means, and what the engine says."""
-    plan = normalise(from_sql(query, backend.catalog()))
+    plan = normalize(from_sql(query, backend.catalog()))
     tables = {
         name: [dict(zip(COLUMNS[name], row, strict=True)) for row in rows]
         for name, rows in ROWS.items()

@@ -32,7 +32,7 @@ def purse(ledger: Ledger, gamma: str = "0.9") -> Any:
     return SimpleNamespace(
         name="people",
         analyst="",
-        neighbours="replace",
+        neighbors="replace",
         accept=(ACCEPTED,),
         gamma=Fraction(gamma),
         ledger=lambda: ledger,

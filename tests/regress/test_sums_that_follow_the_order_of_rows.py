@@ -22,7 +22,7 @@ from secant.analysis.portfolio import prepare
 from secant.plan import enforce, exact
 from secant.plan.evaluate import evaluate
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.terms import types as t
 from secant.terms.catalog import Table, catalog
 from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
@@ -130,7 +130,7 @@ def test_ties_as_they_come_would_be_noticed(engine, monkeypatch):
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_made_exact_is_refused(name):
     text, rule = REFUSED[name]
-    plan = normalise(from_sql(text, WORLD.catalog))
+    plan = normalize(from_sql(text, WORLD.catalog))
     outcome = prepare(plan, WORLD.policy, WORLD.policy.protections, WORLD.catalog)
     assert isinstance(outcome, tuple)
     assert rule in {refusal.rule for refusal in outcome}

@@ -26,7 +26,7 @@ from secant.plan import total
 from secant.plan.evaluate import evaluate
 from secant.plan.from_sql import from_sql
 from secant.plan.functions import FUNCTIONS
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.plan.show import show
 from secant.plan.typing import Mistyped, type_of
 from secant.plan.values import CASTABLE, same_key
@@ -170,7 +170,7 @@ def test_a_shown_key_has_the_sign_of_no_row(engine):
 
 
 def made(text):
-    return total.make_total(normalise(from_sql(text, WORLD.catalog)))
+    return total.make_total(normalize(from_sql(text, WORLD.catalog)))
 
 
 def test_what_shows_a_sign_is_given_one_zero():

@@ -29,7 +29,7 @@ from secant.analysis.portfolio import Bounded, Prepared, PublicFacts, RawRows, p
 from secant.errors import Refused, SecantError
 from secant.plan.evaluate import prepare as compiled
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.release import measured, run
 from secant.release.dialect import DUCKDB
 from secant.release.shares import Calibrated, MeasureNoise
@@ -245,7 +245,7 @@ def ask(
     """
     policy, protections = world.policy, world.policy.protections
     try:
-        plan = normalise(from_sql(text, world.catalog))
+        plan = normalize(from_sql(text, world.catalog))
     except SecantError as error:
         return str(error)
     facts = PublicFacts(epsilon, lambda relation: rows, ends)

@@ -1,4 +1,4 @@
-"""The 17 queries of the calculus paper over tiny tables like those of TPC-H, in which every join and public filter is met.
+"""The 17 queries of the calculus paper over tiny tables like those of TPC-H; every join and public filter is met.
 
 In: a profile and the name of a query. Out: the world of that profile, the query's text, and databases of a few rows
 whose keys and words are drawn from those that the queries ask for. Protected cells are filled in by a mover.

@@ -189,7 +189,7 @@ def named_setup(name, bound, shape, alpha, low=None, high=None, marks=(), parame
 def identity(rng):
     alpha = drawn_alpha(rng)
     low, high = drawn_range(rng, alpha)
-    bound = rng.choice([shapes.identity_size, shapes.absolute_size])(X, alpha, low, high)
+    bound = shapes.identity_size(X, alpha, low, high)
     return named_setup("identity", bound, np.abs, alpha, low, high)
 
 

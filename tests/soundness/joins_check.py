@@ -32,7 +32,7 @@ from secant.plan.enforce import Release, enforce
 from secant.plan.evaluate import prepare as compiled
 from secant.plan.from_sql import from_sql
 from secant.plan.measures import Problem
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.plan.values import same_key
 from secant.terms.bounds import GlobalBound
 
@@ -333,7 +333,7 @@ def _steps(value: Any, measure: Any) -> Fraction:
 def enforced(text: str, world: World) -> list[Release | Problem]:
     """Give every aggregate over protected rows as a release, or say why it is refused before rooms are asked."""
     try:
-        plan = normalise(from_sql(text, world.catalog))
+        plan = normalize(from_sql(text, world.catalog))
     except SecantError:
         return []
     found = []

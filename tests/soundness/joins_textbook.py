@@ -18,7 +18,7 @@ from joins_worlds import world
 from secant.analysis.certificate import Certificate, Step, Survey, Surveyed
 from secant.analysis.interface import Request
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 
 FAR = 600
 """Changes that are looked ahead: beyond (largest degree) / (smallest beta) nothing grows."""
@@ -49,7 +49,7 @@ class Textbook:
 
     def bound(self, request: Request) -> Certificate:
         """Give the formula as a certificate."""
-        plans = tuple(normalise(from_sql(text, world().catalog)) for text in self.figures)
+        plans = tuple(normalize(from_sql(text, world().catalog)) for text in self.figures)
 
         def rows(beta: Fraction, found: tuple[Any, ...]) -> Fraction:
             numbers = [statement[0][0] or 0 for statement in found]

@@ -28,7 +28,7 @@ from secant.plan.domains import Listed
 from secant.plan.enforce import Release, enforce
 from secant.plan.evaluate import prepare as compiled
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.plan.values import same_key
 from secant.terms.coverage import is_protected
 
@@ -142,7 +142,7 @@ def attack_units(seed: int, findings: Findings, databases: int = 3) -> None:
 def _clippings(text: str, place: World, draw: random.Random) -> list[Clipping]:
     policy, (protection,) = place.policy, place.policy.protections
     try:
-        plan = normalise(from_sql(text, place.catalog))
+        plan = normalize(from_sql(text, place.catalog))
     except SecantError:
         return []
     found = []

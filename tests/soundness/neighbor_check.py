@@ -23,7 +23,7 @@ from secant.plan import nodes as n
 from secant.plan.domains import Listed
 from secant.plan.evaluate import prepare as compiled
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.plan.values import Failure, compare, same_key
 from secant.plan.verify import verify
 from secant.terms.bounds import GlobalBound
@@ -109,7 +109,7 @@ def prepared_for(text: str, world: World) -> Prepared | None:
     Where it has stages, later ones read constants that hang on the text alone.
     """
     try:
-        plan = normalise(from_sql(text, world.catalog))
+        plan = normalize(from_sql(text, world.catalog))
     except SecantError:
         return None
     outcome = prepare(plan, world.policy, world.policy.protections, world.catalog)

@@ -44,7 +44,7 @@ from secant.plan.domains import Looked, Open
 from secant.plan.evaluate import prepare as compiled
 from secant.plan.expected import expected_rows
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise, transform
+from secant.plan.rewrite import normalize, transform
 from secant.plan.values import Failure, same_key
 from secant.release.shares import calibrate
 from secant.terms.bounds import GlobalBound
@@ -180,7 +180,7 @@ def bounded(draw: random.Random, question: Question) -> Question:
     facts = PublicFacts(
         Fraction(1), lambda relation: expected_rows(relation, policy, count), ends, count, fan
     )
-    outcome = prepare(normalise(plan), policy, policy.protections, world.real.catalog, facts)
+    outcome = prepare(normalize(plan), policy, policy.protections, world.real.catalog, facts)
     if not isinstance(outcome, Prepared):
         why = "raw rows" if not isinstance(outcome, tuple) else "; ".join(r.reason for r in outcome)
         return replace(question, refused=why)

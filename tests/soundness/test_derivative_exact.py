@@ -16,7 +16,7 @@ from derivative_worlds import small_database, small_world
 
 from secant.plan.evaluate import evaluate
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 
 LONG = os.environ.get("SECANT_PROFILE") == "long"
 TRIES = 300 if LONG else 25
@@ -72,7 +72,7 @@ def test_an_exact_filter_is_the_users_filter(drawn, nulls):
         text = f"SELECT count(*) FROM a WHERE {where}"
         questions = ask(text, WORLD, beta=Fraction(1))
         assert not isinstance(questions, str), (text, questions)
-        meant = normalise(from_sql(text, WORLD.catalog))
+        meant = normalize(from_sql(text, WORLD.catalog))
         for question in questions:
             if question.bounded.softened is None or not question.bounded.softened.exact:
                 continue
@@ -114,7 +114,7 @@ def test_what_is_shown_without_noise_is_what_was_asked(shown):
         assert not isinstance(questions, str), (text, questions)
         if not questions or any(not q.bounded.softened.exact for q in questions):
             continue
-        meant = normalise(from_sql(text, WORLD.catalog))
+        meant = normalize(from_sql(text, WORLD.catalog))
         for _ in range(TRIES):
             database = on_steps(small_database(nulls=True, clean=True, most=5)(draw), draw)
             ((exact,),) = evaluate(meant, database)

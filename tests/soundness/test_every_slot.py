@@ -29,7 +29,7 @@ from secant.analysis.portfolio import Prepared, prepare
 from secant.errors import InternalError
 from secant.plan import nodes as n
 from secant.plan import reads
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.release.dialect import DUCKDB
 from secant.release.lower import lower
 from secant.release.shares import calibrate
@@ -40,7 +40,7 @@ def open_doors(kind, cases):
     world, found = world_of(kind), []
     for case in cases:
         outcome = prepare(
-            normalise(case.plan), world.policy, world.policy.protections, world.catalog
+            normalize(case.plan), world.policy, world.policy.protections, world.catalog
         )
         if isinstance(outcome, Prepared) and not _holds(case, outcome, world, kind):
             found.append(case.name)

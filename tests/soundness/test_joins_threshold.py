@@ -18,7 +18,7 @@ from naming_public import name_public
 from secant.analysis.portfolio import Prepared, prepare
 from secant.plan.evaluate import prepare as compiled
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.plan.values import same_key
 from secant.release import shares
 from secant.terms.policy import Policy, TableFacts
@@ -73,7 +73,7 @@ def unit_world():
 
 def most_likely(text, place, pairs):
     """Give the largest probability with which keys that one side lacks are shown, and delta."""
-    plan = normalise(from_sql(text, place.catalog))
+    plan = normalize(from_sql(text, place.catalog))
     protections = place.policy.protections
     outcome = prepare(plan, place.policy, protections, place.catalog)
     assert isinstance(outcome, Prepared), outcome

@@ -99,7 +99,7 @@ def test_replacing_a_value_moves_g_by_no_more_than_promised(name):
             here[source.randrange(len(here))] = value(source)
             trail.append(tuple(here))
         ratio = worst_ratio(
-            lambda x, d=limit: g(name, x, delta_f=d, neighbours="replace"),
+            lambda x, d=limit: g(name, x, delta_f=d, neighbors="replace"),
             trail,
             Fraction(str(limit)),
         )

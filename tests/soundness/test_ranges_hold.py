@@ -25,7 +25,7 @@ from secant.plan.from_sql import from_sql
 from secant.plan.ranges import as_number, declared_keys, ranges_of
 from secant.plan.ranges_filters import judge, values_of
 from secant.plan.ranges_groups import Stratum, aggregate_range
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.plan.typing import fields_of
 from secant.plan.values import Failure
 from secant.terms import types as t
@@ -122,7 +122,7 @@ def text():
 
 
 def plan_of(query):
-    return normalise(from_sql(query, CATALOG))
+    return normalize(from_sql(query, CATALOG))
 
 
 def inside(interval, value):

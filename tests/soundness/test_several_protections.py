@@ -20,7 +20,7 @@ from secant.analysis.derivative import soften
 from secant.analysis.portfolio import Prepared, prepare
 from secant.plan.enforce import Release
 from secant.plan.reads import scans
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.release.shares import calibrate
 from secant.terms.policy import Protection
 
@@ -51,7 +51,7 @@ def uncharged(world, asked, cases):
     name, found = ASKED[asked].name, []
     for case in cases:
         outcome = prepare(
-            normalise(case.plan), world.policy, world.policy.protections, world.catalog
+            normalize(case.plan), world.policy, world.policy.protections, world.catalog
         )
         if isinstance(outcome, Prepared) and not _holds(case, outcome, world, asked, name):
             found.append(case.name)

@@ -75,7 +75,7 @@ def cases():
                     f"quantile {q} {beta} {relation}",
                     lambda x, q=q: smooth.quantile_at(x, q, EMPTY),
                     lambda x, q=q, b=beta, r=relation: smooth.smooth_quantile(
-                        x, q, TOP, beta=b, neighbours=r
+                        x, q, TOP, beta=b, neighbors=r
                     ),
                     beta,
                     relation,
@@ -85,7 +85,7 @@ def cases():
                     f"trimmed mean {trim} {beta} {relation}",
                     lambda x, t=trim: smooth.trimmed_mean_of(x, t, EMPTY),
                     lambda x, t=trim, b=beta, r=relation: smooth.smooth_trimmed_mean(
-                        x, t, TOP, beta=b, neighbours=r
+                        x, t, TOP, beta=b, neighbors=r
                     ),
                     beta,
                     relation,
@@ -93,7 +93,7 @@ def cases():
             yield (
                 f"variance {beta} {relation}",
                 smooth.variance_of,
-                lambda x, b=beta, r=relation: smooth.smooth_variance(x, TOP, beta=b, neighbours=r),
+                lambda x, b=beta, r=relation: smooth.smooth_variance(x, TOP, beta=b, neighbors=r),
                 beta,
                 relation,
             )
@@ -177,7 +177,7 @@ def largest_loss(ranks: RankChoice, relation: str) -> float:
 @pytest.mark.parametrize("q", SHARES)
 @pytest.mark.parametrize("farthest", [None, 3])
 def test_the_draw_by_rank_keeps_its_epsilon(q, relation, farthest):
-    ranks = rank_choice(q, top=TOP, epsilon=Fraction(1), neighbours=relation)
+    ranks = rank_choice(q, top=TOP, epsilon=Fraction(1), neighbors=relation)
     assert ranks.bend is None
     if farthest is not None:  # where scores are no longer told apart
         ranks = replace(ranks, farthest=farthest)
@@ -186,7 +186,7 @@ def test_the_draw_by_rank_keeps_its_epsilon(q, relation, farthest):
 
 @pytest.mark.parametrize("q", SHARES)
 def test_scores_that_move_too_far_are_noticed(q):
-    ranks = rank_choice(q, top=TOP, epsilon=Fraction(1), neighbours=REPLACE)
+    ranks = rank_choice(q, top=TOP, epsilon=Fraction(1), neighbors=REPLACE)
     sharper = replace(ranks.choice, sharpness=3 * ranks.choice.sharpness)
     assert largest_loss(replace(ranks, choice=sharper), REPLACE) > 1
 
@@ -198,7 +198,7 @@ def test_extremes_and_medians_use_their_epsilon_up():
         (Fraction(1, 2), ADD_REMOVE),
         (Fraction(1, 2), REPLACE),
     ):
-        ranks = rank_choice(q, top=TOP, epsilon=Fraction(1), neighbours=relation)
+        ranks = rank_choice(q, top=TOP, epsilon=Fraction(1), neighbors=relation)
         assert largest_loss(ranks, relation) > 0.55
 
 

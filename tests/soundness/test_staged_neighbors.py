@@ -18,7 +18,7 @@ from secant.plan.domains import Looked
 from secant.plan.evaluate import evaluate
 from secant.plan.evaluate import prepare as compiled
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise, transform
+from secant.plan.rewrite import normalize, transform
 from secant.plan.values import same_key
 from secant.terms.catalog import Table, catalog
 from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
@@ -100,7 +100,7 @@ def world_of(protection):
 
 
 def prepared_in(world, text):
-    plan = normalise(from_sql(text, world.catalog))
+    plan = normalize(from_sql(text, world.catalog))
     outcome = prepare(plan, world.policy, world.policy.protections, world.catalog)
     assert isinstance(outcome, Prepared), outcome
     return outcome
@@ -164,7 +164,7 @@ def test_an_earlier_number_without_noise_is_caught(protection):
     """The fault: what the subquery really says reaches the later stage, and not what was released of it."""
     world = world_of(protection)
     prepared = prepared_in(world, ABOVE_AVERAGE)
-    plan = normalise(from_sql(ABOVE_AVERAGE, world.catalog))
+    plan = normalize(from_sql(ABOVE_AVERAGE, world.catalog))
     (truth,) = [x for x in n.walk(plan) if isinstance(x, n.ScalarSubquery)]
 
     def leak(node):
@@ -202,7 +202,7 @@ ASKED = {
 @pytest.mark.parametrize("text", ASKED.values())
 def test_lookups_without_noise_say_what_the_subquery_says(text):
     world = world_of(EXACT)
-    plan = normalise(from_sql(text, world.catalog))
+    plan = normalize(from_sql(text, world.catalog))
     prepared = prepared_in(world, text)
     (bounded,) = prepared.bounded
     release = bounded.release

@@ -30,7 +30,7 @@ def column(*values: float) -> np.ndarray:
 def by_rank(
     name: str, q: Fraction, relation: str, kind: str, one: np.ndarray, two: np.ndarray
 ) -> Case:
-    ranks = rank_choice(q, top=TOP, epsilon=Fraction(1), neighbours=relation, kind=kind)
+    ranks = rank_choice(q, top=TOP, epsilon=Fraction(1), neighbors=relation, kind=kind)
     fault = replace(ranks, choice=replace(ranks.choice, sharpness=6 * ranks.choice.sharpness))
 
     def draw(how: RankChoice, values: np.ndarray):
@@ -68,7 +68,7 @@ MEDIAN = Statistic(
     SCALE,
     Fraction(1),
     lambda x: Fraction(quantile_at(x, HALF, 0)),
-    lambda x, beta: smooth_quantile(x, HALF, TOP, beta=beta, neighbours=ADD_REMOVE),
+    lambda x, beta: smooth_quantile(x, HALF, TOP, beta=beta, neighbors=ADD_REMOVE),
     Fraction(TOP),
 )
 CASES = [

@@ -1,7 +1,7 @@
 """Which aggregates are released, and with which proof: the outermost that some room can bound.
 
-In: a normalised plan and a policy. Out: the plan with every protected aggregate replaced by a released table, and for
-each of those a release with one certificate a protection. Chooses by public fields only: among global bounds the
+In: a normalized plan and a policy. Out: the plan with every protected aggregate replaced by a released table, and for
+each of those a release with one certificate per protection. Chooses by public fields only: among global bounds the
 smallest wins. What stands above a release works on public numbers and needs no proof.
 """
 

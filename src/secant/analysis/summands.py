@@ -90,3 +90,8 @@ def never_negative(call: n.Aggregation) -> bool:
     assert call.argument is not None
     least = Ranges(NOTHING_DECLARED).of(call.argument).low
     return least is not None and least >= 0
+
+
+def rows_differ(number: int) -> str:
+    """Say how many rows differ."""
+    return "1 row differs" if number == 1 else f"{number} rows differ"

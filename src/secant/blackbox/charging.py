@@ -20,7 +20,7 @@ from secant.terms.events import RandomEvent
 
 ACCEPTED = "random differential privacy"
 """What an owner lists under `accept` to let releases of this kind draw on a protection."""
-_PARTS = ("name", "analyst", "neighbours", "accept", "gamma", "ledger", "assumptions")
+_PARTS = ("name", "analyst", "neighbors", "accept", "gamma", "ledger", "assumptions")
 
 
 class Purse(Protocol):
@@ -37,7 +37,7 @@ class Purse(Protocol):
         ...
 
     @property
-    def neighbours(self) -> str:
+    def neighbors(self) -> str:
         """Give the relation that the protection is stated in, `add-remove` or `replace`."""
         ...
 
@@ -90,7 +90,7 @@ def trusted(purse: Purse | None) -> tuple[str, ...]:
     if purse is None:
         return ()
     found = purse.assumptions()
-    if purse.neighbours != "replace":
+    if purse.neighbors != "replace":
         found += (f"the number of records is public, also under protection {purse.name!r}",)
     return found
 

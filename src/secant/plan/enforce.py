@@ -30,10 +30,6 @@ from secant.terms.catalog import Catalog
 from secant.terms.coverage import is_protected
 from secant.terms.policy import Policy, Protection
 
-MAX_FILTERED = (
-    1_000  # longer lists are not written into the statement; stray keys are dropped afterwards
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Release:

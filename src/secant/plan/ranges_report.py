@@ -34,7 +34,7 @@ def range_report(
     """Give what was derived about every aggregate of a plan.
 
     Args:
-        plan: As `normalise` gives it.
+        plan: As `normalize` gives it.
         policy: Its declared facts.
         rows: How many rows one inner group can have, where limits say so.
     """

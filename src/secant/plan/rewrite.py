@@ -1,6 +1,6 @@
 """Rewrites that keep the meaning of a plan and give it the shape that analyses read best.
 
-Each pass is one function from plan to plan; NORMALISE is their order. `normalise` verifies what they leave.
+Each pass is one function from plan to plan; NORMALIZE is their order. `normalize` verifies what they leave.
 """
 
 from __future__ import annotations
@@ -262,13 +262,13 @@ def _columns_of_both(node: n.Union | n.Intersect | n.Except) -> tuple[n.Field, .
     return tuple(found)
 
 
-NORMALISE: tuple[Pass, ...] = (fold_constants, factor_disjunctions, merge_projections, push_filters)
+NORMALIZE: tuple[Pass, ...] = (fold_constants, factor_disjunctions, merge_projections, push_filters)
 
 
-def normalise(plan: n.Relation) -> n.Relation:
+def normalize(plan: n.Relation) -> n.Relation:
     """Run every pass in order; what comes out is verified."""
     before = plan
-    for step in NORMALISE:
+    for step in NORMALIZE:
         plan = step(plan)
     if plan is not before:
         verify(plan)

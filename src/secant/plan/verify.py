@@ -1,7 +1,7 @@
 """Check that a plan is well formed. Run after construction and after every rewrite.
 
 In: a plan. Out: nothing, or InternalError BUG-001, because an ill-formed plan is always our fault.
-Never here: repairs, and any judgement whether the plan means what the user wrote.
+Never here: repairs, and any judgment whether the plan means what the user wrote.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from secant.stats.definitions import rank_statistic, rank_ways
 from secant.stats.inputs import values_of
 from secant.stats.patience import Function, check_patience, results_of
 from secant.stats.release import empty_index
-from secant.stats.results import REPLACE, Neighbours, Release
+from secant.stats.results import REPLACE, Neighbors, Release
 from secant.stats.scale import Scale, Steps, scale_of
 
 MOST_BLOCKS = 100_000
@@ -39,7 +39,7 @@ def aggregate(
     bounds: tuple[Number, Number],
     blocks: int | None = None,
     budget: object = None,
-    neighbours: Neighbours | None = None,
+    neighbors: Neighbors | None = None,
     n: int | None = None,
     step: Number | None = None,
     empty: Number | None = None,
@@ -58,7 +58,7 @@ def aggregate(
         bounds: The public range of the function's results.
         blocks: How many; by default about 60/ε, and at least five rows each if n is public.
         budget: As for `median`.
-        neighbours: As for `median`.
+        neighbors: As for `median`.
         n: As for `median`.
         step: As for `median`, of the results.
         empty: What an empty block counts as; by default the middle of the bounds.
@@ -77,14 +77,14 @@ def aggregate(
     if seconds is not None:
         check_patience(seconds)
     terms = terms_of(
-        values, epsilon=epsilon, budget=budget, neighbours=neighbours, n=n, compare=compare,
+        values, epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare,
         mechanism=mechanism, level=level,
     )  # fmt: skip
     scale = scale_of(bounds, step)
     other = empty_index(empty, scale)
     pieces = _blocks(blocks, terms.epsilon, terms.size)
     # to the median a changed row is one result replaced, whatever happened to the row
-    inner = replace(terms, neighbours=REPLACE, size=pieces)
+    inner = replace(terms, neighbors=REPLACE, size=pieces)
     statistic = replace(
         rank_statistic(Fraction(1, 2), scale, REPLACE, other),
         name="aggregate",

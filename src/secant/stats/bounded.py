@@ -16,7 +16,7 @@ import numpy as np
 
 from secant.errors import UsageError, border
 from secant.numeric.parameters import Number, positive
-from secant.stats.budget import neighbours_of
+from secant.stats.budget import neighbors_of
 from secant.stats.individual import bounded_classes, whole_numbers
 from secant.stats.inputs import Values, bounds_of, clamped, public_number, values_of, written
 from secant.stats.ordered_statistics import (
@@ -30,7 +30,7 @@ from secant.stats.plane import bounded_plane_subsets, diagonals, turned, turned_
 from secant.stats.preprocessing import SubsetResult, bounded_subsets, checked_size, subset_values
 from secant.stats.promises import Bounded, BoundedPair, Finding, Promise
 from secant.stats.registered import OrderedFunction, registered_finding
-from secant.stats.results import REPLACE, Neighbours
+from secant.stats.results import REPLACE, Neighbors
 from secant.stats.units import LARGEST, LARGEST_QUADRATIC, Units
 from secant.stats.variance import (
     bounded_variance,
@@ -55,7 +55,7 @@ def bounded(
     classes: Collection[Number] | None = None,
     bounds: tuple[Number, Number] | None = None,
     empty: Number | None = None,
-    neighbours: Neighbours = "add-remove",
+    neighbors: Neighbors = "add-remove",
     q: Number | None = None,
     trim: Number | None = None,
 ) -> Bounded:
@@ -73,7 +73,7 @@ def bounded(
     >>> print(found.promise)
     moves by at most 1 for one value added or removed
     """
-    relation = neighbours_of(neighbours, None)
+    relation = neighbors_of(neighbors, None)
     public = bounds_of(bounds)
     spec = _specified(statistic, q, trim)
     halved = 2 if relation == REPLACE else 1  # one value leaves, one comes
@@ -110,7 +110,7 @@ def bounded_pair(
     delta_f: Limits,
     classes: Collection[Number] | None = None,
     empty: tuple[Number, Number] = (0, 0),
-    neighbours: Neighbours = "add-remove",
+    neighbors: Neighbors = "add-remove",
 ) -> BoundedPair:
     """Give g in the plane, with a sensitivity of `delta_f` in the l1 norm.
 
@@ -120,7 +120,7 @@ def bounded_pair(
     >>> [round(part, 6) for part in found.value]
     [2.0, 3.0]
     """
-    relation = neighbours_of(neighbours, None)
+    relation = neighbors_of(neighbors, None)
     halved = 2 if relation == REPLACE else 1
     limits = _limits(delta_f, halved)
     declared = _declared(classes, limits, halved)
@@ -341,7 +341,7 @@ def _promise(
     limits: Fraction | tuple[Fraction, ...],
     declared: tuple[Fraction, ...] | None,
     halved: int,
-    relation: Neighbours,
+    relation: Neighbors,
     spec: object,
     *,
     norm_l1: bool = False,

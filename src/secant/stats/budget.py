@@ -16,7 +16,7 @@ from secant.errors import UsageError
 from secant.ledger.amounts import Charge
 from secant.ledger.reserve import Reservation
 from secant.ledger.store import Ledger
-from secant.stats.results import ADD_REMOVE, REPLACE, Cost, Neighbours
+from secant.stats.results import ADD_REMOVE, REPLACE, Cost, Neighbors
 from secant.terms.events import ApproximateEvent, PureEvent
 from secant.terms.policy import Protection
 
@@ -40,7 +40,7 @@ class Allowance:
         return self.protection.name
 
     @property
-    def neighbours(self) -> Neighbours:
+    def neighbors(self) -> Neighbors:
         """The neighbor relation that the protection is stated in."""
         return REPLACE if self.protection.kind == "rows" and self.protection.replace else ADD_REMOVE
 
@@ -85,19 +85,19 @@ def budget_of(budget: object) -> Allowance | None:
     return budget
 
 
-def neighbours_of(neighbours: object, budget: Allowance | None) -> Neighbours:
+def neighbors_of(neighbors: object, budget: Allowance | None) -> Neighbors:
     """Give the relation of a call: the one asked for, the budget's, or add/remove."""
-    own = budget.neighbours if budget is not None else ADD_REMOVE
-    if neighbours is None:
+    own = budget.neighbors if budget is not None else ADD_REMOVE
+    if neighbors is None:
         return own
     for known in (ADD_REMOVE, REPLACE):
-        if neighbours == known:
+        if neighbors == known:
             if budget is not None and known != own:
                 raise UsageError(
-                    "USE-005", f"the protection {budget.name!r} is stated for {own} neighbours"
+                    "USE-005", f"the protection {budget.name!r} is stated for {own} neighbors"
                 )
             return known
-    raise UsageError("USE-001", "neighbours are 'add-remove' or 'replace'")
+    raise UsageError("USE-001", "neighbors are 'add-remove' or 'replace'")
 
 
 @contextmanager

@@ -18,7 +18,7 @@ import numpy as np
 from secant.errors import InternalError, SecantError, UsageError
 from secant.ledger.amounts import as_written
 from secant.numeric.parameters import Number, epsilon_of, level_of
-from secant.stats.budget import Allowance, budget_of, neighbours_of, paid
+from secant.stats.budget import Allowance, budget_of, neighbors_of, paid
 from secant.stats.choice import decide_way
 from secant.stats.inputs import values_of
 from secant.stats.results import (
@@ -26,7 +26,7 @@ from secant.stats.results import (
     REPLACE,
     Cost,
     Guarantee,
-    Neighbours,
+    Neighbors,
     Release,
     comparison,
 )
@@ -40,7 +40,7 @@ class Terms:
 
     epsilon: Fraction
     level: Fraction
-    neighbours: Neighbours
+    neighbors: Neighbors
     size: int | None
     """The number of rows, where it is public."""
     budget: Allowance | None
@@ -53,7 +53,7 @@ def terms_of(
     *,
     epsilon: Number,
     budget: object,
-    neighbours: object,
+    neighbors: object,
     n: int | None,
     compare: bool,
     mechanism: str,
@@ -63,7 +63,7 @@ def terms_of(
     price = epsilon_of(as_written(_plain(epsilon), what="epsilon", code="USE-002"))
     confidence = level_of(as_written(_plain(level), what="level", code="USE-004"))
     payer = budget_of(budget)
-    relation = neighbours_of(neighbours, payer)
+    relation = neighbors_of(neighbors, payer)
     if not isinstance(mechanism, str):
         raise UsageError("USE-001", "a mechanism is asked for by its name")
     return Terms(
@@ -76,13 +76,13 @@ def _plain(value: Number) -> Number:
     return float(value) if isinstance(value, (float, np.floating)) else value
 
 
-def _size(values: object, relation: Neighbours, n: int | None) -> int | None:
+def _size(values: object, relation: Neighbors, n: int | None) -> int | None:
     if n is not None and (isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0):
         raise UsageError("USE-001", "n must be a whole number: how many values there publicly are")
     if relation != REPLACE:
         return None if n is None else int(n)
     if not isinstance(values, Sized):
-        raise UsageError("USE-001", "values must have a length where neighbours replace one")
+        raise UsageError("USE-001", "values must have a length where neighbors replace one")
     if not len(values):
         raise UsageError("USE-001", "values are empty, and replacing changes nothing")
     if n is not None and n != len(values):
@@ -93,8 +93,8 @@ def _size(values: object, relation: Neighbours, n: int | None) -> int | None:
 def guarantee_of(terms: Terms, hidden: str = "") -> Guarantee:
     """Say what the release promises, and what it takes on trust."""
     assumed = terms.budget.assumptions() if terms.budget is not None else ()
-    hidden = hidden or RELATIONS[terms.neighbours]
-    return Guarantee(hidden, float(terms.epsilon), 0.0, terms.neighbours, assumed)
+    hidden = hidden or RELATIONS[terms.neighbors]
+    return Guarantee(hidden, float(terms.epsilon), 0.0, terms.neighbors, assumed)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from secant.stats.calls import Terms
 from secant.stats.closed_forms import bounded_maximum, bounded_median, bounded_minimum
 from secant.stats.inputs import Values
 from secant.stats.quantiles import rank_choice
-from secant.stats.results import ADD_REMOVE, REPLACE, Neighbours
+from secant.stats.results import ADD_REMOVE, REPLACE, Neighbors
 from secant.stats.scale import STEPS, Scale, Steps
 from secant.stats.smooth_sensitivity import (
     quantile_at,
@@ -46,7 +46,7 @@ _CLOSED: dict[Fraction, Callable[[Values], int]] = {
 }
 
 
-def rank_statistic(q: Fraction, scale: Scale, relation: Neighbours, empty: int) -> Statistic:
+def rank_statistic(q: Fraction, scale: Scale, relation: Neighbors, empty: int) -> Statistic:
     """Give the q-quantile on a scale, with what is proved of it."""
     names = {Fraction(0): "minimum", _HALF: "median", Fraction(1): "maximum"}
     return Statistic(
@@ -54,9 +54,7 @@ def rank_statistic(q: Fraction, scale: Scale, relation: Neighbours, empty: int) 
         scale,
         Fraction(1),
         lambda ordered: Fraction(quantile_at(ordered, q, empty)),
-        lambda ordered, beta: smooth_quantile(
-            ordered, q, scale.top, beta=beta, neighbours=relation
-        ),
+        lambda ordered, beta: smooth_quantile(ordered, q, scale.top, beta=beta, neighbors=relation),
         Fraction(scale.top),
         q,
         _BY_RANK,
@@ -75,7 +73,7 @@ def rank_ways(statistic: Statistic, terms: Terms) -> list[list[Way]]:
             RankWay(
                 statistic,
                 rank_choice(
-                    q, top=top, epsilon=terms.epsilon, neighbours=terms.neighbours, kind=kind
+                    q, top=top, epsilon=terms.epsilon, neighbors=terms.neighbors, kind=kind
                 ),
             )
         ]
@@ -84,7 +82,7 @@ def rank_ways(statistic: Statistic, terms: Terms) -> list[list[Way]]:
     ways.append([smooth_way(statistic, terms.epsilon, order) for order in statistic.orders])
     ways.append([laplace_way(statistic, terms.epsilon, Fraction(top))])
     if q in _CLOSED and terms.size:
-        ways.append([_prepared(statistic, _CLOSED[q], terms.epsilon, terms.neighbours, terms.size)])
+        ways.append([_prepared(statistic, _CLOSED[q], terms.epsilon, terms.neighbors, terms.size)])
     return ways
 
 
@@ -92,7 +90,7 @@ def _prepared(
     statistic: Statistic,
     closed: Callable[[Values], int],
     epsilon: Fraction,
-    relation: Neighbours,
+    relation: Neighbors,
     size: int,
 ) -> LaplaceWay:
     """Bound the statistic at range/n a row, then add Laplace noise (P-MEDIAN, P-EXTREME)."""
@@ -111,14 +109,14 @@ def _prepared(
 def variance_statistic(scale: Scale, terms: Terms) -> Statistic:
     """Give the population variance on a scale, with what is proved of it."""
     square = Fraction(scale.top) ** 2
-    relation, top = terms.neighbours, scale.top
+    relation, top = terms.neighbors, scale.top
     return Statistic(
         "variance",
         Scale(Fraction(0), scale.step**2, -(-(scale.top**2) // 4)),
         square / (4 * STEPS),
         variance_of,
-        lambda ordered, beta: smooth_variance(ordered, top, beta=beta, neighbours=relation),
-        square / 4 if terms.neighbours == ADD_REMOVE else _over(square, terms),
+        lambda ordered, beta: smooth_variance(ordered, top, beta=beta, neighbors=relation),
+        square / 4 if terms.neighbors == ADD_REMOVE else _over(square, terms),
         orders=_BY_SIZE,
         size_bound=lambda size, beta: _shrinking(float(square), size, beta, relation),
     )
@@ -126,12 +124,12 @@ def variance_statistic(scale: Scale, terms: Terms) -> Statistic:
 
 def mean_statistic(name: str, scale: Scale, terms: Terms, trim: Fraction, empty: int) -> Statistic:
     """Give the mean without a share `trim` at each end, with what is proved of it."""
-    relation, top = terms.neighbours, scale.top
+    relation, top = terms.neighbors, scale.top
     kept = 1 - 2 * trim
 
     def smooth(ordered: Steps, beta: Fraction) -> float:
         if trim:
-            return smooth_trimmed_mean(ordered, trim, top, beta=beta, neighbours=relation)
+            return smooth_trimmed_mean(ordered, trim, top, beta=beta, neighbors=relation)
         return smooth_mean(ordered, top, beta=beta)
 
     global_only = relation == REPLACE and not trim
@@ -162,7 +160,7 @@ def _over(amount: Fraction, terms: Terms) -> Fraction:
     return amount / terms.size
 
 
-def _shrinking(amount: float, size: int, beta: float, relation: Neighbours) -> float:
+def _shrinking(amount: float, size: int, beta: float, relation: Neighbors) -> float:
     """Bound what one of `size` rows does, at every distance: amount / size, or by running out of rows."""
     if relation == REPLACE:
         return amount / max(size, 1)

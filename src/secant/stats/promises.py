@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
-from secant.stats.results import RELATIONS, Neighbours
+from secant.stats.results import RELATIONS, Neighbors
 
 OPTIMALITY = (
     "no other function with this promise is closer to f on one database without being farther on another "
@@ -25,14 +25,14 @@ class Promise:
 
     sensitivity: Fraction
     """The most that anybody can move it; what noise is calibrated to."""
-    neighbours: Neighbours
+    neighbors: Neighbors
     individual: tuple[Fraction, ...] | None = None
     """Where limits differ: all that individuals may have, those who are not in the data too."""
     norm: Literal["absolute", "l1"] = "absolute"
     assumptions: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        change = RELATIONS[self.neighbours].split(";")[0]
+        change = RELATIONS[self.neighbors].split(";")[0]
         how = " in the l1 norm" if self.norm == "l1" else ""
         who = "; individual i by at most Δ_i" if self.individual is not None else ""
         assumed = "".join(f"; assuming that {a}" for a in self.assumptions)

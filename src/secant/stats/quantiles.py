@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from secant.mechanisms.selection import Choice, ExponentialNoise, PermuteAndFlip, Stretch
 from secant.numeric.parameters import Number
-from secant.stats.results import ADD_REMOVE, Neighbours
+from secant.stats.results import ADD_REMOVE, Neighbors
 from secant.stats.scale import Steps
 from secant.terms.bounds import GlobalBound
 
@@ -50,9 +50,9 @@ class Target:
         """How much of the excess one row makes."""
         return self.q.denominator
 
-    def step(self, neighbours: Neighbours) -> Fraction:
+    def step(self, neighbors: Neighbors) -> Fraction:
         """How far the excess of a point moves at most between neighbors, in its own units."""
-        if self.extreme or neighbours != ADD_REMOVE:
+        if self.extreme or neighbors != ADD_REMOVE:
             return Fraction(self.unit())
         return max(self.q, 1 - self.q) * self.unit()
 
@@ -169,13 +169,13 @@ def rank_choice(
     *,
     top: int,
     epsilon: Fraction,
-    neighbours: Neighbours,
+    neighbors: Neighbors,
     kind: Literal["exponential", "permute-and-flip"] = "exponential",
 ) -> RankChoice:
     """Calibrate: ε over twice the step of the excess, or over the step where all move one way."""
     target = Target(q)
     mechanism = ExponentialNoise() if kind == "exponential" else PermuteAndFlip()
-    bound = GlobalBound(target.step(neighbours), "linf")
+    bound = GlobalBound(target.step(neighbors), "linf")
     choice = mechanism.calibrate(bound, epsilon=epsilon, monotone=target.extreme)
     bend = Bend(top, mirrored=q == 1) if target.extreme and top >= _FINE else None
     last = top if bend is None else BENT_TOP

@@ -21,7 +21,7 @@ from secant.stats.definitions import (
     variance_statistic,
 )
 from secant.stats.inputs import public_number, written
-from secant.stats.results import REPLACE, Neighbours, Release
+from secant.stats.results import REPLACE, Neighbors, Release
 from secant.stats.scale import Scale, scale_of
 from secant.stats.ways import LaplaceWay, Statistic
 from secant.terms.bounds import GlobalBound
@@ -36,7 +36,7 @@ def count(
     *,
     epsilon: Number,
     budget: object = None,
-    neighbours: Neighbours | None = None,
+    neighbors: Neighbors | None = None,
     level: Number = 0.95,
 ) -> Release:
     """Release how many values there are.
@@ -45,14 +45,14 @@ def count(
     3.0
     """
     terms = terms_of(
-        values, epsilon=epsilon, budget=budget, neighbours=neighbours, n=None, compare=False,
+        values, epsilon=epsilon, budget=budget, neighbors=neighbors, n=None, compare=False,
         mechanism="auto", level=level,
     )  # fmt: skip
-    if terms.neighbours == REPLACE:
+    if terms.neighbors == REPLACE:
         raise UsageError(
             "USE-001",
-            "where neighbours replace one value, how many there are is public",
-            hint="Ask for neighbours='add-remove', or take the length.",
+            "where neighbors replace one value, how many there are is public",
+            hint="Ask for neighbors='add-remove', or take the length.",
         )
     scale = Scale(Fraction(0), Fraction(1), 1 << 62)
     statistic = Statistic("count", scale, Fraction(1), lambda ordered: Fraction(len(ordered)))
@@ -72,7 +72,7 @@ def mean(
     epsilon: Number,
     bounds: tuple[Number, Number],
     budget: object = None,
-    neighbours: Neighbours | None = None,
+    neighbors: Neighbors | None = None,
     n: int | None = None,
     empty: Number | None = None,
     compare: bool = False,
@@ -85,7 +85,7 @@ def mean(
     True
     """
     terms = terms_of(
-        values, epsilon=epsilon, budget=budget, neighbours=neighbours, n=n, compare=compare,
+        values, epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare,
         mechanism=mechanism, level=level,
     )  # fmt: skip
     scale = scale_of(bounds)
@@ -101,7 +101,7 @@ def trimmed_mean(
     epsilon: Number,
     bounds: tuple[Number, Number],
     budget: object = None,
-    neighbours: Neighbours | None = None,
+    neighbors: Neighbors | None = None,
     n: int | None = None,
     empty: Number | None = None,
     compare: bool = False,
@@ -119,7 +119,7 @@ def trimmed_mean(
     if not 0 <= share < _HALF or share.denominator > _FINEST_SHARE:
         raise UsageError("USE-001", "trim must be at least 0 and less than 0.5, of up to 9 digits")
     terms = terms_of(
-        values, epsilon=epsilon, budget=budget, neighbours=neighbours, n=n, compare=compare,
+        values, epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare,
         mechanism=mechanism, level=level,
     )  # fmt: skip
     scale = scale_of(bounds)
@@ -134,7 +134,7 @@ def variance(
     epsilon: Number,
     bounds: tuple[Number, Number],
     budget: object = None,
-    neighbours: Neighbours | None = None,
+    neighbors: Neighbors | None = None,
     n: int | None = None,
     compare: bool = False,
     mechanism: str = "auto",
@@ -146,7 +146,7 @@ def variance(
     True
     """
     terms = terms_of(
-        values, epsilon=epsilon, budget=budget, neighbours=neighbours, n=n, compare=compare,
+        values, epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare,
         mechanism=mechanism, level=level,
     )  # fmt: skip
     scale = scale_of(bounds)
@@ -161,7 +161,7 @@ def median(
     epsilon: Number,
     bounds: tuple[Number, Number],
     budget: object = None,
-    neighbours: Neighbours | None = None,
+    neighbors: Neighbors | None = None,
     n: int | None = None,
     step: Number | None = None,
     empty: Number | None = None,
@@ -176,7 +176,7 @@ def median(
         epsilon: The price.
         bounds: The public range; values outside count as its ends.
         budget: `db.protection(NAME)`, which pays; without it the release is charged to nobody.
-        neighbours: `add-remove` or `replace`; by default the budget's, else add-remove.
+        neighbors: `add-remove` or `replace`; by default the budget's, else add-remove.
         n: The number of values, if it is public. It helps to choose; privacy never rests on it.
         step: The public distance of possible answers; by default a 2^30th of the range.
         empty: The median of no values; by default the middle of the range.
@@ -188,7 +188,7 @@ def median(
     42.0
     """
     return quantile(
-        values, _HALF, epsilon=epsilon, bounds=bounds, budget=budget, neighbours=neighbours, n=n,
+        values, _HALF, epsilon=epsilon, bounds=bounds, budget=budget, neighbors=neighbors, n=n,
         step=step, empty=empty, compare=compare, mechanism=mechanism, level=level,
     )  # fmt: skip
 
@@ -200,7 +200,7 @@ def minimum(
     epsilon: Number,
     bounds: tuple[Number, Number],
     budget: object = None,
-    neighbours: Neighbours | None = None,
+    neighbors: Neighbors | None = None,
     n: int | None = None,
     step: Number | None = None,
     empty: Number | None = None,
@@ -214,7 +214,7 @@ def minimum(
     True
     """
     return quantile(
-        values, 0, epsilon=epsilon, bounds=bounds, budget=budget, neighbours=neighbours, n=n,
+        values, 0, epsilon=epsilon, bounds=bounds, budget=budget, neighbors=neighbors, n=n,
         step=step, empty=empty, compare=compare, mechanism=mechanism, level=level,
     )  # fmt: skip
 
@@ -226,7 +226,7 @@ def maximum(
     epsilon: Number,
     bounds: tuple[Number, Number],
     budget: object = None,
-    neighbours: Neighbours | None = None,
+    neighbors: Neighbors | None = None,
     n: int | None = None,
     step: Number | None = None,
     empty: Number | None = None,
@@ -240,7 +240,7 @@ def maximum(
     True
     """
     return quantile(
-        values, 1, epsilon=epsilon, bounds=bounds, budget=budget, neighbours=neighbours, n=n,
+        values, 1, epsilon=epsilon, bounds=bounds, budget=budget, neighbors=neighbors, n=n,
         step=step, empty=empty, compare=compare, mechanism=mechanism, level=level,
     )  # fmt: skip
 
@@ -253,7 +253,7 @@ def quantile(
     epsilon: Number,
     bounds: tuple[Number, Number],
     budget: object = None,
-    neighbours: Neighbours | None = None,
+    neighbors: Neighbors | None = None,
     n: int | None = None,
     step: Number | None = None,
     empty: Number | None = None,
@@ -270,11 +270,11 @@ def quantile(
     if not 0 <= share <= 1 or share.denominator > _FINEST_SHARE:
         raise UsageError("USE-001", "q must lie between 0 and 1, with up to 9 digits")
     terms = terms_of(
-        values, epsilon=epsilon, budget=budget, neighbours=neighbours, n=n, compare=compare,
+        values, epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare,
         mechanism=mechanism, level=level,
     )  # fmt: skip
     scale = scale_of(bounds, step)
-    statistic = rank_statistic(share, scale, terms.neighbours, empty_index(empty, scale))
+    statistic = rank_statistic(share, scale, terms.neighbors, empty_index(empty, scale))
     return release(values, scale, statistic, rank_ways(statistic, terms), terms)
 
 

@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 from secant.stats.plot import Curve, Figure, draw
 
-Neighbours = Literal["add-remove", "replace"]
-ADD_REMOVE: Neighbours = "add-remove"
-REPLACE: Neighbours = "replace"
-RELATIONS: dict[Neighbours, str] = {
+Neighbors = Literal["add-remove", "replace"]
+ADD_REMOVE: Neighbors = "add-remove"
+REPLACE: Neighbors = "replace"
+RELATIONS: dict[Neighbors, str] = {
     ADD_REMOVE: "one value added or removed",
     REPLACE: "one value replaced by another; how many there are is public",
 }
@@ -38,7 +38,7 @@ class Guarantee:
     protects: str
     epsilon: float
     delta: float
-    neighbours: Neighbours
+    neighbors: Neighbors
     assumptions: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -129,7 +129,7 @@ class Release:
                 "protects": self.guarantee.protects,
                 "epsilon": self.guarantee.epsilon,
                 "delta": self.guarantee.delta,
-                "neighbours": self.guarantee.neighbours,
+                "neighbors": self.guarantee.neighbors,
                 "assumptions": list(self.guarantee.assumptions),
             },
             "cost": {

@@ -15,7 +15,7 @@ import numpy as np
 
 from secant.mechanisms.smooth import Rounding
 from secant.stats.pair_search import EXCESS, Floats, Indices, largest
-from secant.stats.results import ADD_REMOVE, Neighbours
+from secant.stats.results import ADD_REMOVE, Neighbors
 from secant.stats.scale import Steps
 
 ROUNDING = Rounding(bound=Fraction(EXCESS))
@@ -34,12 +34,12 @@ def quantile_at(ordered: Steps, q: Fraction, empty: int) -> int:
 
 
 def smooth_quantile(
-    ordered: Steps, q: Fraction, top: int, *, beta: Fraction, neighbours: Neighbours
+    ordered: Steps, q: Fraction, top: int, *, beta: Fraction, neighbors: Neighbors
 ) -> float:
     """Bound the q-quantile: max over y < z of (z - y) · exp(-β · cost) (Q-SMOOTHQUANTILE)."""
     points = _with_ends(ordered, top)
     rate, share, size = float(beta), float(q), len(ordered)
-    if neighbours == ADD_REMOVE:
+    if neighbors == ADD_REMOVE:
         slope = max(share, 1 - share)
 
         def far(j0: Indices, j1: Indices, l0: Indices, l1: Indices) -> Floats:
@@ -88,14 +88,14 @@ def trimmed_mean_of(ordered: Steps, trim: Fraction, empty: int) -> Fraction:
 
 
 def smooth_trimmed_mean(
-    ordered: Steps, trim: Fraction, top: int, *, beta: Fraction, neighbours: Neighbours
+    ordered: Steps, trim: Fraction, top: int, *, beta: Fraction, neighbors: Neighbors
 ) -> float:
     """Bound the trimmed mean by the width between shifted quantiles over the size (Q-SMOOTHTRIM)."""
     size, rate, share = len(ordered), float(beta), float(trim)
     points = _with_ends(ordered, top)
     cut = share * size
-    slope = max(1 - share, 2 * share) if neighbours == ADD_REMOVE else 1.0
-    shrinks = neighbours == ADD_REMOVE
+    slope = max(1 - share, 2 * share) if neighbors == ADD_REMOVE else 1.0
+    shrinks = neighbors == ADD_REMOVE
 
     def weigh(j0: Indices, j1: Indices, l0: Indices, l1: Indices) -> Floats:
         low = np.maximum(0.0, cut - j1 - 1)
@@ -120,13 +120,13 @@ def smooth_mean(ordered: Steps, top: int, *, beta: Fraction) -> float:
     return _by_size(ordered, top, beta, ADD_REMOVE, power=1)
 
 
-def smooth_variance(ordered: Steps, top: int, *, beta: Fraction, neighbours: Neighbours) -> float:
+def smooth_variance(ordered: Steps, top: int, *, beta: Fraction, neighbors: Neighbors) -> float:
     """Bound the population variance (Q-SMOOTHVARIANCE)."""
-    return _by_size(ordered, top, beta, neighbours, power=2)
+    return _by_size(ordered, top, beta, neighbors, power=2)
 
 
 def _by_size(
-    ordered: Steps, top: int, beta: Fraction, neighbours: Neighbours, *, power: int
+    ordered: Steps, top: int, beta: Fraction, neighbors: Neighbors, *, power: int
 ) -> float:
     """Give max over k of exp(-βk) · min(R, d + (k+1)R/N)^power / N, N = max(1, n - k) or n.
 
@@ -141,7 +141,7 @@ def _by_size(
     last = size - 1
     far = min(last, math.ceil(min(size, size * (top - reach) / top + 2)))
     steps = np.append(np.arange(far + 1), last).astype(np.float64)
-    left = np.maximum(1.0, size - steps) if neighbours == ADD_REMOVE else np.full(len(steps), size)
+    left = np.maximum(1.0, size - steps) if neighbors == ADD_REMOVE else np.full(len(steps), size)
     with np.errstate(under="ignore"):
         width = np.minimum(top, reach + (steps + 1) * top / left)
         found = np.exp(-rate * steps) * width**power / left

@@ -32,7 +32,7 @@ def triangles(
     vertices: int,
     epsilon: Number,
     budget: object = None,
-    neighbours: str | None = None,
+    neighbors: str | None = None,
     mechanism: str = "auto",
     level: Number = 0.95,
 ) -> Release:
@@ -47,11 +47,11 @@ def triangles(
             "USE-001", f"more than {MOST_VERTICES} vertices are not looked at in pairs"
         )
     terms = terms_of(
-        edges, epsilon=epsilon, budget=budget, neighbours=neighbours, n=None, compare=False,
+        edges, epsilon=epsilon, budget=budget, neighbors=neighbors, n=None, compare=False,
         # capped by the global bound, smooth noise is never much larger than Laplace noise
         mechanism="smooth" if mechanism == "auto" else mechanism, level=level,
     )  # fmt: skip
-    if terms.neighbours == REPLACE:
+    if terms.neighbors == REPLACE:
         raise UsageError("USE-001", "edges are added or removed; replacing one is two steps")
     whole = Fraction(1)
     scale = Scale(Fraction(0), whole, max(1, nodes * (nodes - 1) * (nodes - 2) // 6))

@@ -29,7 +29,7 @@ class ColumnFacts:
     values: tuple[object, ...] | None = None
     """All values that the column may take; group keys come from here."""
     step: object | None = None
-    """Distance between neighbouring values: a number, or days for dates."""
+    """Distance between neighboring values: a number, or days for dates."""
     density: Fraction | None = None
     """About so many rows fall into one unit of the column (a day, for dates); chooses widths only."""
     exact: bool = False
@@ -93,7 +93,7 @@ class Protection:
     tables: tuple[str, ...] | None = None
     """For `rows`: the tables whose rows are protected; None means every table."""
     replace: bool = False
-    """For `rows`: neighbours replace one row (distance: one removal and one addition)."""
+    """For `rows`: neighbors replace one row (distance: one removal and one addition)."""
     limits: Mapping[str, int] = field(default_factory=dict)
     """For `unit`: at most so many rows of a table belong to one unit."""
     truncation: str = "auto"

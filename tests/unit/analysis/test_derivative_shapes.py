@@ -64,12 +64,6 @@ def test_far_from_0_the_identity_is_its_own_bound_and_smoother_than_asked():
     assert mirrored.rate == Fraction(1, 20)
 
 
-def test_absolute_is_bounded_like_the_identity():
-    for x in (-7.0, 0.0, 3.0):
-        found = shapes.absolute_size(X, TENTH, Fraction(-8), Fraction(3))
-        assert at(found, x) == at(shapes.identity_size(X, TENTH, Fraction(-8), Fraction(3)), x)
-
-
 def test_a_square_of_negative_numbers_goes_by_their_size():
     found = shapes.power_size(X, Fraction(2), TENTH, None, None)
     assert at(found, -60.0) == 3600  # the printed rule is 3600 times too small here

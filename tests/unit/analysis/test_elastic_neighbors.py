@@ -16,7 +16,7 @@ from secant.plan import nodes as n
 from secant.plan.enforce import Release, enforce
 from secant.plan.evaluate import prepare
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.plan.typing import fields_of
 from secant.plan.values import same_key
 from secant.plan.verify import verify
@@ -82,7 +82,7 @@ QUERIES = {
 
 
 def release_of(text: str, policy: Policy = POLICY) -> Release:
-    plan = normalise(from_sql(text, CATALOG))
+    plan = normalize(from_sql(text, CATALOG))
     aggregate = next(x for x in n.walk(plan) if isinstance(x, n.Aggregate))
     release = enforce(aggregate, "released", policy, policy.protections, CATALOG)
     assert isinstance(release, Release), release

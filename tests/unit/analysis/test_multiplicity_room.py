@@ -16,7 +16,7 @@ from secant.plan import nodes as n
 from secant.plan.enforce import Release, enforce
 from secant.plan.evaluate import prepare
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.plan.values import same_key
 from secant.plan.verify import verify
 from secant.release.lower import lower
@@ -43,7 +43,7 @@ BETAS = (Fraction(1, 5), Fraction(2))
 
 def release_of(text, policy=POLICY):
     (aggregate,) = [
-        node for node in n.walk(normalise(from_sql(text, CATALOG))) if isinstance(node, n.Aggregate)
+        node for node in n.walk(normalize(from_sql(text, CATALOG))) if isinstance(node, n.Aggregate)
     ]
     found = enforce(aggregate, "release1", policy, policy.protections, CATALOG)
     assert isinstance(found, Release), found

@@ -7,7 +7,7 @@ import pytest
 from secant.analysis.portfolio import ANALYSES, Prepared, RawRows, prepare
 from secant.plan import nodes as n
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.terms import types as t
 from secant.terms.bounds import GlobalBound
 from secant.terms.catalog import Table, catalog
@@ -31,7 +31,7 @@ POLICY = Policy(
 
 
 def prepared(text, policy=POLICY):
-    return prepare(normalise(from_sql(text, CATALOG)), policy, policy.protections, CATALOG)
+    return prepare(normalize(from_sql(text, CATALOG)), policy, policy.protections, CATALOG)
 
 
 def largest_bound(found):

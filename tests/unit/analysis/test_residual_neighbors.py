@@ -21,7 +21,7 @@ from secant.plan.domains import Listed
 from secant.plan.enforce import Release, enforce
 from secant.plan.evaluate import prepare
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.terms import types as t
 from secant.terms.catalog import Catalog, Table, catalog
 from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
@@ -69,7 +69,7 @@ class Case:
     ) -> None:
         self.unique = unique or {}
         known, policy = catalog_of(self.unique), policy_of(declared or {})
-        plan = normalise(from_sql(text, known))
+        plan = normalize(from_sql(text, known))
         aggregate = next(x for x in n.walk(plan) if isinstance(x, n.Aggregate))
         release = enforce(aggregate, "release1", policy, policy.protections, known)
         assert isinstance(release, Release), release

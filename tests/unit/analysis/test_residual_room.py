@@ -19,7 +19,7 @@ from secant.plan import nodes as n
 from secant.plan.enforce import Release, enforce
 from secant.plan.evaluate import evaluate
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.plan.verify import verify
 from secant.release.lower import lower
 from secant.terms import types as t
@@ -59,7 +59,7 @@ def asked(
         "rows", "rows", Fraction(1), Fraction(1, 1000), tables=("c", "o", "l", "e", "g", "part")
     )
     policy = Policy("", facts, (rows,))
-    plan = normalise(from_sql(text, known))
+    plan = normalize(from_sql(text, known))
     aggregate = next(x for x in n.walk(plan) if isinstance(x, n.Aggregate))
     release = enforce(aggregate, "release1", policy, (rows,), known)
     assert isinstance(release, Release), release

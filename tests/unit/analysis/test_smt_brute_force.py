@@ -20,7 +20,7 @@ from secant.plan import nodes as n
 from secant.plan.enforce import Release, enforce
 from secant.plan.evaluate import prepare
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.terms import types as t
 from secant.terms.catalog import Table, catalog
 from secant.terms.policy import Policy, Protection, TableFacts
@@ -48,7 +48,7 @@ KEYS = {"a": [("k",)], "b": [("k", "s")], "c": [], "d": [("x",)]}
 
 
 def asked(text):
-    plan = normalise(from_sql(text, CATALOG))
+    plan = normalize(from_sql(text, CATALOG))
     aggregate = next(x for x in n.walk(plan) if isinstance(x, n.Aggregate))
     release = enforce(aggregate, "r", POLICY, POLICY.protections, CATALOG)
     assert isinstance(release, Release), release

@@ -281,7 +281,7 @@ def filled(ledger):
     return SimpleNamespace(
         name="people",
         analyst="ada",
-        neighbours="replace",
+        neighbors="replace",
         accept=(ACCEPTED,),
         gamma=Fraction(9, 10),
         ledger=lambda: ledger,
@@ -322,7 +322,7 @@ def test_a_budget_that_is_too_small_is_found_before_the_data(purse):
 
 def test_what_is_taken_on_trust_is_named(purse):
     assert quick(budget=purse).guarantee.assumptions[2:] == purse.assumptions()
-    purse.neighbours = "add-remove"
+    purse.neighbors = "add-remove"
     assert "public, also under protection 'people'" in quick(budget=purse).guarantee.assumptions[-1]
     assert len(quick().guarantee.assumptions) == 2
 

@@ -11,7 +11,7 @@ from secant.plan import nodes as n
 from secant.plan.conjunctive import Conjunctive, NotConjunctive, conjunctive
 from secant.plan.evaluate import evaluate
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.plan.typing import fields_of
 from secant.plan.verify import verify
 from secant.terms import types as t
@@ -27,7 +27,7 @@ VARYING = {"e", "r", "s"}
 
 
 def taken(text: str) -> tuple[n.Relation, Conjunctive | NotConjunctive]:
-    plan = normalise(from_sql(text, CATALOG))
+    plan = normalize(from_sql(text, CATALOG))
     while not isinstance(plan, n.Aggregate):
         (plan,) = (c for c in n.children(plan) if isinstance(c, n.Relation))
     items = [n.Named(k.name, k.expression) for k in plan.keys]

@@ -8,7 +8,7 @@ from secant.analysis.portfolio import Prepared, prepare
 from secant.plan.domains import Looked
 from secant.plan.evaluate import evaluate
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.terms import types as t
 from secant.terms.catalog import Table, catalog
 from secant.terms.policy import Policy, Protection, TableFacts
@@ -27,7 +27,7 @@ def test_referenced_keys_are_read_under_the_names_of_the_engine() -> None:
     policy = Policy(
         "", facts, (Protection("single", "rows", Fraction(1), tables=("visit",)),), public=("place",)
     )  # fmt: skip
-    plan = normalise(from_sql("SELECT code, count(*) FROM visit GROUP BY code", known))
+    plan = normalize(from_sql("SELECT code, count(*) FROM visit GROUP BY code", known))
     outcome = prepare(plan, policy, policy.protections, known)
     assert isinstance(outcome, Prepared)
     (domain,) = outcome.bounded[0].release.domains

@@ -12,7 +12,7 @@ from secant.plan.from_sql import from_sql
 from secant.plan.ranges import NOTHING_DECLARED, Ranges, declared_keys, ranges_of
 from secant.plan.ranges_filters import Outcomes, judge, values_of
 from secant.plan.ranges_report import range_lines, range_report
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.terms import types as t
 from secant.terms.beliefs import Belief
 from secant.terms.catalog import Table, catalog
@@ -62,7 +62,7 @@ POLICY = Policy(
 
 def asked(query, rows=None):
     """Give what is known below the query's list, and the expressions of the list."""
-    plan = normalise(from_sql(query, CATALOG))
+    plan = normalize(from_sql(query, CATALOG))
     assert isinstance(plan, n.Project)
     return ranges_of(plan.input, POLICY, lambda inner: rows), [i.expression for i in plan.items]
 
@@ -102,7 +102,7 @@ def test_a_computed_column_is_looked_through_unless_its_rows_are_two():
                JOIN (SELECT speed AS y, port FROM ships) AS r ON q.port = r.port"""
     assert range_of("x - y", twice) == iv.interval(-1, 1)
     shared = "FROM w AS q JOIN w AS r ON q.port = r.port"
-    plan = normalise(
+    plan = normalize(
         from_sql(
             f"WITH w AS (SELECT speed AS x, port FROM ships) SELECT q.x - r.x {shared}", CATALOG
         )
@@ -241,7 +241,7 @@ def test_a_column_without_facts_may_be_anything():
 
 
 def test_closures():
-    plan = normalise(
+    plan = normalize(
         from_sql("SELECT s.id, p.depth FROM ships AS s JOIN ports AS p ON s.port = p.id", CATALOG)
     )
     found = keys_after(plan, lambda scan: declared_keys(POLICY, scan))
@@ -252,7 +252,7 @@ def test_closures():
 
 
 def test_the_report_says_what_was_derived_and_from_what():
-    plan = normalise(
+    plan = normalize(
         from_sql(
             """SELECT flag, sum(speed * (1 - speed)), avg(age), max(day) FROM ships
                WHERE flag <> 'LV' AND speed > 2 GROUP BY flag""",

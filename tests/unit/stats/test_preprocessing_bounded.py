@@ -90,7 +90,7 @@ def test_the_order_and_the_container_do_not_matter(name):
 def test_the_promise_under_replacement_is_kept_by_half_the_limit():
     values = [0.0, 0.0, 100.0, 100.0, 100.0]
     added = bounded("mean", values, delta_f=1)
-    replaced = bounded("mean", values, delta_f=2, neighbours="replace")
+    replaced = bounded("mean", values, delta_f=2, neighbors="replace")
     assert added.exact_value == replaced.exact_value
     assert replaced.promise.sensitivity == 2
     assert str(replaced.promise) == "moves by at most 2 for one value replaced by another"
@@ -127,8 +127,8 @@ def test_bounds_are_enforced_and_give_the_center():
         {"empty": float("nan")},
         {"empty": "x"},
         {"empty": 10**200},
-        {"neighbours": "both"},
-        {"neighbours": 1},
+        {"neighbors": "both"},
+        {"neighbors": 1},
         {"q": 0.5},
         {"trim": 0.1},
     ],
@@ -356,7 +356,7 @@ def test_pairs():
         ["a", "b"],
         delta_f=[2, 4],
         classes=[4, 2],
-        neighbours="replace",
+        neighbors="replace",
     )
     assert function.value == (1.5, -1.5)
     assert function.promise.individual == (2, 4)
@@ -372,7 +372,7 @@ def test_pairs():
         ("mean", [[1, 2]], {"empty": 3}),
         ("mean", [[1, 2]], {"empty": (1, float("nan"))}),
         ("mean", [[1, 2]], {"delta_f": 0}),
-        ("mean", [[1, 2]], {"neighbours": "none"}),
+        ("mean", [[1, 2]], {"neighbors": "none"}),
         (lambda part: (1,), [1], {}),
         (lambda part: 1.0, [1], {}),
         (lambda part: (1.0, float("nan")), [1], {}),

@@ -74,7 +74,7 @@ def test_data_that_cannot_be_used_are_paid_for(ledger, allowance, values):
 
 @pytest.mark.parametrize(
     "change",
-    [{"epsilon": -1}, {"bounds": (4, 0)}, {"mechanism": "magic"}, {"neighbours": "replace"}],
+    [{"epsilon": -1}, {"bounds": (4, 0)}, {"mechanism": "magic"}, {"neighbors": "replace"}],
     ids=str,
 )
 def test_bad_terms_cost_nothing(ledger, allowance, change):
@@ -119,10 +119,10 @@ def test_the_relation_follows_the_protection(ledger):
     found = stats.median(
         [1.0, 2.0], epsilon=1, bounds=(0, 4), budget=Allowance(rows, lambda: ledger)
     )
-    assert found.guarantee.neighbours == "replace"
+    assert found.guarantee.neighbors == "replace"
     with pytest.raises(UsageError, match="replace"):
         stats.median(
-            [1.0], epsilon=1, bounds=(0, 4), neighbours="add-remove",
+            [1.0], epsilon=1, bounds=(0, 4), neighbors="add-remove",
             budget=Allowance(rows, lambda: ledger),
         )  # fmt: skip
 

@@ -89,7 +89,7 @@ def test_expected_errors_are_those_of_draws():
     """Mean of 600 draws against the formula: off by a third only with probability far below 1e-9."""
     values = np.arange(0, 1 << 30, 1 << 20)
     for q in (Fraction(1, 2), Fraction(0)):
-        ranks = rank_choice(q, top=1 << 30, epsilon=Fraction(1), neighbours="add-remove")
+        ranks = rank_choice(q, top=1 << 30, epsilon=Fraction(1), neighbors="add-remove")
         truth = float(values[max(0, int(q * len(values)) - 1)])
         points, weights = ranks.spread(values)
         formula = float((np.abs(points - truth) * weights).sum())
@@ -112,7 +112,7 @@ def test_the_optimal_density_is_that_of_its_law():
         lambda: stats.median(MANY, epsilon=1, bounds=(0, 9)),
         lambda: stats.minimum(MANY, epsilon=1, bounds=(0, 9)),
         lambda: stats.mean(MANY, epsilon=1, bounds=(0, 9)),
-        lambda: stats.mean(MANY, epsilon=1, bounds=(0, 9), neighbours="replace"),
+        lambda: stats.mean(MANY, epsilon=1, bounds=(0, 9), neighbors="replace"),
         lambda: stats.count(MANY, epsilon=1),
     ],
 )

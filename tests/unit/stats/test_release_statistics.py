@@ -40,14 +40,14 @@ TRUTH = {
 }
 
 
-@pytest.mark.parametrize("neighbours", RELATIONS)
+@pytest.mark.parametrize("neighbors", RELATIONS)
 @pytest.mark.parametrize("statistic", BOUNDED, ids=lambda f: f.__name__)
-def test_with_a_large_epsilon_the_truth_is_met(statistic, neighbours):
+def test_with_a_large_epsilon_the_truth_is_met(statistic, neighbors):
     # one row weighs 100/2001; noise of 60 times its share of 1/100 has probability e^-60
-    found = statistic(EVEN, epsilon=100, bounds=(0, 100), neighbours=neighbours)
+    found = statistic(EVEN, epsilon=100, bounds=(0, 100), neighbors=neighbors)
     width = 100**2 if statistic is stats.variance else 100
     assert abs(found.value - TRUTH[statistic]) <= width / 2001 * 3
-    assert found.guarantee.neighbours == neighbours
+    assert found.guarantee.neighbors == neighbors
     assert found.cost.charged_to is None
     assert "nobody" in str(found)
 
@@ -126,12 +126,12 @@ def test_what_is_no_column_is_refused_without_a_value(statistic, values):
         ({"bounds": (1e9, 1e9 + 1e-6)}, "USE-001"),
         ({"level": 1}, "USE-004"),
         ({"level": 0}, "USE-004"),
-        ({"neighbours": "near"}, "USE-001"),
+        ({"neighbors": "near"}, "USE-001"),
         ({"mechanism": "magic"}, "USE-001"),
         ({"mechanism": None}, "USE-001"),
         ({"n": -1}, "USE-001"),
         ({"n": 1.5}, "USE-001"),
-        ({"n": 4, "neighbours": "replace"}, "USE-001"),
+        ({"n": 4, "neighbors": "replace"}, "USE-001"),
         ({"budget": "customers"}, "USE-001"),
     ],
     ids=str,
@@ -163,11 +163,11 @@ def test_less_than_half_is_trimmed_from_each_end(trim):
 
 def test_where_values_are_replaced_their_number_is_public():
     with pytest.raises(UsageError, match="public"):
-        stats.count([1, 2], epsilon=1, neighbours="replace")
+        stats.count([1, 2], epsilon=1, neighbors="replace")
     with pytest.raises(UsageError, match="empty"):
-        stats.median([], epsilon=1, bounds=(0, 1), neighbours="replace")
+        stats.median([], epsilon=1, bounds=(0, 1), neighbors="replace")
     with pytest.raises(UsageError, match="length"):
-        stats.median(iter([1]), epsilon=1, bounds=(0, 1), neighbours="replace")
+        stats.median(iter([1]), epsilon=1, bounds=(0, 1), neighbors="replace")
 
 
 def test_numbers_of_numpy_are_numbers():
@@ -291,7 +291,7 @@ def test_triangles_of_small_graphs():
     assert found.value == 20
     assert "edge" in found.guarantee.protects
     assert stats.triangles([], vertices=1, epsilon=100).value == 0
-    for change in ({"vertices": 0}, {"vertices": 10**6}, {"neighbours": "replace"}):
+    for change in ({"vertices": 0}, {"vertices": 10**6}, {"neighbors": "replace"}):
         with pytest.raises(UsageError):
             stats.triangles(full, **{"vertices": 6, "epsilon": 1, **change})
 

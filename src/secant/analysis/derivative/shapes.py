@@ -217,11 +217,6 @@ def identity_size(x: n.Scalar, alpha: Fraction, low: End, high: End) -> Smooth |
     return power_size(x, Fraction(1), alpha, low, high)
 
 
-def absolute_size(x: n.Scalar, alpha: Fraction, low: End, high: End) -> Smooth | None:
-    """Bound the size of abs(x), which is that of x. The slope is 1."""
-    return power_size(x, Fraction(1), alpha, low, high)
-
-
 def power_size(
     x: n.Scalar, exponent: Fraction, alpha: Fraction, low: End, high: End
 ) -> Smooth | None:

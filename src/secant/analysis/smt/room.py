@@ -16,7 +16,7 @@ from secant.analysis.smt.language import Language, load
 from secant.analysis.smt.pumping import boundless
 from secant.analysis.smt.rules import Encoder, Key
 from secant.analysis.smt.search import Search, Verdict, search, solver_of
-from secant.analysis.summands import amount, measure_bound
+from secant.analysis.summands import amount, measure_bound, rows_differ
 from secant.errors import UsageError
 from secant.plan import nodes as n
 from secant.plan.reads import tables_read
@@ -148,7 +148,7 @@ class _Proofs:
         rows, step = self.changed_once(relation)
         if self.request.protection.replace:
             rows *= 2
-            step = Step("S-REPLACE", "one row is replaced", f"{rows} rows differ", (step,))
+            step = Step("S-REPLACE", "one row is replaced", rows_differ(rows), (step,))
         return rows, step
 
     def changed_once(self, relation: n.Relation) -> tuple[int, Step]:
@@ -204,7 +204,7 @@ class _Proofs:
             for label in sorted(verdict.used)
             if label.startswith(_ASSUMED)
         )
-        told = f"no database where {verdict.rows + 1} rows differ exists"
+        told = f"there is no database where {rows_differ(verdict.rows + 1)}"
         return verdict.rows, Step("S-ROWS", f"{words}: {told}", _differ(verdict.rows), assumed)
 
     def _encoder(self, relation: n.Relation, table: str, copy: int | None = None) -> Encoder:

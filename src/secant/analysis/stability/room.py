@@ -8,7 +8,7 @@ from fractions import Fraction
 from secant.analysis.certificate import CannotBound, Certificate, KeyClaim, Refusal, Step
 from secant.analysis.interface import Request
 from secant.analysis.stability.rules import Stabilities, Stable, owned_by
-from secant.analysis.summands import amount, is_owner, measure_bound
+from secant.analysis.summands import amount, is_owner, measure_bound, rows_differ
 from secant.plan import nodes as n
 from secant.plan.domains import Listed
 from secant.plan.enforce import Release
@@ -111,7 +111,7 @@ def _row_change(request: Request, relation: n.Relation, claims: set[KeyClaim]) -
     step = worst.step
     if protection.replace:
         changed *= 2
-        step = Step("G-REPLACE", "one row is replaced", f"{changed} rows differ", (step,))
+        step = Step("G-REPLACE", "one row is replaced", rows_differ(changed), (step,))
     return changed, step
 
 
@@ -137,7 +137,7 @@ def _unit_change(
     ):
         changed = owned.guaranteed
         step = Step(
-            "G-OWNED", "rows that a unit has by construction", f"{changed} rows differ", (step,)
+            "G-OWNED", "rows that a unit has by construction", rows_differ(changed), (step,)
         )
     if changed is None and blocked is not None:
         raise CannotBound(blocked.rule, blocked.node, blocked.reason, blocked.hint)

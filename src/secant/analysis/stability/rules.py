@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from secant.analysis.certificate import CannotBound, KeyClaim, Step
+from secant.analysis.summands import rows_differ
 from secant.plan import nodes as n
 from secant.plan.matching import equal_columns
 from secant.plan.ownership import Ownerships
@@ -87,7 +88,7 @@ class Stabilities:
 
 
 def _step(rule: str, node: n.Node, value: int | None, *premises: Stable, words: str = "") -> Step:
-    shown = "no bound yet" if value is None else f"{value} row{'s' if value != 1 else ''} differ"
+    shown = "no bound yet" if value is None else rows_differ(value)
     return Step(rule, words or type(node).__name__, shown, tuple(p.step for p in premises))
 
 

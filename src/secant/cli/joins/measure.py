@@ -28,7 +28,7 @@ from secant.plan import nodes as n
 from secant.plan.enforce import enforce
 from secant.plan.from_sql import from_sql
 from secant.plan.measures import Problem
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.release.backend import Session
 from secant.release.lookups import public_facts
 from secant.release.lower import lower
@@ -119,7 +119,7 @@ def _room(db: Connection, text: str, room: Any, beta: Fraction) -> Row:
 def _request(db: Connection, text: str) -> Request | Problem:
     """Put the question to a room as the portfolio does."""
     policy = db.policy
-    plan = normalise(from_sql(text, db.catalog))
+    plan = normalize(from_sql(text, db.catalog))
     aggregate = next(node for node in n.walk(plan) if isinstance(node, n.Aggregate))
     release = enforce(aggregate, "release1", policy, policy.protections, db.catalog)
     if isinstance(release, Problem):

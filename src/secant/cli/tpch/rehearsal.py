@@ -13,7 +13,7 @@ from fractions import Fraction
 from secant.engine import Connection
 from secant.plan import nodes as n
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import columns_of, normalise
+from secant.plan.rewrite import columns_of, normalize
 from secant.release import run as releases
 from secant.release.backend import Backend, Session
 from secant.release.job import Job
@@ -128,7 +128,7 @@ def engine_of(db: Connection) -> Session:
 
 def plain_statement(db: Connection, text: str) -> str:
     """Print the user's own query, without limits, clamps and noise."""
-    return lower(normalise(from_sql(text, db.catalog)), db._backend.dialect)
+    return lower(normalize(from_sql(text, db.catalog)), db._backend.dialect)
 
 
 def _tainted(job: Job) -> frozenset[str]:

@@ -214,7 +214,7 @@ class Binder:
             self._only(tree, "this", "alias", "joins")
             if not isinstance(tree.this, exp.Query):  # a parenthesised join
                 return self._joined_apart(tree.this, scope)
-            # A derived table does not see its neighbours in FROM, only the enclosing query.
+            # A derived table does not see its neighbors in FROM, only the enclosing query.
             bound = self.query(tree.this, scope.parent, scope.tables)
             alias = tree.alias or self._alias("derived")
             scope.add(Source(alias, self._column_aliases(tree, bound.columns)), span)
