@@ -16,7 +16,7 @@ from secant.errors import Refused
 from secant.plan import enforce
 from secant.plan.from_sql import from_sql
 from secant.plan.quotients import quotients_of
-from secant.plan.rewrite import normalise
+from secant.plan.rewrite import normalize
 from secant.release import stated
 from secant.release.limits import ChosenLimit, choose_limit, cut_at_most, scores_of
 from secant.terms import types as t
@@ -136,7 +136,7 @@ def test_only_sums_over_the_same_rows_share_a_weight():
     known = catalog(Table("hits", (("person", t.INTEGER), ("width", t.DOUBLE))))
 
     def families(text):
-        return [len(f) for f in quotients_of(normalise(from_sql(text, known)))]
+        return [len(f) for f in quotients_of(normalize(from_sql(text, known)))]
 
     assert families("SELECT sum(width) / count(*) FROM hits") == [2]
     assert families("SELECT sum(width), count(*) FROM hits") == []
