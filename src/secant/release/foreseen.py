@@ -49,7 +49,7 @@ def foreseen_errors(
             break
         shown = _shown(job, keys, session, limits, relied, noisy)
         for output in sorted(wanted):
-            error = _common(shown, job.traced.outputs.index(output))
+            error = _error_of_all(shown, job.traced.outputs.index(output))
             before = found[output] or 0.0
             found[output] = None if error is None else max(before, error)
             wanted -= {output} if error is None else set()
@@ -97,7 +97,7 @@ def _settled(job: Job, keys: Mapping[str, Keys | None], relied: Reliance, output
     return len(choosing) <= 1 and not (relied.rows and unknown)
 
 
-def _common(drawn: list[Shown], place: int) -> float | None:
+def _error_of_all(drawn: list[Shown], place: int) -> float | None:
     """Give the largest error of a column, if errors are the same whatever is drawn."""
     errors = [shown.errors for shown in drawn]
     if any(not rows for rows in errors) or len({len(rows or ()) for rows in errors}) > 1:
