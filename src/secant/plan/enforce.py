@@ -244,7 +244,7 @@ class _Builder:
                             "T-KEYS",
                             key.expression,
                             f"each value of {_short(key.name)} belongs to one unit, so no group can be shown",
-                            "group by something that many units share",
+                            _without_names(unit_column(ownerships.of(rows), ownerships)),
                         )
                     )
 
@@ -375,6 +375,19 @@ class _Builder:
             and self.selector is None
         )
         return choosing and len(adding) == len(calls)
+
+
+def _without_names(unit: str | None) -> str:
+    """Say what can be asked instead of naming units: values at ranks, how many are above, coarser groups."""
+    share = "group by something that many units share"
+    if unit is None:
+        return share
+    who = _short(unit)
+    inner = f"(SELECT {who}, sum(...) AS total FROM ... GROUP BY {who})"
+    return (
+        f"ask without names: SELECT quantile_disc(total, 0.95) FROM {inner}, at ranks that 20/epsilon units or more "
+        f"reach, or count(*) of these WHERE total > ...; or {share}"
+    )
 
 
 def _rows_per_group(inner: n.Aggregate, owners: dict[str, Ownerships]) -> int | None:

@@ -140,3 +140,42 @@ def test_a_large_epsilon_gives_nearly_the_plain_answer(tpch, name):
     assert set(plain) <= set(shown)
     for key, truth in plain.items():
         assert [float(v) for v in shown[key]] == pytest.approx([float(v) for v in truth], rel=0.05)
+
+
+CUSTOMERS_OF = {
+    "q03": (
+        "SELECT o_custkey, sum(l_extendedprice * (1 - l_discount)) AS total FROM customer, orders, lineitem "
+        "WHERE c_mktsegment = 'BUILDING' AND c_custkey = o_custkey AND l_orderkey = o_orderkey "
+        "AND o_orderdate < DATE '1995-03-15' AND l_shipdate > DATE '1995-03-15' GROUP BY o_custkey"
+    ),
+    "q10": (
+        "SELECT c_custkey, sum(l_extendedprice * (1 - l_discount)) AS total FROM customer, orders, lineitem, nation "
+        "WHERE c_custkey = o_custkey AND l_orderkey = o_orderkey AND o_orderdate >= DATE '1993-10-01' "
+        "AND o_orderdate < DATE '1994-01-01' AND l_returnflag = 'R' AND c_nationkey = n_nationkey GROUP BY c_custkey"
+    ),
+    "q18": (
+        "SELECT o_custkey, sum(l_quantity) AS total FROM customer, orders, lineitem WHERE o_orderkey IN "
+        "(SELECT l_orderkey FROM lineitem GROUP BY l_orderkey HAVING sum(l_quantity) > 300) "
+        "AND c_custkey = o_custkey AND o_orderkey = l_orderkey GROUP BY o_custkey"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CUSTOMERS_OF)
+def test_who_may_not_name_customers_is_told_what_works_and_it_does(tpch, name):
+    """Naming the best customers is refused; totals at ranks and numbers above a total are not."""
+    with pytest.raises(Refused) as refused:
+        tpch.sql(QUERIES[name], epsilon=1)
+    hint = refused.value.hint
+    assert "quantile_disc(total, 0.95)" in hint
+    assert "WHERE total > ..." in hint
+    assert "c_custkey" in hint or "o_custkey" in hint
+    inner = CUSTOMERS_OF[name]
+    rank = f"SELECT quantile_disc(total, 0.5) FROM ({inner})"
+    above = f"SELECT count(*) AS customers FROM ({inner}) WHERE total > 200"
+    (middle,) = tpch.inspect(rank, epsilon=1)
+    (many,) = tpch.inspect(above, epsilon=1)
+    assert tpch.explain(rank, epsilon=1).record["releases"]
+    assert many["softened"] == many["exact"]
+    if name == "q10":  # 400 customers: half of them are far more than 20/epsilon
+        assert middle["exact"] == pytest.approx(float(middle["softened"]), rel=0.01)
