@@ -17,6 +17,7 @@ from fractions import Fraction
 from secant.numeric import interval as iv
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
+from secant.plan.images import image_of
 from secant.plan.ranges import Ranges, as_number
 from secant.plan.reads import scans
 from secant.plan.rewrite import columns_of, substitute
@@ -132,10 +133,11 @@ def domains_of(
     for key in keys:
         written = region.expand(key.expression)
         own = _own_list(written, region, public)
-        listed = None if own else _listed(written, region, ranges, type_of(written))
+        seen = own or _public_only(written, region, public)
+        listed = None if own else _listed(written, region, ranges, type_of(written), seen=seen)
         if listed is not None:
             found.append(Listed(key.name, listed[0], listed[1]))
-        elif own or _public_only(written, region, public):
+        elif seen:
             looked.append(n.Named(key.name, written))
         else:
             reference = _reference(written, ranges, public, catalog)
@@ -154,13 +156,18 @@ def domains_of(
 
 
 def _listed(
-    key: n.Scalar, region: Region, ranges: Ranges, kind: Type
+    key: n.Scalar, region: Region, ranges: Ranges, kind: Type, *, seen: bool
 ) -> tuple[tuple[object, ...], str] | None:
+    """Give a list of keys and where it comes from; keys that can be `seen` in public tables are not computed."""
     for part in region.conditions:
         named = _named_values(part, key)
         if named is not None:
             fitting = [v for value in named if (v := _of_kind(value, kind)) is not None]
             return tuple(dict.fromkeys(fitting)), "the query's own condition"
+    if not seen and not isinstance(key, n.Column):
+        image = image_of(key, region.conditions, ranges)
+        if image is not None:
+            return _with_null(key, image), "what declared facts make of the expression"
     candidates, source = _candidates(key, ranges, kind)
     if candidates is None:
         return None
@@ -172,6 +179,13 @@ def _listed(
     if not isinstance(key, n.Column) or not tests:
         return candidates, source
     return _passing(key, candidates, tests, kind), source
+
+
+def _with_null(key: n.Scalar, image: tuple[object, ...]) -> tuple[object, ...]:
+    """Add NULL where a branch of CASE names it: then it is a key like the others."""
+    values = [*(b.value for b in key.branches), key.default] if isinstance(key, n.Case) else []
+    named = any(isinstance(v, n.Literal) and v.value is None for v in values)
+    return (*image, None) if named else image
 
 
 def _named_values(condition: n.Scalar, key: n.Scalar) -> tuple[object, ...] | None:
