@@ -5,6 +5,8 @@ No test may ever see a secret outside the data: `no_secret_in` is the check.
 
 from __future__ import annotations
 
+import functools
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -116,9 +118,18 @@ composition = "basic"
 def make_shop(directory: Path, *, rows: str = ROWS) -> Path:
     """Write `shop.duckdb` into the directory and give its path."""
     path = directory / "shop.duckdb"
-    with duckdb.connect(str(path)) as connection:
-        connection.execute(SCHEMA + rows)
+    path.write_bytes(_shop_file(rows))
     return path
+
+
+@functools.cache
+def _shop_file(rows: str) -> bytes:
+    """Give the bytes of a shop: hundreds of tests want one, and making it takes longer than writing it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "shop.duckdb"
+        with duckdb.connect(str(path)) as connection:
+            connection.execute(SCHEMA + rows)
+        return path.read_bytes()
 
 
 def shop_policy(

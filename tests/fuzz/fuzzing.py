@@ -131,12 +131,12 @@ def fuzz(
     told: Callable[[str], None] = lambda line: None,
 ) -> Summary:
     """Ask so many drawn questions; the seed decides all worlds and texts."""
-    with _read_once():
+    with read_once():
         return _fuzz(seed, questions, directory, address, told)
 
 
 @contextmanager
-def _read_once() -> Iterator[None]:
+def read_once() -> Iterator[None]:
     """Read a text once for all who are asked: plans never change, and both neighbors have the same tables."""
     plain = engine.from_sql
     last: dict[str, Any] = {}

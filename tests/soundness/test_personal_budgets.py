@@ -213,25 +213,27 @@ def test_deleting_any_row_on_duckdb_changes_no_more_than_its_own_paid_uses(
 # --- the lemmas, by brute force ------------------------------------------------------------------
 
 
-def worst_changes(
+def changes(
     pay: Callable[[Sequence[Use], Mapping[tuple[Any, int], int]], Sequence[Use]], rounds: int
-) -> tuple[int, int, int]:
-    """Remove every paid use of many instances: most included, most excluded, largest fall."""
+) -> Iterator[tuple[int, int, int]]:
+    """Remove every paid use of many instances: how many come in, how many go, by how much the count moves."""
     chance = random.Random()
-    included = excluded = fall = 0
     for _ in range(rounds):
         uses, allowances = uses_of(draw(chance))
         before = set(pay(uses, allowances))
         for removed in before:
             after = set(pay([use for use in uses if use != removed], allowances))
-            included = max(included, len(after - before))
-            excluded = max(excluded, len(before - after - {removed}))
-            fall = max(fall, abs(len(before) - len(after)))
-    return included, excluded, fall
+            yield (
+                len(after - before),
+                len(before - after - {removed}),
+                abs(len(before) - len(after)),
+            )
 
 
 def test_one_use_removed_lets_in_at_most_one_and_throws_out_none() -> None:
-    assert worst_changes(paid_uses, 20_000 if LONG else 1500) == (1, 0, COUNT_CHANGE)
+    found = changes(paid_uses, 20_000 if LONG else 1500)
+    worst = tuple(max(column) for column in zip(*found, strict=True))
+    assert worst == (1, 0, COUNT_CHANGE)
 
 
 def first_table_first(uses: Sequence[Use], allowances: Mapping[tuple[Any, int], int]) -> list[Use]:
@@ -267,8 +269,8 @@ def test_planted_faults_are_seen(fault: Any) -> None:
         uses, allowances = uses_of(draw(chance))
         differs += set(fault(uses, allowances)) != set(paid_uses(uses, allowances))
     assert differs > 0
-    included, excluded, _ = worst_changes(fault, 1500)
-    assert included > 1 or excluded > 0
+    # One instance in 500 shows it, and the search ends there: to miss it in all has probability e^-60.
+    assert any(included > 1 or excluded > 0 for included, excluded, _ in changes(fault, 30_000))
 
 
 def test_joins_that_are_not_one_to_many_have_no_such_bound() -> None:

@@ -29,9 +29,9 @@ NAMED = {
 }
 
 
-@pytest.fixture
-def shop(tmp_path):
-    with open_shop(tmp_path, CELLS) as opened:
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    with open_shop(tmp_path_factory.mktemp("shop"), CELLS) as opened:
         yield opened
 
 
