@@ -488,6 +488,7 @@ class Connection:
             budget=accounts,
             release_id=release_id,
             warnings=said,
+            raw=shown.rows if shown.raw is None else shown.raw,
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -40,6 +40,8 @@ class Answer:
     release_id: str | None
     warnings: tuple[Caution, ...] = ()
     """What was known before anything was spent, and should be read beside the answer."""
+    raw: list[tuple[Any, ...]] = field(default_factory=list)
+    """The rows as noise made them: shown counts are not below zero, shown averages inside their range."""
 
     def to_dict(self) -> dict[str, Any]:
         """Give the object that `secant query --json` prints."""
@@ -49,6 +51,7 @@ class Answer:
         return {
             "columns": self.columns,
             "rows": [[plain(v) for v in row] for row in self.rows],
+            "raw": [[plain(v) for v in row] for row in self.raw],
             "guarantee": guarantee,
             "error": self.error,
             "mechanisms": self.mechanisms,

@@ -26,6 +26,7 @@ from secant.plan.typing import fields_of
 from secant.plan.values import EXACT
 from secant.release.backend import Session
 from secant.release.dialect import quote
+from secant.release.display import displayed
 from secant.release.error import signs_of, trace
 from secant.release.intervals import Span
 from secant.release.job import (
@@ -359,6 +360,8 @@ class Shown:
     """Release name -> how many groups it has."""
     ranks: list[list[float | None]] | None = None
     """Beside each order statistic by how many rows it is off at most."""
+    raw: list[tuple[object, ...]] | None = None
+    """The rows as noise made them, where the shown ones were moved to where the truth can lie."""
 
     @property
     def errors(self) -> list[list[float | None]] | None:
@@ -391,7 +394,9 @@ def finish(
     groups = {name: len(table.rows) for name, table in tables.items()}
     ends, alone = stated_ends(job, Closed(names, rows, inside, groups), limits, bounds)
     ranks = stated_ranks(job, len(shown))
-    return Shown(traced.outputs, shown, ends, half_widths(shown, alone), limits, groups, ranks)
+    shown, raw, (ends, alone) = displayed(traced, names, rows, ends, alone)
+    noise = half_widths(shown, alone)
+    return Shown(traced.outputs, shown, ends, noise, limits, groups, ranks, raw)
 
 
 def _run(
