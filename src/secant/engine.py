@@ -414,10 +414,10 @@ class Connection:
     ) -> tuple[Caution, ...]:
         """Give what should be known before anything is spent; refuse errors that are not allowed."""
         errors = foreseen_errors(job, keys, session, thorough=allowed is not None)
-        count = public_facts(Fraction(1), self.policy, session).count
+        facts = public_facts(Fraction(1), self.policy, session)
         if allowed is not None:
-            refuse_above(errors, allowed.most(job, self.policy, count))
-        return cautions(job, plan, self.policy, asked.in_force, errors, count)
+            refuse_above(errors, allowed.most(job, self.policy, facts.count))
+        return cautions(job, plan, self.policy, asked.in_force, errors, keys, facts)
 
     def _prepare(
         self,

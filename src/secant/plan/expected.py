@@ -41,17 +41,27 @@ def expected_rows(
     return max(1, round(max(known) * share))
 
 
+Fan = Callable[[str, tuple[str, ...]], int | None]
+"""Rows of a table that agree in some public columns, at most."""
+
+
 def expected_share(
-    relation: n.Relation, policy: Policy, count: Callable[[str], int | None]
+    relation: n.Relation,
+    policy: Policy,
+    count: Callable[[str], int | None],
+    fan: Fan = lambda table, columns: None,
 ) -> float:
-    """Give the share of rows that pass all conditions, roughly, if values lie evenly in declared ranges."""
+    """Give the share of rows that pass all conditions, roughly, if values lie evenly in declared ranges.
+
+    `fan` says how often one value of a public column occurs at most, where that is worth a look.
+    """
     ranges = ranges_of(relation, policy, lambda inner: None)
     known = {c: declared(policy, *place) for c, place in ranges.origins.items()}
     share = 1.0
     for condition in conditions_on(relation):
         column = _between(condition)
         if column is None or not known.get(column, EVERYTHING).bounded:
-            share *= _share(condition, ranges.origins, policy, count)
+            share *= _share(condition, ranges.origins, policy, count, fan)
     for column, kept in ranges.filtered.items():
         whole = known.get(column, EVERYTHING)
         both = meet(whole, kept)
@@ -83,24 +93,27 @@ def _share(
     tables: dict[str, tuple[str, str]],
     policy: Policy,
     count: Callable[[str], int | None],
+    fan: Fan = lambda table, columns: None,
 ) -> float:
     if isinstance(condition, n.And):
         found = 1.0
         for part in condition.operands:
-            found *= _share(part, tables, policy, count)
+            found *= _share(part, tables, policy, count, fan)
         return found
     if isinstance(condition, n.Or):
-        return min(1.0, sum(_share(part, tables, policy, count) for part in condition.operands))
+        return min(
+            1.0, sum(_share(part, tables, policy, count, fan) for part in condition.operands)
+        )
     if isinstance(condition, n.Not):
         if isinstance(condition.operand, n.IsNull):
             return 1.0
-        return 1.0 - _share(condition.operand, tables, policy, count)
+        return 1.0 - _share(condition.operand, tables, policy, count, fan)
     if isinstance(condition, n.Compare) and condition.op == "=":
-        return _equality(condition, tables, policy, count)
+        return _equality(condition, tables, policy, count, fan)
     if isinstance(condition, n.Compare) and condition.op == "<>":
         return 1.0 - EQUAL
     if isinstance(condition, n.InList):
-        one = _one_of(condition.operand, tables, policy, count)
+        one = _one_of(condition.operand, tables, policy, count, fan)
         return min(1.0, one * len(condition.items))
     return EQUAL if isinstance(condition, n.Like) else OTHER
 
@@ -110,6 +123,7 @@ def _equality(
     tables: dict[str, tuple[str, str]],
     policy: Policy,
     count: Callable[[str], int | None],
+    fan: Fan = lambda table, columns: None,
 ) -> float:
     sides = [s for s in (condition.left, condition.right) if columns_of(s)]
     if len(sides) == 2:
@@ -118,7 +132,7 @@ def _equality(
             return 1.0  # a lookup: every row finds its one partner
         keyed = any(p is not None and p[1] in policy.facts(p[0]).key for p in places)
         return 1.0 if keyed else EQUAL
-    return _one_of(sides[0], tables, policy, count) if sides else OTHER
+    return _one_of(sides[0], tables, policy, count, fan) if sides else OTHER
 
 
 def _one_of(
@@ -126,6 +140,7 @@ def _one_of(
     tables: dict[str, tuple[str, str]],
     policy: Policy,
     count: Callable[[str], int | None],
+    fan: Fan = lambda table, columns: None,
 ) -> float:
     """Give the share of rows that has one given value: keys and declared values tell."""
     place = tables.get(scalar.name) if isinstance(scalar, n.Column) else None
@@ -144,5 +159,7 @@ def _one_of(
     rows = rows_of(owner, policy, count) if owner is not None else None
     if rows:
         return 1.0 / rows
-    whole = rows_of(table, policy, count)
+    most, whole = fan(table, (column,)), rows_of(table, policy, count)
+    if most is not None and whole:
+        return min(1.0, most / whole)
     return max(EQUAL, 1.0 / whole) if whole else EQUAL

@@ -10,24 +10,24 @@ from __future__ import annotations
 import datetime
 import difflib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from secant.analysis.portfolio import Bounded
+from secant.analysis.portfolio import PublicFacts
 from secant.errors import WARNINGS
 from secant.numeric import interval as iv
 from secant.plan import nodes as n
 from secant.plan.expected import expected_share, rows_of
 from secant.plan.ranges import Ranges, as_number, declared, ranges_of
-from secant.release.job import Job
+from secant.release.job import Job, Keys
 from secant.release.wanted import Errors
 from secant.terms.coverage import is_protected
 from secant.terms.policy import Policy, Protection
 
 CARELESS_EPSILON = 10
 CARELESS_DELTA = Fraction(1, 1000)
-RARE = 1 / 500
+RARE = 1 / 2000
 """A share of a table's rows this small is likely to drown."""
 _CODES = frozenset(code for code, _ in WARNINGS)
 Count = Callable[[str], int | None]
@@ -60,13 +60,15 @@ def cautions(
     policy: Policy,
     in_force: tuple[Protection, ...],
     errors: Errors,
-    count: Count,
+    keys: Mapping[str, Keys | None],
+    facts: PublicFacts,
 ) -> tuple[Caution, ...]:
     """Give all that should be known before a question is paid for, each once."""
+    count = facts.count
     strange = list(_strange_literals(plan, policy))
     found = [
         *_drowned(job, policy, errors, count),
-        *([] if strange else _rare(job, policy, count)),  # a word that fits nothing says more
+        *([] if strange else _rare(job, policy, keys, facts)),  # a word that fits nothing says more
         *_hidden_keys(job, in_force),
         *strange,
         *_careless(job, policy, in_force, plan, count),
@@ -89,9 +91,13 @@ def _drowned(job: Job, policy: Policy, errors: Errors, count: Count) -> Iterator
             )
 
 
-def _rare(job: Job, policy: Policy, count: Count) -> Iterator[Caution]:
+def _rare(
+    job: Job, policy: Policy, keys: Mapping[str, Keys | None], facts: PublicFacts
+) -> Iterator[Caution]:
     for b in job.prepared.bounded:
-        share = expected_share(b.release.original.input, policy, count) / _groups(b)
+        rows = b.release.original.input
+        share = expected_share(rows, policy, facts.count, facts.fan)
+        share /= max(1, len(keys[b.release.name] or ()))
         if share < RARE and b.release.measures:
             yield Caution(
                 "WRN-005",
@@ -99,14 +105,6 @@ def _rare(job: Job, policy: Policy, count: Count) -> Iterator[Caution]:
                 "the same for few rows as for many, so it may drown",
                 "ask for less detail, or see with `secant explain` which error to expect",
             )
-
-
-def _groups(b: Bounded) -> int:
-    """Give how many groups a release has at least, as far as lists say."""
-    found = 1
-    for domain in b.release.domains:
-        found *= max(1, len(getattr(domain, "values", ())))
-    return found
 
 
 def _largest(job: Job, output: str, policy: Policy, count: Count) -> float | None:
