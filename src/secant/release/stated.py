@@ -24,6 +24,7 @@ from secant.release.job import Job, directly_measured
 from secant.release.limits import ChosenLimit, cut_at_most
 from secant.release.ranked import ranks_off
 from secant.release.resolved import Resolver, Unresolved, noise_behind
+from secant.release.selected import thresholds_of, with_thresholds
 from secant.release.shares import MeasureNoise
 from secant.release.stages import reads_released
 
@@ -73,7 +74,7 @@ def _column_ends(
     cutting = {p for c in used if c in job.noise.noise for p in _partners(job, c) if p in limits}
     alone = _Stated(job, closed, limits, bounds, scalar, noise).ends(output, 0, cut=False)
     found = alone
-    if cutting or _groups_cut(job, used):
+    if cutting or _groups_cut(job, used) or used & thresholds_of(job).keys():
         stated = _Stated(job, closed, limits, bounds, scalar, noise)
         found = stated.ends(output, len(cutting), cut=True)
     # How far a draw leads an order statistic in value, the data decide.
@@ -98,6 +99,7 @@ class _Stated:
     scalar: n.Scalar
     noise: Mapping[str, Drawn]
     laws: dict[str, NoisyNumber] = field(default_factory=dict)
+    thresholds: Mapping[str, int] = field(default_factory=dict)
 
     def ends(self, output: str, cutting: int, *, cut: bool) -> Ends:
         job, traced = self.job, self.job.traced
@@ -112,6 +114,7 @@ class _Stated:
         miss_each = float(share) / cutting if cutting else None
         used = {d.column for d in self.noise.values()}
         self.laws = {c: self._law(c, miss_each, cut=cut) for c in used}
+        self.thresholds = thresholds_of(job) if cut else {}
         place = self.closed.names.index(output)
         rows = [dict(zip(self.closed.names, row, strict=True)) for row in self.closed.rows]
         alone = [row for a in traced.alone for row in self.closed.inside[a.rows][:1]]
@@ -125,7 +128,7 @@ class _Stated:
                 found.append(self._in_place(values, 1 - share, pieces))
             else:
                 everything = {k: v for one in (*alone, values) for k, v in one.items()}
-                found.append(_resolved_ends(resolver, self.scalar, everything, 1 - share))
+                found.append(self._resolved(resolver, everything, 1 - share))
         return found
 
     def _law(self, column: str, miss: float | None, *, cut: bool) -> NoisyNumber:
@@ -164,7 +167,18 @@ class _Stated:
         known = {c: x for c, x in values.items() if x is not None}
         if len(known) < len(values):
             return None
-        return ends_of(self.scalar, self._numbers(known), {}, level, pieces)
+        numbers = with_thresholds(self._numbers(known), self.thresholds, level)
+        return ends_of(self.scalar, numbers, {}, level, pieces)
+
+    def _resolved(
+        self, resolver: Resolver, row: Mapping[str, object], level: Fraction
+    ) -> Span | None:
+        try:
+            made = resolver.resolve(self.scalar, row)
+        except Unresolved:
+            return None
+        numbers = with_thresholds(resolver.noisy, self.thresholds, level)
+        return ends_of(made, numbers, resolver.known, level)
 
     def _resolver(self, share: Fraction) -> Resolver:
         releases = [b.release for b in self.job.prepared.bounded]
@@ -192,16 +206,6 @@ class _Stated:
 def _unknown(level: Fraction) -> None:
     """Nothing public says how far a number is from the true one."""
     return
-
-
-def _resolved_ends(
-    resolver: Resolver, scalar: n.Scalar, row: Mapping[str, object], level: Fraction
-) -> Span | None:
-    try:
-        made = resolver.resolve(scalar, row)
-    except Unresolved:
-        return None
-    return ends_of(made, resolver.noisy, resolver.known, level)
 
 
 def ends_of_grid(job: Job, column: str) -> Span | None:
