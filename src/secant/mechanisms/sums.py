@@ -7,6 +7,7 @@ so that intervals hold. Nothing is drawn here, and nothing private is seen.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -159,10 +160,11 @@ class _Series:
         self.around = 2 * self.reach
         self.scales = scales
         self.terms: list[float] = []
+        counted = Counter(scales).items()
         k = 1
         while True:
             u = 2 * math.pi * k / self.around
-            value = math.exp(-sum(math.log1p((s * u) ** 2) for s in scales))
+            value = math.exp(-sum(math.log1p((s * u) ** 2) * count for s, count in counted))
             self.terms.append(value)
             if value < SLIP / 4 and largest * u >= 1:
                 break  # what is left out adds up to less than 0.64 times the last term
@@ -186,14 +188,14 @@ class _WholeSeries:
         self.reach = math.ceil(_reach(tuple(reversed(scales)))) + len(scales)
         self.around = 2 * self.reach + 1
         self.terms: list[tuple[float, float]] = []
-        ratios = [math.exp(-1 / s) for s in scales]
+        ratios = [(math.exp(-1 / s), count) for s, count in Counter(scales).items()]
         for k in range(1, self.reach + 1):
             angle = 2 * math.pi * k / self.around
             # 1 - 2 r cos(a) + r^2 = (1 - r)^2 + 4 r sin(a/2)^2, without cancellation
             half = math.sin(angle / 2)
             value = 1.0
-            for r in ratios:
-                value /= 1 + 4 * r * (half / (1 - r)) ** 2
+            for r, count in ratios:
+                value /= (1 + 4 * r * (half / (1 - r)) ** 2) ** count
             self.terms.append((angle, value / half))
             if value * self.reach < SLIP * half / 8:
                 break  # terms fall from here on, and there are no more than `reach`
@@ -215,11 +217,12 @@ def _reach(scales: tuple[float, ...]) -> float:
 
 def _chernoff(scales: tuple[float, ...], distance: float) -> float:
     """Bound the tail by the best of a few exponents; `scales` fall. Whole-number noise has a lighter tail."""
-    variance = sum(2 * s * s for s in scales)
+    counted = Counter(scales).items()
+    variance = sum(2 * s * s * count for s, count in counted)
     best = 1.0
     for part in (0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, distance * scales[0] / variance):
         rate = min(part, 0.98) / scales[0]
-        size = -sum(math.log1p(-((s * rate) ** 2)) for s in scales)
+        size = -sum(math.log1p(-((s * rate) ** 2)) * count for s, count in counted)
         best = min(best, 2 * math.exp(min(0.0, size - rate * distance)))
     return best
 

@@ -25,7 +25,7 @@ from secant.release.intervals import (
 )
 from secant.terms import types as t
 
-MOST_EXTREMES = 2_000
+MOST_EXTREMES = 20_000
 """The least or greatest of more numbers than this is stated without an error."""
 Values = Mapping[str, object]
 
@@ -137,7 +137,8 @@ class Resolver:
             return total
         if not all(self._counts_only(term) for term in terms) and not all(sure):
             raise Unresolved
-        return n.Arithmetic("/", total, self._present(f"{name} rows", sum(sure), len(sure)))
+        least = max(1, sum(sure))  # an average of no group is NULL: there is none to hold
+        return n.Arithmetic("/", total, self._present(f"{name} rows", least, len(sure)))
 
     def _present(self, name: str, least: int, most: int) -> n.Scalar:
         if least == most:
