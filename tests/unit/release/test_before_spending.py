@@ -11,7 +11,7 @@ import pytest
 
 from private_shop import ROWS, ROWWISE, TABLES, UNIT, make_shop, open_shop
 from secant import engine
-from secant.errors import WARNINGS, Refused, SecantError, UsageError
+from secant.errors import WARNINGS, Refused, UsageError
 from secant.release import cautions as said
 from secant.release import wanted
 from secant.release.cautions import Caution
@@ -153,17 +153,12 @@ def test_warnings_come_before_the_charge(people):
     def listen(caution):
         heard.append(caution)
         assert people.budget["people"].spent_epsilon == spent
-        raise StoppedError
+        raise UsageError("USE-001", "stopped by the test")
 
-    with pytest.raises(StoppedError):
+    with pytest.raises(UsageError, match="stopped by the test"):
         people.sql("SELECT count(*) FROM customers WHERE age > 300", epsilon=1, warn=listen)
     assert len(heard) == 1
     assert people.budget["people"].spent_epsilon == spent
-
-
-class StoppedError(SecantError):
-    def __init__(self):
-        super().__init__("BUG-001", "stopped by the test")
 
 
 def test_every_code_is_listed_and_said():
