@@ -15,6 +15,7 @@ from secant.terms.events import (
     LEAVES,
     ApproximateEvent,
     Composed,
+    ConcentratedEvent,
     Event,
     GaussianEvent,
     LaplaceEvent,
@@ -36,6 +37,7 @@ SAMPLES: tuple[Leaf, ...] = (
     LaplaceEvent("0.3"),
     GaussianEvent(4),
     ZCdpEvent("0.03"),
+    ConcentratedEvent("0.03", "1.4", "1e-8"),
     RenyiEvent([(2, "0.06"), (8, "0.25"), (32, 1)]),
     MetricEvent("0.3"),
     RandomEvent("0.3", "1e-8", "0.001"),
@@ -66,8 +68,8 @@ def test_every_kind_of_event_is_here() -> None:
         for price in PRICES.values()
         if price({sample: 3}, DELTA) is not None
     }
-    # Metric and random releases are priced by the accountant's own rules.
-    assert priced == set(LEAVES) - {MetricEvent, RandomEvent}
+    # Metric, random and concentrated releases are priced by the accountant's own rules.
+    assert priced == set(LEAVES) - {MetricEvent, RandomEvent, ConcentratedEvent}
 
 
 # --- the checks, as functions, so that planted faults can be put before them ---------------------

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil
+from math import ceil, floor
 
 from secant.errors import BudgetError
 from secant.ledger.amounts import DELTA_UNITS, EPSILON_UNITS, Budget, Charge, Spent, priced
@@ -21,6 +21,7 @@ from secant.ledger.state import Account, Price, merged, price_of, spent_of
 from secant.terms.events import (
     ApproximateEvent,
     Composed,
+    ConcentratedEvent,
     Event,
     LaplaceEvent,
     PureEvent,
@@ -107,7 +108,29 @@ def surely_covered(
         return False
     if _odd(accounts):
         return False
+    # The basic filter reads concentrated releases by their prices only so far (A-BOTH).
+    concentrated = sum(account.running("concentrated", _concentrated).total for account in accounts)
+    concentrated += sum(_concentrated(price_of(charge)) for charge in new)
+    if concentrated > floor(budget.delta * concentrated_share()):
+        return False
     return all(_own_price(price_of(charge)) for charge in new)
+
+
+@lru_cache(maxsize=100_000)
+def _concentrated(price: Price) -> int:
+    """Give the δ by which concentrated releases of a price were priced, in ledger units, rounded up."""
+    if not price.event:
+        return 0
+    from secant.ledger.accounting.tally import concentrated_deltas, tally
+
+    return ceil(concentrated_deltas(tally([_event(price)])) * DELTA_UNITS)
+
+
+def concentrated_share() -> Fraction:
+    """Give the part of δ up to which concentrated releases are read by their prices."""
+    from secant.ledger.accounting.filters import CONCENTRATED
+
+    return CONCENTRATED
 
 
 def _odd(accounts: Sequence[Account]) -> bool:
@@ -153,6 +176,8 @@ def _gathered(price: Price) -> Event:
         return LaplaceEvent(_up(event.epsilon))
     if isinstance(event, ApproximateEvent):
         return ApproximateEvent(_up(event.epsilon), min(Fraction(1), _up(event.delta)))
+    if isinstance(event, ConcentratedEvent):
+        return ConcentratedEvent(_up(event.rho), _up(event.epsilon), _up(event.delta))
     return event
 
 

@@ -126,6 +126,24 @@ class ZCdpEvent:
 
 
 @dataclass(frozen=True, slots=True, init=False)
+class ConcentratedEvent:
+    """A release that is ρ-zero-concentrated differentially private, and was priced as (ε, δ).
+
+    Both hold. Discrete Gaussian noise that is added to answers belongs here.
+    """
+
+    kind: ClassVar[str] = "concentrated"
+    rho: Fraction
+    epsilon: Fraction
+    delta: Fraction
+
+    def __init__(self, rho: Number, epsilon: Number, delta: Number) -> None:
+        object.__setattr__(self, "rho", ZCdpEvent(rho).rho)
+        object.__setattr__(self, "epsilon", exact_epsilon(epsilon))
+        object.__setattr__(self, "delta", exact_delta(delta))
+
+
+@dataclass(frozen=True, slots=True, init=False)
 class RenyiEvent:
     """A release whose Rényi divergence of each listed order is at most the value beside it."""
 
@@ -208,6 +226,7 @@ Leaf: TypeAlias = (
     | LaplaceEvent
     | GaussianEvent
     | ZCdpEvent
+    | ConcentratedEvent
     | RenyiEvent
     | MetricEvent
     | RandomEvent
@@ -221,6 +240,7 @@ LEAVES = (
     LaplaceEvent,
     GaussianEvent,
     ZCdpEvent,
+    ConcentratedEvent,
     RenyiEvent,
     MetricEvent,
     RandomEvent,
@@ -232,6 +252,7 @@ _FIELDS: dict[str, tuple[Callable[..., Leaf], tuple[str, ...]]] = {
     "laplace": (LaplaceEvent, ("epsilon",)),
     "gaussian": (GaussianEvent, ("noise_multiplier",)),
     "zcdp": (ZCdpEvent, ("rho",)),
+    "concentrated": (ConcentratedEvent, ("rho", "epsilon", "delta")),
     "metric": (MetricEvent, ("epsilon",)),
     "random": (RandomEvent, ("epsilon", "delta", "gamma")),
 }

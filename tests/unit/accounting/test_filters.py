@@ -13,6 +13,7 @@ from accounting_oracle import worst_adaptive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from secant.ledger.accounting import basic_composition, filters
 from secant.ledger.accounting.accountant import Accountant
 from secant.ledger.accounting.concentrated import composed_divergence, from_renyi
 from secant.ledger.accounting.filters import (
@@ -26,6 +27,7 @@ from secant.ledger.accounting.losses import loss_distribution
 from secant.ledger.accounting.tally import Tally, tally
 from secant.terms.events import (
     ApproximateEvent,
+    ConcentratedEvent,
     Event,
     GaussianEvent,
     LaplaceEvent,
@@ -223,3 +225,54 @@ def test_the_odometer_reads_small_releases_below_their_sum() -> None:
     assert odometer(tally([ZCdpEvent(1)]), delta=Fraction(0), share=Fraction(1, 2)) is None
     sums = odometer(tally([LaplaceEvent(1)]), delta=Fraction(0), share=Fraction(1, 2))
     assert sums == (1, "A-FILTER-BASIC")
+
+
+# ── releases that are zCDP and were priced as (ε, δ) ─────────────────────────────────────────────
+
+# ρ = 0.00067 implies (0.2, 1e-8): N-DGAUSSIAN, rounded down.
+NORMAL = ConcentratedEvent("0.0004", "0.2", "1e-8")
+
+
+def fits(*events: Event, delta: str = "1e-6") -> bool:
+    return bool(Accountant().fits([], events, epsilon_budget=1, delta_budget=delta))
+
+
+def test_few_concentrated_releases_are_read_by_their_prices() -> None:
+    # What a pure release left is enough by addition; the ρ alone would not show it.
+    assert fits(PureEvent("0.8"), NORMAL)
+    assert not fits(PureEvent("0.8"), ZCdpEvent(NORMAL.rho))
+    assert not fits(PureEvent("0.81"), NORMAL)
+
+
+def test_many_concentrated_releases_are_read_by_their_rho() -> None:
+    many = max(k for k in range(5, 60) if fits(Repeated(NORMAL, k)))
+    assert many > 10  # by addition five
+    by_rho = max(k for k in range(5, 60) if fits(Repeated(ZCdpEvent(NORMAL.rho), k)))
+    assert many == by_rho
+
+
+def test_prices_of_concentrated_releases_take_their_part_of_delta() -> None:
+    part = 25  # a quarter of 1e-6 in prices of 1e-8
+    small = ConcentratedEvent("1e-9", "1e-6", "1e-8")
+    half, more = ApproximateEvent("0.01", "5e-7"), ApproximateEvent("0.01", "5.1e-7")
+    for count in (part, 3 * part):
+        assert fits(half, Repeated(small, count))
+        assert not fits(more, Repeated(small, count))
+    assert fits(more, Repeated(small, part - 1))
+    # beyond their part they are read by ρ alone, where a sum would still fit
+    assert fits(PureEvent("0.9"), Repeated(small, part))
+    assert not fits(PureEvent("0.9"), Repeated(small, part + 1))
+
+
+def test_fixed_parameters_take_the_better_reading() -> None:
+    total = Accountant().total([Repeated(NORMAL, 20)], delta="1e-6", adaptive=False)
+    assert total.epsilon < 1
+    assert Accountant().total([NORMAL], delta="1e-8", adaptive=False).epsilon <= Fraction(1, 5)
+    assert basic_composition([Repeated(NORMAL, 3)]) == (Fraction(3, 5), Fraction(3, 10**8))
+
+
+def test_two_readings_at_once_would_promise_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: prices are read without end, and their δ is not counted as anybody's own."""
+    small = ConcentratedEvent("1e-9", "1e-6", "1e-8")
+    monkeypatch.setattr(filters, "concentrated_deltas", lambda counts: Fraction(0))
+    assert fits(ApproximateEvent("0.01", "7.5e-7"), Repeated(small, 10**4))  # 1e-4 in all

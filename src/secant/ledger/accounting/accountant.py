@@ -18,7 +18,15 @@ from secant.ledger.accounting.basic import basic_sums
 from secant.ledger.accounting.concentrated import gaussian, renyi, zero_concentrated
 from secant.ledger.accounting.dp_accounting_bridge import dp_accounting_epsilon
 from secant.ledger.accounting.filters import FILTERS, filter_reading, odometer
-from secant.ledger.accounting.tally import Tally, exact_sum, on_good_databases, slack, tally
+from secant.ledger.accounting.tally import (
+    Tally,
+    by_price,
+    by_rho,
+    exact_sum,
+    on_good_databases,
+    slack,
+    tally,
+)
 from secant.numeric.parameters import Number, exact
 from secant.terms.events import (
     Event,
@@ -208,7 +216,11 @@ class Accountant:
         if gamma is None:
             return None, reason
         plain = on_good_databases(plain)
-        priced = self._adaptive(plain, delta, budget) if adaptive else self._fixed(plain, delta)
+        if adaptive:
+            priced = self._adaptive(plain, delta, budget)
+        else:  # either reading of concentrated releases is a theorem of its own (A-BOTH)
+            both = [self._fixed(view, delta) for view in _readings(plain)]
+            priced = min((found for found in both if found is not None), default=None)
         if priced is None:
             return None, "no chosen theorem covers these releases within this delta"
         epsilon, used, theorem = priced
@@ -268,6 +280,11 @@ def _is_optimal(theorem: str, counts: Tally) -> bool:
         return not any(isinstance(leaf, LaplaceEvent) for leaf in counts)
     # The grid of A-LOSS costs about 1e-4; where the Rényi orders are cheap they may do better.
     return theorem == "A-GAUSS" or (theorem == "A-LOSS" and len(counts) > _FEW)
+
+
+def _readings(counts: Tally) -> list[Tally]:
+    price, rho = by_price(counts), by_rho(counts)
+    return [price] if price == rho else [price, rho]
 
 
 def _at_distance(leaf: Leaf, apart: Fraction | None) -> Leaf:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from secant.errors import BudgetError
-from secant.ledger.accounting.tally import Tally, approximate_view, exact_sum, tally
+from secant.ledger.accounting.tally import Tally, approximate_view, by_price, exact_sum, tally
 from secant.terms.events import Event
 
 
@@ -20,7 +20,7 @@ def basic_composition(events: Iterable[Event]) -> tuple[Fraction, Fraction]:
     >>> basic_composition([Repeated(PureEvent("0.1"), 3), ApproximateEvent("0.2", "1e-6")])
     (Fraction(1, 2), Fraction(1, 1000000))
     """
-    pair = basic_sums(tally(events))
+    pair = basic_sums(by_price(tally(events)))
     if pair is None:
         raise BudgetError(
             "BUD-005",

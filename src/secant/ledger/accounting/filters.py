@@ -23,6 +23,9 @@ from secant.ledger.accounting.tally import (
     PRECISION,
     Tally,
     approximate_view,
+    by_price,
+    by_rho,
+    concentrated_deltas,
     exact_sum,
     own_deltas,
     upward,
@@ -41,12 +44,18 @@ ODOMETER_ORDERS: tuple[Fraction, ...] = tuple(
 )
 
 
+CONCENTRATED = Fraction(1, 4)
+"""The part of a budget's δ up to which filters of (ε, δ) read concentrated releases by their prices (A-BOTH)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Filter:
     """A rule that says how much of an ε is used, whatever the parameters depended on."""
 
     theorem: str
     uses_slack: bool
+    by_rho: bool
+    """Whether it reads concentrated releases by their ρ; else by the (ε, δ) that they were priced at."""
     reading: Callable[[Tally, Fraction, Fraction], Fraction | None]
     """(tally without failures, ε of the budget, δ of this filter) -> ε used, rounded up."""
 
@@ -82,10 +91,10 @@ def _gaussian_reading(counts: Tally, epsilon: Fraction, delta: Fraction) -> Frac
 
 
 FILTERS: tuple[Filter, ...] = (
-    Filter("A-FILTER-BASIC", False, _basic_reading),
-    Filter("A-FILTER-ADV", True, _advanced_reading),
-    Filter("A-FILTER-RENYI", True, _renyi_reading),
-    Filter("A-FILTER-GAUSS", True, _gaussian_reading),
+    Filter("A-FILTER-BASIC", False, False, _basic_reading),
+    Filter("A-FILTER-ADV", True, False, _advanced_reading),
+    Filter("A-FILTER-RENYI", True, True, _renyi_reading),
+    Filter("A-FILTER-GAUSS", True, True, _gaussian_reading),
 )
 
 
@@ -114,17 +123,23 @@ def filter_reading(
 
     `share` of δ is set aside for the filters that need it, in equal parts; the rest is for the
     releases' own δ. None if no filter can read this history or the releases' own δ exceed the rest.
+    Concentrated releases are paid for by ρ; as long as their prices' δ stays within CONCENTRATED they
+    are read by price as well, and that δ counts as their own (A-BOTH).
     """
     chosen = [rule for rule in FILTERS if rule.theorem in theorems]
     hungry = sum(rule.uses_slack for rule in chosen)
     aside = delta * share if hungry else Fraction(0)
-    own = own_deltas(counts)
+    paid, most = concentrated_deltas(counts), delta * CONCENTRATED
+    own = own_deltas(counts) + min(paid, most)
     if own > delta - aside:
         return None
-    kept = without_failures(counts)
+    views = {True: without_failures(by_rho(counts)), False: without_failures(by_price(counts))}
     readings: list[tuple[Fraction, str]] = []
     for rule in chosen:
-        reading = rule.reading(kept, epsilon, aside / hungry if rule.uses_slack else Fraction(0))
+        if paid > most and not rule.by_rho:
+            continue
+        slack = aside / hungry if rule.uses_slack else Fraction(0)
+        reading = rule.reading(views[rule.by_rho], epsilon, slack)
         if reading is not None:
             readings.append((reading, rule.theorem))
     if not readings:
@@ -139,7 +154,7 @@ def odometer(counts: Tally, *, delta: Fraction, share: Fraction) -> tuple[Fracti
     It is no (ε, δ) fixed in advance: the reading itself depends on the answers. None if it cannot
     be read, or if the releases' own δ exceed their part.
     """
-    kept, own = without_failures(counts), own_deltas(counts)
+    kept, own = without_failures(by_rho(counts)), own_deltas(counts)
     aside = delta * share
     if own > delta - aside:
         return None

@@ -7,7 +7,7 @@ one release n times cannot be priced differently. Nothing is priced here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
@@ -17,12 +17,14 @@ from secant.terms.events import (
     EVENTS,
     ApproximateEvent,
     Composed,
+    ConcentratedEvent,
     Event,
     LaplaceEvent,
     Leaf,
     PureEvent,
     RandomEvent,
     Repeated,
+    ZCdpEvent,
     unknown_event,
 )
 
@@ -74,6 +76,25 @@ def approximate_view(counts: Tally) -> tuple[Term, ...] | None:
     return tuple(Term(*pair, count) for pair, count in merged.items())
 
 
+def by_price(counts: Tally) -> dict[Leaf, int]:
+    """Read every concentrated release by its (ε, δ) (A-BOTH)."""
+    return _read_as(counts, lambda leaf: ApproximateEvent(leaf.epsilon, leaf.delta))
+
+
+def by_rho(counts: Tally) -> dict[Leaf, int]:
+    """Read every concentrated release by its ρ (A-BOTH)."""
+    return _read_as(counts, lambda leaf: ZCdpEvent(leaf.rho))
+
+
+def _read_as(counts: Tally, reading: Callable[[ConcentratedEvent], Leaf]) -> dict[Leaf, int]:
+    kept: dict[Leaf, int] = {}
+    for leaf, count in counts.items():
+        if isinstance(leaf, ConcentratedEvent):
+            leaf = reading(leaf)
+        kept[leaf] = kept.get(leaf, 0) + count
+    return kept
+
+
 def without_failures(counts: Tally) -> dict[Leaf, int]:
     """Replace every (ε, δ) release by the ε release that it is when it does not fail (A-SPLIT)."""
     kept: dict[Leaf, int] = {}
@@ -106,6 +127,13 @@ def own_deltas(counts: Tally) -> Fraction:
     """Add up the δ of all releases that have one."""
     return exact_sum(
         count * leaf.delta for leaf, count in counts.items() if isinstance(leaf, ApproximateEvent)
+    )
+
+
+def concentrated_deltas(counts: Tally) -> Fraction:
+    """Add up the δ by which concentrated releases were priced."""
+    return exact_sum(
+        count * leaf.delta for leaf, count in counts.items() if isinstance(leaf, ConcentratedEvent)
     )
 
 
