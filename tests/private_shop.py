@@ -6,6 +6,7 @@ No test may ever see a secret outside the data: `no_secret_in` is the check.
 from __future__ import annotations
 
 import functools
+import math
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from naming_public import naming_public
 from secant import engine
 from secant.analysis.certificate import Clipped
 from secant.engine import Connection
+from secant.mechanisms.whole import WholeLaplace, WholeLaw
 from secant.release.backend import Session
 from secant.release.run import Job, Keys, Shown, look_up_keys, plan_release, run
 from secant.release.shares import calibrate
@@ -222,6 +224,7 @@ class Compiled:
                 scale=None if n.scale is None else n.scale * factor,
                 epsilon=n.epsilon / factor,
                 choosing=n.choosing / factor,
+                rho=n.rho / factor**2,
             )
             for column, n in self.job.noise.noise.items()
         }
@@ -235,8 +238,18 @@ def cost_of(bound: Any, noise: Any) -> Fraction:
         return bound.value / noise.scale
     if not noise.choosing:
         return bound.limits[0] / noise.scale
-    limit = Fraction(bound.limits[-1])
-    return noise.choosing + limit / noise.scale_for(limit)
+    limit = bound.limits[-1]
+    return noise.choosing + limit / noise.law(limit).scale
+
+
+def reaches(law: WholeLaw, k: int) -> float:
+    """P(noise ≥ k) for k ≥ 1, from the definition of the law."""
+    if isinstance(law, WholeLaplace):
+        ratio = math.exp(-1 / float(law.scale))
+        return float(ratio**k / (1 + ratio))
+    return (
+        math.erfc((k - 0.5) / float(law.deviation) / 2**0.5) / 2
+    )  # it rounds to k from k - 1/2 on
 
 
 def compile_release(db: Connection, text: str, *, epsilon: Any = 1, delta: Any = None) -> Compiled:

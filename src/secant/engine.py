@@ -67,14 +67,21 @@ from secant.release.run import (
     run,
     unnoised,
 )
-from secant.release.shares import Calibrated, calibrate
+from secant.release.shares import Calibrated, Cost, calibrate
 from secant.release.sources import open_source
 from secant.release.stated import leaves_out
 from secant.release.wanted import Wanted, held, least_epsilon, refuse_above, wanted_of
 from secant.stats.budget import Allowance
 from secant.terms.catalog import Catalog
 from secant.terms.coverage import holding
-from secant.terms.events import ApproximateEvent, PureEvent
+from secant.terms.events import (
+    SMALLEST,
+    ApproximateEvent,
+    Composed,
+    ConcentratedEvent,
+    Event,
+    PureEvent,
+)
 from secant.terms.policy import Policy, Protection
 from secant.terms.policy_check import fit_policy
 from secant.terms.policy_file import load_policy
@@ -551,12 +558,24 @@ def _end(span: tuple[float, float] | None, side: int) -> float | None:
 
 
 def _charges(noise: Calibrated) -> list[Charge]:
-    charges = []
-    for name, (epsilon, delta) in noise.costs.items():
-        if epsilon or delta:
-            event = ApproximateEvent(epsilon, delta) if delta else PureEvent(epsilon)
-            charges.append(Charge.of(name, epsilon, delta, event=event))
-    return charges
+    return [
+        Charge.of_event(name, event)
+        for name, cost in noise.paid.items()
+        if (event := _event(cost)) is not None
+    ]
+
+
+def _event(cost: Cost) -> Event | None:
+    """Say what was done to a protection: the noise of pure laws and the choice of keys, and normal noise beside it."""
+    parts: list[Event] = []
+    if cost.keys:
+        # An event has a positive epsilon; without any, the least that there is comes with a choice of keys.
+        parts.append(ApproximateEvent(cost.pure or SMALLEST, cost.keys))
+    elif cost.pure:
+        parts.append(PureEvent(cost.pure))
+    if cost.rho:
+        parts.append(ConcentratedEvent(cost.rho, *cost.normal))
+    return parts[0] if len(parts) == 1 else Composed(parts) if parts else None
 
 
 def _note(job: Job) -> dict[str, Any]:

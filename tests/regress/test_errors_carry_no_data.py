@@ -19,6 +19,7 @@ import secant
 from secant import blackbox, stats
 from secant.cli import program
 from secant.errors import BackendError, InternalError, border
+from secant.mechanisms import whole
 from secant.release import duckdb as engine
 from secant.release import run
 
@@ -149,7 +150,7 @@ FAILURES = {
 }
 PLACES = [
     (run, "measured"),
-    (run, "add_discrete_laplace"),
+    (whole, "add_discrete_laplace"),
     (run, "_table"),
     (run, "finish"),
     (run, "lower"),
@@ -187,13 +188,13 @@ def test_no_failure_of_another_method_carries_data(town, monkeypatch, method):
 
 
 def test_planted_without_the_border_the_data_leave(town, monkeypatch):
-    fails_after(run, "add_discrete_laplace", FAILURES["value"], monkeypatch)
+    fails_after(whole, "add_discrete_laplace", FAILURES["value"], monkeypatch)
     bare = inspect.unwrap(type(town).sql)
     error = caught(lambda: bare(town, QUESTION, epsilon=1))
     assert tells(error, {})
     monkeypatch.undo()
     # exact results also stand in frames, where no text quotes them
-    monkeypatch.setattr(run, "add_discrete_laplace", lambda *a, **k: {}[0])
+    monkeypatch.setattr(whole, "add_discrete_laplace", lambda *a, **k: {}[0])
     error = caught(lambda: bare(town, QUESTION, epsilon=1))
     assert str(SECRET) not in str(error)
     assert tells(error, {})
@@ -294,7 +295,7 @@ def test_an_error_raised_while_another_is_handled_keeps_the_callers_own():
 
 
 def test_a_bug_shows_its_trace_only_where_it_is_asked_for(town, monkeypatch):
-    monkeypatch.setattr(run, "add_discrete_laplace", lambda *a, **k: {}[0])
+    monkeypatch.setattr(whole, "add_discrete_laplace", lambda *a, **k: {}[0])
     assert type(caught(lambda: town.sql(QUESTION, epsilon=1))) is InternalError
     monkeypatch.setenv("SECANT_DEBUG", "1")
     assert "_noisy" in ours(caught(lambda: town.sql(QUESTION, epsilon=1)))
@@ -306,7 +307,7 @@ def test_a_bug_shows_its_trace_only_where_it_is_asked_for(town, monkeypatch):
 @pytest.mark.parametrize("failure", [f for f in FAILURES if f not in ("exit",)])
 def test_the_program_prints_no_data(town, monkeypatch, capsys, failure):
     place = str(town.policy.path)
-    fails_after(run, "add_discrete_laplace", FAILURES[failure], monkeypatch)
+    fails_after(whole, "add_discrete_laplace", FAILURES[failure], monkeypatch)
     status = program.main(["query", QUESTION, "--epsilon", "1", "--policy", place])
     printed = capsys.readouterr()
     assert status in (2, 5, 70, 130)

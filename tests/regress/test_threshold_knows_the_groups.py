@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from private_shop import UNIT, compile_release, open_shop
+from private_shop import UNIT, compile_release, open_shop, reaches
 
 QUERY = "SELECT note, count(*) FROM orders GROUP BY note"
 
@@ -18,26 +18,30 @@ def chosen(directory, orders, groups=None):
         compiled = compile_release(db, QUERY, epsilon=1, delta=Fraction(1, 10**6))
         (bounded,) = compiled.job.prepared.bounded
         (choice,) = compiled.job.noise.choices.values()
-        return compiled.job.noise.noise[bounded.release.selector].scale, choice
+        return compiled.job.noise.noise[bounded.release.selector].law(), choice
+
+
+def shown(law, threshold, reach):
+    """Give how likely some of the keys is shown that one person alone brings in."""
+    return -math.expm1(reach * math.log1p(-reaches(law, threshold - 1)))
 
 
 @pytest.mark.parametrize(
     ("orders", "groups", "reach"), [(1, None, 1), (5, None, 5), (40, None, 40), (40, 3, 3)]
 )
 def test_all_keys_of_one_unit_together_show_with_probability_delta(tmp_path, orders, groups, reach):
-    scale, choice = chosen(tmp_path, orders, groups)
+    law, choice = chosen(tmp_path, orders, groups)
     assert choice.groups == reach
-    a = math.exp(-1 / float(scale))
-    one = a ** (choice.threshold - 1) / (1 + a)
-    assert -math.expm1(reach * math.log1p(-one)) <= 1e-6
+    assert shown(law, choice.threshold, reach) <= choice.delta <= Fraction(1, 10**6)
 
 
 def test_more_reach_means_more_noise_and_a_higher_threshold(tmp_path):
     found = [chosen(tmp_path, orders) for orders in (1, 5, 40)]
-    scales = [scale for scale, _ in found]
-    assert scales[1] / scales[0] == 5
-    assert scales[2] / scales[0] == 40
-    # Scaling alone is not enough: the union over the keys adds to it.
-    per_scale = [float(choice.threshold / scale) for scale, choice in found]
-    assert per_scale == sorted(per_scale)
-    assert per_scale[2] - per_scale[0] > 2
+    errors = [law.error(Fraction(95, 100)) for law, _ in found]
+    assert errors == sorted(set(errors))
+    thresholds = [choice.threshold for _, choice in found]
+    assert thresholds == sorted(set(thresholds))
+    # More noise alone is not enough: the union over the keys adds to it.
+    law, choice = found[2]
+    peer = law.threshold(delta=choice.delta, groups=1, contribution=1)
+    assert shown(law, peer, 40) > choice.delta

@@ -24,6 +24,7 @@ PEOPLE = Protection(
     "people", "unit", Fraction(1), Fraction(1, 1000), unit=("person", "id"), limits=LIMITS
 )
 CHOSEN = replace(PEOPLE, truncation="chosen")
+FIXED = replace(PEOPLE, truncation="fixed")
 FEW = replace(PEOPLE, limits=dict.fromkeys(LIMITS, 1))
 VISITS = Protection("visits", "unit", Fraction(1), unit=("visit", "vid"), limits={"item": 2})
 ROWS = Protection(
@@ -115,6 +116,10 @@ CASES: dict[str, Directed] = {
     "a race of what a person adds": case(
         "SELECT kind, count(*) FROM visit GROUP BY kind", replace(PEOPLE, truncation="race", limits={"visit": 8}),
         visit=[(1, 1, 1, 3, "a"), (2, 1, 1, 2, "a"), (3, 1, 1, 1, "a"), (4, 1, 1, 1, "b"), (5, 2, 1, 1, "b"), (6, 1)],
+    ),
+    "what a person adds to one group": case(
+        "SELECT kind, count(*) FROM visit GROUP BY kind", CHOSEN,
+        visit=[(1, 1, 1, 3, "a"), (2, 1, 1, 2, "a"), (3, 1, 1, 1, "a"), (4, 1, 1, 1, "a")],
     ),
     "what a person adds to groups": case(
         "SELECT kind, count(*), sum(cost), avg(cost) FROM visit GROUP BY kind", CHOSEN,
@@ -298,6 +303,34 @@ CASES: dict[str, Directed] = {
     "a replaced row between groups": Directed(
         "SELECT n, count(*) FROM (SELECT vid, count(*) AS n FROM visit GROUP BY vid) q GROUP BY n",
         (SWAP,), rows(visit=[(1, 1), (2, 1), (2, 1)]), {"visit": rows(visit=[(3, 1)])["visit"]},
+    ),
+    "a replaced row among all rows": Directed(
+        "SELECT count(*) FROM (SELECT vid FROM visit UNION ALL SELECT code FROM visit) q", (SWAP,),
+        rows(visit=[(1, 1, 1)]), {"visit": rows(visit=[(2, 1, 2)])["visit"]},
+    ),
+    "a replaced row and a condition": Directed(
+        "SELECT count(*), count(DISTINCT vid) FROM visit WHERE kind = 'a'", (SWAP,), rows(visit=[(1, 1, 1, 1, "a")]),
+        {"visit": rows(visit=[(1, 1, 1, 1, "b")])["visit"]},
+    ),
+    "a replaced row of another sign": Directed(
+        "SELECT sum(qty) FROM item", (SWAP,), rows(item=[(1, -2)]), {"item": rows(item=[(1, 3)])["item"]},
+    ),
+    "a replaced row of another sign in its group": Directed(
+        "SELECT tag, sum(qty) FROM item GROUP BY tag", (SWAP,), rows(item=[(1, -2, 0, "a")]),
+        {"item": rows(item=[(1, 3, 0, "a"), (1, 3, 0, "b")])["item"]},
+    ),
+    "a person's rows in one group": case(
+        "SELECT kind, count(*), sum(cost) FROM visit GROUP BY kind", FIXED,
+        visit=[(1, 1, 1, 3, "a"), (2, 1, 1, 3, "a"), (3, 2, 1, 1, "b")],
+    ),
+    "a person once in each group": case(
+        "SELECT kind, count(*) FROM (SELECT DISTINCT pid, kind FROM visit) q GROUP BY kind", FIXED,
+        visit=[(1, 1, 1, 3, "a"), (2, 1, 1, 3, "b"), (3, 1, 1, 3, None), (4, 1, 1, 1, None), (5, 2, 1, 1, "b")],
+    ),
+    "a person once in each group, cut down": case(
+        "SELECT kind, count(*), count(DISTINCT pid) FROM (SELECT DISTINCT pid, kind FROM visit) q "
+        "GROUP BY kind", CHOSEN,
+        visit=[(1, 1, 1, 3, "a"), (2, 1, 1, 3, "b"), (3, 1, 1, 3, "ab"), (4, 1, 1, 1, None), (5, 2, 1, 1, "b")],
     ),
     "protected keys counted twice": case(
         "SELECT c, count(*) FROM (SELECT code AS c FROM visit UNION ALL SELECT code FROM visit) q "

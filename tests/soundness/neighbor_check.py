@@ -476,6 +476,14 @@ def _comparisons(
         if bound is None:
             continue
         yield "bound", f"{measure.column} {measure.words}", bound, moved
+        if isinstance(move, GlobalBound):
+            length = sum((x * x for x in changes), Fraction(0))
+            yield (
+                "length",
+                f"{measure.column} {measure.words}",
+                certificate.squared(measure.column),
+                length,
+            )
         if measure.column == release.selector:
             yield (
                 "one key",
@@ -505,7 +513,10 @@ def _limit_comparisons(
                 abs(one.get(k, nothing)[index] - two.get(k, nothing)[index]) for k in {*one, *two}
             ]
             yield "limit", call.name, Fraction(chosen[call.name]), sum(apart, Fraction(0))
-            fine = limits.bounds[call.name.split(".limit")[0]].fine
+            bound = limits.bounds[call.name.split(".limit")[0]]
+            length = sum((x * x for x in apart), Fraction(0))
+            yield "length", call.name, bound.squared(chosen[call.name]), length
+            fine = bound.fine
             whole = all((v[index] * fine).denominator == 1 for v in (*one.values(), *two.values()))
             yield "whole steps", call.name, Fraction(0), Fraction(int(not whole))
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from secant.analysis import summands
+from secant.analysis.growth import GROWTH, growth
 from secant.analysis.stability import room, rules
 from secant.analysis.truncation import clipping
 from secant.analysis.truncation import room as clipping_room
@@ -191,6 +193,30 @@ def _ranks(change: Callable[[Any, int], Fraction]) -> Fault:
 
 def _half(value: Fraction) -> Fraction:
     return value / 2
+
+
+def _filters_keep_all(patch: Any) -> None:
+    """Take a row that a condition may drop for one that always counts."""
+    patch.setitem(GROWTH._rules, n.Filter, lambda node, varying: growth(node.input, varying))
+
+
+def _signs_are_alike(patch: Any) -> None:
+    """Price a replaced summand as if the old one and the new one had the same sign."""
+    original = summands.replaced_bound
+
+    def wrong(call: Any, once: int, fixed: bool, step: Fraction) -> Any:
+        rule, value, words = original(call, once, fixed, step)
+        high, low = (
+            summands.ends_of_row(call, step) if call.function == "sum" else (value, Fraction(0))
+        )
+        return rule, once * max(high, -low), words
+
+    patch.setattr(room, "replaced_bound", wrong)
+
+
+def _no_row_below_zero(patch: Any) -> None:
+    original = room.ends_of_row
+    patch.setattr(room, "ends_of_row", lambda call, step: (original(call, step)[0], Fraction(0)))
 
 
 def _never_replaced(patch: Any) -> None:
@@ -422,6 +448,22 @@ FAULTS: tuple[Planted, ...] = (
     Planted("G-RANK", "what only its argument reads is forgotten", _ranks_are_not_asked,
             "a maximum of one table that asks another"),
     Planted("G-REPLACE", "only one of the two rows is counted", _never_replaced, "a replaced row"),
+    Planted("G-REPLACE", "a condition is taken to keep every row", _filters_keep_all,
+            "a replaced row and a condition"),
+    Planted("G-REPLACE", "a summand below zero is forgotten", _signs_are_alike,
+            "a replaced row of another sign"),
+    Planted("G-LENGTH", "the sum of all changes is taken for the square of their length",
+            _skipped(room, "_square", lambda rule, call, value, change, step: value),
+            "a person's rows in one group"),
+    Planted("G-LENGTH", "any rows are taken to be told apart",
+            _skipped(room, "one_a_group", lambda *_: True), "a person's rows in one group"),
+    Planted("G-LENGTH", "the largest change is taken for the length of all",
+            _skipped(room, "_square", lambda rule, call, value, change, step: Fraction(1)),
+            "groups of a person"),
+    Planted("G-LENGTH", "a replaced summand below zero is forgotten", _no_row_below_zero,
+            "a replaced row of another sign in its group"),
+    Planted("U-LENGTH", "what one row adds is taken for what a unit adds to a group",
+            _skipped(clipping_room, "one_a_group", lambda *_: True), "what a person adds to one group"),
     Planted("G-OWNED", "several groups of a unit are taken for one",
             _wrapped(OWNERSHIP, n.Aggregate, _one_row_a_unit), "groups of people"),
     Planted("G-UNKNOWN", "a node without a rule passes", _unknown_passes, "the first row of all"),

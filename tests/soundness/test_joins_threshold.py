@@ -15,7 +15,9 @@ from directed_cases import PEOPLE, rows, world_of
 from joins_worlds import World, database, draw_database, neighbors, world
 
 from naming_public import name_public
+from private_shop import reaches
 from secant.analysis.portfolio import Prepared, prepare
+from secant.mechanisms import whole
 from secant.plan.evaluate import prepare as compiled
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
@@ -82,17 +84,16 @@ def most_likely(text, place, pairs):
     made = shares.calibrate(
         outcome.bounded, protections, Fraction(1), {p.name: DELTA for p in protections}
     )
-    choice, scale = made.choices[release.name], made.noise[release.selector].scale
+    choice, law = made.choices[release.name], made.noise[release.selector].law()
     run, width = compiled(release.exact), len(release.exact.keys)
     column = width + [m.column for m in release.measures].index(release.selector)
-    ratio = math.exp(-1 / float(scale))
 
     def counts(data):
         return {tuple(map(same_key, row[:width])): row[column] for row in run(data)}
 
     def shown(count):
         far = choice.threshold - count
-        return 1.0 if far < 1 else ratio**far / (1 + ratio)
+        return 1.0 if far < 1 else reaches(law, far)
 
     worst = 0.0
     for before, after in pairs:
@@ -120,8 +121,9 @@ def test_keys_of_one_person_are_hidden(text):
     ids=["rows", "people"],
 )
 def test_a_threshold_that_ignores_the_limit_is_noticed(text, place, pairs, monkeypatch):
-    right = shares.noisy_threshold
-    monkeypatch.setattr(
-        shares, "noisy_threshold", lambda scale, **facts: right(scale, **{**facts, "groups": 1})
-    )
+    for name in ("noisy_threshold", "gaussian_threshold"):
+        right = getattr(whole, name)
+        monkeypatch.setattr(
+            whole, name, lambda x, right=right, **facts: right(x, **{**facts, "groups": 1})
+        )
     assert most_likely(text, place(), pairs()) > float(DELTA)

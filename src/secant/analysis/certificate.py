@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -119,6 +119,12 @@ class Clipped:
     """Whether no row takes anything away, so that cutting down never gives more."""
     fine: int = 1
     """Parts of a whole step in which cut-down measures are given, and noise is added to them."""
+    within: int | None = None
+    """What one unit adds to one group at most, in whole steps; None if only the limit bounds it."""
+
+    def squared(self, limit: int) -> Fraction:
+        """Bound the squared length of the move of the measure, cut down to a limit (U-LENGTH)."""
+        return Fraction(limit * (limit if self.within is None else min(self.within, limit)))
 
 
 Move = GlobalBound | Curve | Surveyed | Clipped
@@ -141,6 +147,17 @@ class Certificate:
     """What the number by which private keys are chosen can move in one group, at most."""
     claims: tuple[KeyClaim, ...]
     derivation: tuple[Step, ...]
+    squares: Mapping[str, Fraction] = field(default_factory=dict)
+    """Measure column -> the squared length (L2) of its move, all groups together, at most, in squared steps.
+
+    For a `GlobalBound`; where none is given, the square of that bound holds.
+    """
+
+    def squared(self, column: str) -> Fraction:
+        """Bound the squared length of a measure's move that has a public bound."""
+        bound = self.bounds[column]
+        assert isinstance(bound, GlobalBound), "only public bounds have a public length"
+        return min(bound.value**2, self.squares.get(column, bound.value**2))
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,12 +29,14 @@ from secant.analysis.derivative.room import DerivativeRoom
 from secant.analysis.derivative.soften import Softened, soften
 from secant.analysis.derivative.space import space_of
 from secant.analysis.elastic.room import ElasticRoom
+from secant.analysis.growth import growth
 from secant.analysis.interface import Analysis, Request
 from secant.analysis.multiplicity.room import MultiplicityRoom
 from secant.analysis.residual.room import ResidualRoom
 from secant.analysis.smt.room import SmtRoom
 from secant.analysis.split import Bounded, Exposed, Split, many_released, with_reals
 from secant.analysis.stability.room import StabilityRoom
+from secant.analysis.summands import replaced_bound
 from secant.analysis.truncation.room import TruncationRoom
 from secant.errors import InternalError
 from secant.numeric.ball import ball, upper, working_precision
@@ -336,11 +338,13 @@ def _least(found: list[Certificate], request: Request) -> Certificate | None:
         fewest = min(b.groups for b in known)
         known = [b for b in known if b.groups == fewest]
         surveys = tuple(s for b in known for s in b.surveys)
+        each, groups = min(b.each for b in known), fewest
         if request.protection.replace:
-            surveys = tuple(_replaced(s) for s in surveys)
-        twice = request.protection.replace and bool(request.release.exact.keys)
-        groups = 2 * fewest if twice else fewest
-        bounds[column] = Surveyed(surveys, min(b.each for b in known), groups)
+            swapped = _swapped(request, column)
+            surveys = tuple(_replaced(s, grows=swapped is not None) for s in surveys)
+            each = each if swapped is None else swapped
+            groups = 2 * fewest if request.release.exact.keys else fewest
+        bounds[column] = Surveyed(surveys, each, groups)
     return replace(
         found[0],
         room=", ".join(c.room for c in found),
@@ -350,13 +354,27 @@ def _least(found: list[Certificate], request: Request) -> Certificate | None:
     )
 
 
-def _replaced(survey: Survey) -> Survey:
-    """One row replaced is one row less and one more: two steps of half the smoothness (C-REPLACE)."""
+def _swapped(request: Request, column: str) -> Fraction | None:
+    """Give what one row more, in place of another, moves a measure; None if a row that comes may take others away."""
+    covered = tables_of(request.policy, request.protection)
+    exact = request.release.exact
+    if growth(exact.input, lambda table: table in covered) is None:
+        return None
+    step = next(m.step for m in request.release.measures if m.column == column)
+    call = next(c for c in exact.aggregations if c.name == column)
+    return replaced_bound(call, 1, False, step)[1]
+
+
+def _replaced(survey: Survey, *, grows: bool) -> Survey:
+    """One row replaced is one row less and one more: two steps of half the smoothness (C-REPLACE).
+
+    Where rows only grow, what goes and what comes do not add up: the larger of the two decides.
+    """
 
     def rows(beta: Fraction, figures: tuple[Figures, ...]) -> Fraction:
         with working_precision(128):
-            both = upper(1 + ball(beta / 2).exp())
-        return survey.rows(beta / 2, figures) * both
+            factor = upper((0 if grows else 1) + ball(beta / 2).exp())
+        return survey.rows(beta / 2, figures) * factor
 
     return replace(survey, rows=rows)
 

@@ -13,6 +13,7 @@ from secant.plan import nodes as n
 from secant.plan.ownership import Ownership, Ownerships
 from secant.plan.ranges import NOTHING_DECLARED, Ranges
 from secant.plan.show import show_scalar
+from secant.plan.typing import fields_of
 
 
 def each_row(call: n.Aggregation, step: Fraction) -> Fraction:
@@ -41,27 +42,82 @@ def measure_bound(
         return "G-COUNT-DISTINCT", Fraction(changed), f"{changed} rows, 1 value each"
     if call.function == "count":
         return "G-COUNT", Fraction(changed), f"{changed} rows, 1 each"
-    if call.function != "sum":
-        raise CannotBound("G-UNKNOWN", call, f"{call.function} has no rule", "use count or sum")
-    found = Ranges(NOTHING_DECLARED).of(call.argument)  # only what the plan itself clamps counts
-    if not found.bounded:
-        raise CannotBound("G-SUM", call, "the summand is not clamped", "declare a range")
-    largest = max(abs(end) for end in found.ends())
-    if _is_scaled(call.argument):
-        largest *= step  # the plan sums whole multiples of the step
-    units = -((-largest) // step)
+    high, low = ends_of_row(call, step)
+    units = max(high, -low)
     rule = "G-SUM-DISTINCT" if call.distinct else "G-SUM"
     words = f"{changed} rows, {amount(units * step)} each ({_clamps(call.argument)})"
     return rule, Fraction(changed * units), words
 
 
+def replaced_bound(
+    call: n.Aggregation, once: int, fixed: bool, step: Fraction
+) -> tuple[str, Fraction, str]:
+    """Bound |change| without keys, in whole steps, where up to `once` rows go and up to `once` others come (G-REPLACE).
+
+    `fixed` promises that as many rows come as go.
+    """
+    if call.function == "count":
+        if fixed and call.argument is None:
+            return "G-COUNT", Fraction(0), "as many rows come as go"
+        rule = "G-COUNT-DISTINCT" if call.distinct else "G-COUNT"
+        return rule, Fraction(once), f"{once} rows go, {once} come"
+    high, low = ends_of_row(call, step)
+    rule = "G-SUM-DISTINCT" if call.distinct else "G-SUM"
+    ends = f"{amount(low * step)} to {amount(high * step)} each"
+    return rule, once * (high - low), f"{once} rows go, {once} come, {ends}"
+
+
+def ends_of_row(call: n.Aggregation, step: Fraction) -> tuple[Fraction, Fraction]:
+    """Give the most and the least that one row adds, nothing among them, in whole steps rounded outward."""
+    if call.function == "count":
+        return Fraction(1), Fraction(0)
+    if call.function != "sum":
+        raise CannotBound("G-UNKNOWN", call, f"{call.function} has no rule", "use count or sum")
+    assert call.argument is not None
+    found = Ranges(NOTHING_DECLARED).of(call.argument)  # only what the plan itself clamps counts
+    if not found.bounded:
+        raise CannotBound("G-SUM", call, "the summand is not clamped", "declare a range")
+    # the plan may sum whole multiples of the step
+    unit = Fraction(1) if _is_scaled(call.argument) else step
+    low, high = (min(Fraction(0), *found.ends()), max(Fraction(0), *found.ends()))
+    return -Fraction(-high // unit), Fraction(low // unit)
+
+
 def is_owner(argument: n.Scalar | None, ownerships: Ownerships, owned: Ownership) -> bool:
     """Whether an argument is the id of the one unit that a row belongs to."""
-    return (
-        isinstance(argument, n.Column)
-        and owned.local
-        and any(t.via == ownerships.paths.unit and t.column == argument.name for t in owned.terms)
-    )
+    return isinstance(argument, n.Column) and argument.name in unit_columns(ownerships, owned)
+
+
+def unit_columns(ownerships: Ownerships, owned: Ownership) -> frozenset[str]:
+    """Give the columns that hold the id of the one unit that a row belongs to."""
+    if not owned.local:
+        return frozenset()
+    return frozenset(t.column for t in owned.terms if t.via == ownerships.paths.unit)
+
+
+def one_a_group(aggregate: n.Aggregate, units: frozenset[str]) -> bool:
+    """Whether a unit has at most one row in each group: unit and keys tell all rows apart (G-LENGTH)."""
+    keys = {k.expression.name for k in aggregate.keys if isinstance(k.expression, n.Column)}
+    apart = _told_apart(aggregate.input)
+    return apart is not None and bool(units) and any(apart <= keys | {u} for u in units)
+
+
+def _told_apart(relation: n.Relation) -> frozenset[str] | None:
+    """Give columns in which any two rows differ, NULLs being equal; None if no operator makes it so."""
+    if isinstance(relation, n.Distinct):
+        return frozenset(f.name for f in fields_of(relation))
+    if isinstance(relation, n.Aggregate):
+        return frozenset(k.name for k in relation.keys)
+    if isinstance(relation, (n.Filter, n.Sort, n.Truncate, n.TruncateGroups)):
+        return _told_apart(relation.input)
+    if isinstance(relation, n.Project):
+        below = _told_apart(relation.input)
+        names = {
+            i.expression.name: i.name for i in relation.items if isinstance(i.expression, n.Column)
+        }
+        if below is not None and below <= names.keys():
+            return frozenset(names[c] for c in below)
+    return None
 
 
 def _is_scaled(argument: n.Scalar) -> bool:

@@ -21,31 +21,36 @@ SLIP = 1e-5
 """What a computed probability may be too small by. It is added, so that intervals hold."""
 
 
-def tail_of_sum(scales: Sequence[float], distance: float) -> float:
-    """Give P(|Σ sᵢ·Lᵢ| > distance) for independent standard Laplace noises, rounded up."""
+def tail_of_sum(scales: Sequence[float], distance: float, normal: float = 0.0) -> float:
+    """Give P(|Σ sᵢ·Lᵢ + normal·N| > distance) for independent standard Laplace and normal noises, rounded up."""
     if distance <= 0:
         return 1.0
     known = tuple(sorted((s for s in scales if s > 0), reverse=True))
+    if normal > 0:
+        if not known:
+            return math.erfc(distance / normal / math.sqrt(2))
+        return _series(known, normal).beyond(distance)
     if not known:
         return 0.0
     if len(known) == 1:
         return math.exp(-distance / known[0])
     if len(known) <= FEW:
         return _fractions(known, distance)
-    return _series(known).beyond(distance)
+    return _series(known, 0.0).beyond(distance)
 
 
-def sum_error(scales: Sequence[float], level: float) -> float:
-    """Give t with P(|Σ sᵢ·Lᵢ| ≤ t) ≥ level, rounded up."""
-    return _sum_error(tuple(sorted(s for s in scales if s > 0)), level)
+def sum_error(scales: Sequence[float], level: float, deviations: Sequence[float] = ()) -> float:
+    """Give t with P(|Σ sᵢ·Lᵢ + Σ dᵢ·Nᵢ| ≤ t) ≥ level, rounded up."""
+    normal = math.hypot(*deviations)
+    return _sum_error(tuple(sorted(s for s in scales if s > 0)), level, normal)
 
 
 @lru_cache(maxsize=256)
-def _sum_error(scales: tuple[float, ...], level: float) -> float:
-    if not scales:
+def _sum_error(scales: tuple[float, ...], level: float, normal: float) -> float:
+    if not scales and not normal:
         return 0.0
     miss = 1 - level
-    return _where_rare(lambda t: tail_of_sum(scales, t), miss, max(scales))
+    return _where_rare(lambda t: tail_of_sum(scales, t, normal), miss, max((normal, *scales)))
 
 
 def whole_sum_error(scales: Sequence[float], level: float) -> int:
@@ -61,7 +66,7 @@ def _whole_sum_error(scales: tuple[float, ...], level: float) -> int:
     if not scales:
         return 0
     if max(scales) > COARSE * len(scales):
-        return math.ceil(_sum_error(scales, level)) + len(scales)
+        return math.ceil(_sum_error(scales, level, 0.0)) + len(scales)
     miss = 1 - level
     law = _WholeSeries(scales)
     low, high = -1, law.reach
@@ -76,27 +81,32 @@ def quotient_ends(
     below: tuple[float, float],
     scales: Sequence[tuple[float, float]],
     level: float,
+    deviations: Sequence[tuple[float, float]] = (),
 ) -> tuple[float, float] | None:
     """Give the ends of all r for which `n - r·d` is explained by noise at the level; None if they have no end.
 
     Args:
         above: The noisy numerator, and how far whole steps may lead it from the real-valued law.
         below: The same for the denominator.
-        scales: For each independent noise the (signed) scale with which it enters numerator and denominator.
+        scales: For each independent Laplace noise the (signed) scale with which it enters numerator and denominator.
         level: How often the true quotient is to lie between the ends.
+        deviations: The same for normal noises.
     """
     (n, n_steps), (d, d_steps) = above, below
     miss = 1 - level
     own = [abs(b) for _, b in scales]
-    if abs(d) <= d_steps or tail_of_sum(own, abs(d) - d_steps) > miss:
+    normal = math.hypot(*(b for _, b in deviations))
+    if abs(d) <= d_steps or tail_of_sum(own, abs(d) - d_steps, normal) > miss:
         return None  # the denominator may be zero
 
     def explained(r: float) -> float:
         distance = abs(n - r * d) - n_steps - abs(r) * d_steps
-        return tail_of_sum([abs(a - r * b) for a, b in scales], distance)
+        normal = math.hypot(*(a - r * b for a, b in deviations))
+        return tail_of_sum([abs(a - r * b) for a, b in scales], distance, normal)
 
     middle = n / d
-    width = (sum(abs(a - middle * b) for a, b in scales) + n_steps + abs(middle) * d_steps) / abs(d)
+    noise = sum(abs(a - middle * b) for a, b in (*scales, *deviations))
+    width = (noise + n_steps + abs(middle) * d_steps) / abs(d)
     if width == 0:
         return middle, middle
     high = _where_rare(lambda t: explained(middle + t), miss, width)
@@ -153,27 +163,28 @@ def _fractions(scales: tuple[float, ...], distance: float) -> float:
 class _Series:
     """P(|S| > t) by the Fourier series of S on a circle so long that almost nothing wraps around."""
 
-    def __init__(self, scales: tuple[float, ...]) -> None:
+    def __init__(self, scales: tuple[float, ...], normal: float) -> None:
         largest = scales[0]
-        self.reach = _reach(scales)
+        self.reach = _reach(scales, normal)
         """Beyond this, sums are rarer than SLIP."""
         self.around = 2 * self.reach
-        self.scales = scales
+        self.scales, self.normal = scales, normal
         self.terms: list[float] = []
         counted = Counter(scales).items()
         k = 1
         while True:
             u = 2 * math.pi * k / self.around
-            value = math.exp(-sum(math.log1p((s * u) ** 2) * count for s, count in counted))
+            fall = sum(math.log1p((s * u) ** 2) * count for s, count in counted)
+            value = math.exp(-((normal * u) ** 2) / 2 - fall)
             self.terms.append(value)
-            if value < SLIP / 4 and largest * u >= 1:
+            if value < SLIP / 4 and (largest * u >= 1 or normal * u >= 2):
                 break  # what is left out adds up to less than 0.64 times the last term
             k += 1
 
     def beyond(self, distance: float) -> float:
         """Give the probability, rounded up."""
         if distance >= self.reach:
-            return _chernoff(self.scales, distance)
+            return _chernoff(self.scales, distance, self.normal)
         angle = 2 * math.pi * distance / self.around
         inside = 2 * distance / self.around + sum(
             2 / (math.pi * k) * math.sin(k * angle) * value for k, value in enumerate(self.terms, 1)
@@ -207,26 +218,27 @@ class _WholeSeries:
         return min(1.0, max(0.0, 1 - inside) + SLIP)
 
 
-def _reach(scales: tuple[float, ...]) -> float:
+def _reach(scales: tuple[float, ...], normal: float = 0.0) -> float:
     """Give how far sums almost never get: beyond, they are rarer than a tenth of SLIP."""
-    found = 8 * scales[0]
-    while _chernoff(scales, found) > SLIP / 10:
+    found = max(8 * scales[0], 4 * normal)
+    while _chernoff(scales, found, normal) > SLIP / 10:
         found *= 1.25
     return found
 
 
-def _chernoff(scales: tuple[float, ...], distance: float) -> float:
+def _chernoff(scales: tuple[float, ...], distance: float, normal: float = 0.0) -> float:
     """Bound the tail by the best of a few exponents; `scales` fall. Whole-number noise has a lighter tail."""
     counted = Counter(scales).items()
-    variance = sum(2 * s * s * count for s, count in counted)
+    variance = sum(2 * s * s * count for s, count in counted) + normal * normal
     best = 1.0
     for part in (0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, distance * scales[0] / variance):
         rate = min(part, 0.98) / scales[0]
         size = -sum(math.log1p(-((s * rate) ** 2)) * count for s, count in counted)
+        size += (normal * rate) ** 2 / 2
         best = min(best, 2 * math.exp(min(0.0, size - rate * distance)))
     return best
 
 
 @lru_cache(maxsize=256)
-def _series(scales: tuple[float, ...]) -> _Series:
-    return _Series(scales)
+def _series(scales: tuple[float, ...], normal: float) -> _Series:
+    return _Series(scales, normal)

@@ -34,7 +34,7 @@ class NoisyNumber:
     error: Callable[[Fraction], float | None]
     """For a level, how far the true number is at most; None where the data decide."""
     scale: float | None = None
-    """Of discrete Laplace noise, in the number's own unit; None for another law."""
+    """Of discrete Laplace or normal noise, in the number's own unit; None for another law."""
     step: float = 0.0
     """What the noise is a whole multiple of."""
     left_out: Span = (0.0, 0.0)
@@ -43,6 +43,8 @@ class NoisyNumber:
     """What it is a number of: what was left out of one measure is that much in all of its numbers together."""
     sign: int = 0
     """1 if the true number is never below zero, -1 if it is never above."""
+    normal: bool = False
+    """Whether the noise is normal: `scale` is its deviation then."""
 
     def at(self, value: float) -> NoisyNumber:
         """Give the same noise about another number."""
@@ -211,16 +213,18 @@ def _ends(piece: Affine | Quotient, noisy: Noisy, level: Fraction) -> Span | Non
     if many or any(_left_out(side.weights, noisy) != (0.0, 0.0) for side in (above, below)):
         half = 1 - (1 - level) / 2
         return _divided(_ends(above, noisy, half), _ends(below, noisy, half))
-    scales = []
+    scales: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
     for c in sorted({*above.weights, *below.weights}):
         scale = noisy[c].scale
         assert scale is not None
-        scales.append((above.weights.get(c, 0.0) * scale, below.weights.get(c, 0.0) * scale))
+        both = above.weights.get(c, 0.0) * scale, below.weights.get(c, 0.0) * scale
+        scales[noisy[c].normal].append(both)
     return quotient_ends(
         (_value(above, noisy), _steps(above, noisy)),
         (_value(below, noisy), _steps(below, noisy)),
-        scales,
+        scales[False],
         float(level),
+        scales[True],
     )
 
 
@@ -255,12 +259,12 @@ def _value(a: Affine, noisy: Noisy) -> float:
 
 
 def _steps(a: Affine, noisy: Noisy) -> float:
-    """Give how far whole-step noise is from the real-valued law, at most (N-DLAPLACE: a step each)."""
+    """Give how far whole-step noise is from the real-valued law, at most: a step each (N-SUM)."""
     return sum(abs(w) * noisy[c].step for c, w in a.weights.items() if noisy[c].scale)
 
 
 def _error(weights: Mapping[str, float], noisy: Noisy, level: Fraction) -> float | None:
-    """Give how far a weighted sum is from the true one: by the law of the sum if all its noise is Laplace."""
+    """Give how far a weighted sum is from the true one: by the law of the sum if all its noise is Laplace or normal."""
     moved = {c: w for c, w in weights.items() if w}
     if len(moved) == 1:
         ((column, weight),) = moved.items()
@@ -275,11 +279,13 @@ def _error(weights: Mapping[str, float], noisy: Noisy, level: Fraction) -> float
                 return None
             found += abs(w) * part
         return found
-    scales = {c: abs(w) * (noisy[c].scale or 0.0) for c, w in moved.items()}
+    scales = [abs(w) * (noisy[c].scale or 0.0) for c, w in moved.items() if not noisy[c].normal]
+    normals = [abs(w) * (noisy[c].scale or 0.0) for c, w in moved.items() if noisy[c].normal]
     units = {abs(w) * noisy[c].step for c, w in moved.items() if noisy[c].scale}
-    if len(units) == 1 and (unit := units.pop()) > 0:
-        return unit * whole_sum_error([s / unit for s in scales.values()], float(level))
-    return sum_error(list(scales.values()), float(level)) + _steps(Affine(0.0, moved), noisy)
+    if not normals and len(units) == 1 and (unit := units.pop()) > 0:
+        return unit * whole_sum_error([s / unit for s in scales], float(level))
+    found = sum_error(scales, float(level), normals)
+    return found + _steps(Affine(0.0, moved), noisy)
 
 
 def number_of(value: object) -> float | None:

@@ -14,7 +14,7 @@ from typing import Any
 from secant.analysis import explain as wording
 from secant.analysis.certificate import Clipped, Move, is_still
 from secant.analysis.portfolio import Bounded
-from secant.mechanisms.discrete_laplace import discrete_laplace_error
+from secant.mechanisms.whole import WholeLaw, WholeNormal, root_up
 from secant.plan import nodes as n
 from secant.plan.measures import Measure
 from secant.plan.ranges import as_number
@@ -24,6 +24,7 @@ from secant.release.answer import plain
 from secant.release.cautions import Caution
 from secant.release.intervals import number_of
 from secant.release.job import Job
+from secant.release.laws import LEVEL, NormalPart
 from secant.release.limits import ChosenLimit
 from secant.release.ranked import mechanism_of, scale_of, words_of
 from secant.release.reliance import Names, Reliance, reliance
@@ -117,15 +118,20 @@ def _noise_of(noise: MeasureNoise, measure: Measure, limit: ChosenLimit | None) 
     if noise.racing:
         limits = len(noise.clipped.limits) if noise.clipped else 0
         return {"mechanism": "race to the top", "limits": limits}
+    name = "gaussian" if noise.rho else "discrete laplace"
     if noise.choosing:
         return {
-            "mechanism": "discrete laplace within a limit that is chosen privately",
+            "mechanism": f"{name} within a limit that is chosen privately",
             "choosing": float(noise.choosing),
             "limit": None if limit is None else float(limit.limit * measure.step),
         }
-    if noise.scale is None:
+    law = noise.law()
+    if law is None:
         return {"mechanism": "none", "scale": 0.0}
-    return {"mechanism": "discrete laplace", "scale": float(noise.scale * measure.step)}
+    if isinstance(law, WholeNormal):
+        size = {"deviation": float(law.deviation * measure.step), "rho": float(noise.rho)}
+        return {"mechanism": name, **size}
+    return {"mechanism": name, "scale": float(law.scale * measure.step)}
 
 
 def explanation(
@@ -182,17 +188,18 @@ def _noise_lines(b: Bounded, job: Job) -> list[str]:
                 "answer wins that noise does not explain, so it tends to be too small"
             )
             continue
+        other = _other_law(job.noise.normal, measure)
         if noise.choosing:
-            lines.append(f"{measure.words}: {_limit_words(noise, job.level, measure)}")
+            lines.append(f"{measure.words}: {_limit_words(noise, job.level, measure)}{other}")
             continue
-        if noise.scale is None:
-            lines.append(f"{measure.words}: none, nothing protected is seen")
+        law = noise.law()
+        if law is None:
+            lines.append(f"{measure.words}: none, no protection moves it")
             continue
-        error = discrete_laplace_error(noise.scale, job.level) * measure.step
+        error = law.error(job.level) * measure.step
         lines.append(
-            f"{measure.words}: discrete Laplace of scale {float(noise.scale * measure.step):.6g} "
-            f"on a grid of {float(measure.step):g} (epsilon {float(noise.epsilon):.4g}); "
-            f"within {float(error):.6g} at {float(job.level):.0%}"
+            f"{measure.words}: {_law_words(law, noise, measure)}; "
+            f"within {float(error):.6g} at {float(job.level):.0%}{other}"
         )
     lines += [words_of(r, job.noise.ranks[r.column], job.level) for r in b.release.ranked]
     choice = job.noise.choices.get(b.release.name)
@@ -201,6 +208,27 @@ def _noise_lines(b: Bounded, job: Job) -> list[str]:
             f"keys: shown from a noisy count of {choice.threshold} on (delta {float(choice.delta):g})"
         )
     return lines
+
+
+def _law_words(law: WholeLaw, noise: MeasureNoise, measure: Measure) -> str:
+    """Name the law of plain noise, its size and what it costs."""
+    grid = f"on a grid of {float(measure.step):g}"
+    if isinstance(law, WholeNormal):
+        wide = f"Gaussian of deviation {float(law.deviation * measure.step):.6g}"
+        return f"{wide} {grid} (rho {float(noise.rho):.4g})"
+    wide = f"discrete Laplace of scale {float(law.scale * measure.step):.6g}"
+    return f"{wide} {grid} (epsilon {float(noise.epsilon):.4g})"
+
+
+def _other_law(normal: NormalPart, measure: Measure) -> str:
+    """Say what the law that was not taken would have come to, where both were possible."""
+    both = normal.compared.get(measure.column)
+    if both is None:
+        return ""
+    taken = measure.column in normal.rhos
+    name, steps = ("Laplace", both.laplace) if taken else ("Gaussian", both.normal)
+    far = f"{float(steps * measure.step):.6g} at {float(LEVEL):.0%}"
+    return f" ({name} noise: {far})"
 
 
 def _smooth_words(noise: MeasureNoise, level: Fraction, measure: Measure) -> str:
@@ -222,12 +250,16 @@ def _limit_words(noise: MeasureNoise, level: Fraction, measure: Measure) -> str:
     """Say what is public of noise whose limit is chosen first: between which sizes it lies."""
     assert noise.clipped is not None
     ends = [
-        float(discrete_laplace_error(noise.scale_for(Fraction(limit)), level) * measure.step)
+        float(law.error(level) * measure.step)
         for limit in (noise.clipped.limits[0], noise.clipped.limits[-1])
+        if (law := noise.law(limit)) is not None
     ]
+    after = f"discrete Laplace of scale limit / {float(noise.epsilon - noise.choosing):.4g}"
+    if noise.rho:
+        after = f"Gaussian (rho {float(noise.rho):.4g})"
     return (
         f"a limit of what one unit adds is chosen privately (epsilon {float(noise.choosing):.4g}), then "
-        f"discrete Laplace of scale limit / {float(noise.epsilon - noise.choosing):.4g}; noise within "
+        f"{after}; noise within "
         f"{ends[0]:.6g} to {ends[1]:.6g} at {float(level):.0%}, besides what is cut off above the limit"
     )
 
@@ -333,7 +365,7 @@ def inspection(
                 f"error{percent}": error,
                 f"relative_error{percent}": relative,
                 "mechanism": ", ".join(
-                    [("optimal smooth noise" if smooth else "discrete laplace")] * bool(used)
+                    [("optimal smooth noise" if smooth else _names(job, used))] * bool(used)
                     + [r["mechanism"] for r in _choices(job, ranks)]
                 )
                 or "none",
@@ -406,6 +438,8 @@ def _sensitivity(
     if measure.column in bounds:
         return [x * measure.step for x in bounds[measure.column]]
     noise = job.noise.noise[measure.column]
+    if noise.rho:
+        return [root_up(noise.squared) * measure.step]
     return [(noise.scale or Fraction(0)) * noise.epsilon * measure.step]
 
 
@@ -415,9 +449,20 @@ def _scales(job: Job, measure: Measure, bounds: Mapping[str, list[Fraction]]) ->
     found = bounds.get(measure.column, [])
     if noise.smooth is not None:
         return [(x + noise.widening) / noise.smooth.rate * measure.step for x in found]
-    if noise.choosing:
-        return [noise.scale_for(x) * measure.step for x in found]
-    return [(noise.scale or Fraction(0)) * measure.step]
+    laws = [noise.law(int(x)) for x in found] if noise.choosing else [noise.law()]
+    return [_size_of(law) * measure.step for law in laws]
+
+
+def _size_of(law: WholeLaw | None) -> Fraction:
+    if law is None:
+        return Fraction(0)
+    return law.deviation if isinstance(law, WholeNormal) else law.scale
+
+
+def _names(job: Job, measures: list[Measure]) -> str:
+    """Name the laws of plain noise."""
+    normal = [bool(job.noise.noise[m.column].rho) for m in measures]
+    return ", ".join(["discrete laplace"] * (not all(normal)) + ["gaussian"] * any(normal))
 
 
 def _errors_of(
@@ -505,6 +550,9 @@ def _together(noise: MeasureNoise, scale: float, bias: float, level: Fraction) -
         ratio = float(noise.smooth.epsilon / noise.smooth.beta)
 
     def beyond(t: float) -> float:
+        if noise.rho:
+            root = scale * 2**0.5
+            return (math.erfc((t - bias) / root) + math.erfc((t + bias) / root)) / 2
         return tail((t - bias) / scale, ratio) + tail((t + bias) / scale, ratio)
 
     low, high = 0.0, bias + scale

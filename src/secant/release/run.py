@@ -17,7 +17,6 @@ from secant.analysis.certificate import CannotBound, Curve
 from secant.analysis.derivative.statement import Instrument, Motion, instrument
 from secant.analysis.portfolio import Bounded, Prepared
 from secant.errors import InternalError, PolicyError, Refused, over_limit
-from secant.mechanisms.discrete_laplace import add_discrete_laplace
 from secant.plan import nodes as n
 from secant.plan.domains import Chosen, Listed, Looked, Open
 from secant.plan.measures import Measure
@@ -291,16 +290,13 @@ def _noisy(
         ]
     if not whole:
         return whole
-    if noise.clipped is not None:
-        scale = noise.scale if limit is None else noise.scale_for(Fraction(limit.limit))
-        assert scale is not None, "a limit was chosen"
-        fine = noise.clipped.fine
-        return _coarse(add_discrete_laplace(whole, scale=scale * fine), fine)
-    if noise.scale is None:
+    law = noise.law(None if limit is None else limit.limit)
+    if law is None:
         if not noise.still:
             raise InternalError("BUG-001", "a measure that moves has no noise")
         return whole
-    return add_discrete_laplace(whole, scale=noise.scale)
+    fine = 1 if noise.clipped is None else noise.clipped.fine
+    return _coarse(law.finer(fine).add(whole), fine)
 
 
 def _coarse(parts: list[int], fine: int) -> list[int]:
@@ -320,8 +316,8 @@ def _choose(b: Bounded, job: Job, found: Measured) -> tuple[list[int], dict[str,
     choice = job.noise.choices[b.release.name]
     assert b.release.selector is not None
     counts = found.whole[b.release.selector]
-    scale = job.noise.noise[b.release.selector].scale
-    noisy = counts if scale is None else add_discrete_laplace(counts, scale=scale)
+    law = job.noise.noise[b.release.selector].law()
+    noisy = counts if law is None else law.add(counts)
     kept = [(i, count) for i, count in enumerate(noisy) if count >= choice.threshold]
     return [i for i, _ in kept], {b.release.selector: [count for _, count in kept]}
 

@@ -7,15 +7,16 @@ w_i / epsilon_i^2 under a fixed total gives epsilon_i in proportion to the cube 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from secant.analysis.certificate import Certificate, Clipped, Curve, Surveyed
+from secant.analysis.certificate import Certificate, Clipped, Curve, Surveyed, is_still
 from secant.analysis.derivative.tuning import smoothness
 from secant.analysis.portfolio import Bounded
 from secant.errors import Refused
-from secant.mechanisms.discrete_laplace import noisy_threshold
 from secant.mechanisms.smooth import OptimalNoise, Rounding, SmoothNoise
+from secant.mechanisms.whole import WholeLaplace, WholeLaw, epsilon_of_rho, normal_for
+from secant.release.laws import NormalPart, Plain, choose_normal
 from secant.release.ranked import RankNoise, rank_noise
 from secant.terms.bounds import GlobalBound, SmoothBound
 from secant.terms.policy import Protection
@@ -35,13 +36,14 @@ SLACK = Fraction(1, 2**18)
 
 @dataclass(frozen=True, slots=True)
 class MeasureNoise:
-    """Noise of one measure, in whole steps: exact discrete Laplace of a public scale, or smooth noise.
+    """Noise of one measure, in whole steps: plain noise of a public scale, or smooth noise.
 
     Neither, where nothing protected is seen: `still` says so, and noise is never left out without it.
     """
 
     epsilon: Fraction
     scale: Fraction | None
+    """Of discrete Laplace noise; None for another law, and where a limit is chosen first."""
     smooth: SmoothNoise | None = None
     curve: Curve | Surveyed | None = None
     """What the smooth bound is computed by."""
@@ -55,6 +57,10 @@ class MeasureNoise:
     """What of epsilon the choice of the limit takes."""
     racing: Fraction = Fraction(0)
     """What of epsilon each limit gets where they race."""
+    rho: Fraction = Fraction(0)
+    """Its part of rho, where normal noise is added."""
+    squared: Fraction = Fraction(0)
+    """The squared length that normal noise hides, where no limit is chosen."""
 
     @property
     def widening(self) -> Fraction:
@@ -66,9 +72,16 @@ class MeasureNoise:
         """The most that a smooth bound comes to, if that is public."""
         return None if self.curve is None or self.curve.cap is None else self.curve.cap
 
-    def scale_for(self, limit: Fraction) -> Fraction:
-        """Give the scale of noise that hides a limit, once it is chosen."""
-        return limit / (self.epsilon - self.choosing)
+    def law(self, limit: int | None = None) -> WholeLaw | None:
+        """Give the law of plain noise, once a limit is chosen where one is; None where there is no such noise."""
+        if limit is None:
+            if self.rho and not self.choosing:
+                return normal_for(self.squared, self.rho)
+            return None if self.scale is None else WholeLaplace(self.scale)
+        if self.rho:
+            assert self.clipped is not None
+            return normal_for(self.clipped.squared(limit), self.rho)
+        return WholeLaplace(Fraction(limit) / (self.epsilon - self.choosing))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +94,21 @@ class KeyChoice:
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """What a protection pays: epsilon of its own, rho and the (epsilon, delta) that it is priced at, delta for keys."""
+
+    pure: Fraction = Fraction(0)
+    rho: Fraction = Fraction(0)
+    normal: tuple[Fraction, Fraction] = (Fraction(0), Fraction(0))
+    keys: Fraction = Fraction(0)
+
+    @property
+    def price(self) -> tuple[Fraction, Fraction]:
+        """Give (epsilon, delta)."""
+        return self.pure + self.normal[0], self.keys + self.normal[1]
+
+
+@dataclass(frozen=True, slots=True)
 class Calibrated:
     """The noise of all releases of one query, and what it costs each protection."""
 
@@ -88,12 +116,19 @@ class Calibrated:
     """Measure column -> noise."""
     choices: Mapping[str, KeyChoice]
     """Release name -> choice of keys."""
-    costs: Mapping[str, tuple[Fraction, Fraction]]
-    """Protection -> (epsilon, delta)."""
+    paid: Mapping[str, Cost]
+    """Protection -> what it pays."""
     ranks: Mapping[str, RankNoise] = field(default_factory=dict)
     """Column of an order statistic -> how its point is chosen."""
     epsilon: Fraction = Fraction(0)
     """What was shared out."""
+    normal: NormalPart = field(default_factory=NormalPart)
+    """What takes normal noise, and how the two laws of plain noise compare."""
+
+    @property
+    def costs(self) -> dict[str, tuple[Fraction, Fraction]]:
+        """Protection -> (epsilon, delta)."""
+        return {name: cost.price for name, cost in self.paid.items()}
 
 
 def calibrate(
@@ -103,40 +138,127 @@ def calibrate(
     delta: Mapping[str, Fraction],
 ) -> Calibrated:
     """Share epsilon among the measures of all releases and fix their noise."""
-    weights = {m.column: m.weight ** (1 / 3) for b in bounded for m in b.release.measures}
-    weights |= {r.column: r.weight ** (1 / 3) for b in bounded for r in b.release.ranked}
-    total = sum(weights.values())
+    shares = _shares(bounded, epsilon)
+    deltas, slack = _deltas(bounded, delta)
+    normal = choose_normal(_plain(bounded, protections, shares), slack)
     noise: dict[str, MeasureNoise] = {}
     ranks: dict[str, RankNoise] = {}
-    costs = {p.name: (Fraction(0), Fraction(0)) for p in protections}
+    paid = {p.name: Cost() for p in protections}
     choices: dict[str, KeyChoice] = {}
-    deltas = _deltas(bounded, delta)
     for b in bounded:
         for measure in b.release.measures:
-            share = epsilon * int(GRAIN * weights[measure.column] / total) / GRAIN
+            share = shares[measure.column]
             made = _noise(b, measure.column, share, protections)
+            if measure.column in normal.rhos:
+                made = _normal_noise(b, measure.column, made, normal)
             noise[measure.column] = made
-            for certificate in b.certificates:
-                spent, slack = costs[certificate.protection]
-                bound = certificate.bounds[measure.column]
-                if not isinstance(bound, GlobalBound):
-                    spent += share
-                elif made.scale is not None:
-                    spent += bound.value / made.scale
-                costs[certificate.protection] = (spent, slack)
+            for c in b.certificates:
+                paid[c.protection] = _with(paid[c.protection], c, measure.column, made)
         for ranked in b.release.ranked:
-            share = epsilon * int(GRAIN * weights[ranked.column] / total) / GRAIN
+            share = shares[ranked.column]
             bounds = {c.protection: _rank_bound(c, ranked.column) for c in b.certificates}
             largest = max(bounds.values())
             ranks[ranked.column] = rank_noise(ranked, largest, share)
             for name, value in bounds.items():
-                spent, slack = costs[name]
-                costs[name] = (spent + (share * value / largest if largest else 0), slack)
+                more = share * value / largest if largest else Fraction(0)
+                paid[name] = replace(paid[name], pure=paid[name].pure + more)
         if b.release.selector is not None:
-            choices[b.release.name] = _choice(
-                b, noise[b.release.selector], deltas[b.release.name], costs
-            )
-    return Calibrated(noise, choices, costs, ranks, epsilon)
+            # What normal noise does not take of delta is for the keys.
+            both = deltas[b.release.name] if normal.rhos else 2 * deltas[b.release.name]
+            choices[b.release.name] = _choice(b, noise[b.release.selector], both)
+            for c in b.certificates:
+                if c.groups:
+                    keys = paid[c.protection].keys + both
+                    paid[c.protection] = replace(paid[c.protection], keys=keys)
+    return Calibrated(
+        noise, choices, {n: _priced(c, normal) for n, c in paid.items()}, ranks, epsilon, normal
+    )
+
+
+def _with(cost: Cost, certificate: Certificate, column: str, noise: MeasureNoise) -> Cost:
+    """Add what the noise of one measure costs a protection."""
+    bound = certificate.bounds[column]
+    if is_still(bound):
+        return cost
+    if noise.rho:
+        rho = noise.rho
+        if isinstance(bound, GlobalBound):
+            rho *= certificate.squared(column) / noise.squared
+        return replace(cost, pure=cost.pure + noise.choosing, rho=cost.rho + rho)
+    if not isinstance(bound, GlobalBound) or noise.scale is None:
+        return replace(cost, pure=cost.pure + noise.epsilon)
+    return replace(cost, pure=cost.pure + bound.value / noise.scale)
+
+
+def _priced(cost: Cost, normal: NormalPart) -> Cost:
+    """Put the price of normal noise beside its rho: what all of it has, or less where less is moved."""
+    if not cost.rho:
+        return cost
+    epsilon = normal.epsilon
+    if cost.rho < normal.rho:
+        epsilon = epsilon_of_rho(cost.rho, normal.delta, normal.epsilon)
+    return replace(cost, normal=(epsilon, normal.delta))
+
+
+def _plain(
+    bounded: tuple[Bounded, ...],
+    protections: tuple[Protection, ...],
+    shares: Mapping[str, Fraction],
+) -> list[Plain]:
+    """Give the measures that either law serves: not per unit of distance, and not where limits race."""
+    metric = {p.name for p in protections if p.kind not in ("rows", "unit")}
+    found = []
+    for b in bounded:
+        for m in b.release.measures:
+            moves = {c.protection: c for c in b.certificates if not is_still(c.bounds[m.column])}
+            if not moves or metric & moves.keys():
+                continue
+            sizes = [_sizes(c, m.column) for c in moves.values()]
+            share = shares[m.column]
+            choosing = _noise(b, m.column, share, protections).choosing
+            known = [x for x in sizes if x is not None]
+            if len(known) == len(sizes):
+                size, squared = max(x for x, _ in known), max(x for _, x in known)
+                found.append(Plain(m.column, m.weight, share - choosing, size, squared))
+    return found
+
+
+def _sizes(certificate: Certificate, column: str) -> tuple[Fraction, Fraction] | None:
+    """Give how far a measure moves, as a sum and as a squared length; by a small limit where one is chosen."""
+    bound = certificate.bounds[column]
+    if isinstance(bound, GlobalBound):
+        return bound.value, certificate.squared(column)
+    if isinstance(bound, Clipped) and not bound.race:
+        # The larger the limit the more normal noise gains: it has to gain at most of the limits.
+        limit = bound.limits[len(bound.limits) // 4]
+        return Fraction(limit), bound.squared(limit)
+    return None
+
+
+def _normal_noise(b: Bounded, column: str, made: MeasureNoise, normal: NormalPart) -> MeasureNoise:
+    """Put normal noise in the place of discrete Laplace noise."""
+    squared = Fraction(0)
+    for c in b.certificates:
+        bound = c.bounds[column]
+        if isinstance(bound, GlobalBound):
+            squared = max(squared, c.squared(column))
+        elif isinstance(bound, Clipped):
+            squared = max(squared, bound.squared(bound.limits[-1]))
+    return replace(made, scale=None, rho=normal.rhos[column], squared=squared)
+
+
+def _shares(bounded: tuple[Bounded, ...], epsilon: Fraction) -> dict[str, Fraction]:
+    """Share epsilon among what moves; what no protection moves is public, and needs none."""
+    weights: dict[str, float] = {}
+    for b in bounded:
+        asked = {m.column: m.weight for m in b.release.measures}
+        asked |= {r.column: r.weight for r in b.release.ranked}
+        for column, weight in asked.items():
+            bounds = [c.bounds.get(column) for c in b.certificates]
+            still = all(bound is not None and is_still(bound) for bound in bounds)
+            weights[column] = 0.0 if still else weight ** (1 / 3)
+    total = sum(weights.values()) or 1.0
+    return {c: epsilon * int(GRAIN * weight / total) / GRAIN for c, weight in weights.items()}
 
 
 def _rank_bound(certificate: Certificate, column: str) -> Fraction:
@@ -201,34 +323,34 @@ def _surveyed_noise(bound: Surveyed, share: Fraction) -> MeasureNoise:
     return MeasureNoise(share, None, smooth, bound, beta)
 
 
-def _deltas(bounded: tuple[Bounded, ...], delta: Mapping[str, Fraction]) -> dict[str, Fraction]:
-    """Share the smallest delta of the protections equally among the releases that choose keys."""
+def _deltas(
+    bounded: tuple[Bounded, ...], delta: Mapping[str, Fraction]
+) -> tuple[dict[str, Fraction], Fraction]:
+    """Give half of the smallest delta to the releases that choose keys, equally; and what is left for normal noise."""
     choosing = [b.release.name for b in bounded if b.release.selector is not None]
-    if not choosing:
-        return {}
     smallest = min(delta.values(), default=Fraction(0))
+    if not choosing:
+        moved = {
+            c.protection
+            for b in bounded
+            for c in b.certificates
+            if not all(map(is_still, c.bounds.values()))
+        }
+        return {}, min((delta[name] for name in moved), default=Fraction(0))
     if smallest <= 0:
         raise Refused(
             "REF-103",
             "the group keys are protected, so choosing them needs a positive delta",
             hint="declare `values` for the grouped columns, or give the protection a delta",
         )
-    return {name: smallest / len(choosing) for name in choosing}
+    return {name: smallest / (2 * len(choosing)) for name in choosing}, smallest / 2
 
 
-def _choice(
-    b: Bounded,
-    noise: MeasureNoise,
-    delta: Fraction,
-    costs: dict[str, tuple[Fraction, Fraction]],
-) -> KeyChoice:
+def _choice(b: Bounded, noise: MeasureNoise, delta: Fraction) -> KeyChoice:
     groups = max(1, *(c.groups for c in b.certificates))
     contribution = max(1, *(c.contribution for c in b.certificates))
-    for certificate in b.certificates:
-        if certificate.groups:
-            spent, slack = costs[certificate.protection]
-            costs[certificate.protection] = (spent, slack + delta)
-    if noise.scale is None:
+    law = noise.law()
+    if law is None:
         return KeyChoice(1, 0, Fraction(0))
-    threshold = noisy_threshold(noise.scale, delta=delta, groups=groups, contribution=contribution)
+    threshold = law.threshold(delta=delta, groups=groups, contribution=contribution)
     return KeyChoice(threshold, groups, delta)

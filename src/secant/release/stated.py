@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cache
 
 from secant.analysis.portfolio import Bounded
-from secant.mechanisms.discrete_laplace import discrete_laplace_error
+from secant.mechanisms.whole import WholeNormal
 from secant.plan import nodes as n
 from secant.plan.measures import Measure
 from secant.plan.rewrite import columns_of
@@ -271,8 +271,8 @@ def _law(
         return NoisyNumber(0.0, lambda level: None)  # how far below the truth, the data decide
     if noise.smooth is not None:
         return NoisyNumber(0.0, lambda level: _smooth_error(job, measure, level, bounds))
-    scale = noise.scale if chosen is None else noise.scale_for(Fraction(chosen.limit))
-    if scale is None:
+    law = noise.law(None if chosen is None else chosen.limit)
+    if law is None:
         return NoisyNumber(0.0, lambda level: 0.0, 0.0)
 
     fine = 1 if noise.clipped is None else noise.clipped.fine
@@ -280,14 +280,16 @@ def _law(
     @cache  # asked for every cell, at a few levels
     def error(level: Fraction) -> float:
         # Drawn in parts of a step, and rounded to whole ones.
-        rounded = discrete_laplace_error(scale * fine, level) + (fine // 2)
+        rounded = law.finer(fine).error(level) + (fine // 2)
         return float(Fraction(rounded, fine) * measure.step)
 
     step = float(measure.step)
     cut = (0.0, 0.0) if miss is None else left_out(job, measure, limits, miss)
     if beyond is not None:
         cut = beyond
-    return NoisyNumber(0.0, error, float(scale) * step, step, cut)
+    normal = isinstance(law, WholeNormal)
+    scale = law.deviation if isinstance(law, WholeNormal) else law.scale
+    return NoisyNumber(0.0, error, float(scale) * step, step, cut, normal=normal)
 
 
 def _partners(job: Job, column: str) -> tuple[str, ...]:

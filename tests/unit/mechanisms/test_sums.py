@@ -115,3 +115,41 @@ def test_whole_steps_widen_a_quotient():
     smooth = quotient_ends((50.0, 0.0), (100.0, 0.0), [(2.0, 0.0), (0.0, 2.0)], 0.95)
     stepped = quotient_ends((50.0, 1.0), (100.0, 1.0), [(2.0, 0.0), (0.0, 2.0)], 0.95)
     assert stepped[0] < smooth[0] < smooth[1] < stepped[1]
+
+
+# ── beside normal noise ──────────────────────────────────────────────────────────────────────────
+
+MIXED = [
+    ([], [2.0]),
+    ([1.0], [1.0]),
+    ([0.01], [5.0]),
+    ([3.0, 1.0], [0.5, 2.0]),
+    ([1.0] * 8, [1.0] * 3),
+]
+
+
+@pytest.mark.parametrize(("scales", "deviations"), MIXED)
+def test_the_error_of_a_mixed_sum_holds_and_is_tight(scales, deviations):
+    draw = random.SystemRandom()
+
+    def drawn():
+        return sum(laplace(draw, s) for s in scales) + sum(draw.gauss(0, d) for d in deviations)
+
+    t, less = sum_error(scales, 0.95, deviations), sum_error(scales, 0.9, deviations)
+    sizes = [abs(drawn()) for _ in range(DRAWS)]
+    assert FEWEST <= sum(x <= t for x in sizes) <= MOST + DRAWS * 0.003
+    assert sum(x <= less for x in sizes) < FEWEST  # an error that is too small is noticed
+
+
+def test_a_quotient_of_normal_numbers_holds_the_truth():
+    draw = random.SystemRandom()
+    held = 0
+    for _ in range(DRAWS // 4):
+        n, d = 300 + draw.gauss(0, 10) + laplace(draw, 2), 100 + draw.gauss(0, 5)
+        low, high = quotient_ends((n, 0.0), (d, 0.0), [(2.0, 0.0)], 0.95, [(10.0, 0.0), (0.0, 5.0)])
+        held += low <= 3 <= high
+    assert (
+        int(binom.ppf(1e-9, DRAWS // 4, 0.95))
+        <= held
+        <= int(binom.isf(1e-9, DRAWS // 4, 0.95)) + 15
+    )

@@ -8,8 +8,9 @@ import duckdb
 import pytest
 from scipy.stats import binom
 
-from private_shop import ROWWISE, UNIT, compile_release, make_shop, open_shop
+from private_shop import ROWWISE, UNIT, compile_release, make_shop, open_shop, reaches
 from secant.errors import SecantError
+from secant.mechanisms.whole import WholeNormal
 
 PLAIN = """
 INSERT INTO towns VALUES ('Riga', 'LV', 600000), ('Tartu', 'EE', 95000), ('Oslo', 'NO', 700000);
@@ -134,13 +135,25 @@ def test_disjoint_groups_cost_once(people, single):
         assert set(scales(db, both, delta="1e-9").values()) >= {want}
 
 
-def test_a_replaced_row_counts_twice(tmp_path):
+def test_a_replaced_row_brings_back_what_it_takes_away(tmp_path):
     with open_shop(tmp_path, ROWWISE + "replace = true\n") as db:
-        assert set(scales(db, "SELECT count(*) FROM orders").values()) == {2}
-        assert set(scales(db, "SELECT sum(total) FROM orders").values()) == {200}
-        assert (
-            "replaced" in db.sql("SELECT count(*) FROM orders", epsilon=1).guarantee[0]["protects"]
-        )
+        assert set(scales(db, BY_STATUS).values()) == {2}
+        assert set(scales(db, "SELECT count(*) FROM orders WHERE quantity > 3").values()) == {1}
+        assert set(scales(db, "SELECT count(DISTINCT note) FROM orders").values()) == {1}
+        assert set(scales(db, "SELECT sum(total) FROM orders").values()) == {100}
+        assert set(scales(db, "SELECT sum(big) FROM orders").values()) == {2_000}
+
+
+def test_the_number_of_rows_is_public_where_rows_are_replaced(tmp_path):
+    with open_shop(tmp_path, ROWWISE + "replace = true\n") as db:
+        answer = db.sql("SELECT count(*) FROM orders", epsilon=1)
+        assert answer.rows == [(203,)]
+        assert "replaced" in answer.guarantee[0]["protects"]
+        assert answer.guarantee[0]["epsilon"] == 0
+        assert db.budget["single"].to_dict()["spent"]["epsilon"] == 0
+        mean = compile_release(db, "SELECT count(*), sum(total) FROM orders").job.noise
+        shares = {n.epsilon for n in mean.noise.values()}
+        assert shares == {0, 1}
 
 
 def test_rows_of_a_unit_beyond_the_limit_do_not_count(tmp_path):
@@ -254,12 +267,6 @@ def test_keys_of_many_units_are_shown(plain):
         assert [age for age, _ in compiled.draw().rows] == [20, 21, 22]
 
 
-def tail(scale, k):
-    """P(Z ≥ k) of the discrete Laplace distribution."""
-    a = math.exp(-1 / float(scale))
-    return a**k / (1 + a)
-
-
 @pytest.mark.parametrize(
     ("protections", "query"),
     [
@@ -276,15 +283,16 @@ def test_the_threshold_keeps_delta_for_all_keys_of_a_unit_together(tmp_path, pro
         compiled = compile_release(db, query, epsilon=1, delta=Fraction(1, 1000))
         (bounded,) = compiled.job.prepared.bounded
         (choice,) = compiled.job.noise.choices.values()
-        scale = compiled.job.noise.noise[bounded.release.selector].scale
+        law = compiled.job.noise.noise[bounded.release.selector].law()
         reached = max(c.groups for c in bounded.certificates)
         assert choice.groups == reached >= 1
         # What a unit brings alone is seen when the noise reaches what is missing to the threshold.
         missing = choice.threshold - max(c.contribution for c in bounded.certificates)
-        seen = tail(scale, missing)
-        assert 1 - (1 - seen) ** reached <= 1 / 1000
-        closer = tail(scale, missing - 1)
-        assert 1 - (1 - closer) ** reached > 1 / 1000  # and no larger than it must be
+        allowed = float(choice.delta)
+        assert choice.delta * (2 if isinstance(law, WholeNormal) else 1) == Fraction(1, 1000)
+        assert 1 - (1 - reaches(law, missing)) ** reached <= allowed
+        closer = 1 - (1 - reaches(law, missing - 1)) ** reached
+        assert closer > allowed  # and no larger than it must be
 
 
 # ── stated errors ────────────────────────────────────────────────────────────────────────────────

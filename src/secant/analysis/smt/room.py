@@ -11,12 +11,13 @@ import time
 from dataclasses import dataclass, field
 
 from secant.analysis.certificate import CannotBound, Certificate, KeyClaim, Refusal, Step
+from secant.analysis.growth import growth
 from secant.analysis.interface import Request
 from secant.analysis.smt.language import Language, load
 from secant.analysis.smt.pumping import boundless
 from secant.analysis.smt.rules import Encoder, Key
 from secant.analysis.smt.search import Search, Verdict, search, solver_of
-from secant.analysis.summands import amount, measure_bound, rows_differ
+from secant.analysis.summands import amount, measure_bound, replaced_bound, rows_differ
 from secant.errors import UsageError
 from secant.plan import nodes as n
 from secant.plan.reads import tables_read
@@ -72,7 +73,10 @@ class SmtRoom:
         steps: list[Step] = []
         for measure, call in zip(release.measures, exact.aggregations, strict=True):
             changed, step = work.values(exact, call) if call.distinct else (rows, differ)
-            rule, value, words = measure_bound(call, changed, changed, None, measure.step)
+            if work.swaps(exact):
+                rule, value, words = replaced_bound(call, changed // 2, False, measure.step)
+            else:
+                rule, value, words = measure_bound(call, changed, changed, None, measure.step)
             bounds[measure.column] = GlobalBound(value)
             told = f"moves by at most {amount(value * measure.step)}"
             steps.append(Step(rule, f"{measure.words}: {words}", told, (step,)))
@@ -134,6 +138,12 @@ class _Proofs:
         """Give the protected tables that a relation reads."""
         covered = tables_of(self.request.policy, self.request.protection)
         return sorted(t for t in tables_read(relation) if t in covered)
+
+    def swaps(self, exact: n.Aggregate) -> bool:
+        """Say whether a replaced row brings into the one group at most what one row can (C-GROWS)."""
+        tables = self.tables(exact.input)
+        grows = growth(exact.input, lambda table: table in tables) is not None
+        return self.request.protection.replace and not exact.keys and grows
 
     def values(self, exact: n.Aggregate, call: n.Aggregation) -> tuple[int, Step]:
         """Give how many values of an argument come or go, all groups together: count(DISTINCT x) counts them."""

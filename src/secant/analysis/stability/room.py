@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 
 from secant.analysis.certificate import CannotBound, Certificate, KeyClaim, Refusal, Step
+from secant.analysis.growth import growth
 from secant.analysis.interface import Request
 from secant.analysis.stability.rules import Stabilities, Stable, owned_by
-from secant.analysis.summands import amount, is_owner, measure_bound, rows_differ
+from secant.analysis.summands import (
+    amount,
+    ends_of_row,
+    is_owner,
+    measure_bound,
+    one_a_group,
+    replaced_bound,
+    rows_differ,
+    unit_columns,
+)
 from secant.plan import nodes as n
 from secant.plan.domains import Listed
 from secant.plan.enforce import Release
@@ -51,9 +62,11 @@ class StabilityRoom:
     def _rows(self, request: Request) -> Certificate:
         """One row of one table differs: the worst over the protected tables that the query reads."""
         claims: set[KeyClaim] = set()
-        changed, step = _row_change(request, request.release.exact.input, claims)
+        rows = request.release.exact.input
+        changed, step = _row_change(request, rows, claims)
         ranks = [_row_change(request, r.cells.input, claims) for r in request.release.ranked]
-        return _certificate(self.name, request, changed, changed, step, None, claims, ranks)
+        swap = _swap(request, rows, changed) if request.protection.replace else None
+        return _certificate(self.name, request, changed, changed, step, None, claims, ranks, swap)
 
     def _unit(self, request: Request) -> Certificate:
         """Everything of one unit differs."""
@@ -113,6 +126,36 @@ def _row_change(request: Request, relation: n.Relation, claims: set[KeyClaim]) -
         changed *= 2
         step = Step("G-REPLACE", "one row is replaced", rows_differ(changed), (step,))
     return changed, step
+
+
+@dataclass(frozen=True, slots=True)
+class _Swap:
+    """One row is replaced by another, and what it brings only adds rows: as many at most go as come."""
+
+    once: int
+    """Rows that go, and rows that come, at most."""
+    fixed: bool
+    """Whether as many come as go."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What differs between neighbors."""
+
+    rows: int
+    groups: int
+    alone: bool
+    """Whether no two rows that differ are in one group."""
+    swap: _Swap | None
+
+
+def _swap(request: Request, relation: n.Relation, changed: int) -> _Swap | None:
+    """Say what a replaced row takes away and brings; None if what comes and goes may be either (C-GROWS)."""
+    covered = tables_of(request.policy, request.protection)
+    found = [growth(relation, _only(t)) for t in tables_read(relation) if t in covered]
+    if None in found:
+        return None
+    return _Swap(changed // 2, all(g is not None and g.each is not None for g in found))
 
 
 def _unit_change(
@@ -192,22 +235,28 @@ def _certificate(
     owned: tuple[Ownerships, Ownership] | None,
     claims: set[KeyClaim],
     ranks: list[tuple[int, Step]],
+    swap: _Swap | None = None,
 ) -> Certificate:
     bounds: dict[str, GlobalBound] = {}
+    squares: dict[str, Fraction] = {}
     steps: list[Step] = []
+    alone = owned is not None and one_a_group(request.release.exact, unit_columns(*owned))
+    change = _Change(changed, groups, alone, swap)
     for measure, call in zip(
         request.release.measures, request.release.exact.aggregations, strict=True
     ):
-        rule, value, words = measure_bound(call, changed, groups, owned, measure.step)
+        if swap is not None and not request.release.exact.keys:
+            rule, value, words = replaced_bound(call, swap.once, swap.fixed, measure.step)
+        else:
+            rule, value, words = measure_bound(call, changed, groups, owned, measure.step)
         bounds[measure.column] = GlobalBound(value)
-        steps.append(
-            Step(
-                rule,
-                f"{measure.words}: {words}",
-                f"moves by at most {amount(value * measure.step)}",
-                (rows,),
-            )
-        )
+        told = f"moves by at most {amount(value * measure.step)}"
+        square = _square(rule, call, value, change, measure.step)
+        if request.release.exact.keys and square < value**2:
+            squares[measure.column] = square
+            length = float(square) ** 0.5 * float(measure.step)
+            told += f", by a length of {length:.6g} in all groups together (G-LENGTH)"
+        steps.append(Step(rule, f"{measure.words}: {words}", told, (rows,)))
     for ranked, (differ, counted) in zip(request.release.ranked, ranks, strict=True):
         value = _rank_bound(ranked, differ)
         bounds[ranked.column] = GlobalBound(value, "linf")
@@ -215,7 +264,8 @@ def _certificate(
         told = f"rank distances of two points move apart by at most {amount(value)} rows"
         steps.append(Step("G-RANK", place, told, (counted,)))
     ordered = tuple(sorted(claims, key=lambda c: (c.table, c.columns)))
-    contribution = _contribution(request.release, changed, owned)
+    together = changed if swap is None else swap.once  # one group loses what the other gains
+    contribution = _contribution(request.release, together, owned)
     return Certificate(
         room,
         request.protection.name,
@@ -225,7 +275,23 @@ def _certificate(
         contribution,
         ordered,
         tuple(steps),
+        squares,
     )
+
+
+def _square(
+    rule: str, call: n.Aggregation, value: Fraction, change: _Change, step: Fraction
+) -> Fraction:
+    """Bound the squared length of a measure's move over the groups, in squared steps (G-LENGTH)."""
+    if not value or not change.rows:
+        return value**2
+    if rule == "G-COUNT-UNITS":
+        return value  # once in each group
+    each = value / change.rows
+    if change.swap is not None:
+        high, low = ends_of_row(call, step)
+        return 2 * change.swap.once**2 * (each**2 - low * high)
+    return each**2 * min(change.rows, change.groups) if change.alone else value**2
 
 
 def _rank_bound(ranked: Ranked, changed: int) -> Fraction:

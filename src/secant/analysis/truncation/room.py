@@ -17,13 +17,12 @@ from secant.analysis.certificate import (
     Certificate,
     Clipped,
     Contributions,
-    Move,
     Refusal,
     Step,
 )
 from secant.analysis.interface import Request
 from secant.analysis.stability.rules import owned_by
-from secant.analysis.summands import each_row, is_owner, never_negative
+from secant.analysis.summands import each_row, is_owner, never_negative, one_a_group
 from secant.analysis.truncation.clipping import (
     Additions,
     above_limits,
@@ -38,7 +37,7 @@ from secant.plan.enforce import Release
 from secant.plan.expected import expected_share
 from secant.plan.measures import Measure
 from secant.plan.owners import unit_column
-from secant.plan.ownership import Ownerships, Paths
+from secant.plan.ownership import Ownership, Ownerships, Paths
 
 GAIN = 4
 """A limit is chosen privately if a usual unit adds less than this part of what the declared limits allow."""
@@ -86,16 +85,20 @@ class TruncationRoom:
                 rows, unit, release.exact.keys, chosen, measures, release.together, fine
             )
 
-        bounds: dict[str, Move] = {}
+        alone = one_a_group(replace(release.exact, input=rows), frozenset((unit,)))
+        bounds: dict[str, Clipped] = {}
         adding = tuple(c for c in calls.values() if _adds(c))
         if adding:
             bounds |= _added(additions(*adding), found, protection.truncation == "race")
         for call in calls.values():
             if call.name not in bounds:
                 bounds[call.name] = _counted(additions(call), found[call.name])
-        steps = tuple(
-            _told(calls[c], measures[c], x) for c, x in bounds.items() if isinstance(x, Clipped)
-        )
+        own = ownerships.of(rows)
+        bounds = {
+            c: replace(b, within=_within(calls[c], measures[c], ownerships, own, alone=alone))
+            for c, b in bounds.items()
+        }
+        steps = tuple(_told(calls[c], measures[c], x) for c, x in bounds.items())
         return Certificate(self.name, protection.name, bounds, 0, 0, 0, (), steps)
 
 
@@ -170,6 +173,20 @@ def _limits(
         if candidates[-1] * _fine(call, measure) < WIDEST and not (counts and len(candidates) == 1):
             found[measure.column] = candidates
     return found
+
+
+def _within(
+    call: n.Aggregation,
+    measure: Measure,
+    ownerships: Ownerships,
+    owned: Ownership,
+    *,
+    alone: bool,
+) -> int | None:
+    """Give what one unit adds to one group at most, in whole steps; None if its limit alone says it (U-LENGTH)."""
+    if call.distinct and is_owner(call.argument, ownerships, owned):
+        return 1
+    return max(1, math.ceil(each_row(call, measure.step))) if alone else None
 
 
 def _fine(call: n.Aggregation, measure: Measure) -> int:

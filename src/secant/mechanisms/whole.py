@@ -1,0 +1,106 @@
+"""Noise for whole numbers by one of two laws: discrete Laplace (N-DLAPLACE), or a rounded normal law (N-GAUSSIAN).
+
+In: a public scale or deviation, in whole steps; at the draw, private whole numbers. Out: whole numbers, how far they
+stray, and thresholds for keys. Which of the two is used is settled before anything is read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from secant.mechanisms.discrete_laplace import (
+    add_discrete_laplace,
+    discrete_laplace_error,
+    noisy_threshold,
+)
+from secant.mechanisms.gaussian import least_multiplier, suffices
+from secant.mechanisms.grid import draw_cell, rational
+from secant.mechanisms.laws import GaussianLaw, reach
+from secant.mechanisms.threshold import gaussian_threshold
+from secant.numeric.parameters import positive
+
+_SHIFT = 1 << 48
+
+
+@dataclass(frozen=True, slots=True)
+class WholeLaplace:
+    """Discrete Laplace noise."""
+
+    scale: Fraction
+    """In whole steps."""
+
+    def add(self, values: Sequence[int]) -> list[int]:
+        """Add independent noise to each value."""
+        return add_discrete_laplace(values, scale=self.scale)
+
+    def error(self, level: Fraction) -> int:
+        """Give the smallest t with P(|noise| ≤ t) ≥ level."""
+        return discrete_laplace_error(self.scale, level)
+
+    def finer(self, parts: int) -> WholeLaplace:
+        """Give the noise for numbers that are counted in parts of a step."""
+        return WholeLaplace(self.scale * parts)
+
+    def threshold(self, *, delta: Fraction, groups: int, contribution: int) -> int:
+        """Give the noisy count from which on keys may be shown (N-THRESHOLD)."""
+        return noisy_threshold(self.scale, delta=delta, groups=groups, contribution=contribution)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeNormal:
+    """Normal noise on whole numbers, rounded: the rounding comes after the noise, so it costs nothing."""
+
+    deviation: Fraction
+    """In whole steps."""
+
+    def add(self, values: Sequence[int]) -> list[int]:
+        """Add independent noise to each value."""
+        width = rational(positive(self.deviation, "the noise in steps"))
+        return [draw_cell(GaussianLaw(), rational(value), width) for value in values]
+
+    def error(self, level: Fraction) -> int:
+        """Give the smallest t with P(|noise| ≤ t) ≥ level: a whole t is passed from t + 1/2 on."""
+        return max(0, math.ceil(reach(GaussianLaw(), level) * self.deviation - Fraction(1, 2)))
+
+    def finer(self, parts: int) -> WholeNormal:
+        """Give the noise for numbers that are counted in parts of a step."""
+        return WholeNormal(self.deviation * parts)
+
+    def threshold(self, *, delta: Fraction, groups: int, contribution: int) -> int:
+        """Give the noisy count from which on keys may be shown (N-THRESHOLD)."""
+        return gaussian_threshold(
+            self.deviation, delta=delta, groups=groups, contribution=contribution
+        )
+
+
+WholeLaw = WholeLaplace | WholeNormal
+
+
+@lru_cache(maxsize=1024)
+def multiplier(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """Give the least deviation over the l2 bound that is (ε, δ)-private."""
+    return least_multiplier(epsilon, delta)
+
+
+def normal_for(squared: Fraction, rho: Fraction) -> WholeNormal:
+    """Give the normal noise that is ρ-zCDP for a squared l2 bound (N-NORMALS); its deviation is rounded up."""
+    return WholeNormal(root_up(squared / (2 * rho)))
+
+
+def root_up(value: Fraction) -> Fraction:
+    """Give a number that is at least the square root, and hardly more."""
+    return Fraction(math.isqrt(math.ceil(value * _SHIFT * _SHIFT)) + 1, _SHIFT)
+
+
+def epsilon_of_rho(rho: Fraction, delta: Fraction, most: Fraction) -> Fraction:
+    """Give an ε, rounded up and at most `most`, which is known to hold, of normal noise that is ρ-zCDP at this δ."""
+    wide = normal_for(Fraction(1), rho).deviation
+    low, high = Fraction(0), most
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if suffices(wide, middle, delta) else (middle, high)
+    return high
