@@ -153,5 +153,5 @@ def test_a_charge_as_if_it_were_pure_is_caught(sides: tuple[Connection, Connecti
 
 
 def test_too_little_noise_is_caught(sides: tuple[Connection, Connection]) -> None:
-    quiet = [job.with_noise_times(Fraction(1, 4)) for job in compiled(sides)]
+    quiet = [job.with_noise_times(Fraction(1, 16)) for job in compiled(sides)]
     assert worst(quiet, COUNT) > 0
