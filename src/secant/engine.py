@@ -62,6 +62,7 @@ from secant.release.run import (
     Shown,
     check_job,
     finish,
+    from_engine,
     look_up_keys,
     plan_release,
     run,
@@ -230,7 +231,7 @@ class Connection:
                         warn(caution)
                 release_id = None
                 if not job.prepared.bounded:
-                    shown = finish(job, {}, session, {})
+                    shown = finish(job, {}, from_engine(session), {})
                 else:
                     charges = _charges(noise)
                     with self.ledger.reserve(charges, analyst=analyst, note=_note(job)) as permit:

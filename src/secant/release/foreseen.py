@@ -12,12 +12,14 @@ from collections.abc import Mapping
 
 from secant.analysis.portfolio import Bounded
 from secant.plan import nodes as n
+from secant.plan.evaluate import evaluate
 from secant.plan.rewrite import columns_of
+from secant.plan.values import Failure
 from secant.release.backend import Session
 from secant.release.job import Job, Keys
 from secant.release.limits import ChosenLimit
 from secant.release.reliance import Reliance, reliance
-from secant.release.run import Shown, finish, released_fields, value_of
+from secant.release.run import Shown, finish, from_engine, released_fields, value_of
 from secant.release.shares import MeasureNoise
 
 PROBES = (1, 3)
@@ -47,7 +49,10 @@ def foreseen_errors(
             wanted &= open_
         if not wanted:
             break
-        shown = _shown(job, keys, session, limits, relied, noisy)
+        try:
+            shown = _shown(job, keys, session, limits, relied, noisy)
+        except Failure:  # made-up numbers may not suit an expression that real ones do
+            return dict.fromkeys(noisy)
         for output in sorted(wanted):
             error = _error_of_all(shown, job.traced.outputs.index(output))
             before = found[output] or 0.0
@@ -143,7 +148,14 @@ def _made_up(
 ) -> Shown:
     """Give the answer that would be shown if made-up numbers had been released."""
     tables = {b.release.name: _table(b, keys[b.release.name], probe) for b in job.prepared.bounded}
-    return finish(job, tables, session, limits)
+    return finish(job, tables, lambda plan: _computed(plan, session), limits)
+
+
+def _computed(plan: n.Relation, session: Session) -> list[tuple[object, ...]]:
+    """Compute what follows the releases: here, so that nothing is sent, unless it reads public tables."""
+    if any(isinstance(node, n.Scan) for node in n.walk(plan)):
+        return from_engine(session)(plan)
+    return list(evaluate(plan, {}))
 
 
 def _table(b: Bounded, keys: Keys | None, probe: int) -> n.Values:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -45,6 +45,9 @@ from secant.release.shares import Calibrated, MeasureNoise
 from secant.release.stages import placeholders, provided, stage
 from secant.release.stated import Bounds, Closed, half_widths, stated_ends, stated_ranks
 from secant.terms.policy import Limits
+
+Rows = Callable[[n.Relation], list[tuple[object, ...]]]
+"""How the rows of a plan are computed."""
 
 
 class Permit(Protocol):
@@ -203,7 +206,7 @@ def run(job: Job, keys: Mapping[str, Keys | None], session: Session, permit: Per
     for b in job.prepared.bounded:
         tables[b.release.name], chosen = _released(b, job, keys[b.release.name], engine)
         limits |= chosen
-    return finish(job, tables, session, limits)
+    return finish(job, tables, from_engine(session), limits)
 
 
 def unnoised(
@@ -230,7 +233,7 @@ def unnoised(
         bounds |= {c: list(values) for c, values in found.bounds.items()}
         bounds |= {c: [Fraction(x.limit)] * len(found.keys) for c, x in found.chosen.items()}
         limits |= found.chosen
-    return finish(job, tables, session, limits, bounds), bounds
+    return finish(job, tables, from_engine(session), limits, bounds), bounds
 
 
 def _whole_steps(found: Measured, measure: Measure, job: Job) -> list[int]:
@@ -368,7 +371,7 @@ class Shown:
 def finish(
     job: Job,
     tables: Mapping[str, n.Values],
-    session: Session,
+    rows_of: Rows,
     limits: Mapping[str, ChosenLimit],
     bounds: Bounds | None = None,
 ) -> Shown:
@@ -378,14 +381,14 @@ def finish(
     """
     traced = job.traced
     first, *others = traced.closing()
-    names, rows = _run(first, tables, session)
+    names, rows = _run(first, tables, rows_of)
     width = len(traced.outputs)
     shown = [tuple(row[:width]) for row in rows]
     if not job.prepared.bounded:
         return Shown(traced.outputs, shown, None, None)
     inside: dict[n.Relation, list[Mapping[str, object]]] = {}
     for relation in others:
-        columns, found = _run(relation, tables, session)
+        columns, found = _run(relation, tables, rows_of)
         inside[relation] = [dict(zip(columns, row, strict=True)) for row in found]
     groups = {name: len(table.rows) for name, table in tables.items()}
     ends, alone = stated_ends(job, Closed(names, rows, inside, groups), limits, bounds)
@@ -396,10 +399,17 @@ def finish(
 
 
 def _run(
-    relation: n.Relation, tables: Mapping[str, n.Values], session: Session
+    relation: n.Relation, tables: Mapping[str, n.Values], rows_of: Rows
 ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
     plan = _closing(relation, tables)
-    return tuple(f.name for f in fields_of(plan)), session.rows(lower(plan, session.dialect))
+    names = tuple(f.name for f in fields_of(plan))
+    # An engine has no rows without columns, and is asked for a constant there.
+    return names, [row[: len(names)] for row in rows_of(plan)]
+
+
+def from_engine(session: Session) -> Rows:
+    """Let the engine compute what follows the releases."""
+    return lambda plan: session.rows(lower(plan, session.dialect))
 
 
 def _closing(relation: n.Relation, tables: Mapping[str, n.Values]) -> n.Relation:

@@ -207,12 +207,13 @@ def test_values_at_the_ends_fail_nothing(tmp_path, ranges):
 # ── what is said ─────────────────────────────────────────────────────────────────────────────────
 
 
-def test_no_error_is_stated_and_the_price_is(db):
+def test_ends_are_those_of_the_range_and_the_price_is_stated(db):
     answer = db.sql(
         "SELECT median(total), median(total) + count(*), count(*) FROM orders", epsilon=1
     )
-    (errors,) = answer.error["values"]
-    assert errors[:2] == [None, None]
+    (errors,), (low,), (high,) = (answer.error[x] for x in ("values", "low", "high"))
+    assert (low[0], high[0]) == (0, 100)  # its declared range: nothing narrower is public
+    assert errors[1] > errors[0] > 0
     assert errors[2] > 0
     assert [g["epsilon"] for g in answer.guarantee] == [pytest.approx(1)]
     named = {m["measure"]: m["mechanism"] for m in answer.mechanisms}

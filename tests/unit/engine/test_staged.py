@@ -18,6 +18,7 @@ from private_shop import (
     open_shop,
 )
 from secant.errors import Refused
+from secant.mechanisms import whole
 from secant.release import run as running
 from secant.release.dialect import DUCKDB, Dialect
 from secant.release.lower import lower
@@ -180,7 +181,7 @@ def sent_by(directory, rows, monkeypatch, drawn):
     """Release once over some rows, with all draws replaced by a fixed number; give the statements."""
     make_shop(directory, rows=rows)
     monkeypatch.setattr(
-        running, "add_discrete_laplace", lambda whole, *, scale: [drawn for _ in whole]
+        whole, "add_discrete_laplace", lambda values, *, scale: [drawn for _ in values]
     )
     with open_shop(directory, ROWWISE) as db:
         job = compile_release(db, ABOVE_AVERAGE).job
@@ -225,7 +226,9 @@ def test_an_exact_number_in_a_later_statement_is_caught(tmp_path, monkeypatch):
 
     def leak(b, job, shown, columns):
         exact = noiseless[b.release.name]
-        values = [[running._value(w, m) for w in exact.whole[m.column]] for m in b.release.measures]
+        values = [
+            [running.value_of(w, m) for w in exact.whole[m.column]] for m in b.release.measures
+        ]
         return table(b, job, shown, values)
 
     monkeypatch.setattr(running, "measured", keep)
@@ -241,7 +244,7 @@ def test_an_engine_binds_later_statements_before_any_number_is_there(shop):
     assert '"release1"' in second
     job = compile_release(shop, ABOVE_AVERAGE).job
     running.check_job(job, apart(shop))
-    fields = {b.release.name: running._fields(b) for b in job.prepared.bounded}
+    fields = {b.release.name: running.released_fields(b) for b in job.prepared.bounded}
     placed = provided(second, placeholders(fields), DUCKDB)
     assert placed.count("CAST(NULL AS") == len(fields["release1"])
 
@@ -249,7 +252,7 @@ def test_an_engine_binds_later_statements_before_any_number_is_there(shop):
 @pytest.mark.parametrize("dialect", [DUCKDB, POSTGRES], ids=["duckdb", "postgres"])
 def test_tables_are_put_before_what_a_statement_has_already(shop, dialect: Dialect):
     job = compile_release(shop, PUBLIC_ROWS).job
-    fields = {b.release.name: running._fields(b) for b in job.prepared.bounded}
+    fields = {b.release.name: running.released_fields(b) for b in job.prepared.bounded}
     written = lower(job.prepared.bounded[1].release.exact, dialect)
     for statement in (written, "WITH t0 AS (SELECT 1) " + written):
         placed = provided(statement, placeholders(fields), dialect)
