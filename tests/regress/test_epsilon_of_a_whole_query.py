@@ -19,7 +19,7 @@ COLUMNS = [
 def test_more_columns_share_one_epsilon(people, columns, grouping):
     keys = "status, " if grouping else ""
     query = f"SELECT {keys}{', '.join(COLUMNS[:columns])} FROM orders{grouping}"
-    compiled = compile_release(people, query, epsilon=1)
+    compiled = compile_release(people, query, epsilon=1, delta=0)
     spent = 0
     for bounded in compiled.job.prepared.bounded:
         (certificate,) = bounded.certificates
@@ -36,6 +36,6 @@ def test_several_releases_of_one_query_share_it_too(people):
         "SELECT a.n, b.n, (SELECT sum(total) FROM orders) FROM (SELECT count(*) AS n FROM orders) AS a, "
         "(SELECT count(*) AS n FROM customers) AS b"
     )
-    compiled = compile_release(people, query, epsilon=1)
+    compiled = compile_release(people, query, epsilon=1, delta=0)
     assert len(compiled.job.prepared.bounded) == 3
     assert compiled.job.noise.costs["people"][0] <= 1
