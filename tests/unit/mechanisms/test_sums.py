@@ -144,12 +144,12 @@ def test_the_error_of_a_mixed_sum_holds_and_is_tight(scales, deviations):
 def test_a_quotient_of_normal_numbers_holds_the_truth():
     draw = random.SystemRandom()
     held = 0
-    for _ in range(DRAWS // 4):
+    for _ in range(DRAWS // 16):
         n, d = 300 + draw.gauss(0, 10) + laplace(draw, 2), 100 + draw.gauss(0, 5)
         low, high = quotient_ends((n, 0.0), (d, 0.0), [(2.0, 0.0)], 0.95, [(10.0, 0.0), (0.0, 5.0)])
         held += low <= 3 <= high
     assert (
-        int(binom.ppf(1e-9, DRAWS // 4, 0.95))
+        int(binom.ppf(1e-9, DRAWS // 16, 0.95))
         <= held
-        <= int(binom.isf(1e-9, DRAWS // 4, 0.95)) + 15
+        <= int(binom.isf(1e-9, DRAWS // 16, 0.95)) + 15
     )

@@ -171,9 +171,12 @@ def test_rows_that_are_taken_for_one_would_be_noticed(town, monkeypatch):
     assert not enough(*held(town, PAIR, [300 / 250], 40), 40)
 
 
+LIMITED = "SELECT greatest(count(*) - 600, -5) * 1.0 / count(*) FROM people"
+"""Below zero, where the display cuts no end off."""
+
+
 def test_a_limit_that_the_user_wrote_is_not_taken_for_a_formula(town):
-    text = "SELECT greatest(count(*) - 600, 0) * 1.0 / count(*) FROM people"
-    assert enough(*held(town, text, [0.0], 60), 60)
+    assert enough(*held(town, LIMITED, [-5 / 555], 60), 60)
 
 
 def test_a_limit_that_is_read_through_anyway_would_be_noticed(town, monkeypatch):
@@ -184,8 +187,7 @@ def test_a_limit_that_is_read_through_anyway_would_be_noticed(town, monkeypatch)
         return first if old(scalar, noisy, below=below) is None else old(scalar, noisy, below=below)
 
     monkeypatch.setattr(intervals, "_kept", through)
-    text = "SELECT greatest(count(*) - 600, 0) * 1.0 / count(*) FROM people"
-    assert not enough(*held(town, text, [0.0], 60), 60)
+    assert not enough(*held(town, LIMITED, [-5 / 555], 60), 60)
 
 
 def test_missing_groups_are_not_averaged_over(town, monkeypatch):

@@ -106,7 +106,7 @@ CHOSEN = UNIT.replace("composition", 'truncation = "chosen"\ncomposition')
 
 
 def test_chosen_limits_keep_their_epsilon_and_too_little_noise_is_caught(neighbors):
-    draws = 20_000 if LONG else 1_500
+    draws = 20_000 if LONG else 700
     here = compiled(neighbors, "customer", CHOSEN, SUMS)
     there = compiled(neighbors, "plain", CHOSEN, SUMS)
     assert not violated(SUM_EVENTS, here, there, draws)
