@@ -17,10 +17,10 @@ from pathlib import Path
 import duckdb
 
 import secant
+from chance import LONG
 from secant.engine import Connection
 from secant.errors import SecantError
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 PATIENCE = 3600 if LONG else 300
 """Seconds after which a child is taken to hang; a crowded machine is slow."""
 GROUPS = 40

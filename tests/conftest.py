@@ -1,9 +1,22 @@
 """Fixtures that every folder may use."""
 
+import random
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from chance import LONG, fresh_seed
 
 pytest_plugins = ("postgres_server",)
 
 # How long a draw takes depends on what else the machine does; no test asserts a time.
-settings.register_profile("secant", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "secant", deadline=None, derandomize=not LONG, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("secant")
+
+
+@pytest.fixture(autouse=True)
+def _drawn_from_a_known_seed():
+    """Seed what tests draw from the module `random`; noise never comes from there."""
+    random.seed(fresh_seed())

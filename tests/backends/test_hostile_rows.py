@@ -6,7 +6,6 @@ answered on the plain database is answered on each neighbor; what is refused the
 
 from __future__ import annotations
 
-import os
 import random
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,13 +16,13 @@ import pyarrow.parquet
 import pytest
 
 import secant
+from chance import LONG
 from secant.errors import SecantError
 from secant.plan import nodes as n
 from secant.release import duckdb as source
 from secant.release import lower
 from secant.terms import types as t
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 QUESTIONS = 400 if LONG else 25
 NEIGHBORS = 400 if LONG else 12
 TYPES = {

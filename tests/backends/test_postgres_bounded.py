@@ -7,7 +7,6 @@ stands for, against the interpreter.
 from __future__ import annotations
 
 import math
-import os
 import random
 from decimal import Decimal
 
@@ -17,6 +16,7 @@ from row_compare import difference
 from test_operators_duckdb import column, everything, scan
 from test_postgres_scalars import GRID, engines  # noqa: F401 - a fixture
 
+from chance import LONG
 from secant.errors import BackendError
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
@@ -28,7 +28,7 @@ from secant.release.reach import Reach, reach_of
 from secant.terms import types as t
 
 pytestmark = pytest.mark.postgres
-ROUNDS = 60 if os.environ.get("SECANT_PROFILE") == "long" else 6
+ROUNDS = 60 if LONG else 6
 EACH = 12
 FLOAT, DECIMAL, WHOLE = (
     n.Column("a.v", t.DOUBLE),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from postgres_small import ordered, small_postgres  # noqa: F401 - a fixture
 from random_queries import Writer
 from row_compare import difference
 
+from chance import LONG
 from secant.errors import BackendError, SqlError
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
@@ -18,7 +18,7 @@ from secant.release.lower import lower
 from secant.release.postgres_scalars import POSTGRES
 
 pytestmark = pytest.mark.postgres
-ROUNDS = 40 if os.environ.get("SECANT_PROFILE") == "long" else 2
+ROUNDS = 40 if LONG else 2
 STATEMENTS = 100
 SMALL = [
     line

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from random_queries import HOSTILE, Writer
 from row_compare import difference
 
+from chance import LONG
 from secant.errors import BackendError, SqlError
 from secant.plan.evaluate import evaluate
 from secant.plan.from_sql import from_sql
@@ -15,7 +14,7 @@ from secant.plan.rewrite import normalize
 from secant.plan.values import Failure
 from secant.release.lower import lower
 
-ROUNDS = 60 if os.environ.get("SECANT_PROFILE") == "long" else 4
+ROUNDS = 60 if LONG else 4
 STATEMENTS = 100
 
 

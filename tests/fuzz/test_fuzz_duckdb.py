@@ -19,11 +19,11 @@ from drawn_texts import AGGREGATED, SIGNATURES, Texts, unlisted
 from fuzzing import Said, faults, fuzz
 from worlds import KINDS, World, open_world
 
+from chance import LONG
 from secant import engine
 from secant.errors import BackendError
 from secant.release import lower
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 SHARDS, EACH = (20, 5_000) if LONG else (2, 150)
 
 

@@ -11,11 +11,11 @@ import pytest
 from fuzzing import faults, fuzz
 from worlds import HOSTILE, open_world
 
+from chance import LONG
 from postgres_server import PostgresServer
 from secant.release.postgres import PostgresSession
 from secant.release.postgres_scalars import POSTGRES
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 SHARDS, EACH = (4, 5_000) if LONG else (1, 100)
 pytestmark = pytest.mark.postgres
 

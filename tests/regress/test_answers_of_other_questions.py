@@ -17,7 +17,6 @@ import pytest
 from apart import apart
 from asked_at_once import (
     EPSILON,
-    LONG,
     TABLES,
     in_child,
     open_at,
@@ -27,6 +26,7 @@ from asked_at_once import (
     wrong_in_children,
     wrong_in_threads,
 )
+from chance import LONG
 from secant import engine, processes
 from secant.errors import BackendError
 from secant.release.duckdb import DuckDB, DuckDBSession

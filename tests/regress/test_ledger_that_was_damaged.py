@@ -18,11 +18,11 @@ from pathlib import Path
 import pytest
 
 import secant
+from chance import LONG
 from secant.errors import BudgetError
 from secant.ledger import Budget, Charge, Ledger, sqlite, store, witness
 from secant.ledger.sqlite import SqliteJournal, SqliteTransaction
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 DAMAGES = 4000 if LONG else 400
 BUDGETS = {"rows": Budget.of(1000)}
 STORED = Path(__file__).parents[1] / "data" / "ledgers"

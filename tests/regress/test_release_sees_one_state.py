@@ -16,7 +16,8 @@ import psycopg
 import pytest
 
 from apart import Wrapped
-from asked_at_once import EPSILON, LONG, TABLES, open_at, open_files
+from asked_at_once import EPSILON, TABLES, open_at, open_files
+from chance import LONG
 from secant.errors import BackendError, SecantError
 from secant.release import duckdb as duckdb_source
 from secant.release import postgres as server

@@ -375,7 +375,3 @@ SHAPES = (
     logarithm_size, logarithm_slope, sigmoid_size, sigmoid_slope, tauoid_size, tauoid_slope, ramp_size,
     ramp_slope, tent_size, tent_slope,
 )  # fmt: skip
-
-
-def drawn() -> random.Random:
-    return random.Random(random.SystemRandom().randrange(2**40))

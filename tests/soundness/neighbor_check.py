@@ -167,10 +167,33 @@ def _leads(table: str, policy: Policy, unit: tuple[str, str], seen: set[str]) ->
 def neighbors(
     database: Database, world: World, protection: Protection, pool: Mapping[str, Sequence[Row]]
 ) -> Iterator[Database]:
-    """Give every neighbor by removal, and those by addition or replacement with rows of the pool."""
+    """Give every neighbor by removal, and those by addition or replacement with rows of the pool.
+
+    What the engine keeps unique is unique there too: any other database cannot be (S-KEY).
+    """
     if protection.kind == "unit":
         yield from _without_units(database, world.policy, protection)
         return
+    found = _with_other_rows(database, protection, pool)
+    yield from (other for other in found if _can_be(other, world))
+
+
+def _can_be(database: Database, world: World) -> bool:
+    for name, rows in database.items():
+        table = world.catalog.table(name)
+        assert table is not None, "a database holds tables of the catalog"
+        for key in table.unique:
+            held = [
+                tuple(same_key(r[c]) for c in key) for r in rows if None not in (r[c] for c in key)
+            ]
+            if len(held) != len(set(held)):
+                return False
+    return True
+
+
+def _with_other_rows(
+    database: Database, protection: Protection, pool: Mapping[str, Sequence[Row]]
+) -> Iterator[Database]:
     covered = [t for t in database if protection.tables is None or t in protection.tables]
     for table in covered:
         rows = list(database[table])

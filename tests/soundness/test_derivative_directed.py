@@ -4,7 +4,6 @@ Each query is asked in each setting that it is answered in, with and without emp
 that do not. By default a drawn third of the settings is tried for each query, with SECANT_PROFILE=long all of them.
 """
 
-import os
 import random
 from fractions import Fraction
 
@@ -14,7 +13,8 @@ from derivative_check import ask
 from derivative_moves import Tally, attack, attack_known, mover
 from derivative_worlds import small_database, small_world
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
+from chance import LONG
+
 PAIRS = 300 if LONG else 24
 SETTINGS = settings()
 BETAS = (Fraction(1, 50), Fraction(1, 5), Fraction(1), Fraction(20))

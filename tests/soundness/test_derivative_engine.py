@@ -1,6 +1,5 @@
 """DuckDB computes the same measures and the same parts of bounds as the plan's own evaluation, to 1e-9."""
 
-import os
 import random
 from fractions import Fraction
 
@@ -14,12 +13,12 @@ from derivative_moves import mover
 from derivative_worlds import COLUMNS, small_database
 
 from apart import apart
+from chance import LONG
 from secant.cli.laud.forms import QUERIES as LAUD
 from secant.plan.evaluate import evaluate
 from secant.release.lower import lower
 from secant.release.sources import open_source
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 SETTINGS = settings()
 
 

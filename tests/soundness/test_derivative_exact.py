@@ -4,7 +4,6 @@ Over columns that move in steps, with values on their steps and within their ran
 oracle is the plan of the user's text, evaluated as it stands.
 """
 
-import os
 import random
 from decimal import Decimal
 from fractions import Fraction
@@ -14,11 +13,11 @@ from derivative_check import ask
 from derivative_moves import mover
 from derivative_worlds import small_database, small_world
 
+from chance import LONG
 from secant.plan.evaluate import evaluate
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 TRIES = 300 if LONG else 25
 WORLD = small_world(
     {"a": "l1(m, 0.1*d, 0.1*e, c)", "b": "m"}, settings='softening = { kind = "exact" }'

@@ -4,7 +4,6 @@ At points where the softened answer is differentiable, for the 17 queries with t
 ones, over columns that move freely. How far the bound lies above, query by query, is recorded as a table.
 """
 
-import os
 import random
 import statistics
 from fractions import Fraction
@@ -17,12 +16,12 @@ from derivative_laud import COLUMNS, laud_database, laud_world, tax_ends
 from derivative_moves import mover
 from derivative_worlds import small_database, small_world
 
+from chance import LONG
 from secant.cli.laud.forms import QUERIES
 from secant.terms import types as t
 from secant.terms.catalog import Table, catalog
 from secant.terms.policy_check import fit_policy
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 POINTS = 60 if LONG else 6
 STEP = 2e-5
 SETTINGS = {

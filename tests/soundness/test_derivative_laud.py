@@ -4,7 +4,6 @@
 how often something moved: a drawer whose rows never pass the public filters cannot go unnoticed.
 """
 
-import os
 import random
 from fractions import Fraction
 
@@ -13,9 +12,9 @@ from derivative_check import ask
 from derivative_laud import laud_database, laud_world, tax_ends
 from derivative_moves import Tally, attack, mover
 
+from chance import LONG
 from secant.cli.laud.forms import PROFILES, QUERIES
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 PAIRS = 1_200 if LONG else 45
 
 

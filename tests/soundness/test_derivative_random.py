@@ -4,7 +4,6 @@ About 10 000 pairs by default, a million with SECANT_PROFILE=long. Counts are as
 refused too often cannot pass unnoticed.
 """
 
-import os
 import random
 from collections import Counter
 from fractions import Fraction
@@ -15,9 +14,9 @@ from derivative_drawn import drawn_query, drawn_world
 from derivative_moves import Tally, attack, mover
 from derivative_worlds import small_database
 
+from chance import LONG
 from secant.plan import nodes as n
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 SHARDS = 4
 QUERIES = 34_000 if LONG else 380
 PAIRS = 72 if LONG else 66

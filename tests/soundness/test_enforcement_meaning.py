@@ -1,7 +1,6 @@
 """Enforcement changes nothing where everything declared holds: exact measures give the answer that was asked for."""
 
 import math
-import os
 import random
 from decimal import Decimal
 
@@ -11,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from neighbor_check import prepared_for
 
+from chance import LONG
 from secant.plan import nodes as n
 from secant.plan.domains import Chosen, Listed, Looked
 from secant.plan.evaluate import evaluate
@@ -19,7 +19,6 @@ from secant.plan.rewrite import transform
 from secant.plan.values import Failure, same_key
 from secant.release.ranked import exact_index, read_cells
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 EXAMPLES = 4_000 if LONG else 250
 COMPARED = 1_000 if LONG else 50
 CLOSE = 1e-6

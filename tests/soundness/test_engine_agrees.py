@@ -6,7 +6,6 @@ The default profile compares some hundreds of drawn releases, the long one (SECA
 
 import functools
 import itertools
-import os
 import random
 import re
 from collections import Counter
@@ -30,6 +29,7 @@ from engine_answers import (
 from neighbor_check import Findings, World
 from search import _parents as parents
 
+from chance import LONG, chance, fresh_seed
 from naming_public import name_public
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
@@ -39,7 +39,6 @@ from secant.terms import types as t
 from secant.terms.catalog import Table, catalog
 from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 QUESTIONS = 9_000 if LONG else 220
 COMPARED = 10_000 if LONG else 100  # releases on databases; four times as many are usual
 PAIRED = 2_000 if LONG else 120  # questions whose claims are held against the engine's own answers
@@ -72,8 +71,8 @@ def databases(draw, world, tables):
 
 
 def fresh(count):
-    """Give seeds that no run has seen; a failure names the one that it came from."""
-    start = random.SystemRandom().randrange(2**40)
+    """Give seeds, new ones in each long run; a failure names the one that it came from."""
+    start = fresh_seed()
     return range(start, start + count)
 
 
@@ -243,7 +242,7 @@ def hard_releases():
 
 
 def test_values_at_the_ends_are_answered_as_they_are_meant():
-    engine, draw, compared = Engine(TABLES), random.Random(), 0
+    engine, draw, compared = Engine(TABLES), chance(), 0
     rounds = [at_the_ends(draw, PYTHON_ENDS) for _ in range(20 if LONG else 1)]
     for text, _, bounded in hard_releases():
         for database in rounds:
@@ -270,7 +269,7 @@ DIFFERENT = {
 @pytest.mark.parametrize("stored", [{}, *STORED], ids=str)
 def test_the_ends_of_the_engine_never_fail_and_keep_the_claims(stored):
     """Python has no such dates, so that only the claims can be checked: on the engine's own answers."""
-    engine, draw, findings, answered = Engine(TABLES, stored), random.Random(), Findings(), 0
+    engine, draw, findings, answered = Engine(TABLES, stored), chance(), Findings(), 0
     database = at_the_ends(draw, ENGINE_ENDS)
     tried = [x for x in hard_releases() if LONG or draw.random() < 0.25]
     for text, world, bounded in tried:
@@ -324,7 +323,7 @@ def bag(rows):
 
 
 def test_truncations_keep_the_rows_that_are_meant():
-    engine, draw, bitten = Engine(OWNED), random.Random(), 0
+    engine, draw, bitten = Engine(OWNED), chance(), 0
     for _ in range(3_000 if LONG else 150):
         plan, database = truncations(draw), owned_rows(draw)
         got, want = bag(engine.rows(plan, database)), bag(evaluate(plan, database))

@@ -1,15 +1,14 @@
 """No private mechanism lets an attacker do better than the bound: exact programs, random answers, planted faults."""
 
 import math
-import os
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from chance import LONG
 from secant.attack import guess_probability, histogram, normal, uniform, weights
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 CASES = 400 if LONG else 40
 rng = np.random.default_rng()
 

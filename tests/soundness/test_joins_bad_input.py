@@ -1,13 +1,13 @@
 """Bad input of joins: every room bounds it, and the bound holds, or refuses it with a reason and a hint."""
 
-import os
 from fractions import Fraction
 
 import pytest
 from joins_cases import BAD
 from joins_check import BETAS, ROOMS, room_of
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
+from chance import LONG
+
 ONE_BETA = (Fraction(1),)
 BOUNDED = {"elastic": 30, "residual": 20, "multiplicity": 20, "smt": 1}
 """Cases that a room bounds, at least; it refuses the others in words, which `asked` checks."""

@@ -3,14 +3,14 @@
 The default profile takes a share of the cases for each room and two betas; the long one takes all, and walks on.
 """
 
-import os
 from fractions import Fraction
 
 import pytest
 from joins_cases import MERGED, OTHERS
 from joins_check import BETAS, ROOMS, room_of
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
+from chance import LONG
+
 EVERY = 1 if LONG else 6
 FEW_BETAS = (Fraction(1, 2), Fraction(3))
 

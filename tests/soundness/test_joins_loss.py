@@ -5,7 +5,6 @@ logarithm of their ratio, summed over groups and measures, is held against epsil
 """
 
 import math
-import os
 import random
 from dataclasses import replace
 from fractions import Fraction
@@ -15,10 +14,10 @@ from joins_cases import FEW, GIANT, NOTHING, UNEVEN
 from joins_check import BETAS, Findings, Target, releases_of, tables_in
 from joins_worlds import neighbors, world
 
+from chance import LONG
 from secant.analysis.portfolio import Bounded, PublicFacts, bound_aggregate
 from secant.release import shares
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 EPSILON = 1.0
 TEXTS = (
     "SELECT count(*) FROM r JOIN s ON r.b = s.b",

@@ -4,14 +4,14 @@ The default profile tries some hundred thousand comparisons, the long one (SECAN
 Counts are asserted, so that a grammar that is refused too often cannot pass unnoticed.
 """
 
-import os
 from fractions import Fraction
 
 import pytest
 from joins_check import BETAS, Findings, room_of, smallest
 from joins_search import attack
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
+from chance import LONG
+
 SEEDS = {"elastic": 35, "residual": 25, "multiplicity": 20, "smt": 20, "portfolio": 12}
 MORE = 15
 """So many times as many questions in a long run."""

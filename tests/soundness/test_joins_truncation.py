@@ -1,14 +1,12 @@
 """Limits chosen privately hold when one person is missing, and the checker notices when they do not."""
 
-import os
-
 import pytest
 from joins_units import Findings, attack_units
 
+from chance import LONG
 from secant.analysis.truncation import clipping, room
 from secant.plan import nodes as n
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 SEEDS = 3_000 if LONG else 250
 
 

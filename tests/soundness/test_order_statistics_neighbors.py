@@ -6,7 +6,6 @@ shares nothing with secant.release.ranked. Planted faults show that the check ca
 
 import itertools
 import math
-import os
 import random
 from fractions import Fraction
 
@@ -16,12 +15,12 @@ from directed_cases import PEOPLE, ROWS, SWAP, world_of
 from drawn_worlds import draw_database, draw_pool
 from neighbor_check import neighbors, prepared_for, rank_distance
 
+from chance import LONG
 from secant.analysis.stability import room
 from secant.plan.evaluate import prepare as compiled
 from secant.plan.values import same_key
 from secant.release.shares import calibrate
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 DATABASES = 400 if LONG else 25
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(120)
 QUERIES = [

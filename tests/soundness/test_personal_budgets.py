@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from chance import LONG, chance
 from secant.errors import UsageError
 from secant.ledger.amounts import Budget
 from secant.ledger.personal import (
@@ -28,7 +28,6 @@ from secant.ledger.personal import (
     repeated_keys_sql,
 )
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 TABLES = ("shop", "basket", "item")
 Row = tuple[int, int, int | None, tuple[int, ...]]  # key, arrival, parent, uses for each epoch
 Database = dict[str, list[Row]]
@@ -51,12 +50,12 @@ class Instance:
         return replace(self, database={**self.database, table: rows})
 
 
-def draw(chance: random.Random) -> Instance:
+def draw(luck: random.Random) -> Instance:
     """Draw an instance; a parent may arrive later than its child, or not at all."""
-    epochs = tuple(sorted(chance.sample(range(2, 16), chance.choice([0, 0, 1, 2]))))
+    epochs = tuple(sorted(luck.sample(range(2, 16), luck.choice([0, 0, 1, 2]))))
     arrivals = list(range(20))
-    chance.shuffle(arrivals)
-    sizes = (chance.randint(1, 2), chance.randint(1, 4), chance.randint(2, 9))
+    luck.shuffle(arrivals)
+    sizes = (luck.randint(1, 2), luck.randint(1, 4), luck.randint(2, 9))
     database: Database = {}
     before = 0
     for table, size in zip(TABLES, sizes, strict=True):
@@ -64,17 +63,15 @@ def draw(chance: random.Random) -> Instance:
             (
                 key,
                 arrivals.pop(),
-                chance.choice([*range(before), *range(before), None, 99]) if before else None,
-                tuple(chance.randint(0, 3) for _ in range(len(epochs) + 1)),
+                luck.choice([*range(before), *range(before), None, 99]) if before else None,
+                tuple(luck.randint(0, 3) for _ in range(len(epochs) + 1)),
             )
             for key in range(size)
         ]
         before = size
-    holders = tuple(
-        chance.choice([TABLES, TABLES[:1], TABLES[:2], (*TABLES[1:], "unit"), ("unit",)])
-    )
-    units = {row[0]: chance.randint(0, 1) for row in database["shop"]}
-    unit_uses = tuple(chance.randint(0, 4) for _ in range(len(epochs) + 1))
+    holders = tuple(luck.choice([TABLES, TABLES[:1], TABLES[:2], (*TABLES[1:], "unit"), ("unit",)]))
+    units = {row[0]: luck.randint(0, 1) for row in database["shop"]}
+    unit_uses = tuple(luck.randint(0, 4) for _ in range(len(epochs) + 1))
     return Instance(database, units, holders, unit_uses, epochs)
 
 
@@ -169,9 +166,9 @@ def sql_stamps(engine: duckdb.DuckDBPyConnection, instance: Instance) -> set[tup
 def test_duckdb_pays_for_the_uses_that_the_definition_pays_for(
     engine: duckdb.DuckDBPyConnection,
 ) -> None:
-    chance, paid, refused, grown = random.Random(), 0, 0, 0
+    luck, paid, refused, grown = chance(), 0, 0, 0
     for _ in range(1500 if LONG else 120):
-        instance = draw(chance)
+        instance = draw(luck)
         load(engine, instance)
         expected = paid_stamps(instance)
         assert sql_stamps(engine, instance) == expected
@@ -190,9 +187,9 @@ def test_duckdb_pays_for_the_uses_that_the_definition_pays_for(
 def test_deleting_any_row_on_duckdb_changes_no_more_than_its_own_paid_uses(
     engine: duckdb.DuckDBPyConnection,
 ) -> None:
-    chance, changed = random.Random(), 0
+    luck, changed = chance(), 0
     for _ in range(300 if LONG else 25):
-        instance = draw(chance)
+        instance = draw(luck)
         load(engine, instance)
         before = sql_stamps(engine, instance)
         for table in TABLES:
@@ -217,9 +214,9 @@ def changes(
     pay: Callable[[Sequence[Use], Mapping[tuple[Any, int], int]], Sequence[Use]], rounds: int
 ) -> Iterator[tuple[int, int, int]]:
     """Remove every paid use of many instances: how many come in, how many go, by how much the count moves."""
-    chance = random.Random()
+    luck = chance()
     for _ in range(rounds):
-        uses, allowances = uses_of(draw(chance))
+        uses, allowances = uses_of(draw(luck))
         before = set(pay(uses, allowances))
         for removed in before:
             after = set(pay([use for use in uses if use != removed], allowances))
@@ -264,9 +261,9 @@ def unused_is_not_kept(uses: Sequence[Use], allowances: Mapping[tuple[Any, int],
 
 @pytest.mark.parametrize("fault", [first_table_first, unused_is_not_kept])
 def test_planted_faults_are_seen(fault: Any) -> None:
-    chance, differs = random.Random(), 0
+    luck, differs = chance(), 0
     for _ in range(400):
-        uses, allowances = uses_of(draw(chance))
+        uses, allowances = uses_of(draw(luck))
         differs += set(fault(uses, allowances)) != set(paid_uses(uses, allowances))
     assert differs > 0
     # One instance in 500 shows it, and the search ends there: to miss it in all has probability e^-60.
@@ -389,9 +386,9 @@ def test_growth_by_epochs_keeps_the_bound_of_constant_budgets() -> None:
 
 
 def test_what_comes_later_changes_no_earlier_decision() -> None:
-    chance = random.Random()
+    luck = chance()
     for _ in range(300):
-        uses, allowances = uses_of(draw(chance))
+        uses, allowances = uses_of(draw(luck))
         everything = paid_uses(uses, allowances)
         for time in range(0, 20, 3):
             early = [use for use in uses if use.stamp[0] <= time]  # type: ignore[operator]
@@ -401,9 +398,9 @@ def test_what_comes_later_changes_no_earlier_decision() -> None:
 
 
 def test_nobody_pays_more_than_the_budget() -> None:
-    chance = random.Random()
+    luck = chance()
     for _ in range(300):
-        uses, allowances = uses_of(draw(chance))
+        uses, allowances = uses_of(draw(luck))
         spent: dict[Any, int] = {}
         for use in paid_uses(uses, allowances):
             for holder in use.holders:

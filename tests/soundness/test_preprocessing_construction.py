@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import statistics
 from collections.abc import Callable
@@ -13,12 +12,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from chance import LONG, fresh_seed
 from secant.stats.bounded import bounded, bounded_pair
 from secant.stats.registered import register_ordered
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 TRIES = 20_000 if LONG else 1_000
-SEED = random.SystemRandom().getrandbits(64)
+SEED = fresh_seed()
 LIMITS = (0.1, 0.5, 1.0, 3.0)
 CENTERS = (0.0, -2.0, 4.0)
 Values = list[float]

@@ -5,7 +5,6 @@ More and longer walks with SECANT_PROFILE=long.
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable
 from fractions import Fraction
@@ -14,12 +13,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from chance import LONG, fresh_seed
 from secant.stats.bounded import bounded, bounded_pair
 from secant.stats.registered import register_ordered
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 WALKS, STEPS = (150, 60) if LONG else (15, 25)
-SEED = random.SystemRandom().getrandbits(64)
+SEED = fresh_seed()
 LIMITS = (0.1, 1 / 3, 1, "0.07", 2.5, 1e-3)
 Walked = list[tuple[float, ...]]
 

@@ -4,7 +4,6 @@ Random expressions, filters and groups over a small table whose rows keep to the
 derived interval and in the derived set, each condition must turn out as judged, each key must tell rows apart.
 """
 
-import os
 import random
 import re
 from contextlib import suppress
@@ -14,6 +13,7 @@ from itertools import combinations
 
 import pytest
 
+from chance import LONG
 from secant.errors import InternalError
 from secant.numeric import affine
 from secant.numeric import interval as iv
@@ -32,7 +32,6 @@ from secant.terms import types as t
 from secant.terms.catalog import Table, catalog
 from secant.terms.policy import ColumnFacts, Policy, TableFacts
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 QUESTIONS = 4000 if LONG else 200
 ROWS = 25
 COLUMNS = (

@@ -7,7 +7,6 @@ passes whatever is drawn. Planted faults go through the same checks.
 """
 
 import math
-import os
 from dataclasses import replace
 from fractions import Fraction
 
@@ -21,7 +20,6 @@ from drawn_shapes import (
     X,
     between,
     compiled,
-    drawn,
     drawn_alpha,
     faults,
     looseness,
@@ -32,12 +30,12 @@ from drawn_shapes import (
     tauoid_derivative_of,
 )  # fmt: skip
 
+from chance import LONG, chance
 from secant.analysis.derivative import filters_shapes as filters
 from secant.analysis.derivative import shapes
 from secant.plan import nodes as n
 from secant.release.lower import lower_scalar
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 SETUPS = 600 if LONG else 60
 POINTS = 170
 TIGHT = 1e-6
@@ -48,7 +46,7 @@ TIGHT = 1e-6
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: s.__name__)
 def test_a_bound_is_never_below_its_shape_and_never_steeper_than_its_rate(shape):
-    rng, checks = drawn(), 0
+    rng, checks = chance(), 0
     for _ in range(SETUPS):
         setup = shape(rng)
         xs = points(setup, rng, POINTS)
@@ -59,7 +57,7 @@ def test_a_bound_is_never_below_its_shape_and_never_steeper_than_its_rate(shape)
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: s.__name__)
 def test_no_smaller_bound_is_as_smooth(shape):
-    rng = drawn()
+    rng = chance()
     for _ in range(SETUPS // 6):
         setup = shape(rng)
         for x in points(setup, rng, 12):
@@ -70,7 +68,7 @@ def test_no_smaller_bound_is_as_smooth(shape):
 
 
 def caught(setup: Setup, tries: int = 3) -> bool:
-    rng = drawn()
+    rng = chance()
     return any(faults(setup, points(setup, rng, POINTS)) for _ in range(tries))
 
 
@@ -216,7 +214,7 @@ def moves_too_fast(value, size, slope, rate, xs) -> bool:
 @pytest.mark.parametrize("entry", FILTERS, ids=lambda e: e[0].__name__)
 def test_a_filter_as_written_moves_no_faster_than_its_bound(entry):
     build, size_of, slope_of, wide = entry
-    rng = drawn()
+    rng = chance()
     for _ in range(SETUPS // 2):
         alpha = drawn_alpha(rng)
         steepness = alpha * between(rng, 1e-2, 1e2)
@@ -258,7 +256,7 @@ def assert_same_in_duckdb(connection, expression: n.Scalar, xs: np.ndarray) -> N
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: s.__name__)
 def test_the_engine_computes_the_same_bound(shape):
-    rng = drawn()
+    rng = chance()
     with duckdb.connect() as connection:
         for _ in range(4):
             setup = shape(rng)
@@ -267,7 +265,7 @@ def test_the_engine_computes_the_same_bound(shape):
 
 @pytest.mark.parametrize("build", [entry[0] for entry in FILTERS], ids=lambda b: b.__name__)
 def test_the_engine_computes_the_same_filter(build):
-    rng = drawn()
+    rng = chance()
     with duckdb.connect() as connection:
         for _ in range(4):
             parameter = between(rng, 1e-2, 1e2)

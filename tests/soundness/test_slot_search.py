@@ -6,7 +6,6 @@ is printed. The long profile (SECANT_PROFILE=long) draws many rounds.
 """
 
 import contextlib
-import os
 import random
 
 import older_grammars
@@ -33,6 +32,7 @@ from slot_search import (
 from slot_targets import CORES, targets
 from slot_worlds import STYLES, draw_world, redrawn
 
+from chance import LONG, fresh_seed
 from secant.analysis.elastic import rules as elastic
 from secant.analysis.stability import rules as stability
 from secant.errors import SqlError
@@ -41,10 +41,9 @@ from secant.plan import ownership, reads
 from secant.plan.enforce import Release
 from secant.plan.from_sql import from_sql
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 ROUNDS = 40 if LONG else 1
 # One seed in the normal profile: a slot that luck leaves out is no fault. The long profile draws new ones.
-SEED = int(os.environ.get("SECANT_SEED") or (random.SystemRandom().randrange(2**40) if LONG else 7))
+SEED = fresh_seed()
 
 
 @pytest.fixture(scope="module", params=range(ROUNDS), ids=lambda number: f"round {number}")

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from chance import LONG
 from secant.stats import smooth_sensitivity as smooth
 from secant.stats.pair_search import EXCESS, largest
 from secant.stats.quantiles import RankChoice, rank_choice
 from secant.stats.results import ADD_REMOVE, REPLACE
 from secant.stats.triangles import count_triangles, smooth_triangles
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 TOP = 5 if LONG else 4
 LARGEST = 6 if LONG else 5
 BETAS = (Fraction(1, 5), Fraction(2), *([Fraction(1, 50)] if LONG else []))

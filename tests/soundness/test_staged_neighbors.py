@@ -1,6 +1,5 @@
 """Stages, by brute force: whatever was released first, the bound of what follows holds on all neighbors (W-STAGED)."""
 
-import os
 import random
 import re
 from dataclasses import replace
@@ -11,6 +10,7 @@ from drawn_worlds import COLUMNS, KEYS, RANGES, REFERENCES, VALUES, draw_databas
 from neighbor_check import Findings, Target, World, _Limits, _Runner
 from staged_tables import certified, has_stages, with_constants
 
+from chance import LONG
 from naming_public import name_public
 from secant.analysis.portfolio import Prepared, prepare
 from secant.plan import nodes as n
@@ -23,7 +23,6 @@ from secant.plan.values import same_key
 from secant.terms.catalog import Table, catalog
 from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 ROUNDS = 400 if LONG else 6
 
 PEOPLE = Protection(

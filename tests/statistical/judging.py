@@ -7,19 +7,20 @@ finite-sample bounds only: binomial quantiles, the DKW-Massart inequality, Clopp
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 from scipy import stats
 
+from chance import LONG
+
 ALARM = 1e-9
 
 
 def draws(short: int, long: int = 1_000_000) -> int:
     """Give how many draws this profile takes."""
-    return long if os.environ.get("SECANT_PROFILE") == "long" else short
+    return long if LONG else short
 
 
 def misfits(

@@ -7,7 +7,6 @@ alarms: 1e-9 an audit.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -16,10 +15,10 @@ from pathlib import Path
 import pytest
 from judging import ALARM, draws, violation
 
+from chance import LONG
 from private_shop import ROWWISE, UNIT, Compiled, compile_release, make_shop, open_shop
 from secant.engine import Connection
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 ROWS = """
 INSERT INTO towns VALUES ('Riga', 'LV', 1);
 INSERT INTO customers SELECT i, 'n', 'Riga', 30, 10, 1 FROM range(1, 31) AS r(i);

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from fractions import Fraction
 
 import mpmath
@@ -12,6 +11,7 @@ from accounting_oracle import binomial_delta, brute_delta, invert, mp, printed_d
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chance import LONG
 from secant.errors import BudgetError
 from secant.ledger.accounting.advanced import (
     advanced_first,
@@ -30,7 +30,6 @@ from secant.terms.events import (
     Repeated,
 )
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 SIZES = [Fraction(1, 100), Fraction(1, 10), Fraction(1, 2), Fraction(2), Fraction(7)]
 DELTAS = [Fraction(1, 10**9), Fraction(1, 10**3), Fraction(1, 5)]
 

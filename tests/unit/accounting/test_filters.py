@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
@@ -13,6 +12,7 @@ from accounting_oracle import worst_adaptive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chance import LONG
 from secant.ledger.accounting import basic_composition, filters
 from secant.ledger.accounting.accountant import Accountant
 from secant.ledger.accounting.concentrated import composed_divergence, from_renyi
@@ -36,7 +36,6 @@ from secant.terms.events import (
     ZCdpEvent,
 )
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 # (ε of the budget, δ of the budget, what the analyst may pick)
 GAMES = [
     (1.5, 0.02, (0.25, 0.5)),

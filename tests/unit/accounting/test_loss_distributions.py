@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -23,6 +22,7 @@ from accounting_oracle import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chance import LONG
 from secant.ledger.accounting import losses
 from secant.ledger.accounting.advanced import advanced_second
 from secant.ledger.accounting.dp_accounting_bridge import dp_accounting_epsilon
@@ -39,7 +39,6 @@ from secant.terms.events import (
 )
 
 DELTA = Fraction(1, 10**6)
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 
 
 def _loss(events: list[Event], delta: Fraction = DELTA) -> Fraction:

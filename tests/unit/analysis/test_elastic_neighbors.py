@@ -1,13 +1,13 @@
 """The elastic room against brute force: small databases, all databases up to two rows away, several queries."""
 
 import math
-import os
 import random
 from collections import Counter
 from fractions import Fraction
 
 import pytest
 
+from chance import LONG
 from secant.analysis.certificate import Certificate
 from secant.analysis.elastic import amounts, room, rules
 from secant.analysis.elastic.room import ElasticRoom
@@ -39,7 +39,6 @@ FACTS = {
 }
 POLICY = Policy("", FACTS, (PROTECTION,))
 BETAS = (Fraction(1, 50), Fraction(1, 4), Fraction(2))
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 
 QUERIES = {
     "one table": "SELECT count(*) FROM r WHERE b > 1",

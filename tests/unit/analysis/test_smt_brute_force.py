@@ -9,6 +9,7 @@ from fractions import Fraction
 import pytest
 import z3
 
+from chance import LONG
 from secant.analysis.certificate import Certificate
 from secant.analysis.interface import Request
 from secant.analysis.smt import marks, rules
@@ -25,7 +26,6 @@ from secant.terms import types as t
 from secant.terms.catalog import Table, catalog
 from secant.terms.policy import Policy, Protection, TableFacts
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 COLUMNS = {
     "a": ("k", "x", "g"),
     "b": ("k", "s", "x"),

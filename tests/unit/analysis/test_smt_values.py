@@ -10,6 +10,7 @@ from decimal import Decimal
 import pytest
 import z3
 
+from chance import LONG
 from secant.analysis.smt.language import Language, shown
 from secant.analysis.smt.scalars import Scope
 from secant.plan import nodes as n
@@ -20,7 +21,6 @@ from secant.plan.values import Failure, compare
 from secant.terms import types as t
 from secant.terms.catalog import Table, catalog
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 KINDS = {
     "i": t.INTEGER,
     "j": t.INTEGER,

@@ -1,6 +1,5 @@
 """Thousands of damaged queries: no crash, no bug, whatever the words."""
 
-import os
 import random
 from collections import Counter
 from pathlib import Path
@@ -10,9 +9,9 @@ from query_mutations import mutate, words
 from test_hostile_data import ASKED as HOSTILE
 
 from apart import apart
+from chance import LONG
 from secant.errors import BackendError, InternalError, SecantError
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 DATA = Path(__file__).parents[2] / "data"
 TPCH = [path.read_text().strip().rstrip(";") for path in sorted((DATA / "tpch").glob("q*.sql"))]
 SMALL = [

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from chance import LONG
 from secant.errors import BudgetError
 from secant.ledger import Budget, Charge, Ledger
 from secant.ledger.history import releases_of
 from secant.ledger.state import State, spent_of
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 HAMMER_SECONDS = 30.0 if LONG else 2.0
 KILLS = 200 if LONG else 10
 

@@ -1,7 +1,6 @@
 """Affine forms hold every value that random points reach; the printed slips do not."""
 
 import math
-import os
 import random
 from fractions import Fraction
 
@@ -9,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chance import LONG
 from secant.errors import UsageError
 from secant.numeric import affine
 from secant.numeric.affine import Affine, add, constant, fixed, multiply, scale, subtract, variable
 from secant.numeric.interval import interval, point
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 PRODUCTS = 100_000 if LONG else 20_000
 NAMES = ("x", "y", "z")
 

@@ -7,15 +7,14 @@ rejected with probability at most 2e-10 an event. The same test on halved noise 
 """
 
 import math
-import os
 from fractions import Fraction
 
 import pytest
 from scipy.stats import beta
 
+from chance import LONG
 from private_shop import ROWWISE, UNIT, compile_release, make_shop, open_shop
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
 ALPHA = 1e-10
 
 ROWS = """

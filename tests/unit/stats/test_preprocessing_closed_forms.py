@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from chance import fresh_seed
 from secant.stats.closed_forms import bounded_maximum, bounded_median, bounded_minimum
 from secant.stats.ordered import Ranks, means, sandwich, sweep
 from secant.stats.ordered_statistics import mean_statistic, ordered_finding
@@ -28,7 +29,7 @@ from secant.stats.variance import (
     variance_error_bound,
 )
 
-SEED = random.SystemRandom().getrandbits(64)
+SEED = fresh_seed()
 SHARES = {
     bounded_minimum: Fraction(0),
     bounded_median: Fraction(1, 2),

@@ -1,16 +1,15 @@
 """Norms in plain floats, written apart from the code under test: values, gradients, extremal moves."""
 
 import math
-import os
 import random
 from fractions import Fraction
 
 import numpy as np
 
+from chance import fresh_seed
 from secant.terms.norms import ColumnNorm, CombinedNorm, LogNorm, ScaledNorm
 
-LONG = os.environ.get("SECANT_PROFILE") == "long"
-_GENERATOR = np.random.default_rng()
+_GENERATOR = np.random.default_rng(fresh_seed())
 POWERS = (Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(7), None)
 
 

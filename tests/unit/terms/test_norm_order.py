@@ -5,8 +5,9 @@ import random
 from fractions import Fraction
 
 import pytest
-from norm_oracle import LONG, POWERS, random_norm, random_pair, worst_ratio
+from norm_oracle import POWERS, random_norm, random_pair, worst_ratio
 
+from chance import LONG
 from secant.terms import norm_order
 from secant.terms.norm_order import below, block_factor, fit, ratio
 from secant.terms.norms import ColumnNorm, CombinedNorm, ScaledNorm, columns_of, parse_norm
