@@ -23,7 +23,7 @@ from secant.release import duckdb as source
 from secant.release import lower
 from secant.terms import types as t
 
-QUESTIONS = 400 if LONG else 25
+QUESTIONS = 400 if LONG else 13
 NEIGHBORS = 400 if LONG else 12
 TYPES = {
     "id": "BIGINT", "k": "VARCHAR", "f": "DOUBLE", "r": "FLOAT", "i": "BIGINT", "s": "TINYINT", "u": "UBIGINT",

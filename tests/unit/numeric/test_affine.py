@@ -14,7 +14,7 @@ from secant.numeric import affine
 from secant.numeric.affine import Affine, add, constant, fixed, multiply, scale, subtract, variable
 from secant.numeric.interval import interval, point
 
-PRODUCTS = 100_000 if LONG else 20_000
+PRODUCTS = 100_000 if LONG else 8_000
 NAMES = ("x", "y", "z")
 
 

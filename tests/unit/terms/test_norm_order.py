@@ -12,7 +12,7 @@ from secant.terms import norm_order
 from secant.terms.norm_order import below, block_factor, fit, ratio
 from secant.terms.norms import ColumnNorm, CombinedNorm, ScaledNorm, columns_of, parse_norm
 
-PAIRS = 20_000 if LONG else 3_000
+PAIRS = 20_000 if LONG else 1_500
 SLACK = 1 + 1e-9
 
 
