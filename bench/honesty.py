@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from secant.cli.honesty import measure, sets
+from bench.suites.honesty import measure, sets
 
 DATA = Path(__file__).resolve().parent / "data"
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from bench.spine import tpch
-from secant.cli.joins import cases, measure
+from bench.suites.joins import cases, measure
 
 TIMED = "chain,q3,q5,q10"
 

@@ -12,8 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from secant.cli.laud import compare, database, forms
-from secant.cli.laud.measure import measure
+from bench.suites.laud import compare, database, forms
+from bench.suites.laud.measure import measure
 
 DATA = Path(__file__).resolve().parent / "data"
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.spine import CUSTOMERS, open_with, tpch
-from secant.cli.tpch.rehearsal import (
+from bench.suites.tpch.rehearsal import (
     Rehearsal,
     Remembering,
     compiled,

@@ -16,9 +16,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from secant.cli.laud.database import parquet_of
-from secant.cli.tpch.rehearsal import NoBudget, engine_of
-from secant.cli.tpch.texts import QUERIES, customers_text, text_of
+from bench.suites.laud.database import parquet_of
+from bench.suites.tpch.rehearsal import NoBudget, engine_of
+from bench.suites.tpch.texts import QUERIES, customers_text, text_of
 from secant.engine import Connection, connect
 from secant.errors import SecantError
 from secant.plan.from_sql import from_sql

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from bench.spine import tpch
-from secant.cli.tpch import measure, texts
+from bench.suites.tpch import measure, texts
 
 
 def run(scale: str = "0.1", repeat: int = 200) -> dict[str, Any]:

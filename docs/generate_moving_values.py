@@ -1,4 +1,4 @@
-"""Write docs/reference/moving-values.md from the figures of `python -m bench laud`."""
+"""Write docs/reference/moving-values.md from the figures of `python -m bench laud`: `PYTHONPATH=. python` this."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from secant.cli.laud import compare
+from bench.suites.laud import compare
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "bench" / "results" / "laud.json"

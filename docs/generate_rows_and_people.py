@@ -19,7 +19,7 @@ was doing other work, too; only ratios within one run say anything.
 TPCH = """
 ## The 22 queries of TPC-H, one customer protected
 
-The original texts (`src/secant/cli/tpch/queries`) under `src/secant/cli/tpch/policies/customers.toml`, scale {scale},
+The original texts (`bench/suites/tpch/queries`) under `bench/suites/tpch/policies/customers.toml`, scale {scale},
 ε = {epsilon} and δ = {delta} for each query. An error is |released − true| / |true| that 95 of 100 releases do not
 exceed. True is what the user's own text gives, not the query with limits and clamps, so what is cut off counts as
 error. *Error* is that of the median cell, *best cell* that of the most accurate one; a dash means that the cell is
@@ -36,7 +36,7 @@ Neighbors: one row of one table more or less. All tables are protected but suppl
 of the join that one row moves, smooth for β = ε/10 with ε = 1; TPC-H has scale {scale}. *Local* is what one row moves
 now; *exact* is the smooth sensitivity itself, below which no bound is sound: for triangles by Nissim, Raskhodnikova
 and Smith's formula, for chains by a closed form over all pairs of the middle table, for pairs in groups 2n + 1
-(`src/secant/cli/joins/exact.py`; all three are held against brute force in `tests/unit/cli/test_bench_joins.py`).
+(`bench/suites/joins/exact.py`; all three are held against brute force in `tests/unit/cli/test_bench_joins.py`).
 *Choice* is what the portfolio settles on; *ratio* is its bound over the exact one.
 
 """

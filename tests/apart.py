@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from secant.cli.tpch.rehearsal import Apart
+from bench.suites.tpch.rehearsal import Apart
+
 from secant.engine import Connection
 from secant.release.backend import Backend, Session
 from secant.terms.catalog import Catalog

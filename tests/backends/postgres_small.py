@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import duckdb
 import pytest
+from bench.postgres_data import TPCH_KEYS, copy_tables, load_tpch
 
 from apart import apart
 from secant.plan import nodes as n
 from secant.release.postgres import PostgresBackend, open_server
 
 ROOT = Path(__file__).parent.parent.parent
-sys.path.append(str(ROOT))  # the loader of the benchmarks also loads these few rows
-
-from bench.postgres_data import TPCH_KEYS, copy_tables, load_tpch  # noqa: E402
-
 __all__ = ["TPCH_KEYS", "copy_tables", "load_tpch", "ordered", "small_postgres"]
 SCHEMA = ROOT / "tests" / "data" / "small_schema.sql"
 

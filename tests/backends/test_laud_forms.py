@@ -8,10 +8,10 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from bench.suites.laud import database, forms
+from bench.suites.laud.compare import expected
 
 from apart import apart
-from secant.cli.laud import database, forms
-from secant.cli.laud.compare import expected
 from secant.errors import UsageError
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize

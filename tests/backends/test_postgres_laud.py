@@ -6,10 +6,9 @@ In the paper's settings and in the native ones, where widths are chosen by publi
 from __future__ import annotations
 
 import pytest
-
-from secant.cli.laud.database import duckdb_file, postgres_address
-from secant.cli.laud.forms import QUERIES, profile_of
-from secant.cli.laud.measure import measure
+from bench.suites.laud.database import duckdb_file, postgres_address
+from bench.suites.laud.forms import QUERIES, profile_of
+from bench.suites.laud.measure import measure
 
 pytestmark = pytest.mark.postgres
 SCALE = "0.01"

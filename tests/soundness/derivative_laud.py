@@ -14,10 +14,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from bench.suites.laud.forms import policy_of, profile_of, text_of
 from derivative_check import World
 from derivative_distance import Database
 
-from secant.cli.laud.forms import policy_of, profile_of, text_of
 from secant.terms import types as t
 from secant.terms.catalog import Table, catalog
 from secant.terms.policy_check import fit_policy

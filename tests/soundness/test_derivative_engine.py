@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import duckdb
 import pytest
+from bench.suites.laud.forms import QUERIES as LAUD
 from derivative_cases import QUERIES, SHIP, settings
 from derivative_check import ask
 from derivative_laud import COLUMNS as LAUD_COLUMNS
@@ -14,7 +15,6 @@ from derivative_worlds import COLUMNS, small_database
 
 from apart import apart
 from chance import LONG
-from secant.cli.laud.forms import QUERIES as LAUD
 from secant.plan.evaluate import evaluate
 from secant.release.lower import lower
 from secant.release.sources import open_source

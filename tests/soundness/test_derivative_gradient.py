@@ -9,6 +9,7 @@ import statistics
 from fractions import Fraction
 
 import pytest
+from bench.suites.laud.forms import QUERIES
 from derivative_cases import FILTERS, JOINS, SHIP, SHIP_NORM, VALUES, settings
 from derivative_check import World, ask
 from derivative_distance import dual_of
@@ -17,7 +18,6 @@ from derivative_moves import mover
 from derivative_worlds import small_database, small_world
 
 from chance import LONG
-from secant.cli.laud.forms import QUERIES
 from secant.terms import types as t
 from secant.terms.catalog import Table, catalog
 from secant.terms.policy_check import fit_policy

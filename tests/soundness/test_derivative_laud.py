@@ -8,12 +8,12 @@ import random
 from fractions import Fraction
 
 import pytest
+from bench.suites.laud.forms import PROFILES, QUERIES
 from derivative_check import ask
 from derivative_laud import laud_database, laud_world, tax_ends
 from derivative_moves import Tally, attack, mover
 
 from chance import LONG
-from secant.cli.laud.forms import PROFILES, QUERIES
 
 PAIRS = 1_200 if LONG else 45
 

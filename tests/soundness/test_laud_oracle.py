@@ -7,8 +7,7 @@ import dataclasses
 import laud_oracle
 import numpy as np
 import pytest
-
-from secant.cli.laud import compare, database, forms
+from bench.suites.laud import compare, database, forms
 
 
 @pytest.fixture(scope="module")

@@ -1,26 +1,22 @@
-"""`secant bench`: what Secant makes of published benchmark queries, beside the published numbers.
+"""`secant bench`: the options of the benchmarks, which come with a clone and not with the package.
 
-In: the name of a benchmark and its options. Out: a table, and the measurements as JSON in a file.
-The data are generated, so true answers are shown; nothing of an owner's is ever read here, and no
+The data are generated, so true answers are shown; nothing of an owner's is ever read there, and no
 ledger is touched.
 """
 
 from __future__ import annotations
 
-import json as notation
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+import importlib
+import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from secant.cli import show
+import secant
 from secant.errors import UsageError
 
 ADDRESS = "SECANT_BENCH_POSTGRES"
-Row = Mapping[str, Any]
 
 Suite = Annotated[
     Literal["laud", "tpch", "joins", "honesty"],
@@ -92,24 +88,6 @@ Data = Annotated[
 JsonFile = Annotated[
     str | None, Parameter(name="--json", help="Write the measurements here.", metavar="FILE")
 ]
-_BELONGS = {
-    "--profile": ("laud",),
-    "--engine": ("laud",),
-    "--policy": ("tpch",),
-    "--epsilon": ("tpch", "joins"),
-    "--delta": ("tpch",),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What all benchmarks need to know, checked."""
-
-    scale: str
-    place: Path
-    queries: str
-    repeat: int | None
-    target: Path | None
 
 
 def bench(
@@ -128,160 +106,21 @@ def bench(
     json: JsonFile = None,
 ) -> int:
     """Run published benchmark queries on generated data and compare with what was published."""
-    from secant.cli.laud import database
-
-    given = {
-        "--profile": profile is not None,
-        "--engine": engine != "duckdb",
-        "--policy": policy is not None,
-        "--epsilon": epsilon is not None,
-        "--delta": delta is not None,
-    }
-    for option, suites in _BELONGS.items():
-        if given[option] and suite not in suites:
-            raise UsageError(
-                "USE-001",
-                f"{option} is not an option of the benchmark {suite}",
-                hint=f"it belongs to: {', '.join(suites)}",
-            )
-    if repeat is not None and repeat < 1:
-        raise UsageError("USE-001", "--repeat must be at least 1")
-    place = Path(data) if data else database.default_directory()
-    asked = _Asked(database.scale_of(scale), place, queries, repeat, _writable(json))
-    if suite == "laud":
-        return _laud(asked, profile or "native", engine)
-    if suite == "tpch":
-        return _tpch(asked, policy, epsilon or "1", delta or "1e-8")
-    if suite == "joins":
-        return _joins(asked, epsilon or "1")
-    return _honesty(asked)
+    status: int = _suites().run(
+        suite, profile, policy, scale, epsilon, delta, engine, queries, repeat, data, json
+    )
+    return status
 
 
-def _laud(asked: _Asked, profile_name: str, engine: str) -> int:
-    from secant.cli.laud import forms, measure, table
-
-    profile, names = forms.profile_of(profile_name), forms.chosen_queries(asked.queries)
-    with _making(asked.scale):
-        source = _source(engine, asked.scale, asked.place)
-    with _progress(len(names), f"laud {profile.name}") as advance:
-        found = measure.measure(source, profile, names, repeat=asked.repeat or 3)
-        rows = list(advance(found))
-    _write(asked.target, rows)
-    table.print_table(rows, profile.name)
-    table.print_verdicts(rows, profile.name, asked.scale)
-    return next((int(r["refused"]["status"]) for r in rows if "refused" in r), 0)
-
-
-def _tpch(asked: _Asked, policy_file: str | None, epsilon: str, delta: str) -> int:
-    """A refused query is a result here, not a failure."""
-    from secant.cli.laud import database
-    from secant.cli.tpch import measure, table, texts
-    from secant.numeric.parameters import delta_of, epsilon_of
-
-    names, policy = texts.chosen_queries(asked.queries), texts.policy_of(policy_file)
-    spent, slack = epsilon_of(epsilon), delta_of(delta)
-    with _making(asked.scale):
-        source = f"parquet:{database.parquet_of(asked.scale, asked.place)}"
-    with _progress(len(names), "tpch") as advance:
-        found = measure.measure(
-            source, policy, names, epsilon=spent, delta=slack, repeat=asked.repeat or 200
-        )
-        rows = list(advance(found))
-    _write(asked.target, rows)
-    table.print_table(rows)
-    return 0
-
-
-def _joins(asked: _Asked, epsilon: str) -> int:
-    """A refusal of one analysis is a result here, not a failure."""
-    from secant.cli.joins import cases, measure, table
-    from secant.cli.laud import database
-    from secant.numeric.parameters import epsilon_of
-
-    names, spent = cases.chosen_cases(asked.queries), epsilon_of(epsilon)
-    with _making(asked.scale):
-        parquet = database.parquet_of(asked.scale, asked.place)
-    with _progress(len(names), "joins") as advance:
-        found = measure.measure(parquet, names, epsilon=spent, repeat=asked.repeat or 3)
-        rows = list(advance(found))
-    _write(asked.target, rows)
-    table.print_table(rows)
-    return 0
-
-
-def _honesty(asked: _Asked) -> int:
-    """Ends that do not hold are a failure; a refused question is not."""
-    from contextlib import ExitStack
-
-    from secant.cli.honesty import measure, sets, table
-
-    rows: list[Row] = []
-    with ExitStack() as stack:
-        for name in sets.chosen_sets(asked.queries):
-            with show.working(f"making data: {name}"):
-                data = sets.make_set(name, asked.scale, asked.place, stack)
-            with _progress(len(data.questions), f"honesty {name}") as advance:
-                rows += advance(measure.measure(data, asked.repeat or 200))
-    _write(asked.target, rows)
-    table.print_table(rows)
-    return int(any(row["status"] == "broken" for row in rows))
-
-
-@contextmanager
-def _making(scale: str) -> Iterator[None]:
-    with show.working(f"making TPC-H data of scale {scale}"):
-        yield
-
-
-def _source(engine: str, scale: str, place: Path) -> str:
-    import os
-
-    from secant.cli.laud import database
-
-    if engine == "duckdb":
-        return f"duckdb:{database.duckdb_file(scale, place)}"
-    address = os.environ.get(ADDRESS)
-    if not address:
+def _suites() -> Any:
+    """Import the benchmarks of the clone that this package was installed from."""
+    clone = Path(secant.__file__).resolve().parents[2]
+    if not (clone / "bench" / "suites" / "command.py").is_file():
         raise UsageError(
             "USE-001",
-            f"{ADDRESS} is not set",
-            hint="give it the address of an empty database: postgresql://...",
+            "the benchmarks are not part of the installed package",
+            hint="clone the repository, run `make setup` there, and then `.venv/bin/secant bench`",
         )
-    return database.postgres_address(scale, place, address)
-
-
-def _writable(file: str | None) -> Path | None:
-    """Refuse a place that cannot be written before minutes are spent on measuring."""
-    if file is None:
-        return None
-    target = Path(file)
-    if target.is_dir() or not target.absolute().parent.is_dir():
-        raise UsageError("USE-001", f"cannot write {file}", hint="name a file in a directory")
-    return target
-
-
-def _write(target: Path | None, rows: Sequence[Row]) -> None:
-    if target is None:
-        return
-    try:
-        target.write_text(notation.dumps({"queries": rows}, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UsageError("USE-001", f"cannot write {target}: {error.strerror}") from None
-
-
-@contextmanager
-def _progress(total: int, what: str) -> Iterator[Any]:
-    """Give a function that passes an iterable on and, on a terminal, shows how far it is."""
-    import sys
-
-    from rich.console import Console
-    from rich.progress import Progress
-
-    def pass_on(items: Iterable[Row]) -> Iterable[Row]:
-        return items
-
-    if not sys.stderr.isatty():
-        yield pass_on
-        return
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        yield lambda items: bar.track(items, total=total, description=what)
+    if str(clone) not in sys.path:
+        sys.path.insert(0, str(clone))
+    return importlib.import_module("bench.suites.command")

@@ -6,8 +6,9 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from bench.suites.laud import compare, database, forms, measure
 
-from secant.cli.laud import compare, database, forms, measure
+import secant
 from secant.errors import Refused
 
 SECONDS = ({"compile": 0.010, "plain": 0.2, "release": 0.5},) * 2 + (
@@ -46,6 +47,15 @@ def file(monkeypatch, tmp_path):
 
 
 # ── the command ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_elsewhere_than_in_a_clone_the_command_says_where_benchmarks_are(
+    run, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(secant, "__file__", str(tmp_path / "lib" / "secant" / "__init__.py"))
+    status, _, told = run("bench", "laud")
+    assert status == 2
+    assert "clone the repository" in told
 
 
 def test_measurements_are_written_in_the_promised_shape(connection, file, run, tmp_path):

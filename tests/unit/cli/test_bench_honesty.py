@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from bench.suites.honesty import events, measure, sets
+from bench.suites.honesty.held import judge
 
 from secant.cli import program
-from secant.cli.honesty import events, measure, sets
-from secant.cli.honesty.held import judge
 from secant.errors import UsageError
 from secant.release import run as releases
 

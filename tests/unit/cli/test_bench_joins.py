@@ -9,12 +9,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from bench.suites.joins import cases, exact, measure
+from bench.suites.laud import database
 
 from apart import apart
 from secant.analysis import portfolio
 from secant.analysis.certificate import Certificate, Refusal, Survey, Surveyed
-from secant.cli.joins import cases, exact, measure
-from secant.cli.laud import database
 from secant.release.sources import open_source
 
 VALUES = (0, 1, 2)

@@ -6,10 +6,10 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from bench.suites.laud import database
+from bench.suites.tpch import accuracy, measure, rehearsal, texts
 
 import secant
-from secant.cli.laud import database
-from secant.cli.tpch import accuracy, measure, rehearsal, texts
 from secant.terms.policy_file import load_policy
 
 ONE, TINY = Fraction(1), Fraction(1, 10**8)

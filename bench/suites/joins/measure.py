@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import secant
+from bench.suites.joins.cases import Case
+from bench.suites.tpch.measure import ask
+from bench.suites.tpch.rehearsal import compiled, engine_of, plain_statement
 from secant.analysis import portfolio
 from secant.analysis.certificate import Certificate, Refusal, Survey, Surveyed
 from secant.analysis.interface import Request
-from secant.cli.joins.cases import Case
-from secant.cli.tpch.measure import ask
-from secant.cli.tpch.rehearsal import compiled, engine_of, plain_statement
 from secant.engine import Connection
 from secant.errors import SecantError
 from secant.plan import nodes as n

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import secant
-from secant.cli.tpch.accuracy import judge
-from secant.cli.tpch.rehearsal import Remembering, compiled, engine_of, plain_statement
-from secant.cli.tpch.texts import text_of
+from bench.suites.tpch.accuracy import judge
+from bench.suites.tpch.rehearsal import Remembering, compiled, engine_of, plain_statement
+from bench.suites.tpch.texts import text_of
 from secant.engine import Connection
 from secant.errors import SecantError
 from secant.release.run import check_job

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import secant
-from secant.cli.honesty.held import Ends, judge
-from secant.cli.honesty.sets import DataSet, Question
-from secant.cli.tpch.accuracy import Rows
-from secant.cli.tpch.rehearsal import Remembering, compiled, engine_of, plain_statement
+from bench.suites.honesty.held import Ends, judge
+from bench.suites.honesty.sets import DataSet, Question
+from bench.suites.tpch.accuracy import Rows
+from bench.suites.tpch.rehearsal import Remembering, compiled, engine_of, plain_statement
 from secant.engine import Connection
 from secant.errors import SecantError
 from secant.release.run import check_job

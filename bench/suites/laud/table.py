@@ -12,8 +12,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from bench.suites.laud.compare import PRINTED_SCALE, accuracy, expected, missed, speed
 from secant.cli import show
-from secant.cli.laud.compare import PRINTED_SCALE, accuracy, expected, missed, speed
 
 Row = Mapping[str, Any]
 

@@ -129,7 +129,7 @@ QUESTIONS = {
 def make_retail(directory: Path) -> Path:
     """Write the database, and give its file."""
     place = directory / "retail.duckdb"
-    draw = random.Random("shops that never existed")  # noqa: S311  # sample data, not noise
+    draw = random.Random("shops that never existed")  # sample data, not noise
     with duckdb.connect(str(place)) as db:
         for table, columns, rows in (*_public_tables(draw), *_people(draw), _sales(draw)):
             db.execute(f"CREATE TABLE {table} ({columns})")

@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from secant.cli.tpch.accuracy import Cell, Rows, at_level, cells_of, numbers_of, relative
+from bench.suites.tpch.accuracy import Cell, Rows, at_level, cells_of, numbers_of, relative
 from secant.release.intervals import Span
 
 Ends = Sequence[Sequence[Span | None]]

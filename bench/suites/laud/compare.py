@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from secant.cli.laud.forms import QUERIES, data_file
+from bench.suites.laud.forms import QUERIES, data_file
 
 PRINTED_SCALE = "0.1"
 UNITS = {"K": Decimal(10) ** 3, "M": Decimal(10) ** 6, "G": Decimal(10) ** 9}

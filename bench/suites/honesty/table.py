@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bench.suites.honesty.measure import mean_error, summary
+from bench.suites.laud.table import print_lines, share
 from secant.cli import show
-from secant.cli.honesty.measure import mean_error, summary
-from secant.cli.laud.table import print_lines, share
 
 _TITLES = (
     "data", "query", "ends", "held", "worst\ncell", "one-\nsided", "half\nwidth", "error", "error95", "cells",

@@ -14,8 +14,8 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from secant.cli.joins import exact
-from secant.cli.tpch.texts import customers_text
+from bench.suites.joins import exact
+from bench.suites.tpch.texts import customers_text
 from secant.errors import UsageError
 from secant.release.backend import Session
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bench.suites.laud.table import print_lines, share
+from bench.suites.tpch.measure import summary
 from secant.cli import show
-from secant.cli.laud.table import print_lines, share
-from secant.cli.tpch.measure import summary
 
 _TIMES = ("compile", "plain", "release")
 _TITLES = (

@@ -13,10 +13,10 @@ from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bench.suites.honesty import events, retail
+from bench.suites.laud import database
+from bench.suites.tpch import texts
 from secant.cli import demo, demo_data
-from secant.cli.honesty import events, retail
-from secant.cli.laud import database
-from secant.cli.tpch import texts
 from secant.errors import UsageError
 from secant.terms.policy import Policy
 from secant.terms.policy_file import load_policy, read_policy

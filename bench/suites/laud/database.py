@@ -78,7 +78,7 @@ def parquet_of(scale: str, directory: Path) -> Path:
             # Under its own name only when it is whole: an interrupted run leaves nothing behind.
             made = Path(half) / "made"
             command = [tool, "parquet", "-s", scale, f"--output-dir={made}"]
-            subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - no shell
+            subprocess.run(command, check=True, capture_output=True)
             made.rename(place)
     except (OSError, subprocess.CalledProcessError):
         raise BackendError(

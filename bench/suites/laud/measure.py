@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import secant
-from secant.cli.laud.forms import Profile, policy_of, text_of
+from bench.suites.laud.forms import Profile, policy_of, text_of
 from secant.errors import InternalError, SecantError
 
 NUMBERS = (

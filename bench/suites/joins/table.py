@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bench.suites.laud.table import print_lines, share
 from secant.cli import show
-from secant.cli.laud.table import print_lines, share
 
 Row = Mapping[str, Any]
 
