@@ -8,17 +8,18 @@ the data, so running times, and refusals for size, belong to the owner and not t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from secant.errors import UsageError, border
 from secant.numeric.parameters import Number, positive
 from secant.stats.budget import neighbors_of
-from secant.stats.individual import bounded_classes, whole_numbers
+from secant.stats.individual import individual_finding, whole_numbers, whole_variance
 from secant.stats.inputs import Values, bounds_of, clamped, public_number, values_of, written
+from secant.stats.layers import bounded_layers
 from secant.stats.ordered_statistics import (
     Statistic,
     mean_statistic,
@@ -42,7 +43,11 @@ from secant.stats.variance import (
 
 NAMES = ("mean", "trimmed_mean", "median", "quantile", "minimum", "maximum", "variance")
 Limits = Number | Sequence[Number]
+Construction = Literal["exact", "layers"]
 _VARIANCE = "the variance is at most n·Δ/2, and 4·Σⱼ(xᵢ-xⱼ)²/n² at most Δ for every i (Theorem 1.8)"
+_LAYERS = (
+    "every layer is met at the largest limit, and all layers have the same statistic (P-LAYERS)"
+)
 _ANY = "no order of adding the entries one by one ever moves f by more than Δ_i (Theorem 3.3)"
 
 
@@ -58,13 +63,15 @@ def bounded(
     neighbors: Neighbors = "add-remove",
     q: Number | None = None,
     trim: Number | None = None,
+    construction: Construction = "exact",
 ) -> Bounded:
     """Give g of the data: as near to a statistic as a sensitivity of `delta_f` allows.
 
     `statistic` is one of NAMES (`variance` divides by n), what `register_ordered` gave, or any function of a list
     of entries, for up to 20 of them. `delta_f` is one number, or one for each entry; then `classes` lists all limits
-    that anybody may have, also those who are not there: the promise is for them too. `empty` is the value for no
-    entries: the middle of `bounds` unless given, else 0; for the variance it is 0.
+    that anybody may have, also those who are not there: the promise is for them too. With limits of individuals
+    `construction="exact"` gives the nearest function where it can be found, and "layers" takes any number of people.
+    `empty` is the value for no entries: the middle of `bounds` unless given, else 0; for the variance it is 0.
     `quantile` takes `q`, `trimmed_mean` the share `trim` of each end, 0.1 unless given.
 
     >>> found = bounded("mean", [1, 2, 3, 4], delta_f=1, empty=2)
@@ -80,9 +87,15 @@ def bounded(
     limits = _limits(delta_f, halved)
     declared = _declared(classes, limits, halved)
     center = _center(spec, empty, public)
+    if construction not in ("exact", "layers"):
+        raise UsageError("USE-001", "a construction is 'exact' or 'layers'")
+    if construction == "layers" and (spec is None or declared is None):
+        raise UsageError(
+            "USE-001", "layers are for a statistic by name with one limit for each entry"
+        )
     if spec is not None:
         data = clamped(values_of(values), public)
-        found = _named(spec, data, limits, center)
+        found = _named(spec, data, limits, declared, center, layers=construction == "layers")
     else:
         assert callable(statistic)
         if public is not None:
@@ -98,7 +111,7 @@ def bounded(
         found.exact,
         found.reason,
         found.proof,
-        _certain(spec, limits),
+        _LAYERS if construction == "layers" else _certain(spec, limits),
     )
 
 
@@ -181,10 +194,17 @@ def _specified(
 def _limits(delta_f: Limits, halved: int) -> Fraction | tuple[Fraction, ...]:
     """Give Δ, or the Δ_i, for one entry that comes or goes."""
     if isinstance(delta_f, (list, tuple, np.ndarray)):
-        found = tuple(public_number(own, "delta_f") for own in delta_f)
-        if any(own < 0 for own in found):
-            raise UsageError("USE-001", "no limit in delta_f may be negative")
-        return tuple(own / halved for own in found)
+        known: dict[Any, Fraction] = {}  # 100,000 people have few different limits
+        found = []
+        for given in delta_f:
+            own = known.get((type(given), given)) if isinstance(given, Hashable) else None
+            if own is None:
+                own = public_number(given, "delta_f") / halved
+                if own < 0:
+                    raise UsageError("USE-001", "no limit in delta_f may be negative")
+                known[type(given), given] = own
+            found.append(own)
+        return tuple(found)
     single: Any = delta_f  # whatever else was passed is refused here
     return positive(written(single, "delta_f"), "delta_f") / halved
 
@@ -229,18 +249,46 @@ def _named(
     spec: Statistic | OrderedFunction | str,
     data: Values,
     limits: Fraction | tuple[Fraction, ...],
+    declared: tuple[Fraction, ...] | None,
     center: Fraction,
+    *,
+    layers: bool,
 ) -> Finding:
-    if isinstance(limits, tuple):
-        if isinstance(spec, str):
-            raise UsageError("USE-001", "the variance takes one delta_f for everybody")
-        return _individual(spec, data, _matching(limits, data.size), center)
-    ordered = data if (data[:-1] <= data[1:]).all() else np.sort(data)
+    if not isinstance(limits, tuple):
+        return uniform_finding(spec, np.sort(data), limits, center)
+    assert declared is not None
+    own = _matching(limits, data.size)
+    if not layers:
+        return individual_finding(spec, data, own, center)
+    target = center
+    if data.size:
+        target = _exactly(spec, np.sort(data))
+    return bounded_layers(
+        data,
+        own,
+        declared,
+        lambda part, most: uniform_finding(spec, part, most, center),
+        target,
+        center,
+    )
+
+
+def _exactly(spec: Statistic | OrderedFunction | str, ordered: Values) -> Fraction:
     if isinstance(spec, str):
-        return _variance(ordered, limits)
+        return whole_variance(ordered)
+    unit, numbers = whole_numbers(ordered)
+    return spec.exactly(numbers, unit)
+
+
+def uniform_finding(
+    spec: Statistic | OrderedFunction | str, ordered: Values, limit: Fraction, center: Fraction
+) -> Finding:
+    """Give g of sorted values with one limit for everybody."""
+    if isinstance(spec, str):
+        return _variance(ordered, limit)
     if isinstance(spec, OrderedFunction):
-        return registered_finding(spec, ordered, Units(center, limits))
-    return ordered_finding(spec, ordered, Units(center, limits))
+        return registered_finding(spec, ordered, Units(center, limit))
+    return ordered_finding(spec, ordered, Units(center, limit))
 
 
 def _variance(ordered: Values, delta: Fraction) -> Finding:
@@ -266,17 +314,6 @@ def _floor(target: Fraction, delta: Fraction) -> float:
     """Give what the grid of values can add to an error: 2s·√f + s² for steps s of at most √Δ/2³⁹."""
     step = math.sqrt(delta) * 2.0**-39
     return 2.0 * step * math.sqrt(target) + step * step + 2.0**-44 * float(target)
-
-
-def _individual(
-    spec: Statistic | OrderedFunction, data: Values, limits: tuple[Fraction, ...], center: Fraction
-) -> Finding:
-    found = bounded_classes(data, limits, spec.exactly, center)
-    unit, numbers = whole_numbers(data)
-    target = spec.exactly(sorted(numbers), unit) if numbers else center
-    gap = float(abs(found - target))
-    reason = "g was computed and equals f" if found == target else "g was computed"
-    return Finding(found, float(target), gap * (1 + 2.0**-50), found == target, reason, "P-CLASSES")
 
 
 def _any(

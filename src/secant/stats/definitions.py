@@ -94,8 +94,9 @@ def _prepared(
     size: int,
 ) -> LaplaceWay:
     """Bound the statistic at range/n a row, then add Laplace noise (P-MEDIAN, P-EXTREME)."""
-    middle = Fraction(statistic.scale.top, 2)
-    units = Units(middle, Fraction(statistic.scale.top, size))
+    # it sets out from what the caller says that no values give
+    start = statistic.exact(np.array([], dtype=np.int64))
+    units = Units(start, Fraction(statistic.scale.top, size))
     # replacing a row is removing one and adding one
     bound = units.delta * (1 if relation == ADD_REMOVE else 2)
     noise = LaplaceNoise().calibrate(GlobalBound(bound), epsilon=epsilon, grid=statistic.grid)

@@ -43,10 +43,12 @@ def subset_values(function: Callable[[list[Any]], float], entries: Sequence[Any]
     return found
 
 
-def bounded_subsets(found: Values, deltas: Sequence[Fraction], empty: Fraction) -> SubsetResult:
-    """Give g of the full set from the function's values on all subsets (P-SUBSETS)."""
+def bounded_subsets(
+    found: npt.NDArray[Any], deltas: Sequence[Fraction], empty: Fraction
+) -> SubsetResult:
+    """Give g of the full set from the function's values on all subsets, floats or fractions (P-SUBSETS)."""
     count = len(deltas)
-    original = found.copy()
+    original = found.astype(np.float64)
     original[0] = float(empty)
     unit, goals, moves, start = _whole(found, deltas, empty)
     # whole numbers of any size: a grid would have to follow the limits of those who are present
@@ -73,12 +75,12 @@ def bounded_subsets(found: Values, deltas: Sequence[Fraction], empty: Fraction) 
 
 
 def _whole(
-    found: Values, deltas: Sequence[Fraction], empty: Fraction
+    found: npt.NDArray[Any], deltas: Sequence[Fraction], empty: Fraction
 ) -> tuple[Fraction, npt.NDArray[Any], list[int], int]:
     """Give a unit of which the function's values, the Δ_i and the center are whole multiples, and these."""
     ratios = [value.as_integer_ratio() for value in found.tolist()]
     bottom = math.lcm(
-        max(below for _, below in ratios),  # powers of two: the largest is a multiple of all
+        *{below for _, below in ratios},  # of floats they are few powers of two
         *(delta.denominator for delta in deltas),
         empty.denominator,
     )

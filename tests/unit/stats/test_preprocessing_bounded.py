@@ -160,7 +160,9 @@ def test_what_cannot_be_meant_is_refused_before_the_data_are_read(wrong):
         ("trimmed_mean", {"trim": 0.5}),
         ("trimmed_mean", {"trim": -0.1}),
         ("variance", {"empty": 1}),
-        ("variance", {"delta_f": [1, 1], "classes": [1]}),
+        ("mean", {"construction": "layers"}),
+        ("mean", {"construction": "quick", "delta_f": [1, 1], "classes": [1]}),
+        (sum, {"construction": "layers", "delta_f": [1, 1], "classes": [1]}),
     ],
 )
 def test_statistics_and_their_parameters_are_checked(name, rest):

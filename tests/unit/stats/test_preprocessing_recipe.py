@@ -9,7 +9,12 @@ import pytest
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "choose-a-sensitivity.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-EXPECTED = ("not a release", "assuming that midrange is ordered", "noise scale 0.5 instead of 2")
+EXPECTED = (
+    "not a release",
+    "assuming that midrange is ordered",
+    "noise scale 0.5 instead of 2",
+    "layers",
+)
 
 
 def test_the_page_has_the_blocks_that_are_looked_at():
