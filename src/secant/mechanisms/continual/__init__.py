@@ -1,0 +1,22 @@
+"""Room `continual`: answers that go on, step by step, for one price.
+
+In: public facts of a stream, and the exact whole sum of each step once it is complete. Out: which sums are released
+when, with which noise, and the series that follows from them with its errors. `choosing.choose` picks the way by public
+facts alone; proofs are in PROOFS.md beside this file. Nothing here runs SQL, keeps files or touches a budget.
+"""
+
+from secant.mechanisms.continual.choosing import Candidate, Choice, choose
+from secant.mechanisms.continual.records import Estimate, Output, Point, StreamFacts
+from secant.mechanisms.continual.ways import Way, way_of
+
+__all__ = [
+    "Candidate",
+    "Choice",
+    "Estimate",
+    "Output",
+    "Point",
+    "StreamFacts",
+    "Way",
+    "choose",
+    "way_of",
+]

@@ -1,0 +1,145 @@
+"""What can be made of a released series for nothing (F-REVISED, F-ISOTONIC, F-FILTER).
+
+In: released numbers and public facts. Out: all steps estimated at once, series that cannot fall, filtered series.
+Everything here is computed from what was released; nothing is drawn, read or paid. A running maximum is not offered: it
+is biased, and nearly doubles the error of series that hardly rise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from secant.errors import UsageError
+from secant.mechanisms.continual.encoder import Encoder
+from secant.mechanisms.continual.ends import Kind, half_width
+from secant.mechanisms.continual.levels import Floats, Tree
+from secant.mechanisms.continual.records import Estimate, Point
+from secant.mechanisms.continual.ways import Stretch, Way
+from secant.mechanisms.revealed import LevelRelease
+
+
+def revised(way: Way, released: Mapping[str, int], until: int, since: int = 1) -> tuple[Point, ...]:
+    """Give the series by least squares over all numbers up to `until`: earlier steps profit from later blocks."""
+    if any(isinstance(part.design, Encoder) for part, _ in way.parts(until)):
+        # as many outputs as steps: there is nothing to weigh
+        return way.series(released, until, since)
+    found: list[Point] = []
+    total = 0.0
+    carried: list[Kind] = []
+    for part, steps in way.parts(until):
+        tree = part.design
+        assert isinstance(tree, Tree)
+        values = _leaves(tree, tree.below(tree.read(released, part.start, steps)))
+        running = total + np.cumsum(values)
+        for t in range(max(1, since - part.start), steps + 1):
+            single, prefix = (_kinds(part, tree, steps, t, only) for only in (True, False))
+            increment = _estimate(float(values[t - 1]), single)
+            found.append(
+                Point(
+                    part.start + t,
+                    increment,
+                    _estimate(float(running[t - 1]), carried + prefix),
+                    None,
+                )
+            )
+        total = float(running[-1])
+        carried = carried + _kinds(part, tree, steps, steps, False)
+    return tuple(found)
+
+
+def _estimate(value: float, kinds: list[Kind]) -> Estimate:
+    deviation = math.sqrt(sum(kind.variance for kind in kinds))
+    half = half_width(tuple(kinds))
+    return Estimate(value, deviation, value - half, value + half)
+
+
+def _leaves(tree: Tree, estimates: Sequence[Floats]) -> Floats:
+    """Give the estimates of all steps, from the largest blocks down."""
+    above = estimates[-1]
+    for level in range(tree.levels - 2, -1, -1):
+        here = estimates[level].copy()
+        inside = len(above) * tree.branching
+        parts = here[:inside].reshape(len(above), tree.branching)
+        gap = (above - parts.sum(axis=1)) / tree.branching
+        here[:inside] = (parts + gap[:, None]).ravel()
+        above = here
+    return above
+
+
+def _kinds(part: Stretch, tree: Tree, steps: int, t: int, single: bool) -> list[Kind]:
+    """Give the noises in the estimate of step t alone, or of all steps up to it, from all blocks of `steps` steps."""
+    _, own = tree.shares()
+    top = max(
+        level
+        for level in range(tree.levels)
+        if -(-t // tree.block(level)) * tree.block(level) <= steps
+    )
+    size = tree.block(top)
+    start = (t - 1) // size * size
+    found: list[tuple[float, int, list[tuple[float, int]]]] = []
+    if not single and start:
+        counts = tree.counts(np.array([0]), np.array([start]))[:, 0]
+        found += [(1.0, int(n), tree.noises(level)) for level, n in enumerate(counts) if n]
+    left = t - start
+    weight = (1 if single else left) / size
+    for level in range(top, 0, -1):
+        size = tree.block(level - 1)
+        index = (left - 1) // size
+        left -= index * size
+        share = (1 if single else left) / size
+        mean = ((0 if single else index) + share) / tree.branching
+        found.append((weight * own[level], 1, [(1.0, 1)]))
+        spread = weight * (1 - own[level])
+        before, after = index, tree.branching - index - 1
+        below = tree.noises(level - 1)
+        found.append((spread + (0 if single else 1) - mean, before, below))
+        found.append((spread - mean, after, below))
+        weight = spread + share - mean
+    found.append((weight, 1, [(1.0, 1)]))
+    return [
+        Kind(part.noise, tuple((weight * w, count * n) for w, n in noises))
+        for weight, count, noises in found
+        if weight and count
+    ]
+
+
+def isotonic(values: Sequence[float]) -> list[float]:
+    """Give the rising series nearest to a series, for totals that cannot fall (F-ISOTONIC)."""
+    levels: list[tuple[float, int]] = []
+    for value in values:
+        mean, count = float(value), 1
+        while levels and levels[-1][0] > mean:
+            other, more = levels.pop()
+            mean, count = (mean * count + other * more) / (count + more), count + more
+        levels.append((mean, count))
+    return [mean for mean, count in levels for _ in range(count)]
+
+
+def filtered(releases: Sequence[LevelRelease], drift: float) -> list[float]:
+    """Follow a value that wanders, through releases with known noise levels (F-FILTER).
+
+    The model, a walk whose steps have variance `drift`, is the reader's belief: no error is given, because none is
+    promised. A wrong model spoils accuracy, never privacy.
+
+    Args:
+        releases: Answers with their revealed noise levels, one for each step (N-REVEAL).
+        drift: The variance of the walk's steps, at least 0.
+    """
+    if not drift >= 0 or math.isinf(drift):
+        raise UsageError("USE-001", "the drift of a filter is a number of at least 0")
+    found: list[float] = []
+    mean = variance = 0.0
+    for i, release in enumerate(releases):
+        noise = 2 * float(release.scale) ** 2 + float(release.grid) ** 2 / 12
+        if i == 0:
+            mean, variance = float(release.value), noise
+        else:
+            variance += drift
+            gain = variance / (variance + noise)
+            mean += gain * (float(release.value) - mean)
+            variance *= 1 - gain
+        found.append(mean)
+    return found
