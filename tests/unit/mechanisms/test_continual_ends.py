@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binom
 
 import chance
+from secant.errors import UsageError
 from secant.mechanisms.continual import StreamFacts, Way, ends
 from secant.mechanisms.continual.afterwards import revised
 from secant.mechanisms.continual.encoder import Encoder
@@ -118,8 +119,30 @@ def test_ends_of_revised_series_hold():
         assert width <= 2.25
 
 
+@pytest.mark.parametrize("name", WAYS)
+def test_ends_at_a_higher_level_are_wider_and_hold_more_often(name):
+    way, steps = WAYS[name]
+    luck = np.random.default_rng(chance.fresh_seed())
+    fewest = binom.ppf(1e-9, DRAWS, 0.995)
+    until = steps[-1]
+
+    def read(released):
+        (point,) = way.series(released, until, since=until, level=0.995)
+        return point.window or point.prefix
+
+    inside, width = held(way, until, luck, read)
+    assert inside >= fewest
+    assert width > 2.4 or way.facts.epsilon > 1
+
+
+@pytest.mark.parametrize("level", [0, 1, 0.99999, -1, math.nan])
+def test_levels_that_cannot_be_told_are_refused(level):
+    with pytest.raises(UsageError):
+        WAYS["tree"][0].series({}, 1, level=level)
+
+
 def test_ends_of_too_low_a_level_would_be_noticed(monkeypatch):
-    monkeypatch.setattr(ends, "LEVEL", 0.935)
+    monkeypatch.setattr(ends, "SLIP", -0.015)
     way = Way("tree", "laplace", facts(61), (Tree(4, 3),))  # its ends are not known yet
     luck = np.random.default_rng(chance.fresh_seed())
 

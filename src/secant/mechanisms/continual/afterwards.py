@@ -14,18 +14,21 @@ import numpy as np
 
 from secant.errors import UsageError
 from secant.mechanisms.continual.encoder import Encoder
-from secant.mechanisms.continual.ends import Kind, half_width
+from secant.mechanisms.continual.ends import LEVEL, Kind, ends_level, half_width
 from secant.mechanisms.continual.levels import Floats, Tree
 from secant.mechanisms.continual.records import Estimate, Point
 from secant.mechanisms.continual.ways import Stretch, Way
 from secant.mechanisms.revealed import LevelRelease
 
 
-def revised(way: Way, released: Mapping[str, int], until: int, since: int = 1) -> tuple[Point, ...]:
+def revised(
+    way: Way, released: Mapping[str, int], until: int, since: int = 1, level: float = LEVEL
+) -> tuple[Point, ...]:
     """Give the series by least squares over all numbers up to `until`: earlier steps profit from later blocks."""
     if any(isinstance(part.design, Encoder) for part, _ in way.parts(until)):
         # as many outputs as steps: there is nothing to weigh
-        return way.series(released, until, since)
+        return way.series(released, until, since, level)
+    ends_level(level)
     found: list[Point] = []
     total = 0.0
     carried: list[Kind] = []
@@ -36,12 +39,12 @@ def revised(way: Way, released: Mapping[str, int], until: int, since: int = 1) -
         running = total + np.cumsum(values)
         for t in range(max(1, since - part.start), steps + 1):
             single, prefix = (_kinds(part, tree, steps, t, only) for only in (True, False))
-            increment = _estimate(float(values[t - 1]), single)
+            increment = _estimate(float(values[t - 1]), single, level)
             found.append(
                 Point(
                     part.start + t,
                     increment,
-                    _estimate(float(running[t - 1]), carried + prefix),
+                    _estimate(float(running[t - 1]), carried + prefix, level),
                     None,
                 )
             )
@@ -50,9 +53,9 @@ def revised(way: Way, released: Mapping[str, int], until: int, since: int = 1) -
     return tuple(found)
 
 
-def _estimate(value: float, kinds: list[Kind]) -> Estimate:
+def _estimate(value: float, kinds: list[Kind], level: float) -> Estimate:
     deviation = math.sqrt(sum(kind.variance for kind in kinds))
-    half = half_width(tuple(kinds))
+    half = half_width(tuple(kinds), level)
     return Estimate(value, deviation, value - half, value + half)
 
 

@@ -1,4 +1,4 @@
-"""How far the noise of a series may lead it from the truth: ends at 95 % by the law of the noise (F-ENDS).
+"""How far the noise of a series may lead it from the truth: ends by the law of the noise (F-ENDS).
 
 In: weights of independent whole noises in each estimate, all public. Out: half widths, rounded up, so that intervals
 hold. Nothing is drawn here, and nothing private is seen.
@@ -15,11 +15,14 @@ from functools import lru_cache
 
 import numpy as np
 
+from secant.errors import UsageError
 from secant.mechanisms.continual.levels import Floats, Wholes
 from secant.mechanisms.laws import GaussianLaw, reach
 from secant.mechanisms.whole import WholeLaplace, WholeLaw
 
 LEVEL = 0.95
+HIGHEST = 0.9999
+"""Rarer errors than one in ten thousand are not told apart."""
 SLIP = 2e-5
 """What a computed probability may be too large by; it is added to the level."""
 SMOOTH = 0.02
@@ -34,7 +37,7 @@ NEVER = 0.05
 """Normal noise of a smaller deviation, in steps, rounds to zero but for a chance of 1e-22."""
 LEAST = 0.25
 """Deviations below this are treated as if they were this large: their errors are mostly zero."""
-HALVINGS = 15
+HALVINGS = 17
 ROWS = 64
 """Points that are worked on at once."""
 
@@ -59,6 +62,13 @@ class Kind:
         return total
 
 
+def ends_level(level: float) -> float:
+    """Give a level that ends can be stated at."""
+    if not 0 < level <= HIGHEST:
+        raise UsageError("USE-004", f"a level must lie above 0 and be at most {HIGHEST}")
+    return level
+
+
 def variance_of(noise: WholeLaw) -> float:
     """Give the variance of a noise, in squared whole steps."""
     if isinstance(noise, WholeLaplace):
@@ -81,7 +91,7 @@ def _fall(noise: WholeLaw, u: Floats) -> Floats:
     return np.asarray(np.log(np.maximum(waves.sum(axis=0), 1e-300)), np.float64)
 
 
-def half_widths(kinds: Sequence[Kind], counts: Wholes) -> Floats:
+def half_widths(kinds: Sequence[Kind], counts: Wholes, level: float = LEVEL) -> Floats:
     """Give for each column of counts, which says how many of each kind an error consists of, how far it reaches."""
     columns, back = np.unique(counts, axis=1, return_inverse=True)
     deviations = np.sqrt(np.array([kind.variance for kind in kinds]) @ columns)
@@ -94,7 +104,7 @@ def half_widths(kinds: Sequence[Kind], counts: Wholes) -> Floats:
         falls = np.array([kind.fall(waves) for kind in kinds])
         for start in range(0, len(here), ROWS):
             rows = here[start : start + ROWS]
-            found[rows] = _solve(*_terms(columns[:, rows], falls, kernel, waves), top)
+            found[rows] = _solve(*_terms(columns[:, rows], falls, kernel, waves), top, level)
     # An error that is a whole number lies beyond an end only if it lies beyond the whole number below it.
     broken = np.array([any(w % 1 for w, _ in kind.weights) for kind in kinds])
     whole = ~(columns[broken] > 0).any(axis=0)
@@ -102,7 +112,7 @@ def half_widths(kinds: Sequence[Kind], counts: Wholes) -> Floats:
 
 
 @lru_cache(maxsize=1 << 14)
-def half_width(kinds: tuple[Kind, ...]) -> float:
+def half_width(kinds: tuple[Kind, ...], level: float = LEVEL) -> float:
     """Give how far one error reaches that consists of one of each kind."""
     classes: Counter[tuple[WholeLaw, float]] = Counter()
     for kind in kinds:
@@ -121,7 +131,7 @@ def half_width(kinds: tuple[Kind, ...]) -> float:
         logs = logs + count * _fall(noise, weight * waves)
         kept = logs > least
         logs, waves = logs[kept], waves[kept]
-    found = float(_solve(np.exp(logs)[None, :], waves, top)[0])
+    found = float(_solve(np.exp(logs)[None, :], waves, top, level)[0])
     return found if any(weight % 1 for _, weight in classes) else math.floor(found)
 
 
@@ -149,22 +159,21 @@ def _terms(counts: Wholes, falls: Floats, kernel: Floats, waves: Floats) -> tupl
     return terms, waves[kept]
 
 
-def _solve(terms: Floats, waves: Floats, top: float) -> Floats:
+def _solve(terms: Floats, waves: Floats, top: float, level: float) -> Floats:
     half = _circle(top)
 
     def missing(y: Floats) -> Floats:
         inside = y / half + (terms * np.sin(y[:, None] * waves)).sum(axis=1)
-        return np.asarray(LEVEL + SLIP - inside, np.float64)
+        return np.asarray(level + SLIP - inside, np.float64)
 
-    low, high = np.zeros(len(terms)), np.full(len(terms), 6 * top)
+    low, high = np.zeros(len(terms)), np.full(len(terms), half)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         enough = missing(middle) <= 0
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    assert (missing(high) <= 0).all()
     return high + SMOOTH * top
 
 
-def normal_reach(deviations: Floats, spreads: Floats) -> Floats:
+def normal_reach(deviations: Floats, spreads: Floats, level: float = LEVEL) -> Floats:
     """Give half widths of sums of rounded normal noises, each of which is within half a step of a normal one."""
-    return float(reach(GaussianLaw(), Fraction(LEVEL))) * deviations + spreads / 2
+    return float(reach(GaussianLaw(), Fraction(level))) * deviations + spreads / 2

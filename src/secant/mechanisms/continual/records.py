@@ -128,7 +128,7 @@ class Estimate:
     deviation: float
     """The standard error."""
     low: float
-    """At 95 %, by the law of the noise (F-ENDS)."""
+    """At the level that was asked for, by the law of the noise (F-ENDS)."""
     high: float
 
 

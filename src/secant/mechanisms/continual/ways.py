@@ -17,7 +17,14 @@ import numpy as np
 
 from secant.errors import UsageError
 from secant.mechanisms.continual.encoder import Encoder
-from secant.mechanisms.continual.ends import Kind, half_widths, normal_reach, variance_of
+from secant.mechanisms.continual.ends import (
+    LEVEL,
+    Kind,
+    ends_level,
+    half_widths,
+    normal_reach,
+    variance_of,
+)
 from secant.mechanisms.continual.levels import Floats, Tree, Wholes
 from secant.mechanisms.continual.records import Estimate, Output, Point, StreamFacts
 from secant.mechanisms.whole import WholeLaplace, WholeLaw, WholeNormal, multiplier, root_up
@@ -138,34 +145,38 @@ class Way:
         found = np.sqrt(self.variances(until, self.facts.shows))
         return np.asarray(found, np.float64)
 
-    def series(self, released: Mapping[str, int], until: int, since: int = 1) -> tuple[Point, ...]:
+    def series(
+        self, released: Mapping[str, int], until: int, since: int = 1, level: float = LEVEL
+    ) -> tuple[Point, ...]:
         """Give the series from released numbers, of steps `since` to `until`, with errors (F-BELOW, F-ENDS).
 
         Args:
             released: The numbers of all outputs that were due up to `until`, by name.
             until: The last step.
             since: The first step to give.
+            level: How often the ends are to hold.
         """
         if not 1 <= since <= until:
             raise UsageError("USE-001", "a series is read from a first to a last step, from 1")
         self.stretch(until)
-        increments = self._estimates(released, until, since, "steps")
-        prefixes = self._estimates(released, until, since, "running")
+        ends_level(level)
+        increments = self._estimates(released, until, since, "steps", level)
+        prefixes = self._estimates(released, until, since, "running", level)
         shows = self.facts.shows
         windows: list[Estimate] | None = None
         if not isinstance(shows, str):
-            windows = self._estimates(released, until, since, shows)
+            windows = self._estimates(released, until, since, shows, level)
         return tuple(
             Point(since + i, increments[i], prefixes[i], windows[i] if windows else None)
             for i in range(until - since + 1)
         )
 
     def _estimates(
-        self, released: Mapping[str, int], until: int, since: int, what: str | int
+        self, released: Mapping[str, int], until: int, since: int, what: str | int, level: float
     ) -> list[Estimate]:
         values = self.values(released, until, what)[since - 1 :]
         variances = self.variances(until, what)[since - 1 :]
-        halves = half_widths_of(self, until, what, since)
+        halves = half_widths_of(self, until, what, since, level)
         return [
             Estimate(float(v), float(d), float(v - h), float(v + h))
             for v, d, h in zip(values, np.sqrt(variances), halves, strict=True)
@@ -276,12 +287,14 @@ def way_of(value: Mapping[str, Any]) -> Way:
 
 
 @lru_cache(maxsize=256)
-def half_widths_of(way: Way, until: int, what: str | int, since: int) -> Floats:
-    """Give how far estimates of steps `since` to `until` may be off, at 95 %; the same for all groups of a stream."""
+def half_widths_of(
+    way: Way, until: int, what: str | int, since: int, level: float = LEVEL
+) -> Floats:
+    """Give how far estimates of steps `since` to `until` may be off; the same for all groups of a stream."""
     parts = list(way.parts(until))
     if any(isinstance(found.design, Encoder) for found, _ in parts):
         deviations = np.sqrt(way.variances(until, what))
-        return normal_reach(deviations, way.spreads(until, what))[since - 1 :]
+        return normal_reach(deviations, way.spreads(until, what), level)[since - 1 :]
     kinds: list[Kind] = []
     carried: list[int] = []
     columns: list[Wholes] = []
@@ -294,7 +307,7 @@ def half_widths_of(way: Way, until: int, what: str | int, since: int) -> Floats:
         kinds += [Kind(found.noise, tuple(design.noises(level))) for level in range(design.levels)]
         carried += [int(n) if what == "running" else 0 for n in counts[:, -1]]
     padded = [np.pad(c, ((0, len(kinds) - len(c)), (0, 0))) for c in columns]
-    return half_widths(kinds, np.concatenate(padded, axis=1)[:, since - 1 :])
+    return half_widths(kinds, np.concatenate(padded, axis=1)[:, since - 1 :], level)
 
 
 def ranges(steps: int, what: str | int) -> tuple[Wholes, Wholes]:
