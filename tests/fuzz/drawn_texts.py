@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 
 from secant.plan.aggregates import AGGREGATES
-from secant.plan.functions import FUNCTIONS, TRUNCATION_PARTS
+from secant.plan.functions import FUNCTIONS
 
 LONG = "a_column_with_a_name_that_is_longer_than_the_sixty_three_bytes_that_one_engine_keeps"
 LONG_COLUMN = LONG[:60]
@@ -147,7 +147,7 @@ class Texts:
         arguments = []
         for wanted in SIGNATURES[name][1]:
             if wanted == "part":
-                arguments.append(f"'{self.pick(TRUNCATION_PARTS)}'")
+                arguments.append(f"'{self.pick(FUNCTIONS['date_trunc'].parts)}'")
             elif wanted == "digits":
                 arguments += [self.pick(["0", "2", "-2", "40", "-40"])] if self.chance(0.6) else []
             elif wanted == "moment":

@@ -19,6 +19,7 @@ from fractions import Fraction
 
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
+from secant.plan.functions import FUNCTIONS
 from secant.plan.ranges import Ranges, as_text
 from secant.plan.ranges_conditions import as_number
 from secant.plan.rewrite import columns_of
@@ -36,20 +37,6 @@ _PART_STRETCH = {
     "year": "month", "quarter": "month", "month": "month", "week": "day", "day": "day", "dow": "day",
     "doy": "day", "hour": "hour", "minute": "minute", "second": "second",
 }  # fmt: skip
-_CALLS = frozenset(
-    (
-        "date_trunc",
-        "floor",
-        "ceil",
-        "round",
-        "abs",
-        "sign",
-        "greatest",
-        "least",
-        "coalesce",
-        "nullif",
-    )
-)
 _FOLLOWED = (
     n.Column, n.Literal, n.Arithmetic, n.Negate, n.Compare, n.And, n.Or, n.Not, n.IsNull, n.InList, n.Branch,
     n.Case, n.Cast, n.Call, n.Extract, n.Attempt, n.Clamp,
@@ -97,7 +84,7 @@ def image_of(
 def _followed(part: n.Node) -> bool:
     """Whether every engine computes a part alike, to the last digit."""
     if isinstance(part, n.Call):
-        return part.function in _CALLS
+        return FUNCTIONS[part.function].stepwise
     if isinstance(part, n.Cast):
         source = type_of(part.operand).kind
         to_text = part.type.kind == "TEXT"

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from secant.numeric import interval as iv
-from secant.numeric.powers import power_range
 from secant.plan import nodes as n
 from secant.plan.facts_keys import identifies, keys_after, reused
+from secant.plan.functions import FUNCTIONS
 from secant.plan.ranges_conditions import as_number, conditions_on, declared_keys, learn
 from secant.plan.ranges_filters import (
     MOST_NESTED,
@@ -428,54 +428,13 @@ def year_of(days: Fraction) -> int | None:
 
 @RANGES.rule(n.Call, id="R-CALL")
 def _call(r: Ranges, node: n.Call) -> iv.Interval:
-    parts = [r.of(a) for a in node.arguments]
-    simple = _CALLS.get(node.function)
-    if simple is not None:
-        return simple(parts[0])
-    if node.function in ("lowest", "highest"):
-        strict = iv.smaller if node.function == "lowest" else iv.larger
-        result = parts[0]
-        for part in parts[1:]:
-            result = strict(result, part)
-        return result
-    if node.function in ("least", "greatest", "coalesce"):
-        join = {"least": iv.smaller, "greatest": iv.larger, "coalesce": iv.hull}[node.function]
-        result = parts[0]
-        for part in parts[1:]:
-            # NULL arguments are skipped, so any argument alone may decide.
-            result = iv.hull(iv.hull(join(result, part), result), part)
-        return result
-    if node.function == "power" and isinstance(node.arguments[1], n.Literal):
-        exponent = as_number(node.arguments[1].value)
-        if exponent is not None and abs(exponent) <= 64:
-            return power_range(parts[0], exponent)
-    if node.function == "nullif":
-        return parts[0]
-    if node.function == "date_diff" and as_text(node.arguments[0]) == "day":
-        return iv.add(parts[2], iv.negate(parts[1]))
-    if node.function == "length":
-        return iv.Interval(Fraction(0), None)
-    return iv.EVERYTHING
+    rule = FUNCTIONS[node.function].range
+    if rule is None:
+        return iv.EVERYTHING
+    constants = [a.value if isinstance(a, n.Literal) else None for a in node.arguments]
+    return rule([r.of(a) for a in node.arguments], constants)
 
 
 def as_text(node: n.Scalar) -> str | None:
     """Read a written text."""
     return node.value if isinstance(node, n.Literal) and isinstance(node.value, str) else None
-
-
-def _whole_part(a: iv.Interval) -> iv.Interval:
-    return iv.add(a, iv.interval(-1, 1))
-
-
-_CALLS: dict[str, Callable[[iv.Interval], iv.Interval]] = {
-    "exp": iv.exponential,
-    "ln": iv.logarithm,
-    "sqrt": iv.square_root,
-    "abs": iv.absolute,
-    "floor": _whole_part,
-    "ceil": _whole_part,
-    "sign": lambda a: iv.interval(-1, 1),
-    "ramp": lambda a: iv.interval(0, 1),
-    "sigmoid": lambda a: iv.interval(0, 1),
-    "tauoid": lambda a: iv.interval(0, 1),
-}

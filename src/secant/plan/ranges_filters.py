@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from secant.numeric import interval as iv
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
+from secant.plan.functions import FUNCTIONS
 from secant.plan.matching import exactly_comparable
 from secant.plan.rewrite import columns_of
 from secant.plan.show import same
@@ -28,7 +29,6 @@ MOST_TRIED = 512
 """So many combinations of values are tried at most; beyond, any value is possible."""
 MOST_NESTED = 2
 """Branches inside branches are seen under so many conditions at most: each asks everything anew."""
-STRICT_CALLS = frozenset(("abs", "exp", "floor", "ceil", "sign", "lower", "upper", "length"))
 FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 Values = tuple[object, ...]
 
@@ -173,7 +173,7 @@ def _strict(scalar: n.Node) -> bool:
     if isinstance(scalar, n.Arithmetic):
         return scalar.op in ("+", "-", "*")
     if isinstance(scalar, n.Call):
-        return scalar.function in STRICT_CALLS
+        return FUNCTIONS[scalar.function].never_null
     if isinstance(scalar, n.Cast):
         return scalar.type.kind == "DOUBLE" and type_of(scalar.operand).numeric
     return isinstance(scalar, (n.Negate, n.Compare, n.Like))

@@ -15,6 +15,7 @@ from secant.numeric import affine
 from secant.numeric import interval as iv
 from secant.numeric.affine import Affine
 from secant.plan import nodes as n
+from secant.plan.functions import FUNCTIONS, MOST_EXPONENT
 from secant.plan.show import same
 from secant.plan.typing import type_of
 
@@ -146,9 +147,10 @@ class _Work:
             return self._variable(scalar) if _simple(scalar) else None
         if isinstance(scalar, n.Attempt):
             return self.form(scalar.operand)
-        if isinstance(scalar, n.Call) and scalar.function in _UNARY:
+        rule = FUNCTIONS[scalar.function].form if isinstance(scalar, n.Call) else None
+        if isinstance(scalar, n.Call) and rule is not None:
             operand = self.form(scalar.arguments[0])
-            return None if operand is None else _UNARY[scalar.function](operand)
+            return None if operand is None else rule(operand)
         if isinstance(scalar, n.Call) and scalar.function == "power":
             return self._power(scalar)
         return self._variable(scalar)
@@ -170,7 +172,7 @@ class _Work:
         value = exponent.ends()[0]
         if value == 2:
             return affine.square(operand)
-        return affine.power(operand, value) if abs(value) <= 64 else None
+        return affine.power(operand, value) if abs(value) <= MOST_EXPONENT else None
 
     def _defined(self, column: n.Column, inner: n.Scalar) -> Affine | None:
         form = self.form(inner)
@@ -220,10 +222,4 @@ _BINARY: dict[str, Callable[[Affine, Affine], Affine | None]] = {
     "-": affine.subtract,
     "*": affine.multiply,
     "/": affine.divide,
-}
-_UNARY: dict[str, Callable[[Affine], Affine | None]] = {
-    "exp": affine.exponential,
-    "ln": affine.logarithm,
-    "sqrt": affine.square_root,
-    "abs": affine.absolute,
 }

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from secant.plan import nodes as n
 from secant.plan.aggregates import QUANTILES
-from secant.plan.functions import AGGREGATES, DIFFERENCE_PARTS, FUNCTIONS, TRUNCATION_PARTS
+from secant.plan.functions import AGGREGATES, FUNCTIONS
 from secant.plan.rules import RuleTable
 from secant.plan.values import CASTABLE
 from secant.terms import types as t
@@ -305,11 +305,9 @@ def _call(node: n.Call, known: Known) -> Type:
         raise Mistyped(f"{function.name} does not take ({shown})", node)
     if function.name == "round" and len(arguments) == 2 and result.kind == "DECIMAL":
         return _rounded(node, result)
-    parts = {"date_trunc": TRUNCATION_PARTS, "date_diff": DIFFERENCE_PARTS}.get(function.name)
-    if parts and not (
-        isinstance(node.arguments[0], n.Literal) and node.arguments[0].value in parts
-    ):
-        raise Mistyped(f"{function.name} takes one of {', '.join(parts)}", node)
+    part = node.arguments[0]
+    if function.parts and not (isinstance(part, n.Literal) and part.value in function.parts):
+        raise Mistyped(f"{function.name} takes one of {', '.join(function.parts)}", node)
     return result
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from secant.errors import BackendError
+from secant.plan.functions import FUNCTIONS
 from secant.plan.rules import RuleTable
 from secant.terms.types import Type
 
@@ -45,13 +46,6 @@ class Dialect:
     """Templates that keep the rows whose owner is not, and is, among `over`; owners are not NULL there."""
 
 
-SOFT_STEPS: Mapping[str, str] = {
-    "ramp": "CASE WHEN {0} <= -0.5 THEN 0.0 WHEN {0} >= 0.5 THEN 1.0 ELSE {0} + 0.5 END",
-    "sigmoid": "(1.0 / (1.0 + exp(- {1} * {0})))",
-    "tauoid": "(2.0 / (exp({1} * {0}) + exp(- {1} * {0})))",
-}
-"""Soft filters are floats throughout: every engine reads the constants beside a DOUBLE as such."""
-
 INTERVAL_SHOWN = (
     "CASE WHEN {0} BETWEEN INTERVAL '-900000000 days' AND INTERVAL '900000000 days' THEN {0} END"
 )
@@ -65,18 +59,7 @@ DUCKDB = Dialect(
         "BOOLEAN": "BOOLEAN", "INTEGER": "BIGINT", "DOUBLE": "DOUBLE", "TEXT": "VARCHAR", "DATE": "DATE",
         "TIMESTAMP": "TIMESTAMP", "INTERVAL": "INTERVAL",
     },
-    functions={
-        "exp": "exp({0})", "ln": "ln({0})", "log10": "log10({0})", "sqrt": "sqrt({0})",
-        "power": "power({0}, {1})", "abs": "abs({0})", "sign": "sign({0})", "floor": "floor({0})",
-        "ceil": "ceil({0})", "round": "round({all})", "least": "least({all})", "greatest": "greatest({all})",
-        "coalesce": "coalesce({all})", "nullif": "nullif({0}, {1})", "lower": "lower({0})",
-        "upper": "upper({0})", "length": "length({0})", "substring": "substring({all})",
-        "concat_op": "({0} || {1})", "trim": "trim({0})", "ltrim": "ltrim({0})", "rtrim": "rtrim({0})",
-        "starts_with": "starts_with({0}, {1})", "contains": "contains({0}, {1})",
-        "replace": "replace({0}, {1}, {2})", "left": "left({0}, {1})", "right": "right({0}, {1})",
-        "date_trunc": "date_trunc({0}, {1})", "date_diff": "date_diff({0}, {1}, {2})",
-        **SOFT_STEPS,
-    },
+    functions={f.name: f.duckdb or f"{f.name}({{all}})" for f in FUNCTIONS.values()},
     attempt="TRY({0})",
     shown={"INTERVAL": INTERVAL_SHOWN},
     # A FLOAT is the plan's DOUBLE from the start: its own products overflow and round elsewhere. Timestamps of all

@@ -183,10 +183,6 @@ def _clamp(w: Writer, node: n.Clamp, env: Env) -> str:
     return f"CASE WHEN {there} THEN least(greatest({x}, {low}), {high}) END"
 
 
-_NEVER_NULL = ("abs", "exp", "ln", "sqrt", "ramp", "sigmoid", "tauoid", "lowest", "highest")
-"""Functions that are NULL only if an argument is."""
-
-
 def _makes_null(w: Writer, scalar: n.Scalar, env: Env) -> list[str]:
     """Give the columns of which one must be NULL for the expression to be; none if that is not all."""
     columns = {}
@@ -203,7 +199,7 @@ def _makes_null(w: Writer, scalar: n.Scalar, env: Env) -> list[str]:
             if node.type.kind != "DOUBLE" or not w.type_of(node.operand).numeric:
                 return []
         elif isinstance(node, n.Call):
-            if node.function not in _NEVER_NULL:
+            if not FUNCTIONS[node.function].never_null:
                 return []
         elif not isinstance(node, (n.Negate, n.Clamp)):
             return []
@@ -511,11 +507,7 @@ POSTGRES = Dialect(
         "BOOLEAN": "boolean", "INTEGER": "bigint", "DOUBLE": "double precision", "TEXT": "text",
         "DATE": "date", "TIMESTAMP": "timestamp", "INTERVAL": "interval",
     },
-    functions={
-        "length": "CAST(length({0}) AS bigint)", "concat_op": "({0} || {1})", "trim": "btrim({0})",
-        "ltrim": "ltrim({0})", "rtrim": "rtrim({0})", "starts_with": "starts_with({0}, {1})",
-        "contains": "(strpos({0}, {1}) > 0)", "replace": "replace({0}, {1}, {2})",
-    },
+    functions={f.name: f.postgres for f in FUNCTIONS.values() if f.postgres},
     attempt=None,
     rules=RULES,
     stored={

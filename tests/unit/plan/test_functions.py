@@ -12,8 +12,10 @@ import duckdb
 import pytest
 
 from secant.plan.aggregates import QUANTILES
-from secant.plan.functions import AGGREGATES, DIFFERENCE_PARTS, FUNCTIONS, TRUNCATION_PARTS, Failure
+from secant.plan.functions import AGGREGATES, FUNCTIONS, Failure
 from secant.plan.values import cast, conform
+from secant.release import postgres_scalars
+from secant.release.postgres_scalars import POSTGRES
 from secant.terms import types as t
 
 INF, NAN = math.inf, math.nan
@@ -68,10 +70,12 @@ def ours(name: str, kinds, values):
     result = function.result(tuple(kinds))
     assert result is not None
     try:
-        return conform(function.apply(*given), result)
+        value = conform(function.apply(*given), result)
     except Failure:
         assert function.partial
         return Failure
+    assert value is not None or not function.never_null
+    return value
 
 
 def alike(a, b) -> bool:
@@ -220,13 +224,25 @@ def test_replace(duck):
 @pytest.mark.parametrize("kind", [t.DATE, t.TIMESTAMP])
 def test_date_trunc(duck, kind):
     pool = DATES if kind == t.DATE else MOMENTS
-    check(duck, "date_trunc", "date_trunc({}, {})", [t.TEXT, kind], [TRUNCATION_PARTS, pool])
+    check(
+        duck,
+        "date_trunc",
+        "date_trunc({}, {})",
+        [t.TEXT, kind],
+        [FUNCTIONS["date_trunc"].parts, pool],
+    )
 
 
 def test_date_diff(duck):
     template = "date_diff({}, {}, {})"
     for kind, pool in ((t.DATE, DATES), (t.TIMESTAMP, MOMENTS)):
-        check(duck, "date_diff", template, [t.TEXT, kind, kind], [DIFFERENCE_PARTS, pool, pool])
+        check(
+            duck,
+            "date_diff",
+            template,
+            [t.TEXT, kind, kind],
+            [FUNCTIONS["date_diff"].parts, pool, pool],
+        )
 
 
 def test_unknown_parts_of_time_fail():
@@ -359,3 +375,22 @@ def test_variance_keeps_its_digits_far_from_zero():
 @pytest.mark.parametrize("name", ["sum", "avg", "var_samp", "stddev_pop", "median"])
 def test_number_aggregates_take_numbers_only(name, kind):
     assert AGGREGATES[name].result(kind) is None
+
+
+# ── the records ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_records_do_not_contradict_themselves():
+    for function in FUNCTIONS.values():
+        assert not (function.null_safe and function.never_null), function.name
+        assert function.form is None or (function.least, function.most) == (1, 1), function.name
+        assert function.form is None or function.range is not None, function.name
+        assert function.written or not function.syntax, function.name
+
+
+def test_every_function_has_one_way_into_a_plan_and_one_out_of_it():
+    spelled = POSTGRES.functions.keys() & postgres_scalars._CALLS.keys()
+    assert not spelled  # two spellings: one of them would never be used
+    assert POSTGRES.functions.keys() | postgres_scalars._CALLS.keys() == FUNCTIONS.keys()
+    bound = {f.syntax[0] for f in FUNCTIONS.values() if f.syntax}
+    assert len(bound) == sum(bool(f.syntax) for f in FUNCTIONS.values())

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from secant.plan import nodes as n
+from secant.plan.functions import FUNCTIONS
 from secant.plan.reads import columns_named
 from secant.plan.rewrite import columns_of
 from secant.terms import types as t
 
-_STRICT = ("abs", "exp", "ramp", "sigmoid", "tauoid", "lowest", "highest", "power", "sqrt", "ln")
 _ANY = ("coalesce", "least", "greatest")
 
 
@@ -37,7 +37,7 @@ def emptiness(scalar: n.Scalar) -> n.Scalar | bool | None:
         divisor = scalar.right
         never_zero = isinstance(divisor, n.Literal) and bool(divisor.value)
         return emptiness(scalar.left) if never_zero else None
-    if isinstance(scalar, n.Call) and scalar.function in _STRICT:
+    if isinstance(scalar, n.Call) and FUNCTIONS[scalar.function].never_null:
         return _any([emptiness(a) for a in scalar.arguments])
     if isinstance(scalar, n.Call) and scalar.function in _ANY:
         return _all([emptiness(a) for a in scalar.arguments])

@@ -43,6 +43,7 @@ from secant.analysis.derivative.writing import (
 )
 from secant.numeric import interval as iv
 from secant.plan import nodes as n
+from secant.plan.functions import FUNCTIONS
 from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number, declared
 from secant.plan.reads import scans
 from secant.plan.rewrite import substitute
@@ -54,7 +55,6 @@ from secant.terms.policy import Policy, Protection, Softening
 FARTHEST = 10**12
 """Where a protected column has no declared range, values beyond this are moved here."""
 _FIRST, _LAST = datetime.date.min, datetime.date.max
-_KEPT_CALLS = ("abs", "exp", "ln", "sqrt", "power", "least", "greatest", "coalesce")
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +317,7 @@ class Softener:
             return self.numeric(scalar.operand)
         if isinstance(scalar, n.Cast) and widens(scalar):
             return self.numeric(scalar.operand)
-        if isinstance(scalar, n.Call) and scalar.function in _KEPT_CALLS:
+        if isinstance(scalar, n.Call) and FUNCTIONS[scalar.function].continuous:
             return n.Call(
                 scalar.function, tuple(self.numeric(a) for a in scalar.arguments), scalar.span
             )

@@ -537,19 +537,9 @@ def _plain(kind: type[exp.Expression], name: str, *slots: str) -> None:
     _RULES[kind] = bind
 
 
-for _kind, _name, *_slots in (
-    (exp.Exp, "exp", "this"), (exp.Ln, "ln", "this"), (exp.Sqrt, "sqrt", "this"), (exp.Abs, "abs", "this"),
-    (exp.Sign, "sign", "this"), (exp.Floor, "floor", "this"), (exp.Ceil, "ceil", "this"),
-    (exp.Round, "round", "this", "decimals"), (exp.Pow, "power", "this", "expression"),
-    (exp.Least, "least", "this", "expressions"), (exp.Greatest, "greatest", "this", "expressions"),
-    (exp.Coalesce, "coalesce", "this", "expressions"), (exp.Nullif, "nullif", "this", "expression"),
-    (exp.Lower, "lower", "this"), (exp.Upper, "upper", "this"), (exp.Length, "length", "this"),
-    (exp.Substring, "substring", "this", "start", "length"), (exp.DPipe, "concat_op", "this", "expression"),
-    (exp.StartsWith, "starts_with", "this", "expression"), (exp.Contains, "contains", "this", "expression"),
-    (exp.Replace, "replace", "this", "expression", "replacement"),
-    (exp.Left, "left", "this", "expression"), (exp.Right, "right", "this", "expression"),
-):  # fmt: skip
-    _plain(_kind, _name, *_slots)
+for _function in FUNCTIONS.values():
+    if _function.syntax:
+        _plain(getattr(exp, _function.syntax[0]), _function.name, *_function.syntax[1:])
 
 
 @_rule(exp.Trim)
