@@ -64,7 +64,7 @@ def choose(facts: StreamFacts) -> Choice:
     """Give the way with the least mean, or largest, error of what is shown."""
     laws: tuple[LawName, ...] = ("laplace", "normal") if facts.delta else ("laplace",)
     found = [
-        (way, _candidate(way)) for law in laws for name in NAMES if (way := _best(facts, law, name))
+        (way, _candidate(way)) for law in laws for name in NAMES if (way := best(facts, law, name))
     ]
     # The binary tree is there to be compared with: a tree with least squares is never worse.
     serious = [pair for pair in found if pair[0].name != "binary"]
@@ -76,7 +76,7 @@ def _loss(facts: StreamFacts, mean: float, largest: float) -> float:
     return mean if facts.objective == "mean" else largest
 
 
-def _best(facts: StreamFacts, law: LawName, name: str) -> Way | None:
+def best(facts: StreamFacts, law: LawName, name: str) -> Way | None:
     """Give the best way of one name and law, if there is one."""
     if not in_epochs(facts):
         design = _design(facts, law, name, facts.horizon)
