@@ -10,10 +10,10 @@ from fractions import Fraction
 
 from secant.analysis.certificate import CannotBound
 from secant.plan import nodes as n
+from secant.plan.facts_keys import told_apart
 from secant.plan.ownership import Ownership, Ownerships
 from secant.plan.ranges import NOTHING_DECLARED, Ranges
 from secant.plan.show import show_scalar
-from secant.plan.typing import fields_of
 
 
 def each_row(call: n.Aggregation, step: Fraction) -> Fraction:
@@ -98,26 +98,8 @@ def unit_columns(ownerships: Ownerships, owned: Ownership) -> frozenset[str]:
 def one_a_group(aggregate: n.Aggregate, units: frozenset[str]) -> bool:
     """Whether a unit has at most one row in each group: unit and keys tell all rows apart (G-LENGTH)."""
     keys = {k.expression.name for k in aggregate.keys if isinstance(k.expression, n.Column)}
-    apart = _told_apart(aggregate.input)
+    apart = told_apart(aggregate.input)
     return apart is not None and bool(units) and any(apart <= keys | {u} for u in units)
-
-
-def _told_apart(relation: n.Relation) -> frozenset[str] | None:
-    """Give columns in which any two rows differ, NULLs being equal; None if no operator makes it so."""
-    if isinstance(relation, n.Distinct):
-        return frozenset(f.name for f in fields_of(relation))
-    if isinstance(relation, n.Aggregate):
-        return frozenset(k.name for k in relation.keys)
-    if isinstance(relation, (n.Filter, n.Sort, n.Truncate, n.TruncateGroups)):
-        return _told_apart(relation.input)
-    if isinstance(relation, n.Project):
-        below = _told_apart(relation.input)
-        names = {
-            i.expression.name: i.name for i in relation.items if isinstance(i.expression, n.Column)
-        }
-        if below is not None and below <= names.keys():
-            return frozenset(names[c] for c in below)
-    return None
 
 
 def _is_scaled(argument: n.Scalar) -> bool:

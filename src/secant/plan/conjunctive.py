@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from secant.plan import nodes as n
+from secant.plan.facts_keys import told_apart
 from secant.plan.reads import expressions, reads, tables_read
 from secant.plan.rewrite import columns_of, substitute
 from secant.plan.show import same
@@ -179,7 +180,7 @@ class _Work:
         fields = fields_of(inner)
         self.home |= {f.name: place for f in fields}
         varying = table is not None and self.varying(table)
-        key = _distinct_key(inner)
+        key = told_apart(inner)
         self.atoms.append(Atom(fresh, inner, table, varying, _origin(inner), distinct, key))
         kinds = {f.name: f.type for f in fields}
         return {
@@ -323,22 +324,6 @@ def _links(node: n.Relation) -> list[n.Relation]:
         found.append(node)
         node = node.input
     return found
-
-
-def _distinct_key(node: n.Relation) -> frozenset[str] | None:
-    """Give columns that no two rows share, where a DISTINCT makes them a key."""
-    if isinstance(node, n.Distinct):
-        return frozenset(f.name for f in fields_of(node))
-    if isinstance(node, (n.Filter, n.Sort)):
-        return _distinct_key(node.input)
-    if isinstance(node, n.Project):
-        below = _distinct_key(node.input)
-        names = {
-            i.expression.name: i.name for i in node.items if isinstance(i.expression, n.Column)
-        }
-        if below is not None and below <= names.keys():
-            return frozenset(names[c] for c in below)
-    return None
 
 
 def _origin(node: n.Relation) -> dict[str, str]:

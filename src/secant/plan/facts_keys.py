@@ -66,6 +66,24 @@ def reused(relation: n.Relation) -> bool:
     return False
 
 
+def told_apart(relation: n.Relation) -> frozenset[str] | None:
+    """Give columns in which any two rows differ, NULLs being equal; None if no operator makes it so."""
+    if isinstance(relation, n.Distinct):
+        return frozenset(f.name for f in fields_of(relation))
+    if isinstance(relation, n.Aggregate):
+        return frozenset(k.name for k in relation.keys)
+    if isinstance(relation, (n.Filter, n.Sort, n.Truncate, n.TruncateGroups)):
+        return told_apart(relation.input)
+    if isinstance(relation, n.Project):
+        below = told_apart(relation.input)
+        names = {
+            i.expression.name: i.name for i in relation.items if isinstance(i.expression, n.Column)
+        }
+        if below is not None and below <= names.keys():
+            return frozenset(names[c] for c in below)
+    return None
+
+
 def _keys(node: n.Relation, unique: UniqueSets) -> Keys:
     rule = _RULES.get(type(node))
     return Keys() if rule is None else rule(node, unique)

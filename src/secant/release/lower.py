@@ -124,10 +124,6 @@ def _open(w: Writer, block: Block) -> Block:
     return _closed(w, block) if block.order or block.limit else block
 
 
-def _used(w: Writer, relation: n.Relation) -> list[str]:
-    return [f.name for f in fields_of(relation) if f.name in w.used]
-
-
 # ── relations ────────────────────────────────────────────────────────────────────────────────────
 
 
