@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -22,7 +21,7 @@ from secant.analysis.certificate import CannotBound
 from secant.analysis.interface import Request
 from secant.analysis.portfolio import Prepared, RawRows, prepare
 from secant.analysis.smt.room import smt_lib
-from secant.attack import attack_lines, attack_report, parse_attacker
+from secant.attack import Attacker, attack_lines, attack_report, parse_attacker
 from secant.errors import (
     BudgetError,
     PolicyError,
@@ -33,6 +32,7 @@ from secant.errors import (
     UsageError,
     border,
 )
+from secant.guessed import charged_before, refuse_beyond, within_allowance
 from secant.ledger.amounts import Charge, as_written
 from secant.ledger.opening import (
     Account,
@@ -56,11 +56,11 @@ from secant.release.foreseen import foreseen_errors
 from secant.release.job import Job, Keys
 from secant.release.lookups import public_facts
 from secant.release.lower import lower
-from secant.release.reliance import reliance
 from secant.release.report import Explanation, explanation, guarantee, inspection, mechanisms
 from secant.release.run import (
     Shown,
     check_job,
+    error_of,
     finish,
     from_engine,
     look_up_keys,
@@ -70,7 +70,6 @@ from secant.release.run import (
 )
 from secant.release.shares import Calibrated, Cost, calibrate
 from secant.release.sources import open_source
-from secant.release.stated import leaves_out
 from secant.release.wanted import Wanted, held, least_epsilon, refuse_above, wanted_of
 from secant.stats.budget import Allowance
 from secant.terms.catalog import Catalog
@@ -205,6 +204,7 @@ class Connection:
         epsilon: Number | None = None,
         error: Number | None = None,
         max_error: Number | None = None,
+        attacker: str | None = None,
         delta: Number | None = None,
         level: Number = 0.95,
         protection: str | None = None,
@@ -215,10 +215,12 @@ class Connection:
 
         Either `epsilon` is given, or `error`: then the least epsilon is found at which every noisy number has that
         error at most. `max_error` refuses to spend where an error would be larger. Both are amounts (`20`) or shares of
-        one (`"5% of 2000"`). `warn` is called with each warning before anything is spent; the answer holds them, too.
+        one (`"5% of 2000"`). `attacker`, such as "visits.cost within 50 at most 30%", refuses to spend where more could
+        be guessed after all answers so far; alone, it finds the largest epsilon that keeps to it. `warn` is called with
+        each warning before anything is spent; the answer holds them, too.
         """
         with _with_carets(text):
-            asked = self._asked(epsilon, error, delta, level, protection)
+            asked = self._asked(epsilon, error, delta, level, protection, attacker)
             allowed = None if max_error is None else wanted_of(max_error, "max_error")
             in_force = asked.in_force
             with self._question(text) as (plan, session):
@@ -275,7 +277,7 @@ class Connection:
                 told = Explanation(
                     lines, {**told.record, "ranges": report}, told.statements, told.warnings
                 )
-            return told if attacker is None else self._with_attacker(told, attacker)
+            return told if attacker is None else self._with_attacker(told, attacker, job)
 
     @border
     def ranges(self, text: str) -> list[dict[str, Any]]:
@@ -308,9 +310,16 @@ class Connection:
                         raise Refused("REF-101", verdict.reason, hint=verdict.hint) from None
             return "(reset)\n".join(found)
 
-    def _with_attacker(self, told: Explanation, attacker: str) -> Explanation:
+    def _with_attacker(self, told: Explanation, attacker: str, job: Job) -> Explanation:
         asked = parse_attacker(attacker)
-        report = attack_report(asked, self.policy, told.record["guarantee"], self.catalog)
+        report = attack_report(
+            asked,
+            self.policy,
+            told.record["guarantee"],
+            self.catalog,
+            reads=job.reads,
+            charged=charged_before(self.ledger) if self.has_ledger else None,
+        )
         text = "\n".join([told.text, *attack_lines(asked, report)])
         return Explanation(
             text, {**told.record, "attacker": report}, told.statements, told.warnings
@@ -365,9 +374,11 @@ class Connection:
         delta: Number | None,
         level: Number,
         protection: str | None,
+        attacker: str | None = None,
     ) -> _Asked:
         """Read the numbers of a question."""
-        if (epsilon is None) == (error is None):
+        aim = None if attacker is None else parse_attacker(attacker)
+        if None not in (epsilon, error) or (epsilon is None and error is None and aim is None):
             raise UsageError(
                 "USE-002",
                 "a question has an epsilon, or an error that is wanted, and not both",
@@ -379,7 +390,7 @@ class Connection:
         budget = None
         if epsilon is not None:
             budget = epsilon_of(as_written(epsilon, what="epsilon", code="USE-002"))
-        return _Asked(budget, wanted, _deltas(in_force, delta), confidence, in_force)
+        return _Asked(budget, wanted, aim, _deltas(in_force, delta), confidence, in_force)
 
     def _compiled(
         self, text: str, plan: n.Relation, asked: _Asked, session: Session
@@ -396,7 +407,11 @@ class Connection:
         if asked.epsilon is not None:
             return at(asked.epsilon)
         wanted = asked.error
-        assert wanted is not None
+        if wanted is None:
+            assert asked.attacker is not None
+            charged = charged_before(self.ledger)
+            limits = (asked.attacker, self.policy, asked.in_force, self.catalog, charged)
+            return at(within_allowance(*limits, lambda epsilon: at(epsilon)[0]))
         count = public_facts(Fraction(1), self.policy, session).count
 
         def reaches(epsilon: Fraction) -> bool:
@@ -425,6 +440,9 @@ class Connection:
         facts = public_facts(Fraction(1), self.policy, session)
         if allowed is not None:
             refuse_above(errors, allowed.most(job, self.policy, facts.count))
+        if asked.attacker is not None:
+            charged = charged_before(self.ledger)
+            refuse_beyond(asked.attacker, self.policy, asked.in_force, self.catalog, charged, job)
         return cautions(job, plan, self.policy, asked.in_force, errors, keys, facts)
 
     def _prepare(
@@ -491,7 +509,7 @@ class Connection:
             columns=list(shown.columns),
             rows=shown.rows,
             guarantee=[guarantee(p, job.noise, uncovered) for p in in_force],
-            error=_error(shown, job),
+            error=error_of(shown, job),
             mechanisms=mechanisms(job, shown.limits),
             budget=accounts,
             release_id=release_id,
@@ -506,6 +524,7 @@ class _Asked:
 
     epsilon: Fraction | None
     error: Wanted | None
+    attacker: Attacker | None
     deltas: dict[str, Fraction]
     level: Fraction
     in_force: tuple[Protection, ...]
@@ -536,26 +555,6 @@ def _deltas(protections: tuple[Protection, ...], delta: Number | None) -> dict[s
         return {p.name: p.delta / 100 for p in protections}
     asked = delta_of(as_written(delta, what="delta", code="USE-003"))
     return {p.name: asked for p in protections}
-
-
-def _error(shown: Shown, job: Job) -> dict[str, Any]:
-    """Give the ends between which true numbers lie, how far noise moves them, and what limits left out."""
-    ends = shown.ends or []
-    relied = reliance(job)
-    return {
-        "level": float(job.level),
-        "values": shown.errors,
-        "low": None if shown.ends is None else [[_end(x, 0) for x in row] for row in ends],
-        "high": None if shown.ends is None else [[_end(x, 1) for x in row] for row in ends],
-        "noise": shown.noise,
-        "ranks": shown.ranks,
-        "noisy": [bool(relied.columns[c]) for c in shown.columns],
-        "leaves_out": leaves_out(job, shown.limits),
-    }
-
-
-def _end(span: tuple[float, float] | None, side: int) -> float | None:
-    return None if span is None or math.isinf(span[side]) else span[side]
 
 
 def _charges(noise: Calibrated) -> list[Charge]:

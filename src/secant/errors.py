@@ -220,6 +220,7 @@ CODES: tuple[tuple[str, str], ...] = (
     ("REF-104", "the smooth bound needs a larger epsilon"),
     ("REF-105", "the chosen protection does not cover what the query reads"),
     ("REF-106", "the public error is larger than allowed, or known only with the answer"),
+    ("REF-107", "more could be guessed than is allowed, or what could be guessed has no bound"),
     ("BUD-001", "the budget does not cover this release"),
     ("BUD-002", "the ledger cannot be opened or written"),
     ("BUD-003", "the ledger does not add up"),

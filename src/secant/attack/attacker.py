@@ -1,110 +1,54 @@
-"""An attacker as a person writes one, and what each protection of a policy leaves to guess.
+"""What each protection of a policy leaves to an attacker: for an answer, for all answers so far, for the whole budget.
 
-In: `table.column within R [of C] [prior ...] [member P]`, the policy, and what an answer would be charged.
-Out: one record a protection, and sentences. Ranges and norms come from the policy; no data is read.
+In: an attacker, the policy, what an answer would be charged and would read, and what was charged before. Out: one
+record for each protection and question (a value, or who is in the data), and sentences. Ranges, norms and priors come
+from the policy; no data is read.
 """
 
 from __future__ import annotations
 
-import datetime
-import re
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from secant.attack.guess import Guess, guess_at_rate, membership_at, percent
-from secant.attack.priors import (
-    Histogram,
-    Normal,
-    Prior,
-    Weights,
-    histogram,
-    normal,
-    stepped,
-    uniform,
-    weights,
-)
-from secant.errors import PolicyError, UsageError
-from secant.numeric.parameters import exact
+from secant.attack.beliefs import ASSUMED
+from secant.attack.chances import Aimed, Amount, Chance, Reads, aimed, chance
+from secant.attack.goals import Allowed, Attacker, parse_attacker, words_of
+from secant.attack.guess import membership_at, percent
+from secant.attack.inverse import largest_epsilon
+from secant.attack.odds import added_at_most
+from secant.errors import Refused, UsageError
 from secant.terms.catalog import Catalog
-from secant.terms.norms import ColumnNorm, LogNorm, Norm, ScaledNorm, parse_norm
-from secant.terms.policy import ColumnFacts, Policy, Protection
+from secant.terms.coverage import tables_of
+from secant.terms.policy import Policy, Protection
 
-EXAMPLE = "write it like: people.age within 2 prior normal(40, 12)"
-_SHAPE = re.compile(
-    r"\s*(?P<table>\w+)\s*\.\s*(?P<column>\w+)\s+within\s+(?P<radius>[^\s]+)"
-    r"(?:\s+of\s+(?P<center>[^\s]+))?"
-    r"(?:\s+prior\s+(?P<kind>[a-z]+)\s*(?:\((?P<inside>[^()]*)\))?)?"
-    r"(?:\s+member\s+(?P<member>[^\s]+))?\s*\Z",
-    re.IGNORECASE,
-)
-PRIORS = ("uniform", "normal", "values", "histogram")
+NOT_READ = "the question does not read it, so its answer adds nothing"
+_DELTA = "single answers are not bounded, because delta is not 0"
+PARTS = ("answer", "spent", "together", "budget")
+"""For what a guess is judged: this answer, all answers so far, both, the whole budget."""
 
 
 @dataclass(frozen=True, slots=True)
-class Attacker:
-    """Which value is guessed, how near a guess must be, and what is believed before."""
+class Charged:
+    """What was charged to a protection before, added up since its beginning."""
 
-    table: str
-    column: str
-    radius: Fraction
-    center: Fraction | None = None
-    kind: str = ""
-    """The kind of prior; empty for what the policy's facts suggest."""
-    numbers: tuple[tuple[Fraction, Fraction | None], ...] = ()
-    """What stands in the parentheses of the prior: numbers, each with its share if one is given."""
-    member: Fraction = Fraction(1, 2)
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    gamma: Fraction = Fraction(0)
+    """The share of databases for which releases of random differential privacy promise nothing."""
 
 
-def parse_attacker(text: str) -> Attacker:
-    """Read an attacker.
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One thing that is guessed, under one protection: how well, for given amounts."""
 
-    >>> parse_attacker("people.age within 2 of 40 prior uniform").center
-    Fraction(40, 1)
-    """
-    found = _SHAPE.match(text)
-    if found is None:
-        raise UsageError("USE-001", "the attacker cannot be read", hint=EXAMPLE)
-    kind = (found["kind"] or "").lower()
-    if kind and kind not in PRIORS:
-        raise UsageError("USE-001", f"there is no prior {kind}", hint=f"use {', '.join(PRIORS)}")
-    inside = [part for part in (found["inside"] or "").split(",") if part.strip()]
-    radius = exact(found["radius"], "the radius")
-    if radius < 0:
-        raise UsageError("USE-001", "the radius must not be negative")
-    member = exact(found["member"] or "0.5", "the prior chance of membership")
-    if not 0 < member < 1:
-        raise UsageError("USE-001", "the prior chance of membership must lie between 0 and 1")
-    return Attacker(
-        table=found["table"].lower(),
-        column=found["column"].lower(),
-        radius=radius,
-        center=None if found["center"] is None else _place(found["center"]),
-        kind=kind,
-        numbers=tuple(_pair(part) for part in inside),
-        member=member,
-    )
-
-
-def _pair(text: str) -> tuple[Fraction, Fraction | None]:
-    value, colon, share = text.partition(":")
-    return _place(value), exact(share.strip(), "a share of the prior") if colon else None
-
-
-def _place(text: object) -> Fraction:
-    """Read a number or a date; days count from the first day of the calendar."""
-    if isinstance(text, str) and re.fullmatch(r"\s*'?\d{4}-\d{2}-\d{2}'?\s*", text):
-        try:
-            text = datetime.date.fromisoformat(text.strip().strip("'"))
-        except ValueError:
-            raise UsageError("USE-001", "a date of the attacker does not exist") from None
-    if isinstance(text, datetime.datetime):
-        raise UsageError("USE-001", "a timestamp cannot be guessed at; only numbers and dates can")
-    if isinstance(text, datetime.date):
-        return Fraction(text.toordinal())
-    return exact(text.strip() if isinstance(text, str) else text, "a number of the attacker")
+    guesses: str
+    bound: Callable[[Sequence[Amount]], Chance]
+    reads_it: Callable[[Amount], bool]
+    facts: Mapping[str, Any]
 
 
 def attack_report(
@@ -112,26 +56,66 @@ def attack_report(
     policy: Policy,
     guarantees: Sequence[Mapping[str, Any]],
     catalog: Catalog | None = None,
+    *,
+    reads: Reads | None = None,
+    charged: Mapping[str, Charged] | None = None,
 ) -> list[dict[str, Any]]:
-    """Say, protection by protection, what an answer and the whole budget would let an attacker guess.
+    """Say, protection by protection, what an answer, all answers so far and the whole budget let an attacker guess.
 
     Args:
         attacker: The text of `--attacker`, or what `parse_attacker` made of it.
         policy: The policy in force.
         guarantees: What the answer would be charged: `protection`, `epsilon` and `delta` of each.
-        catalog: Tells whether the column holds whole numbers or dates, which then move by steps of 1.
+        catalog: Tells whether a column holds whole numbers or dates, which then move by steps of 1, or text.
+        reads: By table, the columns that the question reads; None where that is not known.
+        charged: By protection, what was charged before.
     """
     aim = parse_attacker(attacker) if isinstance(attacker, str) else attacker
     _must_exist(aim, policy, catalog)
     found = []
-    for charge in guarantees:
-        protection = policy.protection(str(charge["protection"]))
-        assert protection is not None
-        answer = (_exactly(charge["epsilon"]), _exactly(charge["delta"]))
-        budget = (protection.epsilon, protection.delta)
-        found.append(
-            _for_protection(aim, policy, protection, {"answer": answer, "budget": budget}, catalog)
+    for guarantee in guarantees:
+        protection = _named(policy, str(guarantee["protection"]))
+        answer = Amount(_exactly(guarantee["epsilon"]), _exactly(guarantee["delta"]), reads)
+        before = (charged or {}).get(protection.name, Charged())
+        for question in questions_of(aim, policy, protection, catalog):
+            found.append(_entry(aim, protection, question, answer, before))
+    return found
+
+
+def allowed_epsilon(
+    attacker: Attacker,
+    policy: Policy,
+    protection: Protection,
+    catalog: Catalog | None = None,
+    *,
+    reads: Reads | None = None,
+    delta: Fraction = Fraction(0),
+    charged: Charged | None = None,
+) -> Fraction | None:
+    """Give the largest ε that a further answer may cost a protection so that no more is guessed than is allowed.
+
+    None where this attacker sets no limit: the question tells nothing of what is guessed, or nothing is hidden.
+    """
+    if attacker.allowed is None:
+        raise UsageError(
+            "USE-001",
+            "the attacker does not say how much is allowed",
+            hint='end it with "at most 30%"',
         )
+    _must_exist(attacker, policy, catalog)
+    before = charged or Charged()
+    found = []
+    for question in questions_of(attacker, policy, protection, catalog):
+        probe = Amount(Fraction(1), delta, reads)
+        if question.guesses == "nothing" or not question.reads_it(probe):
+            continue
+        found.append(_left(attacker.allowed, question, before, reads, delta))
+    return min((f for f in found if f is not None), default=None)
+
+
+def _named(policy: Policy, name: str) -> Protection:
+    found = policy.protection(name)
+    assert found is not None
     return found
 
 
@@ -141,205 +125,279 @@ def _exactly(value: object) -> Fraction:
 
 
 def _must_exist(aim: Attacker, policy: Policy, catalog: Catalog | None) -> None:
-    if catalog is not None:
-        table = catalog.table(aim.table)
-        known = table is not None and table.type_of(aim.column) is not None
-    else:
-        known = aim.column in policy.facts(aim.table).columns
-    if not known:
-        raise UsageError("USE-001", f"there is no column {aim.table}.{aim.column} to guess")
+    for leaf in aim.attributes():
+        if catalog is not None:
+            table = catalog.table(leaf.table)
+            known = table is not None and table.type_of(leaf.column) is not None
+        else:
+            known = leaf.column in policy.facts(leaf.table).columns
+        if not known:
+            raise UsageError("USE-001", f"there is no column {leaf.table}.{leaf.column} to guess")
+    if catalog is not None and catalog.table(aim.table) is None:
+        raise UsageError("USE-001", f"there is no table {aim.table} to guess about")
 
 
-def _for_protection(
+# ── what is guessed ──────────────────────────────────────────────────────────────────────────────
+
+
+def questions_of(
+    aim: Attacker, policy: Policy, protection: Protection, catalog: Catalog | None
+) -> Iterable[Question]:
+    """Give what the attacker guesses of what a protection hides: a goal, who is in the data, or both."""
+    if aim.goal is not None:
+        yield _value(aimed(aim, policy, protection, catalog), protection)
+    if aim.member is not None:
+        yield _member(aim.member, aim.table, policy, protection)
+
+
+def _value(aim: Aimed, protection: Protection) -> Question:
+    secrets = list(aim.secrets.values())
+    hidden = aim.hidden()
+    told = list(dict.fromkeys(s.open_because for s in secrets if s.open_because))
+    marked = sorted({s.aim.table for s in secrets} & set(protection.public_rows))
+    facts: dict[str, Any] = {}
+    if marked:
+        names = ", ".join(marked)
+        facts["not_covered"] = f"rows of {names} that the owner marks public are not covered"
+    if not hidden:
+        facts["words"] = "; ".join(told)
+        return Question("nothing", lambda amounts: chance(aim, amounts), lambda a: False, facts)
+    if told:
+        facts["open"] = told
+    alone = hidden[0].described if len(secrets) == 1 else ""
+    named = [f"{s.aim.name} {s.described}" for s in hidden]
+    facts["prior_words"] = alone or "; ".join(dict.fromkeys(named))
+    if aim.loose:
+        facts["at_most_before"] = True
+    if any(s.described.endswith(ASSUMED) for s in hidden):
+        facts["assumed"] = True
+    kind = "value" if protection.kind == "cells" else "attribute"
+    return Question(
+        kind,
+        lambda amounts: chance(aim, amounts),
+        lambda amount: any(amount.touches(s) for s in hidden),
+        facts,
+    )
+
+
+def _member(prior: Fraction, table: str, policy: Policy, protection: Protection) -> Question:
+    covered = tables_of(policy, protection)
+
+    def bound(amounts: Sequence[Amount]) -> Chance:
+        touching = [a for a in amounts if reads_it(a)]
+        epsilon = sum((a.epsilon for a in touching), Fraction(0))
+        delta = sum((a.delta for a in touching), Fraction(0))
+        # With `replace` somebody else stands in the row instead: the odds move as for one step.
+        found = membership_at(epsilon, prior, delta)
+        added = None if found.posterior is None else max(0.0, found.posterior - found.prior)
+        least = max(found.prior, 1 - found.prior)
+        return Chance(
+            found.prior,
+            found.posterior,
+            found.on_average,
+            added,
+            max(0.0, found.on_average - least),
+            added_at_most(epsilon) if not delta else None,
+        )
+
+    def reads_it(amount: Amount) -> bool:
+        if amount.reads is None:
+            return True
+        if protection.kind == "unit":
+            return any(name in covered for name in amount.reads)
+        return table in amount.reads
+
+    if protection.kind == "cells":
+        words = "who is in the data is public to this protection"
+        return Question("nothing", bound, lambda a: False, {"words": words})
+    if table not in covered:
+        words = f"{table} is not among its tables, so it is public to this protection"
+        return Question("nothing", bound, lambda a: False, {"words": words})
+    return Question("membership", bound, reads_it, {})
+
+
+# ── the record ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _entry(
     aim: Attacker,
-    policy: Policy,
     protection: Protection,
-    spent: Mapping[str, tuple[Fraction, Fraction]],
-    catalog: Catalog | None,
+    question: Question,
+    answer: Amount,
+    before: Charged,
 ) -> dict[str, Any]:
     report: dict[str, Any] = {
         "protection": protection.name,
         "kind": protection.kind,
+        "guesses": question.guesses,
         # A budget that comes back has no whole: what is said holds for one period of it.
         "budget_words": f"the whole {protection.renewal} budget".replace("  ", " "),
+        **question.facts,
     }
-    if aim.table in protection.public_rows:
-        report["not_covered"] = f"rows of {aim.table} that the owner marks public are not covered"
-    if protection.kind in ("rows", "unit"):
-        if protection.tables is not None and aim.table not in protection.tables:
-            words = f"{aim.table} is not among its tables, so it is public to this protection"
-            return {**report, "guesses": "nothing", "words": words}
-        return {**report, "guesses": "membership", **_each(spent, lambda e, d: _member(aim, e, d))}
-    if policy.column(aim.table, aim.column).exact:
-        words = f"{aim.table}.{aim.column} is declared exact, so there is nothing left to guess"
-        return {**report, "guesses": "nothing", "words": words}
-    weight = weight_of(protection, aim.table, aim.column)
-    if weight is None:
-        words = f"{aim.table}.{aim.column} is not in its norm, so it is public to this protection"
-        return {**report, "guesses": "nothing", "words": words}
-    factor, logarithmic = weight
-    prior, described = prior_of(aim, policy.column(aim.table, aim.column), catalog)
-
-    def value(epsilon: Fraction, delta: Fraction) -> dict[str, Any]:
-        return _value(aim, prior, epsilon * factor, delta, logarithmic)
-
-    return {**report, "guesses": "value", "prior_words": described, **_each(spent, value)}
-
-
-def _each(
-    spent: Mapping[str, tuple[Fraction, Fraction]],
-    bound: Callable[[Fraction, Fraction], dict[str, Any]],
-) -> dict[str, Any]:
-    return {
-        what: {"epsilon": float(epsilon), "delta": float(delta), **bound(epsilon, delta)}
-        for what, (epsilon, delta) in spent.items()
+    if question.guesses == "nothing":
+        return report
+    spent = Amount(before.epsilon, before.delta)
+    amounts = {
+        "answer": [answer],
+        "spent": [spent],
+        "together": [spent, answer],
+        "budget": [Amount(protection.epsilon, protection.delta)],
     }
+    if not before.epsilon and not before.delta and not before.gamma:
+        amounts = {name: some for name, some in amounts.items() if name in ("answer", "budget")}
+    for name, some in amounts.items():
+        report[name] = _part(question, some)
+        if before.gamma and name in ("spent", "together"):
+            report[name] |= _exceptional(before.gamma)
+    if not question.reads_it(answer):
+        report["answer"]["words"] = NOT_READ
+    if aim.allowed is not None:
+        report["allowed"] = _allowed(aim.allowed, question, before)
+    return report
 
 
-def _member(aim: Attacker, epsilon: Fraction, delta: Fraction) -> dict[str, Any]:
-    found = membership_at(epsilon, aim.member, delta)
+def _part(question: Question, amounts: Sequence[Amount]) -> dict[str, Any]:
+    found = question.bound(amounts)
+    delta = sum((a.delta for a in amounts), Fraction(0))
     return {
-        "prior": found.prior,
-        "posterior": found.posterior,
-        "on_average": found.on_average,
-        "words": found.words,
-    }
-
-
-def _value(
-    aim: Attacker, prior: Prior, rate: Fraction, delta: Fraction, logarithmic: bool
-) -> dict[str, Any]:
-    center = None if aim.center is None else float(aim.center)
-    if delta:
-        before = guess_at_rate(
-            prior, center, float(aim.radius), Fraction(0), logarithmic=logarithmic
-        )
-        words = "not bounded for single answers, because delta is not 0"
-        return {"prior": before.prior, "posterior": None, "advantage": None, "words": words}
-    found: Guess = guess_at_rate(prior, center, float(aim.radius), rate, logarithmic=logarithmic)
-    return {
+        "epsilon": float(sum((a.epsilon for a in amounts), Fraction(0))),
+        "delta": float(delta),
         "prior": found.prior,
         "posterior": found.posterior,
         "advantage": found.advantage,
-        "words": f"from {percent(found.prior)} to at most {percent(found.posterior, up=True)}",
+        "on_average": found.on_average,
+        "on_average_advantage": found.on_average_advantage,
+        "any_advantage": found.any_advantage,
+        "words": _words(question, found),
     }
 
 
-def weight_of(protection: Protection, table: str, column: str) -> tuple[Fraction, bool] | None:
-    """Give how far a cell moves per unit, and whether the unit is one of ln; None if it is public.
-
-    Where one coordinate moves alone, every ℓp combination, of columns, rows or tables, is that one
-    coordinate's move, so the weight is the product of the factors above it (K-CELL).
-    """
-    text = protection.distance.get(table)
-    return None if text is None else _weight(parse_norm(text), column)
-
-
-def _weight(norm: Norm, column: str) -> tuple[Fraction, bool] | None:
-    if isinstance(norm, (ColumnNorm, LogNorm)):
-        return (Fraction(1), isinstance(norm, LogNorm)) if norm.column == column else None
-    if isinstance(norm, ScaledNorm):
-        inner = _weight(norm.inner, column)
-        return None if inner is None else (norm.factor * inner[0], inner[1])
-    return next((found for part in norm.parts if (found := _weight(part, column))), None)
+def _exceptional(gamma: Fraction) -> dict[str, Any]:
+    words = (
+        f"not bounded: releases of random differential privacy are among them, and for a share {float(gamma):g} "
+        "of all databases these promise nothing"
+    )
+    nothing = dict.fromkeys(
+        ("posterior", "advantage", "on_average", "on_average_advantage", "any_advantage"), None
+    )
+    return {**nothing, "words": words}
 
 
-def prior_of(
-    aim: Attacker, facts: ColumnFacts, catalog: Catalog | None = None
-) -> tuple[Prior, str]:
-    """Give the attacker's prior and its description; ranges and steps are the policy's.
-
-    Where the attacker names no prior, what the policy declares of the column is taken for it.
-    """
-    if aim.kind == "values":
-        return _named_values(aim), f"{len(aim.numbers)} values that were named"
-    belief = None if aim.kind else facts.belief
-    if belief is not None and belief.kind == "weights":
-        assert facts.values is not None
-        places = [_place(value) for value in facts.values]
-        return weights(places, belief.shares), "declared shares of the values"
-    if not aim.kind and facts.range is None and facts.values is not None:
-        return weights([_place(v) for v in facts.values]), "every declared value alike"
-    if facts.range is None:
-        raise PolicyError(
-            "POL-003",
-            f"the policy declares no range of {aim.table}.{aim.column}",
-            hint="declare it, or name the values in the attacker's prior",
-        )
-    low, high = (_place(end) for end in facts.range)
-    step = _step(aim, facts, catalog)
-    shown = f"[{facts.range[0]}, {facts.range[1]}]"
-    stairs = "" if step is None else f" in steps of {float(step):g}"
-    if belief is not None and belief.kind in ("normal", "histogram"):
-        if belief.kind == "normal":
-            assert belief.deviation is not None
-            declared: Normal | Histogram = normal(_place(belief.mean), belief.deviation, low, high)
-        else:
-            declared = histogram([_place(edge) for edge in belief.edges], belief.shares)
-        told = "declared normal, cut to " + shown if belief.kind == "normal" else "declared pieces"
-        return (declared if step is None else stepped(declared, low, step)), told + stairs
-    if aim.kind in ("", "uniform"):
-        if aim.numbers:
-            raise UsageError(
-                "USE-001", "a uniform prior takes no numbers; the range is the policy's"
+def _words(question: Question, found: Chance) -> str:
+    member = question.guesses == "membership"
+    if found.prior is None:
+        if found.advantage is not None:
+            return (
+                f"at most {percent(found.advantage, up=True)} more than before, whatever that was"
             )
-        return uniform(low, high, step), f"uniform on {shown}{stairs}"
-    prior = _bell(aim, low, high) if aim.kind == "normal" else _bins(aim, low, high)
-    described = f"normal, cut to {shown}" if aim.kind == "normal" else "a histogram"
-    return (prior if step is None else stepped(prior, low, step)), described + stairs
+        if found.on_average_advantage is not None:
+            more = percent(found.on_average_advantage, up=True)
+            return f"at most {more} more than before on average, whatever that was; {_DELTA}"
+        return "not bounded: the policy declares no range"
+    at_most = "at most " if question.facts.get("at_most_before") else ""
+    start = f"from {at_most}{percent(found.prior, up=bool(at_most))}"
+    if found.posterior is not None:
+        told = f"{start} to at most {percent(found.posterior, up=True)}"
+        if question.facts.get("assumed") and found.any_advantage is not None:
+            told += f"; at most {percent(found.any_advantage, up=True)} more for any other belief"
+        return told
+    if found.on_average is None:
+        return "not bounded: the policy declares no range"
+    right = "told right, in or out," if member else "guessed right"
+    return f"{right} with at most {percent(found.on_average, up=True)} on average; {_DELTA}"
 
 
-def _named_values(aim: Attacker) -> Weights:
-    values, shares = [v for v, _ in aim.numbers], [s for _, s in aim.numbers]
-    given = [s for s in shares if s is not None]
-    if given and len(given) < len(shares):
-        raise UsageError("USE-001", "either all values of the prior have a share, or none has")
-    return weights(values, given or None)
+# ── how much is allowed ──────────────────────────────────────────────────────────────────────────
 
 
-def _bell(aim: Attacker, low: Fraction, high: Fraction) -> Normal:
-    if len(aim.numbers) != 2 or any(share is not None for _, share in aim.numbers):
-        raise UsageError("USE-001", "a normal prior needs a mean and a deviation", hint=EXAMPLE)
-    (mean, _), (deviation, _) = aim.numbers
-    return normal(mean, deviation, low, high)
+def reached(allowed: Allowed, found: Chance) -> float | None:
+    """Give the number that is held against what is allowed; None if it is not bounded."""
+    if allowed.advantage:
+        return found.on_average_advantage if allowed.on_average else found.advantage
+    return found.on_average if allowed.on_average else found.posterior
 
 
-def _bins(aim: Attacker, low: Fraction, high: Fraction) -> Histogram:
-    edges, shares = [v for v, _ in aim.numbers], [s for _, s in aim.numbers]
-    if len(shares) < 2 or shares[-1] is not None or None in shares[:-1]:
-        raise UsageError(
-            "USE-001",
-            "every edge of a histogram but the last has the share of its bin",
-            hint="write it like: histogram(0: 1, 10: 3, 20)",
-        )
-    if edges[0] < low or edges[-1] > high:
-        raise UsageError("USE-001", "the histogram leaves the range that the policy declares")
-    return histogram(edges, [s for s in shares if s is not None])
+def _left(
+    allowed: Allowed,
+    question: Question,
+    before: Charged,
+    reads: Reads | None,
+    delta: Fraction,
+) -> Fraction | None:
+    """Give the largest ε of one further answer, after what was charged before (K-INVERSE)."""
+    if before.gamma:
+        return Fraction(0)
+    spent = Amount(before.epsilon, before.delta)
+    if reached(allowed, question.bound([spent, Amount(Fraction(0), delta, reads)])) is None:
+        raise Refused("REF-107", "what is guessed has no bound here", hint=_why(allowed, question))
+
+    def bound(epsilon: Fraction) -> float:
+        found = reached(allowed, question.bound([spent, Amount(epsilon, delta, reads)]))
+        return 1.0 if found is None else found
+
+    # A chance is compared as the nearest float below, so that never more is promised.
+    return largest_epsilon(_float_down(allowed.share), bound)
 
 
-def _step(aim: Attacker, facts: ColumnFacts, catalog: Catalog | None) -> Fraction | None:
-    if facts.step is not None:
-        return exact(facts.step, "the step of the column")
-    table = catalog.table(aim.table) if catalog is not None else None
-    kind = table.type_of(aim.column) if table is not None else None
-    # A guess of a whole number can be right; that of a real number is only ever near.
-    return Fraction(1) if kind is not None and kind.kind in ("INTEGER", "DATE") else None
+def _why(allowed: Allowed, question: Question) -> str:
+    if question.bound([Amount(Fraction(1))]).prior is None and not allowed.advantage:
+        return 'no prior is declared: allow an advantage instead, "advantage at most 10%"'
+    if not allowed.on_average:
+        return 'with a positive delta only averages are bounded: write "on average", or ask with delta 0'
+    return "declare a range of the column"
+
+
+def _float_down(share: Fraction) -> float:
+    nearest = float(share)
+    return nearest if Fraction(nearest) <= share else math.nextafter(nearest, 0)
+
+
+def _allowed(allowed: Allowed, question: Question, before: Charged) -> dict[str, Any]:
+    """Say which ε keeps to what is allowed: from the beginning, and after all that was charged."""
+    told: dict[str, Any] = {"share": float(allowed.share), "epsilon": None, "left": None}
+    try:
+        whole = _left(allowed, question, Charged(), None, Fraction(0))
+        left = _left(allowed, question, before, None, Fraction(0))
+    except Refused as refusal:
+        return {**told, "words": f"{allowed}: {refusal.message}; {refusal.hint}"}
+    if whole is None or left is None:
+        return {**told, "words": f"{allowed}: every epsilon keeps to that"}
+    told |= {"epsilon": float(whole), "left": float(left)}
+    if not whole:
+        prior = question.bound([]).prior
+        known = "" if prior is None else f" (before any answer: {percent(prior)})"
+        return {**told, "words": f"{allowed}: no epsilon keeps to that{known}"}
+    words = f"{allowed}: epsilon {float(whole):.9g} in all"
+    if before != Charged():
+        more = f"at most {float(left):.9g} more" if left else "nothing is left of it"
+        words += f", and {float(before.epsilon):g} is spent: {more}"
+    return {**told, "words": words}
 
 
 def attack_lines(attacker: str | Attacker, report: Sequence[Mapping[str, Any]]) -> list[str]:
     """Put a report into sentences."""
     aim = parse_attacker(attacker) if isinstance(attacker, str) else attacker
-    lines = [f"attacker: guesses {aim.table}.{aim.column} within {float(aim.radius):g}"]
+    goals = [] if aim.goal is None else [words_of(aim.goal)]
+    goals += [f"who is in {aim.table}"] if aim.member is not None else []
+    lines = [f"attacker: guesses {' and '.join(goals)}"]
     for entry in report:
         if entry["guesses"] == "nothing":
             lines.append(f"  {entry['protection']}: {entry['words']}")
             continue
-        about = "who is in the data" if entry["guesses"] == "membership" else "the value"
+        about = {"membership": "who is in the data", "attribute": "somebody's value"}
         beside = f", prior {entry['prior_words']}" if "prior_words" in entry else ""
-        lines.append(f"  {entry['protection']}: {about}{beside}")
-        if entry.get("not_covered"):
-            lines.append(f"    {entry['not_covered']}")
-        for what, name in (("answer", "this answer"), ("budget", entry["budget_words"])):
-            part = entry[what]
-            lines.append(f"    {name} (epsilon {part['epsilon']:g}): {part['words']}")
+        lines.append(f"  {entry['protection']}: {about.get(entry['guesses'], 'the value')}{beside}")
+        lines += [f"    {entry['not_covered']}"] if "not_covered" in entry else []
+        lines += [f"    {words}" for words in entry.get("open", ())]
+        names = {
+            "answer": "this answer",
+            "spent": "all answers so far",
+            "together": "both together",
+            "budget": entry["budget_words"],
+        }
+        for what in PARTS:
+            if what in entry:
+                part = entry[what]
+                lines.append(f"    {names[what]} (epsilon {part['epsilon']:g}): {part['words']}")
+        lines += [f"    {entry['allowed']['words']}"] if "allowed" in entry else []
     return lines

@@ -54,8 +54,17 @@ AttackerText = Annotated[
     str | None,
     Parameter(
         name="--attacker",
-        help="Also bound what is guessed: `table.column within R [of C] [prior ...] [member P]`.",
+        help="Also bound what is guessed: `table.column within R [of C] [prior ...] [member P] [at most Q%]`.",
         metavar="TEXT",
+    ),
+]
+
+PlotFile = Annotated[
+    str | None,
+    Parameter(
+        name="--plot",
+        help="With --attacker: draw what is guessed against epsilon into this SVG file.",
+        metavar="FILE",
     ),
 ]
 
@@ -72,6 +81,7 @@ def explain(
     protection: ProtectionName = None,
     statements: WithSql = False,
     attacker: AttackerText = None,
+    plot: PlotFile = None,
     ranges: WithRanges = False,
     smt: ObligationFile = None,
     policy: PolicyPath = "policy.toml",
@@ -80,7 +90,6 @@ def explain(
 ) -> int:
     """Show the derivation of the bound, rule by rule, and every analysis that was tried; or one rule."""
     import secant
-    from secant.attack import attack_lines, attack_report, parse_attacker
     from secant.cli import show
     from secant.errors import Refused, UsageError
     from secant.plan.ranges_report import range_lines
@@ -98,7 +107,12 @@ def explain(
             "USE-001", "there is no question", hint="write a SELECT statement, or --rule with an id"
         )
     text = question_of(sql)
-    aim = None if attacker is None else parse_attacker(attacker)
+    if plot is not None and attacker is None:
+        raise UsageError(
+            "USE-001",
+            "--plot draws what an attacker guesses",
+            hint='add --attacker "table.column within R"',
+        )
     with (
         show.working("deriving", quiet=json),
         secant.connect(source, policy=policy) as database,
@@ -111,6 +125,7 @@ def explain(
                 delta=delta,
                 level=level,
                 protection=protection,
+                attacker=attacker,
                 ranges=ranges,
             )
         except Refused:
@@ -121,18 +136,17 @@ def explain(
         report = explanation.to_dict()
         if smt is not None:
             _write(smt, database.obligation(text, protection=protection))
-        if aim is not None:
-            charged = report["guarantee"]
-            report["attacker"] = attack_report(aim, database.policy, charged, database.catalog)
+        if plot is not None and attacker is not None:
+            from secant.cli.guesses import guess_picture
+
+            picture = guess_picture(attacker, report["attacker"], database.policy, database.catalog)
+            _write(plot, picture)
     if json:
         if statements:
             report["statements"] = list(explanation.statements)
         show.print_json(report)
         return 0
     show.say(str(explanation))
-    if aim is not None:
-        for line in attack_lines(aim, report["attacker"]):
-            show.say(line)
     if statements:
         show.say()
         for number, statement in enumerate(explanation.statements, start=1):

@@ -51,6 +51,14 @@ MaxError = Annotated[
         allow_leading_hyphen=True,
     ),
 ]
+Guessing = Annotated[
+    str | None,
+    Parameter(
+        name="--attacker",
+        help='Spend only where no more is guessed, "people.age within 2 at most 30%"; alone, find the largest epsilon.',
+        metavar="TEXT",
+    ),
+]
 Delta = Annotated[
     str | None,
     Parameter(

@@ -6,6 +6,7 @@ from secant.cli.options import (
     Analyst,
     Delta,
     Epsilon,
+    Guessing,
     Json,
     Level,
     MaxError,
@@ -25,6 +26,7 @@ def query(
     epsilon: Epsilon | None = None,
     error: WantedError = None,
     max_error: MaxError = None,
+    attacker: Guessing = None,
     delta: Delta = None,
     level: Level = "0.95",
     protection: ProtectionName = None,
@@ -38,7 +40,7 @@ def query(
     from secant.cli import show
     from secant.errors import UsageError
 
-    if epsilon is None and error is None:
+    if epsilon is None and error is None and attacker is None:
         hint = "add --epsilon 1, or --error 20 to have it found; see `secant query --help`"
         raise UsageError("USE-001", "--epsilon or --error is missing", hint=hint)
     text = question_of(sql)
@@ -51,6 +53,7 @@ def query(
             epsilon=epsilon,
             error=error,
             max_error=max_error,
+            attacker=attacker,
             delta=delta,
             level=level,
             protection=protection,

@@ -32,6 +32,8 @@ class Job:
     """What follows the releases, as the engine would be told it if nothing were released."""
     groups: int
     """The most groups of the answer."""
+    reads: Mapping[str, frozenset[str]]
+    """Table -> the columns that some statement over protected rows reads of it."""
 
 
 def directly_measured(b: Bounded, noise: Calibrated) -> n.Aggregate:

@@ -38,7 +38,7 @@ def lower(plan: n.Relation, dialect: Dialect = DUCKDB) -> str:
         r for r in repeated if not needs[r]
     )  # a correlated one differs from row to row
     outputs = [f.name for f in fields_of(plan)]
-    used = frozenset(outputs) | frozenset(_read_columns(plan))
+    used = frozenset(outputs) | frozenset(printed_columns(plan))
     writer = Writer(dialect, used, shared, plan=plan)
     body = _select(writer, _shown(writer, plan), outputs, distinct=False)
     tables = "WITH " + ", ".join(writer.tables) + " " if writer.tables else ""
@@ -64,7 +64,8 @@ def lower_scalar(scalar: n.Scalar, refs: Env, dialect: Dialect = DUCKDB) -> str:
     return _scalar(Writer(dialect, frozenset(refs), frozenset()), scalar, refs)
 
 
-def _read_columns(plan: n.Relation) -> list[str]:
+def printed_columns(plan: n.Relation) -> list[str]:
+    """Name the columns that something in a plan reads."""
     names: list[str] = []
     for node in n.walk(plan):
         if isinstance(node, (n.Column, n.Outer)):

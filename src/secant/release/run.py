@@ -6,6 +6,7 @@ Values computed from protected rows live only inside `measured` and `_released`,
 from __future__ import annotations
 
 import itertools
+import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -41,9 +42,18 @@ from secant.release.limits import ChosenLimit, race
 from secant.release.lower import lower
 from secant.release.measured import Measured, measured
 from secant.release.ranked import drawn, exact_index, statement_of, stray
+from secant.release.reads import reads_of
+from secant.release.reliance import reliance
 from secant.release.shares import Calibrated, MeasureNoise
 from secant.release.stages import placeholders, provided, stage
-from secant.release.stated import Bounds, Closed, half_widths, stated_ends, stated_ranks
+from secant.release.stated import (
+    Bounds,
+    Closed,
+    half_widths,
+    leaves_out,
+    stated_ends,
+    stated_ranks,
+)
 from secant.terms.policy import Limits
 
 Rows = Callable[[n.Relation], list[tuple[object, ...]]]
@@ -62,23 +72,21 @@ def plan_release(
     prepared: Prepared, noise: Calibrated, level: Fraction, session: Session, limits: Limits
 ) -> Job:
     """Print the statements and let the engine bind them; nothing is read."""
-    statements: dict[str, str] = {}
+    relations: dict[str, n.Relation] = {}
     instruments: dict[str, Instrument] = {}
     for b in prepared.bounded:
         name = b.release.name
-        for ranked in b.release.ranked:
-            if statement_of(ranked) not in statements:
-                statements[statement_of(ranked)] = lower(ranked.cells, session.dialect)
-        statements |= _figures_of(b, noise, session)
+        relations |= {statement_of(ranked): ranked.cells for ranked in b.release.ranked}
+        relations |= _figures_of(b, noise)
         made = _instrument(b, noise)
         if made is None:
             direct = directly_measured(b, noise)
             if direct.aggregations:  # order statistics alone need their cells only
-                statements[name] = lower(direct, session.dialect)
+                relations[name] = direct
             continue
         instruments[name] = made
-        for index, relation in enumerate(made.statements):
-            statements[numbered(name, index)] = lower(relation, session.dialect)
+        relations |= {numbered(name, i): relation for i, relation in enumerate(made.statements)}
+    statements = {name: lower(relation, session.dialect) for name, relation in relations.items()}
     noisy: dict[str, int] = {}
     for b in prepared.bounded:
         signs = signs_of(b.release.finish)
@@ -87,31 +95,40 @@ def plan_release(
     rest = "" if prepared.bounded else lower(prepared.post, session.dialect)
     lacking = {b.release.name for b in prepared.bounded if b.release.selector is not None}
     traced = trace(prepared.post, noisy, frozenset(lacking))
-    return Job(prepared, noise, statements, instruments, traced, level, rest, limits.groups)
+    return Job(
+        prepared=prepared,
+        noise=noise,
+        statements=statements,
+        instruments=instruments,
+        traced=traced,
+        level=level,
+        rest=rest,
+        groups=limits.groups,
+        reads=reads_of(relations.values()),
+    )
 
 
-def _figures_of(b: Bounded, noise: Calibrated, session: Session) -> dict[str, str]:
-    """Print what is asked besides the measures: surveys of joins, and what units add."""
+def _figures_of(b: Bounded, noise: Calibrated) -> dict[str, n.Relation]:
+    """Give what is asked besides the measures: surveys of joins, and what units add."""
     name = b.release.name
-    statements = {}
+    relations: dict[str, n.Relation] = {}
     for index, survey in enumerate(surveys_of(b, noise)):
         for number, relation in enumerate(survey.statements):
-            statements[survey_name(name, index, number)] = lower(relation, session.dialect)
+            relations[survey_name(name, index, number)] = relation
     for index, clipped in enumerate(contributions_of(b, noise)):
         made = next(iter(clipped.values())).contributions
         if made.at_once is not None:
-            statements[numbered(f"{name} units", index)] = lower(made.at_once, session.dialect)
+            relations[numbered(f"{name} units", index)] = made.at_once
         else:
             if made.above is not None:
-                statements[numbered(f"{name} above", index)] = lower(made.above, session.dialect)
+                relations[numbered(f"{name} above", index)] = made.above
             most = {c: x.limits[-1] for c, x in clipped.items() if not x.race}
             if most:
-                written = lower(made.clipped(most), session.dialect)
-                statements[numbered(f"{name} cut", index)] = written
+                relations[numbered(f"{name} cut", index)] = made.clipped(most)
         racing = {c: x.limits for c, x in clipped.items() if x.race}
         if racing and made.raced is not None:
-            statements[f"{name} race"] = lower(made.raced(racing), session.dialect)
-    return statements
+            relations[f"{name} race"] = made.raced(racing)
+    return relations
 
 
 def _instrument(b: Bounded, noise: Calibrated) -> Instrument | None:
@@ -424,3 +441,23 @@ def _closing(relation: n.Relation, tables: Mapping[str, n.Values]) -> n.Relation
         return n.Values(node.columns, tuple((*row, i) for i, row in enumerate(table.rows)))
 
     return transform(relation, change)
+
+
+def error_of(shown: Shown, job: Job) -> dict[str, object]:
+    """Give the ends between which true numbers lie, how far noise moves them, and what limits left out."""
+    ends = shown.ends or []
+    relied = reliance(job)
+    return {
+        "level": float(job.level),
+        "values": shown.errors,
+        "low": None if shown.ends is None else [[_end(x, 0) for x in row] for row in ends],
+        "high": None if shown.ends is None else [[_end(x, 1) for x in row] for row in ends],
+        "noise": shown.noise,
+        "ranks": shown.ranks,
+        "noisy": [bool(relied.columns[c]) for c in shown.columns],
+        "leaves_out": leaves_out(job, shown.limits),
+    }
+
+
+def _end(span: tuple[float, float] | None, side: int) -> float | None:
+    return None if span is None or math.isinf(span[side]) else span[side]

@@ -1,0 +1,73 @@
+"""The picture of `secant explain --attacker … --plot`: what is guessed against ε, and where we stand.
+
+In: the report about an attacker, the policy. Out: SVG text. Bounds of public numbers only; no data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from secant.attack.curve import GuessCurve, guess_curves
+from secant.blackbox.picture import Line, chart
+from secant.errors import UsageError
+from secant.terms.catalog import Catalog
+from secant.terms.policy import Policy
+
+LEAST = Fraction(1, 100)
+POINTS = 33
+PLACES = {"answer": "this answer", "spent": "so far", "budget": "budget"}
+
+
+def guess_picture(
+    attacker: str, report: Sequence[Mapping[str, Any]], policy: Policy, catalog: Catalog
+) -> str:
+    """Draw bounds of the chance, or of what is added to it, over a logarithmic ε."""
+    told = [entry for entry in report if entry["guesses"] != "nothing"]
+    if not told:
+        raise UsageError("USE-001", "nothing is left to guess, so there is nothing to draw")
+    names = list(dict.fromkeys(entry["protection"] for entry in told))
+    protections = [p for p in policy.protections if p.name in names]
+    most = max([Fraction(10), *(p.epsilon for p in protections)])
+    grid = _grid(LEAST, most)
+    lines: list[Line] = []
+    for curve in guess_curves(attacker, policy, protections, catalog, grid):
+        lines += _lines(curve)
+    if not lines:
+        raise UsageError("USE-001", "no bound is known, so there is nothing to draw")
+    marks = {
+        (float(f"{entry[what]['epsilon']:.6g}"), words)
+        for entry in told
+        for what, words in PLACES.items()
+        if what in entry and float(LEAST) <= entry[what]["epsilon"] <= float(most)
+    }
+    return chart(
+        lines,
+        title="What could be guessed, at most",
+        x_label="ε of all answers together",
+        y_label="chance",
+        log_x=True,
+        marks=sorted(marks),
+    ).svg
+
+
+def _grid(low: Fraction, high: Fraction) -> list[Fraction]:
+    """Give points that are even on a logarithmic axis, in three digits."""
+    ratio = (float(high) / float(low)) ** (1 / (POINTS - 1))
+    inside = [Fraction(f"{float(low) * ratio**i:.3g}") for i in range(1, POINTS - 1)]
+    return sorted({low, *inside, high})
+
+
+def _lines(curve: GuessCurve) -> list[Line]:
+    about = "who is in" if curve.guesses == "membership" else "value"
+    name = f"{curve.protection}, {about}"
+    after = [(e, c.posterior) for e, c in curve.points if c.posterior is not None]
+    mean = [(e, c.on_average) for e, c in curve.points if c.on_average is not None]
+    more = [(e, c.advantage) for e, c in curve.points if c.advantage is not None]
+    if after:
+        prior = curve.points[0][1].prior
+        flat = [] if prior is None else [Line([(e, prior) for e, _ in after], f"{name}: before")]
+        found = [Line(after, f"{name}: after"), *flat]
+        return [*found, Line(mean, f"{name}: average", dashed=True)] if mean else found
+    return [Line(more, f"{name}: added, at most")] if more else []

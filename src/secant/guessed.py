@@ -1,0 +1,135 @@
+"""From what an attacker may guess to the epsilon of a question, and back (K-INVERSE).
+
+In: an attacker with what is allowed, the protections in force, what was charged before, and a way to compile the
+question at an epsilon. Out: the largest epsilon that keeps to it, or a refusal before anything is spent. Never: data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from math import floor
+
+from secant.attack import Attacker, Charged, allowed_epsilon
+from secant.errors import Refused, UsageError
+from secant.ledger.amounts import DELTA_UNITS, EPSILON_UNITS
+from secant.ledger.store import Ledger
+from secant.numeric.parameters import EPSILON_SMALLEST
+from secant.release.job import Job
+from secant.terms.catalog import Catalog
+from secant.terms.policy import Policy, Protection
+
+TRIES = 5
+"""Costs are proportional to epsilon but for choices of laws, which may change on the way."""
+
+
+def charged_before(ledger: Ledger) -> dict[str, Charged]:
+    """Give what all releases so far were charged, by protection.
+
+    Sums since the beginning, also of a budget that comes back: answers are not forgotten. Where δ was spent, the
+    ledger's own composition may know a smaller ε.
+    """
+    found = {}
+    for name, balance in ledger.balances().items():
+        summed = balance.lifetime
+        if summed.delta and not balance.renewal:
+            summed = balance.spent
+        found[name] = Charged(
+            Fraction(summed.epsilon, EPSILON_UNITS),
+            Fraction(summed.delta, DELTA_UNITS),
+            Fraction(balance.lifetime.gamma, DELTA_UNITS),
+        )
+    return found
+
+
+def within_allowance(
+    attacker: Attacker,
+    policy: Policy,
+    in_force: Sequence[Protection],
+    catalog: Catalog,
+    charged: Mapping[str, Charged],
+    at: Callable[[Fraction], Job],
+) -> Fraction:
+    """Give the largest epsilon of a question that lets nobody guess more than is allowed."""
+    epsilon = Fraction(1)
+    for _ in range(TRIES):
+        job = at(epsilon)
+        most = _most(attacker, policy, in_force, catalog, charged, job)
+        if most is None:
+            raise UsageError(
+                "USE-002",
+                "the question tells this attacker nothing, so no epsilon follows from it",
+                hint="give epsilon",
+            )
+        found = min(most * epsilon, Fraction(1_000))
+        found = Fraction(floor(found * EPSILON_UNITS), EPSILON_UNITS)
+        if found < EPSILON_SMALLEST:
+            raise _nothing_left(attacker)
+        if found == epsilon:
+            return epsilon
+        epsilon = found
+        if keeps(attacker, policy, in_force, catalog, charged, at(epsilon)):
+            return epsilon
+    raise Refused("REF-107", "no epsilon was found that keeps to what may be guessed")
+
+
+def keeps(
+    attacker: Attacker,
+    policy: Policy,
+    in_force: Sequence[Protection],
+    catalog: Catalog,
+    charged: Mapping[str, Charged],
+    job: Job,
+) -> bool:
+    """Whether a release, after all before it, lets nobody guess more than is allowed."""
+    most = _most(attacker, policy, in_force, catalog, charged, job)
+    return most is None or most >= 1
+
+
+def refuse_beyond(
+    attacker: Attacker,
+    policy: Policy,
+    in_force: Sequence[Protection],
+    catalog: Catalog,
+    charged: Mapping[str, Charged],
+    job: Job,
+) -> None:
+    """Refuse to spend where more could be guessed than is allowed."""
+    if not keeps(attacker, policy, in_force, catalog, charged, job):
+        raise _nothing_left(attacker)
+
+
+def _most(
+    attacker: Attacker,
+    policy: Policy,
+    in_force: Sequence[Protection],
+    catalog: Catalog,
+    charged: Mapping[str, Charged],
+    job: Job,
+) -> Fraction | None:
+    """Give by which factor a job's cost may grow, over all protections; None if without end."""
+    found = []
+    for protection in in_force:
+        epsilon, delta = job.noise.costs.get(protection.name, (Fraction(0), Fraction(0)))
+        if not epsilon and not delta:
+            continue
+        left = allowed_epsilon(
+            attacker,
+            policy,
+            protection,
+            catalog,
+            reads=job.reads,
+            delta=delta,
+            charged=charged.get(protection.name),
+        )
+        if left is not None:
+            found.append(left / epsilon if epsilon else Fraction(int(left > 0)))
+    return min(found, default=None)
+
+
+def _nothing_left(attacker: Attacker) -> Refused:
+    return Refused(
+        "REF-107",
+        f"more could be guessed than is allowed: {attacker.allowed}",
+        hint="nothing was spent: `secant explain --attacker` shows which epsilon is left",
+    )
