@@ -8,7 +8,8 @@ PAGE = ROOT / "docs" / "explanation" / "guessing.md"
 
 def test_every_block_of_the_page_runs(tmp_path):
     found = blocks(PAGE)
-    assert [block.language for block in found].count("python") == 3
+    assert [block.language for block in found].count("python") == 4
     for block in found:
         run_block(block, tmp_path)
-    assert (tmp_path / "curve.svg").read_text(encoding="utf-8").startswith("<svg")
+    for name in ("curve.svg", "guess.svg"):
+        assert (tmp_path / name).read_text(encoding="utf-8").startswith("<svg")

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from chance import LONG
+from chance import LONG, fresh_seed
 from secant.attack import guess_probability, histogram, normal, uniform, weights
 
 CASES = 400 if LONG else 40
-rng = np.random.default_rng()
+rng = np.random.default_rng(fresh_seed())
 
 
 def best_of_all_mechanisms(places, shares, inside, rate) -> float:

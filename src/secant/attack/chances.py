@@ -32,7 +32,7 @@ class Amount:
     """None where that is not known: then they may tell of everything."""
 
     def touches(self, secret: Secret) -> bool:
-        """Whether the answers can depend on a secret."""
+        """Whether the answers can depend on a secret (K-READ)."""
         if self.reads is None:
             return True
         columns = self.reads.get(secret.aim.table)

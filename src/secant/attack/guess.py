@@ -155,6 +155,19 @@ def guess_at_rate(
     return Guess(before.found, posterior, gain, after.center, reach, best, "")
 
 
+def bound_at_rate(
+    prior: Prior, center: float | None, radius: float, rate: Fraction, *, logarithmic: bool = False
+) -> float:
+    """Give the posterior of `guess_at_rate` alone, which is much quicker; for a prior share above 0."""
+    fall = _float_up(rate)
+    if _closed(prior, center, logarithmic):
+        assert isinstance(prior, Uniform)
+        return _even(prior, fall, radius).bound
+    shape = spread(prior, logarithmic=logarithmic)
+    found = _largest(shape, fall, radius, center)
+    return found.bound if _possible(shape, found.center, radius) else 0.0
+
+
 def membership_probability(
     epsilon: Number, prior: Number = Fraction(1, 2), delta: Number = 0
 ) -> Membership:

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from secant.attack.beliefs import Alike, Belief, Named, belief_of, is_placed, step_of
 from secant.attack.goals import Attribute, place_of
-from secant.attack.guess import guess_at_rate
+from secant.attack.guess import bound_at_rate, guess_at_rate
 from secant.attack.odds import raised
 from secant.attack.priors import ends_of
 from secant.errors import UsageError
@@ -89,8 +89,8 @@ class Secret:
         assert self.cell is not None
         aim, logarithmic = self.aim, self.cell.logarithmic
         center = None if aim.center is None else float(place_of(aim.center))
-        found = guess_at_rate(self.belief, center, float(aim.radius), rate, logarithmic=logarithmic)
-        return found.posterior
+        found = bound_at_rate(self.belief, center, float(aim.radius), rate, logarithmic=logarithmic)
+        return max(found, self.before_most)  # more was told, so not less is known
 
     def width(self) -> Fraction | None:
         """Give how far apart two values are at most, in units of ε; None if there is no such number."""

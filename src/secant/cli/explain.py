@@ -90,6 +90,7 @@ def explain(
 ) -> int:
     """Show the derivation of the bound, rule by rule, and every analysis that was tried; or one rule."""
     import secant
+    from secant.attack import parse_attacker
     from secant.cli import show
     from secant.errors import Refused, UsageError
     from secant.plan.ranges_report import range_lines
@@ -107,6 +108,8 @@ def explain(
             "USE-001", "there is no question", hint="write a SELECT statement, or --rule with an id"
         )
     text = question_of(sql)
+    if attacker is not None:
+        parse_attacker(attacker)  # a slip of the pen is told before anything is opened
     if plot is not None and attacker is None:
         raise UsageError(
             "USE-001",

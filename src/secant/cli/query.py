@@ -44,6 +44,10 @@ def query(
         hint = "add --epsilon 1, or --error 20 to have it found; see `secant query --help`"
         raise UsageError("USE-001", "--epsilon or --error is missing", hint=hint)
     text = question_of(sql)
+    if attacker is not None:
+        from secant.attack import parse_attacker
+
+        parse_attacker(attacker)  # a slip of the pen is told before anything is opened
     with (
         show.working("asking", quiet=json),
         secant.connect(source, policy=policy) as database,

@@ -7,9 +7,11 @@ from fractions import Fraction
 import pytest
 
 from secant.attack import attack_lines, attack_report, guess_probability, parse_attacker, uniform
-from secant.attack.attacker import prior_of, weight_of
+from secant.attack.beliefs import ASSUMED, belief_of
+from secant.attack.goals import Allowed, words_of
 from secant.attack.priors import Uniform, Weights
-from secant.errors import PolicyError, SecantError, UsageError
+from secant.attack.secrets import weight_of
+from secant.errors import PolicyError, UsageError
 from secant.terms.catalog import Table, catalog
 from secant.terms.policy import ColumnFacts, Protection
 from secant.terms.policy_file import read_policy
@@ -67,14 +69,46 @@ CHARGED = [
 
 
 def test_an_attacker_is_read():
-    found = parse_attacker("People.AGE within 2.5 of 40 prior normal(40, 12) member 0.01")
+    attacker = parse_attacker("People.AGE within 2.5 of 40 prior normal(40, 12) member 0.01")
+    found = attacker.goal
     assert (found.table, found.column, found.radius) == ("people", "age", Fraction(5, 2))
-    assert (found.center, found.kind, found.member) == (40, "normal", Fraction(1, 100))
+    assert (found.center, found.kind, attacker.member) == (40, "normal", Fraction(1, 100))
     assert found.numbers == ((40, None), (12, None))
-    dated = parse_attacker("people.born within 30 of 1970-05-17")
+    dated = parse_attacker("people.born within 30 of 1970-05-17").goal
     assert dated.center == datetime.date(1970, 5, 17).toordinal()
-    shares = parse_attacker("p.c within 0 prior values(1: 0.25, 2: 0.75)")
+    shares = parse_attacker("p.c within 0 prior values(1: 0.25, 2: 75%)").goal
     assert shares.numbers == ((1, Fraction(1, 4)), (2, Fraction(3, 4)))
+
+
+def test_goals_are_joined():
+    found = parse_attacker("a.x within 1 and (a.y exactly or b[2].note is 'it''s') dependent")
+    assert found.dependent
+    first, either = found.goal.parts
+    assert (found.goal.joined_by, first.column, either.joined_by) == ("and", "x", "or")
+    assert (either.parts[0].radius, either.parts[1].center) == (0, "it's")
+    assert (either.parts[1].row, either.parts[1].name) == (2, "b[2].note")
+    assert words_of(found.goal) == "a.x within 1 and (a.y exactly or b[2].note is 'it's')"
+    ball = parse_attacker("ships.(x, y) within 5 of (1, -2)").goal
+    assert (ball.ball, [(p.column, p.center) for p in ball.parts]) == (True, [("x", 1), ("y", -2)])
+    assert words_of(ball) == "ships.(x, y) within 5"
+    # `and` binds more tightly, and a table alone is asked about who is in it.
+    assert parse_attacker("a.x exactly or a.y exactly and a.z exactly").goal.joined_by == "or"
+    alone = parse_attacker("people member 10% at most 30%")
+    assert (alone.goal, alone.table, alone.member) == (None, "people", Fraction(1, 10))
+
+
+@pytest.mark.parametrize(
+    ("words", "allowed"),
+    [
+        ("at most 30%", Allowed(Fraction(3, 10))),
+        ("AT MOST 30 %", Allowed(Fraction(3, 10))),
+        ("at most 0.3 on average", Allowed(Fraction(3, 10), on_average=True)),
+        ("advantage at most 2.5%", Allowed(Fraction(1, 40), advantage=True)),
+        ("", None),
+    ],
+)
+def test_what_is_allowed_is_read(words, allowed):
+    assert parse_attacker(f"people.age within 2 {words}").allowed == allowed
 
 
 @pytest.mark.parametrize(
@@ -94,6 +128,23 @@ def test_an_attacker_is_read():
         "people.age within 1 member x",
         "people.age within 1 prior values(1:x)",
         "people.age within 1; drop table people",
+        "people.age within 1 at most 0%",
+        "people.age within 1 at most 100%",
+        "people.age within 1 at most",
+        "people.age within 1 at least 30%",
+        "people.age within 1 advantage 30%",
+        "people.age within 1 and",
+        "(people.age within 1",
+        "people.(age) within",
+        "people.(age, age) within 1",
+        "people.(age, born) within 1 of (3)",
+        "people[0].age within 1",
+        "people[1.5].age within 1",
+        "people.age is",
+        "people.age within 1 at most 30% more words",
+        "(" * 100 + "people.age within 1" + ")" * 100,
+        " or ".join(["people.age within 1"] * 60),
+        "people.age within 1 " + " " * 20_000,
     ],
 )
 def test_what_cannot_be_read_is_wrong_use(text):
@@ -127,8 +178,11 @@ def test_a_prior_that_cannot_be_meant_is_wrong_use(prior):
 def test_a_column_without_a_range_is_a_fault_of_the_policy():
     bare = Protection("p", "cells", Fraction(1), distance={"people": "shoe"})
     with pytest.raises(PolicyError, match="declares no range of people") as refusal:
-        prior_of(parse_attacker("people.shoe within 1"), POLICY.column("people", "shoe"), CATALOG)
+        attack_report("people.shoe within 1 prior uniform", POLICY, CHARGED[1:2], CATALOG)
     assert refusal.value.code == "POL-003"
+    (entry,) = attack_report("people.shoe within 1", POLICY, CHARGED[1:2], CATALOG)
+    assert entry["prior_words"] == "any"  # nothing is believed, and nothing need be
+    assert entry["answer"]["advantage"] == pytest.approx(math.tanh(0.25))
     assert weight_of(bare, "people", "shoe") == (1, False)
 
 
@@ -140,8 +194,13 @@ def test_a_column_that_does_not_exist_is_wrong_use():
 
 def test_text_has_no_distance():
     facts = ColumnFacts(values=("a", "b"))
-    with pytest.raises(SecantError):
-        prior_of(parse_attacker("people.note within 1"), facts)
+    for words in ("within 1", "is 3", "exactly prior normal(1, 2)"):
+        with pytest.raises(UsageError):
+            belief_of(parse_attacker(f"people.note {words}").goal, facts)
+    with pytest.raises(UsageError, match="a text is guessed"):
+        belief_of(
+            parse_attacker("people.age is 'old'").goal, POLICY.column("people", "age"), CATALOG
+        )
 
 
 @pytest.mark.parametrize(
@@ -161,15 +220,15 @@ def test_the_weight_of_a_cell_is_the_product_of_its_factors(column, weight):
 
 def test_priors_take_range_and_step_from_the_policy():
     def prior(text):
-        aim = parse_attacker(text)
-        return prior_of(aim, POLICY.column("people", aim.column), CATALOG)
+        aim = parse_attacker(text).goal
+        return belief_of(aim, POLICY.column("people", aim.column), CATALOG)
 
     assert prior("people.age within 1")[0] == Uniform(0.0, 100.0, 1.0)
     assert prior("people.income within 1")[0] == Uniform(1.0, 1000.0, None)
     born, words = prior("people.born within 1")
     assert isinstance(born, Uniform)
     assert born.step == 1.0
-    assert words == "uniform on [1950-01-01, 2000-12-31] in steps of 1"
+    assert words == "uniform on [1950-01-01, 2000-12-31] in steps of 1" + ASSUMED
     assert prior("people.grade within 0")[0] == Weights((1.0, 2.0, 3.0, 4.0), (0.25,) * 4)
     bell, words = prior("people.age within 1 prior normal(40, 10)")
     assert isinstance(bell, Weights)
@@ -183,16 +242,17 @@ def test_priors_take_range_and_step_from_the_policy():
 def test_each_protection_gets_its_own_statement():
     report = attack_report("people.age within 2", POLICY, CHARGED, CATALOG)
     cells, faces, others, loose = report
-    assert [entry["guesses"] for entry in report] == ["value", "membership", "nothing", "value"]
+    assert [entry["guesses"] for entry in report] == ["value", "attribute", "nothing", "value"]
     truth = guess_probability(uniform(0, 100, 1), None, 2, "0.5", "0.1")
     assert cells["answer"]["posterior"] == truth.posterior
     assert cells["answer"]["prior"] == pytest.approx(5 / 101)
     whole = guess_probability(uniform(0, 100, 1), None, 2, 2, "0.1")
     assert cells["budget"]["posterior"] == whole.posterior
-    assert faces["answer"]["posterior"] == pytest.approx(1 / (1 + math.exp(-0.5)))
+    assert faces["answer"]["posterior"] == pytest.approx(5 / (5 + 96 * math.exp(-1)))
     assert faces["budget"]["epsilon"] == 3
     assert "not among its tables" in others["words"]
     assert loose["answer"]["posterior"] is None
+    assert loose["answer"]["on_average"] == 1  # a hundred years are a hundred steps
     assert "delta is not 0" in loose["answer"]["words"]
     lines = attack_lines("people.age within 2", report)
     assert lines[0] == "attacker: guesses people.age within 2"

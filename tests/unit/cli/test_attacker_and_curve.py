@@ -8,6 +8,7 @@ import pytest
 from fake_engine import Explanation
 
 from private_shop import ROWWISE, TABLES, UNIT, no_secret_in, open_shop
+from secant.attack import attack_lines, attack_report
 from secant.cli.curve import GRID, Curve, bar, curves_of, error_of, svg
 from secant.terms.catalog import Table, catalog
 from secant.terms.policy_file import read_policy
@@ -32,7 +33,7 @@ def test_explain_bounds_what_an_attacker_guesses(shop, run):
     assert (status, err) == (0, "")
     assert "attacker: guesses customers.age within 2" in out
     assert "this answer (epsilon 1)" in out
-    assert "at most 23.2 % after any answer" in out
+    assert "from 10 % to at most 23.2 %" in out
     assert "the whole budget (epsilon 100000)" in out
     assert "attacker" not in run(*words)[1]
 
@@ -46,7 +47,11 @@ def test_explain_as_json_holds_the_attacker(tmp_path, run):
     assert status == 0
     (entry,) = json.loads(out)["attacker"]
     assert entry["protection"] == "single"
-    assert entry["answer"]["posterior"] == pytest.approx(1 / (1 + math.exp(-1)))
+    before = entry["answer"]["prior"]
+    assert before == pytest.approx(5 / 121)
+    assert entry["answer"]["posterior"] == pytest.approx(
+        before / (before + (1 - before) * math.exp(-2))
+    )
     assert entry["budget"]["posterior"] is None
 
 
@@ -192,25 +197,38 @@ def test_bars_are_logarithmic():
     assert "polyline" in svg([flat], 0.95, "t")
 
 
-class CellsExplanation(Explanation):
-    """An explanation of a query whose values are protected by a norm."""
-
-    def to_dict(self):
-        return {"guarantee": [{"protection": "cells", "epsilon": 0.5, "delta": 0.0}]}
-
-
-def test_a_value_under_a_norm_is_bounded_for_the_answer_and_the_budget(connection, run):
-    connection.result = CellsExplanation()
-    connection.policy = read_policy(
-        '[tables.t.columns]\nday = { range = ["2024-01-01", "2024-12-31"] }\n'
+def test_a_value_under_a_norm_is_bounded_for_the_answer_and_the_budget():
+    policy = read_policy(
+        '[tables.t.columns]\nday = { range = ["2024-01-01", "2024-12-31"], distribution = "uniform" }\n'
         '[protections.cells]\nkind = "cells"\nepsilon = 4\n'
         '[protections.cells.distance]\nt = "0.1*day"\n'
     )
-    connection.catalog = catalog(Table("t", (("day", DATE),)))
-    status, out, _ = run("explain", "SELECT 1", "--attacker", "t.day within 3")
-    assert status == 0
-    lines = out.splitlines()
+    charge = [{"protection": "cells", "epsilon": 0.5, "delta": 0.0}]
+    schema = catalog(Table("t", (("day", DATE),)))
+    lines = attack_lines("t.day within 3", attack_report("t.day within 3", policy, charge, schema))
     assert "  cells: the value, prior uniform on [2024-01-01, 2024-12-31] in steps of 1" in lines
     # 7 of 366 days; at an end of the range (1 - q^7)/(1 - q^366), q = exp(-epsilon/10).
     assert "    this answer (epsilon 0.5): from 1.91 % to at most 29.6 %" in lines
     assert "    the whole budget (epsilon 4): from 1.91 % to at most 94 %" in lines
+
+
+def test_the_picture_shows_where_we_stand(shop, tmp_path, run):
+    plot = tmp_path / "guess.svg"
+    words = ("explain", COUNT, "--epsilon", "0.5", "-p", shop, "--plot", str(plot))
+    assert run(*words)[0] == 2  # there is nothing to draw without an attacker
+    assert not plot.exists()
+    assert run(*words, "--attacker", "customers.age within 2 member 10%")[0] == 0
+    text = plot.read_text(encoding="utf-8")
+    assert no_secret_in(text)
+    root = ElementTree.fromstring(text)
+    space = {"s": "http://www.w3.org/2000/svg"}
+    said = [t.text for t in root.findall("s:text", space)]
+    assert "this answer" in said
+    lines = root.findall("s:polyline", space)
+    assert len(lines) == 6  # before, after and on average, of the value and of who is in
+    for line in lines:
+        places = [tuple(map(float, p.split(","))) for p in line.attrib["points"].split()]
+        heights = [y for _, y in places]
+        assert heights == sorted(heights, reverse=True)  # upwards on the page, or level
+    public = run(*words, "--attacker", "items.id within 2")
+    assert public[0] in (0, 2)

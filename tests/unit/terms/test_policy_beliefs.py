@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from secant.attack.attacker import attack_report, parse_attacker, prior_of
+from secant.attack import attack_report, parse_attacker
+from secant.attack.beliefs import belief_of
 from secant.attack.priors import Histogram, Normal, Uniform, Weights
 from secant.errors import PolicyError
 from secant.terms import types as t
@@ -164,13 +165,13 @@ def test_a_declared_range_stays_and_dates_have_days():
     ],
 )
 def test_a_guess_starts_from_what_is_declared(written, record):
-    found, _ = prior_of(parse_attacker("t.x within 1"), facts_of(written))
+    found, _ = belief_of(parse_attacker("t.x within 1").goal, facts_of(written))
     assert found == record
 
 
 def test_a_named_prior_goes_before_a_declared_one():
     facts = facts_of('distribution = "normal", mean = 40, deviation = 12')
-    found, _ = prior_of(parse_attacker("t.x within 1 prior uniform"), facts)
+    found, _ = belief_of(parse_attacker("t.x within 1 prior uniform").goal, facts)
     assert isinstance(found, Uniform)
 
 
