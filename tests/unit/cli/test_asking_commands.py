@@ -57,6 +57,7 @@ def test_query_passes_everything_on(connection, run):
         "epsilon": "0.5",
         "error": None,
         "max_error": "5%",
+        "attacker": None,
         "delta": "1e-9",
         "level": "0.9",
         "protection": "p",
