@@ -172,7 +172,7 @@ def _times(
         start = time.perf_counter()
         engine.rows(question.per_customer)
         middle = time.perf_counter()
-        with db._question(question.text) as (_, session):
+        with db._question(question.text) as (_, session, _):
             check_job(ready.job, session)
             ready.release(session)
         grouped.append(middle - start)

@@ -49,8 +49,8 @@ def open_with(policy: str, data: Path) -> Connection:
 
 def job_of(db: Connection, text: str) -> Any:
     """Everything from text to a job that is ready to run."""
-    with db._question(text) as (plan, session):
-        prepared = db._prepare(text, plan, db.policy.protections, Fraction(1), session)
+    with db._question(text) as (plan, session, facts):
+        prepared = db._prepare(text, plan, db.policy.protections, facts)
         noise = calibrate(prepared.bounded, db.policy.protections, Fraction(1), _slack(db))
         return releases.plan_release(prepared, noise, Fraction(95, 100), session, USUAL)
 
@@ -88,7 +88,7 @@ def release_ratio(db: Connection, name: str, repeats: int = 7) -> dict[str, floa
         start = time.perf_counter()
         engine_of(db).rows(plain)
         middle = time.perf_counter()
-        with db._question(text) as (_, session):
+        with db._question(text) as (_, session, _):
             releases.check_job(job, session)
             keys = releases.look_up_keys(job, session)
             releases.run(job, keys, session, NoBudget())

@@ -255,8 +255,8 @@ def reaches(law: WholeLaw, k: int) -> float:
 def compile_release(db: Connection, text: str, *, epsilon: Any = 1, delta: Any = None) -> Compiled:
     """Take a query as far as `Connection.sql` takes it before it reserves budget."""
     protections = db.policy.protections
-    with db._question(text) as (plan, session):
-        prepared = db._prepare(text, plan, protections, Fraction(epsilon), session)
+    with db._question(text) as (plan, session, facts):
+        prepared = db._prepare(text, plan, protections, facts.at(Fraction(epsilon)))
         noise = calibrate(
             prepared.bounded, protections, Fraction(epsilon), engine._deltas(protections, delta)
         )

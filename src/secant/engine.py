@@ -19,7 +19,7 @@ from typing import Any
 from secant.analysis import explain as wording
 from secant.analysis.certificate import CannotBound
 from secant.analysis.interface import Request
-from secant.analysis.portfolio import Prepared, RawRows, prepare
+from secant.analysis.portfolio import Prepared, PublicFacts, RawRows, prepare
 from secant.analysis.smt.room import smt_lib
 from secant.attack import Attacker, attack_lines, attack_report, parse_attacker
 from secant.errors import (
@@ -51,8 +51,8 @@ from secant.plan.typing import forget_types
 from secant.processes import ProcessLock
 from secant.release.answer import Answer
 from secant.release.backend import Backend, Session
-from secant.release.cautions import Caution, cautions
-from secant.release.foreseen import foreseen_errors
+from secant.release.cautions import Caution, cautions, trusting
+from secant.release.foreseen import foresee
 from secant.release.job import Job, Keys
 from secant.release.lookups import public_facts
 from secant.release.lower import lower
@@ -223,11 +223,11 @@ class Connection:
             asked = self._asked(epsilon, error, delta, level, protection, attacker)
             allowed = None if max_error is None else wanted_of(max_error, "max_error")
             in_force = asked.in_force
-            with self._question(text) as (plan, session):
-                job, keys = self._compiled(text, plan, asked, session)
+            with self._question(text) as (plan, session, facts):
+                job, keys = self._compiled(text, plan, asked, session, facts)
                 noise = job.noise
                 check_job(job, session)
-                said = self._foresee(job, keys, plan, asked, session, allowed)
+                said = self._foresee(job, keys, plan, asked, session, facts, allowed)
                 if warn is not None:
                     for caution in said:
                         warn(caution)
@@ -265,11 +265,11 @@ class Connection:
             assumed = epsilon is None and error is None
             given = 1 if assumed else epsilon
             asked = self._asked(given, error, delta, level, protection)
-            with self._question(text) as (plan, session):
-                job, keys = self._compiled(text, plan, asked, session)
+            with self._question(text) as (plan, session, facts):
+                job, keys = self._compiled(text, plan, asked, session, facts)
                 # What is explained is answered: the same checks, on public data only.
                 check_job(job, session)
-                said = self._foresee(job, keys, plan, asked, session, None)
+                said = self._foresee(job, keys, plan, asked, session, facts, None)
             told = explanation(text, job, asked.in_force, said, assumed=assumed)
             if ranges:
                 report = self.ranges(text)
@@ -298,8 +298,8 @@ class Connection:
             in_force = [p for p in self._in_force(protection) if p.kind == "rows"]
             if not in_force:
                 raise UsageError("USE-001", "only `rows` protections have such an obligation")
-            with self._question(text) as (plan, session):
-                prepared = self._prepare(text, plan, tuple(in_force), Fraction(1), session)
+            with self._question(text) as (plan, _, facts):
+                prepared = self._prepare(text, plan, tuple(in_force), facts)
             found = []
             for b in prepared.bounded:
                 for p in in_force:
@@ -339,8 +339,8 @@ class Connection:
         with _with_carets(text):
             started = time.perf_counter()
             asked = self._asked(epsilon, None, delta, level, protection)
-            with self._question(text) as (plan, session):
-                job, keys = self._compiled(text, plan, asked, session)
+            with self._question(text) as (plan, session, facts):
+                job, keys = self._compiled(text, plan, asked, session, facts)
                 compiled = time.perf_counter()
                 check_job(job, session)
                 checked = time.perf_counter()
@@ -358,14 +358,17 @@ class Connection:
     # ── stages ───────────────────────────────────────────────────────────────────────────────────
 
     @contextmanager
-    def _question(self, text: str) -> Iterator[tuple[n.Relation, Session]]:
-        """Give the plan of a query, and a session in which all tables stay as they are that it may read."""
+    def _question(self, text: str) -> Iterator[tuple[n.Relation, Session, PublicFacts]]:
+        """Give the plan of a query, a session in which all tables stay as they are that it may read, and public facts.
+
+        Facts are looked up in that session, each at most once a question.
+        """
         plan = normalize(from_sql(text, self.catalog))
         asked = {node.table for node in n.walk(plan) if isinstance(node, n.Scan)}
         # Keys, owners and public rows are looked up in tables that the query does not name, but the policy does.
         named = {*asked, *self.policy.tables, *self.policy.public}
         with self._backend.session(named) as session:
-            yield plan, session
+            yield plan, session, public_facts(self.policy, session)
 
     def _asked(
         self,
@@ -393,13 +396,13 @@ class Connection:
         return _Asked(budget, wanted, aim, _deltas(in_force, delta), confidence, in_force)
 
     def _compiled(
-        self, text: str, plan: n.Relation, asked: _Asked, session: Session
+        self, text: str, plan: n.Relation, asked: _Asked, session: Session, facts: PublicFacts
     ) -> tuple[Job, dict[str, Keys | None]]:
         """Fix the noise of a question, at the epsilon that is given or at the least that gives the wanted error."""
 
         @cache
         def at(epsilon: Fraction) -> tuple[Job, dict[str, Keys | None]]:
-            prepared = self._prepare(text, plan, asked.in_force, epsilon, session)
+            prepared = self._prepare(text, plan, asked.in_force, facts.at(epsilon))
             noise = calibrate(prepared.bounded, asked.in_force, epsilon, asked.deltas)
             job = plan_release(prepared, noise, asked.level, session, self.policy.limits)
             return job, look_up_keys(job, session)
@@ -412,7 +415,6 @@ class Connection:
             charged = charged_before(self.ledger)
             limits = (asked.attacker, self.policy, asked.in_force, self.catalog, charged)
             return at(within_allowance(*limits, lambda epsilon: at(epsilon)[0]))
-        count = public_facts(Fraction(1), self.policy, session).count
 
         def reaches(epsilon: Fraction) -> bool:
             try:
@@ -421,8 +423,8 @@ class Connection:
                 if refusal.code != "REF-104":  # too small for a smooth bound: a larger one may do
                     raise
                 return False
-            most = wanted.most(job, self.policy, count)
-            return held(foreseen_errors(job, keys, session), most)
+            foreseen = foresee(job, keys, session, self.policy, facts)
+            return held(foreseen, wanted.most(job, foreseen, self.policy, facts))
 
         return at(least_epsilon(reaches))
 
@@ -433,27 +435,27 @@ class Connection:
         plan: n.Relation,
         asked: _Asked,
         session: Session,
+        facts: PublicFacts,
         allowed: Wanted | None,
     ) -> tuple[Caution, ...]:
         """Give what should be known before anything is spent; refuse errors that are not allowed."""
-        errors = foreseen_errors(job, keys, session, thorough=allowed is not None)
-        facts = public_facts(Fraction(1), self.policy, session)
+        thorough = allowed is not None or asked.error is not None
+        foreseen = foresee(job, keys, session, self.policy, facts, thorough=thorough)
         if allowed is not None:
-            refuse_above(errors, allowed.most(job, self.policy, facts.count))
+            refuse_above(foreseen, allowed.most(job, foreseen, self.policy, facts))
         if asked.attacker is not None:
             charged = charged_before(self.ledger)
             refuse_beyond(asked.attacker, self.policy, asked.in_force, self.catalog, charged, job)
-        return cautions(job, plan, self.policy, asked.in_force, errors, keys, facts)
+        said = cautions(job, plan, self.policy, asked.in_force, foreseen, keys, facts)
+        return (*said, *trusting(foreseen)) if thorough else said
 
     def _prepare(
         self,
         text: str,
         plan: n.Relation,
         in_force: tuple[Protection, ...],
-        epsilon: Fraction,
-        session: Session,
+        facts: PublicFacts,
     ) -> Prepared:
-        facts = public_facts(epsilon, self.policy, session)
         outcome = prepare(plan, self.policy, in_force, self.catalog, facts)
         if isinstance(outcome, Prepared):
             return outcome

@@ -247,4 +247,8 @@ WARNINGS: tuple[tuple[str, str], ...] = (
     ("WRN-005", "few rows stand behind a number, which may drown in noise"),
     ("WRN-006", "an epsilon this large hides next to nothing"),
     ("WRN-007", "a delta this large may show somebody openly"),
+    (
+        "WRN-008",
+        "a wanted error was foreseen for a declared number of rows, and is larger with fewer",
+    ),
 )

@@ -128,7 +128,7 @@ def _request(db: Connection, text: str) -> Request | Problem:
     def public(table: str) -> bool:
         return not is_protected(table, policy, policy.protections)
 
-    facts = public_facts(Fraction(1), policy, engine_of(db))
+    facts = public_facts(policy, engine_of(db))
     return Request(
         release,
         policy,

@@ -72,7 +72,7 @@ def ask(db: Connection, text: str, epsilon: Fraction, delta: Fraction, repeat: i
             began = time.perf_counter()
             truth = engine.rows(plain)
             middle = time.perf_counter()
-            with db._question(text) as (_, session):
+            with db._question(text) as (_, session, _):
                 check_job(ready.job, session)
                 first = ready.release(session)
             wholes.append(time.perf_counter() - middle)

@@ -109,8 +109,8 @@ class Rehearsal:
 def compiled(db: Connection, text: str, epsilon: Fraction, delta: Fraction) -> Rehearsal:
     """Take a query through all stages that come before the budget; refusals pass through."""
     protections = db.policy.protections
-    with db._question(text) as (plan, session):
-        prepared = db._prepare(text, plan, protections, epsilon, session)
+    with db._question(text) as (plan, session, facts):
+        prepared = db._prepare(text, plan, protections, facts.at(epsilon))
         deltas = {p.name: delta for p in protections}
         noise = calibrate(prepared.bounded, protections, epsilon, deltas)
         job = releases.plan_release(prepared, noise, LEVEL, session, USUAL)

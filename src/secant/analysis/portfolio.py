@@ -92,6 +92,10 @@ class PublicFacts:
     fan: Callable[[str, tuple[str, ...]], int | None] = lambda table, columns: None
     """Rows of a table that agree in some public columns, at most."""
 
+    def at(self, epsilon: Fraction) -> PublicFacts:
+        """Give the same facts for another amount that is spent."""
+        return replace(self, epsilon=epsilon)
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:

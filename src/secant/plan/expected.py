@@ -73,6 +73,30 @@ def expected_share(
     return share
 
 
+def expected_size(
+    relation: n.Relation,
+    policy: Policy,
+    count: Callable[[str], int | None],
+    fan: Fan = lambda table, columns: None,
+) -> float | None:
+    """Give about how many rows pass all conditions; None unless the size of every table is declared or public."""
+    sizes = [rows_of(s.table.lower(), policy, count) for s in scans(relation)]
+    known = [s for s in sizes if s is not None]
+    if not known or len(known) < len(sizes):
+        return None
+    # Lookups by key keep the rows of the largest table.
+    return max(known) * expected_share(relation, policy, count, fan)
+
+
+def one_table_rows(
+    relation: n.Relation, policy: Policy, count: Callable[[str], int | None]
+) -> int | None:
+    """Give the rows of the one table that is read, before any condition, if their number is declared or public."""
+    while isinstance(relation, (n.Project, n.Filter)):
+        relation = relation.input
+    return rows_of(relation.table.lower(), policy, count) if isinstance(relation, n.Scan) else None
+
+
 def _between(condition: n.Scalar) -> str | None:
     """Give the column that a condition compares with a constant, by order or equality."""
     if isinstance(condition, n.Compare) and condition.op != "<>":

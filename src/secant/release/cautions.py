@@ -14,14 +14,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from secant.analysis.portfolio import PublicFacts
+from secant.analysis.portfolio import Bounded, PublicFacts
+from secant.analysis.summands import each_row
 from secant.errors import WARNINGS
 from secant.numeric import interval as iv
+from secant.numeric.interval import EVERYTHING
 from secant.plan import nodes as n
-from secant.plan.expected import expected_share, rows_of
-from secant.plan.ranges import Ranges, as_number, declared, ranges_of
+from secant.plan.expected import expected_share, one_table_rows, rows_of
+from secant.plan.measures import Measure
+from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number, declared, ranges_of
+from secant.release.foreseen import Foreseen
 from secant.release.job import Job, Keys
-from secant.release.wanted import Errors
+from secant.release.sizes import Guess
 from secant.terms.coverage import is_protected
 from secant.terms.policy import Policy, Protection
 
@@ -29,6 +33,8 @@ CARELESS_EPSILON = 10
 CARELESS_DELTA = Fraction(1, 1000)
 RARE = 1 / 2000
 """A share of a table's rows this small is likely to drown."""
+DROWNED = 0.4
+"""Noise this large beside what is expected is worth a word."""
 _CODES = frozenset(code for code, _ in WARNINGS)
 Count = Callable[[str], int | None]
 """Rows of a table whose number is public."""
@@ -59,18 +65,18 @@ def cautions(
     plan: n.Relation,
     policy: Policy,
     in_force: tuple[Protection, ...],
-    errors: Errors,
+    foreseen: Foreseen,
     keys: Mapping[str, Keys | None],
     facts: PublicFacts,
 ) -> tuple[Caution, ...]:
     """Give all that should be known before a question is paid for, each once."""
     count = facts.count
-    strange = list(_strange_literals(plan, policy))
+    drowned = list(_drowned(job, policy, foreseen, count))
     found = [
-        *_drowned(job, policy, errors, count),
-        *([] if strange else _rare(job, policy, keys, facts)),  # a word that fits nothing says more
+        *drowned,
+        *([] if drowned else _rare(job, policy, foreseen.expected, keys, facts)),
         *_hidden_keys(job, in_force),
-        *strange,
+        *_strange_literals(plan, policy),
         *_careless(job, policy, in_force, plan, count),
     ]
     return tuple(dict.fromkeys(found))
@@ -79,22 +85,36 @@ def cautions(
 # ── the error beside the value ───────────────────────────────────────────────────────────────────
 
 
-def _drowned(job: Job, policy: Policy, errors: Errors, count: Count) -> Iterator[Caution]:
-    for output, error in errors.items():
-        most = _largest(job, output, policy, count)
-        if error is not None and most is not None and error >= most:
+def _drowned(job: Job, policy: Policy, foreseen: Foreseen, count: Count) -> Iterator[Caution]:
+    for output, error in foreseen.errors.items():
+        if output in foreseen.ranks:
+            continue  # ranks have no range that is public
+        width = _width(job, output)
+        most = _largest(job, output, policy, count) if width is None else width
+        # Who knows nothing of an average is off by half of its range at most.
+        telling = most if width is None else width / 2
+        if error is not None and telling is not None and most is not None and error >= telling:
+            about = "about " if output in foreseen.rough else ""
             yield Caution(
                 "WRN-001",
-                f"the error of {output}, {_number(error)} at {_percent(job.level)}, is as large as its whole range "
-                f"({_number(most)})",
+                f"the error of {output}, {about}{_number(error)} at {_percent(job.level)}, is as large as its whole "
+                f"range ({_number(most)})",
                 "ask with a larger epsilon, for fewer or coarser groups, or for less at once",
             )
 
 
 def _rare(
-    job: Job, policy: Policy, keys: Mapping[str, Keys | None], facts: PublicFacts
+    job: Job,
+    policy: Policy,
+    expected: Mapping[str, Guess],
+    keys: Mapping[str, Keys | None],
+    facts: PublicFacts,
 ) -> Iterator[Caution]:
     for b in job.prepared.bounded:
+        guess = expected.get(b.release.name)
+        if guess is not None:
+            yield from _small(job, b, guess)
+            continue
         rows = b.release.original.input
         share = expected_share(rows, policy, facts.count, facts.fan)
         share /= max(1, len(keys[b.release.name] or ()))
@@ -105,6 +125,43 @@ def _rare(
                 "the same for few rows as for many, so it may drown",
                 "ask for less detail, or see with `secant explain` which error to expect",
             )
+
+
+def _small(job: Job, b: Bounded, guess: Guess) -> Iterator[Caution]:
+    """Hold noise against the size that declared facts lead to expect: a usual answer may be drowned."""
+    for measure, call in zip(b.release.measures, b.release.exact.aggregations, strict=True):
+        low, high = guess.steps.get(measure.column, (0.0, 0.0))
+        error = _least_error(job, measure, call)
+        size = abs(high) if low == high else 0.0
+        if size and error is not None and error >= DROWNED * size:
+            noise, usual = float(error * measure.step), size * float(measure.step)
+            yield Caution(
+                "WRN-005",
+                f"by declared sizes {measure.words} may rest on about {_number(guess.rows)} rows and come to "
+                f"{_number(usual)}, and noise moves it by {_number(noise)} or more at {_percent(job.level)}",
+                "ask for less detail, or with a larger epsilon",
+            )
+
+
+def _least_error(job: Job, measure: Measure, call: n.Aggregation) -> int | None:
+    """Give how far noise moves a measure, in whole steps: where a limit is chosen, if it is what one row adds."""
+    noise = job.noise.noise[measure.column]
+    limit = None
+    if noise.choosing and noise.clipped is not None:
+        one, limits = each_row(call, measure.step), noise.clipped.limits
+        limit = next((x for x in limits if x >= one), limits[-1])
+    law = noise.law(limit)
+    return None if law is None else law.error(job.level)
+
+
+def _width(job: Job, output: str) -> float | None:
+    """Give how wide the range is that the answer keeps an output in: an average, and what is made of averages."""
+    made = job.traced.made_of.get(output)
+    range_ = EVERYTHING if made is None else Ranges(NOTHING_DECLARED).of(made)
+    if not range_.bounded:
+        return None
+    low, high = range_.ends()
+    return float(high - low)
 
 
 def _largest(job: Job, output: str, policy: Policy, count: Count) -> float | None:
@@ -131,7 +188,7 @@ def _span_of(call: n.Aggregation, rows: n.Relation, policy: Policy, count: Count
         place = known.origins.get(call.argument.name)
         values = None if place is None else policy.column(*place).values
         return None if values is None else float(len(values))
-    size = _size(rows, policy, count)
+    size = one_table_rows(rows, policy, count)
     if size is None:
         return None
     if call.function == "count":
@@ -142,13 +199,15 @@ def _span_of(call: n.Aggregation, rows: n.Relation, policy: Policy, count: Count
     return None
 
 
-def _size(rows: n.Relation, policy: Policy, count: Count) -> int | None:
-    """Give the number of rows of the one table that is read, if it is declared or public."""
-    while isinstance(rows, (n.Project, n.Filter)):
-        rows = rows.input
-    if not isinstance(rows, n.Scan):
-        return None
-    return rows_of(rows.table.lower(), policy, count)
+def trusting(foreseen: Foreseen) -> Iterator[Caution]:
+    """Say which errors hold only if as many rows come as declared facts lead to expect."""
+    for output, rows in foreseen.rough.items():
+        yield Caution(
+            "WRN-008",
+            f"the error of {output} was foreseen for about {_number(rows)} rows behind each number, by declared sizes: "
+            "with fewer it is larger",
+            "read the ends beside the answer; they hold in any case",
+        )
 
 
 # ── keys ─────────────────────────────────────────────────────────────────────────────────────────

@@ -1,16 +1,19 @@
 """The error that will be printed, before anything is spent: what the printing says of made-up answers.
 
 In: a job, the public keys, and a session for public tables. Out: for each noisy output the largest error that can stand
-beside it, whatever is drawn; None where that depends on what is drawn. Made-up numbers take the place of released ones
-and go the whole way that an answer goes, so what is foreseen and what is printed cannot drift apart. No statement over
-protected rows is sent.
+beside it, whatever is drawn. Where that depends on what is drawn, as beside an average, the error that would stand
+beside an answer of the size that declared facts lead to expect: no guarantee, and marked as none. Made-up numbers take
+the place of released ones and go the whole way that an answer goes, so what is foreseen and what is printed cannot
+drift apart. No statement over protected rows is sent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
 
-from secant.analysis.portfolio import Bounded
+from secant.analysis.portfolio import Bounded, PublicFacts
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.rewrite import columns_of
@@ -21,6 +24,9 @@ from secant.release.limits import ChosenLimit
 from secant.release.reliance import Reliance, reliance
 from secant.release.run import Shown, finish, from_engine, released_fields, value_of
 from secant.release.shares import MeasureNoise
+from secant.release.sizes import Guess, guesses
+from secant.release.stated import stated_ranks
+from secant.terms.policy import Policy
 
 PROBES = (1, 3)
 """Two answers whose parts have no common factor: an error that is the same beside both does not depend on them."""
@@ -28,6 +34,90 @@ LARGE = 10**6
 FEW = 3
 SAME = 1e-6
 """How far two errors may differ, relatively, and be one: they are computed in floats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What is known of printed errors before anything is spent."""
+
+    errors: Mapping[str, float | None]
+    """Noisy output -> its error; None where only the answer tells."""
+    rough: Mapping[str, float] = field(default_factory=dict)
+    """Output whose error is larger if fewer rows stand behind it than are expected -> how many are."""
+    ranks: frozenset[str] = frozenset()
+    """Outputs whose error is a number of ranks."""
+    expected: Mapping[str, Guess] = field(default_factory=dict)
+    """Release -> about what one of its groups holds, where public sizes tell."""
+
+
+def foresee(
+    job: Job,
+    keys: Mapping[str, Keys | None],
+    session: Session,
+    policy: Policy,
+    facts: PublicFacts,
+    *,
+    thorough: bool = True,
+) -> Foreseen:
+    """Give for each noisy output the error that will be printed: at most, in ranks, or at the expected size."""
+    errors = foreseen_errors(job, keys, session, thorough=thorough)
+    ranks = _ranks(job)
+    expected = guesses(job, keys, policy, facts)
+    rough = _roughly(job, keys, session, expected, {o for o, e in errors.items() if e is None})
+    found = {**errors, **{o: error for o, (error, _) in rough.items()}, **ranks}
+    return Foreseen(found, {o: rows for o, (_, rows) in rough.items()}, frozenset(ranks), expected)
+
+
+def _ranks(job: Job) -> dict[str, float]:
+    """Give for each order statistic how many ranks it may be off (N-RANKS)."""
+    ((*found,),) = stated_ranks(job, 1) or [[]]
+    return {o: r for o, r in zip(job.traced.outputs, found, strict=False) if r is not None}
+
+
+def _roughly(
+    job: Job,
+    keys: Mapping[str, Keys | None],
+    session: Session,
+    expected: Mapping[str, Guess],
+    outputs: set[str],
+) -> dict[str, tuple[float, float]]:
+    """Give the error beside answers of the expected size, and how many rows are expected, for some outputs."""
+    relied = reliance(job)
+    named = {m.column: b.release.name for b in job.prepared.bounded for m in b.release.measures}
+    guessed = {c for guess in expected.values() for c in guess.steps}
+    wanted = {o for o in outputs if relied.columns[o] <= guessed}
+    if not wanted or relied.rows:
+        return {}
+    some = _few(job, keys, relied, sorted(wanted))
+    found: dict[str, tuple[float, float]] = {}
+    try:
+        shown = [
+            finish(job, _expected(job, some, expected, side), _computer(session), {})
+            for side in (0, Fraction(1, 2), 1)
+        ]
+    except Failure:
+        return {}
+    for output in wanted:
+        place = job.traced.outputs.index(output)
+        cells = [row[place] for s in shown for row in s.errors or ()]
+        known = [c for c in cells if c is not None]
+        if known and len(known) == len(cells):
+            rows = min(expected[named[c]].rows for c in relied.columns[output])
+            found[output] = (max(known), rows)
+    return found
+
+
+def _expected(
+    job: Job, keys: Mapping[str, Keys | None], expected: Mapping[str, Guess], side: Fraction | int
+) -> dict[str, n.Values]:
+    """Make up released tables of the expected size, somewhere between the ends of what is expected."""
+
+    def number(b: Bounded, index: int, place: int, column: str) -> int:
+        guess = expected.get(b.release.name)
+        low, high = (0.0, 0.0) if guess is None else guess.steps.get(column, (0.0, 0.0))
+        return round(low + float(side) * (high - low))
+
+    return {b.release.name: _table(b, keys[b.release.name], number) for b in job.prepared.bounded}
 
 
 def foreseen_errors(
@@ -147,8 +237,17 @@ def _made_up(
     limits: Mapping[str, ChosenLimit],
 ) -> Shown:
     """Give the answer that would be shown if made-up numbers had been released."""
-    tables = {b.release.name: _table(b, keys[b.release.name], probe) for b in job.prepared.bounded}
-    return finish(job, tables, lambda plan: _computed(plan, session), limits)
+
+    def number(b: Bounded, index: int, place: int, column: str) -> int:
+        # Large, so that no limit of the display is near, and without a common factor from probe to probe.
+        return (LARGE + 7 * index + 101 * place) * probe**place * probe
+
+    tables = {b.release.name: _table(b, keys[b.release.name], number) for b in job.prepared.bounded}
+    return finish(job, tables, _computer(session), limits)
+
+
+def _computer(session: Session) -> Callable[[n.Relation], list[tuple[object, ...]]]:
+    return lambda plan: _computed(plan, session)
 
 
 def _computed(plan: n.Relation, session: Session) -> list[tuple[object, ...]]:
@@ -158,14 +257,15 @@ def _computed(plan: n.Relation, session: Session) -> list[tuple[object, ...]]:
     return list(evaluate(plan, {}))
 
 
-def _table(b: Bounded, keys: Keys | None, probe: int) -> n.Values:
+def _table(
+    b: Bounded, keys: Keys | None, number: Callable[[Bounded, int, int, str], int]
+) -> n.Values:
     fields = released_fields(b)
     shown = keys if keys is not None else [(None,) * len(b.release.exact.keys)]
     rows = []
     for index, key in enumerate(shown):
-        # Large, so that no limit of the display is near, and without a common factor from probe to probe.
         numbers = [
-            value_of((LARGE + 7 * index + 101 * place) * probe**place * probe, measure)
+            value_of(number(b, index, place, measure.column), measure)
             for place, measure in enumerate(b.release.measures, start=1)
         ]
         rows.append((*key, *numbers, *(None for _ in b.release.ranked)))

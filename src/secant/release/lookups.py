@@ -28,8 +28,11 @@ def _is_public(policy: Policy, table: str, columns: tuple[str, ...] = ()) -> boo
     return not is_protected(table, policy, rows) and named.isdisjoint(columns)
 
 
-def public_facts(epsilon: Fraction, policy: Policy, session: Session) -> PublicFacts:
-    """Give what may steer how useful a release is; None wherever a protection covers what would be looked at."""
+def public_facts(policy: Policy, session: Session) -> PublicFacts:
+    """Give what may steer how useful a release is; None wherever a protection covers what would be looked at.
+
+    For an epsilon of 1; `at` gives the same facts for another one, and nothing is looked up twice.
+    """
 
     @cache
     def count(table: str) -> int | None:
@@ -66,4 +69,4 @@ def public_facts(epsilon: Fraction, policy: Policy, session: Session) -> PublicF
     def rows(relation: n.Relation) -> int | None:
         return expected_rows(relation, policy, count)
 
-    return PublicFacts(epsilon, rows, ends, count, fan)
+    return PublicFacts(rows=rows, ends=ends, count=count, fan=fan)

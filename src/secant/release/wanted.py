@@ -1,8 +1,8 @@
 """Which epsilon gives the error that is wanted? Found from public facts, before anything is spent.
 
 In: what an analyst wants (`20`, `"5%"`, `"5% of 2000"`) and what is foreseen at an epsilon. Out: the least epsilon, to
-three digits and rounded up, at which every noisy number of the answer has that error at most. Never here: data, a guess
-of how large an answer is. A share is a share of something public, or it is refused.
+three digits and rounded up, at which every noisy number of the answer has that error at most; of order statistics, so
+many ranks. A share is a share of something public that is no guess, or it is refused. Never here: data.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
+from secant.analysis.portfolio import Bounded, PublicFacts
 from secant.errors import Refused, UsageError
 from secant.plan import nodes as n
-from secant.plan.expected import rows_of
+from secant.plan.expected import one_table_rows
+from secant.plan.ranges import NOTHING_DECLARED, Ranges
+from secant.plan.rewrite import columns_of
+from secant.release.foreseen import Foreseen
 from secant.release.job import Job
 from secant.terms.policy import Policy
 
-Errors = Mapping[str, float | None]
-"""Output -> the error that will be printed at most; None where that is known only with the answer."""
 Number = float | int | str | Decimal | Fraction
 
 DIGITS = 3
@@ -42,19 +44,25 @@ class Wanted:
     share: bool = False
     """Whether `amount` is a share of a reference that is still to be looked up."""
 
-    def most(self, job: Job, policy: Policy, count: Callable[[str], int | None]) -> Fraction:
-        """Give the amount itself, with a public number of rows as reference of a share."""
+    def most(
+        self, job: Job, foreseen: Foreseen, policy: Policy, facts: PublicFacts
+    ) -> dict[str, Fraction]:
+        """Give what each noisy output may be off: the amount itself, or a share of something public."""
         if not self.share:
-            return self.amount
-        rows = _public_size(job, policy, count)
-        if rows is None:
-            raise Refused(
-                "REF-106",
-                "a share needs something public that it is a share of",
-                hint='write what you expect, "5% of 2000"; without it, count(*) over a whole table whose `rows` '
-                "the policy declares is measured by them",
-            )
-        return self.amount * rows
+            return dict.fromkeys(foreseen.errors, self.amount)
+        found = {}
+        for output in foreseen.errors:
+            whole = _reference(job, output, output in foreseen.ranks, policy, facts)
+            if whole is None:
+                raise Refused(
+                    "REF-106",
+                    f"nothing public says how large {output} is, so a share of it has no meaning yet",
+                    hint='write what you expect, "5% of 2000"; without it, a share is one of the rows of a whole table '
+                    "whose `rows` the policy declares (counts, order statistics) or of the end of a declared range "
+                    "that is nearest to zero (averages)",
+                )
+            found[output] = self.amount * whole
+        return found
 
 
 def wanted_of(value: Number, what: str) -> Wanted:
@@ -74,40 +82,73 @@ def wanted_of(value: Number, what: str) -> Wanted:
     return found
 
 
-def _public_size(job: Job, policy: Policy, count: Callable[[str], int | None]) -> int | None:
-    """Give the number of rows of the one table that is counted as a whole, if it is declared or public."""
+def _reference(
+    job: Job, output: str, in_ranks: bool, policy: Policy, facts: PublicFacts
+) -> Fraction | None:
+    """Give what a share of an output is a share of: rows of a whole table, or the least that a value can be."""
+    made = job.traced.made_of.get(output)
+    if made is None:
+        return None
+    counting = {c for b in job.prepared.bounded for c in _counts_all(b)}
+    if in_ranks or columns_of(made) <= counting:
+        simple = isinstance(_undressed(made), n.Column)
+        rows = _whole_table(job, policy, facts) if simple else None
+        return None if rows is None else Fraction(rows)
+    range_ = Ranges(NOTHING_DECLARED).of(made)
+    if not range_.bounded:
+        return None
+    low, high = range_.ends()
+    return max(low, -high) if low > 0 or high < 0 else None
+
+
+def _undressed(scalar: n.Scalar) -> n.Scalar:
+    """Take off what keeps a count from being shown below zero."""
+    if isinstance(scalar, n.Call) and scalar.function in ("greatest", "least"):
+        return scalar.arguments[0]
+    return scalar
+
+
+def _counts_all(b: Bounded) -> set[str]:
+    return {
+        a.name for a in b.release.exact.aggregations if a.function == "count" and not a.argument
+    }
+
+
+def _whole_table(job: Job, policy: Policy, facts: PublicFacts) -> int | None:
+    """Give the number of rows of the one table that is asked about as a whole, if it is declared or public."""
     if len(job.prepared.bounded) != 1:
         return None
     asked = job.prepared.bounded[0].release.original
-    table = asked.input
-    while isinstance(table, n.Project):
-        table = table.input
-    counts = all(a.function == "count" and a.argument is None for a in asked.aggregations)
-    if asked.keys or not counts or not isinstance(table, n.Scan):
+    if asked.keys or any(isinstance(x, n.Filter) for x in n.walk(asked.input)):
         return None
-    return rows_of(table.table.lower(), policy, count)
+    return one_table_rows(asked.input, policy, facts.count)
 
 
-def held(errors: Errors, most: Fraction) -> bool:
+def held(foreseen: Foreseen, most: Mapping[str, Fraction]) -> bool:
     """Whether every noisy number keeps to an error; raises where one is known only with the answer."""
-    for output, error in errors.items():
+    for output, error in foreseen.errors.items():
         if error is None:
             raise Refused(
                 "REF-106",
                 f"the error of {output} is known only with the answer",
-                hint='ask for sums and counts instead of averages, declare `limits` with truncation = "fixed", or '
-                "give epsilon and no wanted error",
+                hint="declare about how many `rows` each table has (averages), declare `limits` with truncation = "
+                '"fixed", or give epsilon and no wanted error',
             )
-    return all(Fraction(error) <= most for error in errors.values() if error is not None)
+    errors = foreseen.errors.items()
+    return all(Fraction(error) <= most[output] for output, error in errors if error is not None)
 
 
-def refuse_above(errors: Errors, most: Fraction) -> None:
+def refuse_above(foreseen: Foreseen, most: Mapping[str, Fraction]) -> None:
     """Refuse to spend where a public error is larger than is allowed."""
-    if not held(errors, most):
-        output, error = max(errors.items(), key=lambda pair: pair[1] or 0.0)
+    if not held(foreseen, most):
+        errors = {o: e for o, e in foreseen.errors.items() if e is not None}
+        output = max(errors, key=lambda o: errors[o] / float(most[o]))
+        what = " ranks" if output in foreseen.ranks else ""
+        about = "about " if output in foreseen.rough else ""
         raise Refused(
             "REF-106",
-            f"the error of {output} would be {error:.4g}, more than the {float(most):.4g} that you allow",
+            f"the error of {output} would be {about}{errors[output]:.4g}{what}, more than the "
+            f"{float(most[output]):.4g} that you allow",
             hint="nothing was spent: ask with a larger epsilon, or let `--error` find it",
         )
 

@@ -215,8 +215,8 @@ def test_a_measure_that_moves_is_never_shown_without_noise(shop_directory):
 def test_the_room_refuses_other_kinds(shop_directory):
     rows = '\n[protections.single]\nkind = "rows"\ntables = ["orders"]\nepsilon = 9\n'
     with open_shop(shop_directory, rows) as db:
-        with db._question(ALL) as (plan, session):
-            prepared = db._prepare(ALL, plan, db.policy.protections, Fraction(1), session)
+        with db._question(ALL) as (plan, _, facts):
+            prepared = db._prepare(ALL, plan, db.policy.protections, facts)
         (bounded,) = prepared.bounded
         from secant.analysis.interface import Request
 
