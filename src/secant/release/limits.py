@@ -21,9 +21,14 @@ BALANCE = 2
 """Units above the limit that noise of one group is worth, times epsilon."""
 
 
+FALL = Fraction(5, 2)
+"""How fast weights fall with the limit, as a power. Slower, limits that are far too large are drawn too often; faster, the
+units at the top are cut."""
+
+
 def _fall(groups: int) -> Fraction:
-    """Give how fast weights fall with the limit: as its inverse square, faster where many groups get its noise."""
-    return 2 + Fraction(max(0, min(groups, 50) - 10), 10)
+    """Give how fast weights fall with the limit: faster where many groups get its noise."""
+    return FALL + Fraction(max(0, min(groups, 50) - 10), 10)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,9 @@ GRAIN = (
 
 
 CHOOSING = Fraction(1, 5)
-"""What of a measure's share the private choice of a limit takes."""
+"""What of a measure's share the private choice of a limit takes, where a largest one is declared."""
+CHOOSING_FREELY = Fraction(3, 10)
+"""The same where none is: more limits to choose from, and a wrong choice costs more."""
 SMOOTHNESS = 10
 """Epsilon over beta where joins are surveyed: bounds that grow slowly with 1/beta, noise 13 % above Laplace's."""
 SLACK = Fraction(1, 2**18)
@@ -285,7 +287,8 @@ def _noise(
             return MeasureNoise(share, limits[0] / share, clipped=clipped[0])
         if clipped[0].race:
             return MeasureNoise(share, None, clipped=clipped[0], racing=share / len(limits))
-        return MeasureNoise(share, None, clipped=clipped[0], choosing=share * CHOOSING)
+        part = CHOOSING_FREELY if clipped[0].cap is None else CHOOSING
+        return MeasureNoise(share, None, clipped=clipped[0], choosing=share * part)
     surveyed = [x for x in bounds.values() if isinstance(x, Surveyed)]
     if surveyed:
         return _surveyed_noise(surveyed[0], share)
