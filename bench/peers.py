@@ -3,6 +3,8 @@
 TPC-H, one customer protected, limits and ranges at the data's own maxima, ε = 1, δ = 1e-8. The error is the median
 of |released - true| / |true| over all releases and groups, with the truth of the user's own text. Times are of all
 that a release needs, over a plain GROUP BY per customer on the same engine, in turns; the best of several runs each.
+The peers' figures are medians of 20 runs. How often a median of 20 of our own releases is as small as the best of them
+is computed from all of ours: where that is no rare event, the two do not differ.
 
 Which texts the peers were asked is not written down beside their figures. These are the readings in which the plain
 Laplace mechanism gives OpenDP's figures: 36 ln 2 / 150000 orders is 0.017 %; 155 · 95949.50 ln 2 over the sum of
@@ -13,15 +15,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from bench.spine import CUSTOMERS, open_with, tpch
+from bench.suites.tpch.accuracy import at_level
 from bench.suites.tpch.rehearsal import (
     Rehearsal,
     Remembering,
@@ -36,7 +40,10 @@ from secant.release.run import check_job
 
 PEERS = json.loads((Path(__file__).parent / "peers.json").read_text(encoding="utf-8"))
 EPSILON, DELTA = Fraction(1), Fraction(1, 10**8)
-ALLOWED = 1.3
+ALLOWED = 1.1
+PEER_RUNS = 20
+RARE = 0.05
+"""A median of 20 that is as small as this seldom is no luck."""
 ITEMS = "FROM orders, lineitem WHERE o_orderkey = l_orderkey"
 
 
@@ -79,6 +86,7 @@ QUESTIONS = (
         "SELECT o_orderpriority, count(*) FROM orders GROUP BY o_orderpriority",
         "SELECT o_orderpriority, sum(n) FROM (SELECT o_orderpriority, count(*) AS n FROM orders "
         "GROUP BY o_custkey, o_orderpriority) GROUP BY o_orderpriority",
+        runs=10,
     ),
     Question(
         "distinct users",
@@ -134,18 +142,35 @@ def ask(db: Connection, question: Question, repeat: int) -> dict[str, Any]:
     found = 100 * statistics.median(errors)
     seconds = _times(db, question, ready)
     best = min(p for p in PEERS["percent"][question.name] if p is not None)
+    luck = as_small_by_luck([100 * e for e in errors], best)
     return {
         "status": "answered",
         "text": question.text,
         "percent": found,
+        "percent95": 100 * at_level(errors),
         "best_peer_percent": best,
         "over_best_peer": found / best,
-        "within": found <= ALLOWED * best,
+        "as_small_by_luck": luck,
+        "within": found <= ALLOWED * best or luck >= RARE,
         "analysis": ", ".join(ready.rooms),
         "seconds": seconds,
         "release_over_per_customer": seconds["release"] / seconds["per_customer"],
         "runs": runs,
     }
+
+
+def as_small_by_luck(errors: Sequence[float], figure: float) -> float:
+    """Give how likely the median of 20 such errors is at most a figure: that eleven of them are.
+
+    >>> round(as_small_by_luck([1, 2, 3, 4], 2), 3)
+    0.412
+    """
+    share = sum(e <= figure for e in errors) / len(errors)
+    most = PEER_RUNS // 2 + 1
+    return sum(
+        math.comb(PEER_RUNS, k) * share**k * (1 - share) ** (PEER_RUNS - k)
+        for k in range(most, PEER_RUNS + 1)
+    )
 
 
 def _draws(ready: Rehearsal, engine: Remembering, runs: int) -> Iterator[dict[Any, object]]:

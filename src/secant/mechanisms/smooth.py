@@ -154,13 +154,14 @@ class OptimalNoise:
         delta: Number = 0,
         rounding: Rounding = EXACT,
     ) -> SmoothNoise:
-        """Fix shape and rate: k = ε/β and rate ε."""
+        """Fix shape and rate: k = ε/β and rate ε, or more where neighbors are one jump apart."""
         budget, _, step = _checked(self, bound, epsilon, delta, grid)
         beta = rounding.smoothness(bound.beta)
         if beta > budget:
             raise too_rough()
         law = OptimalLaw(budget / beta)
-        return _noise(self.name, law, bound, budget, Fraction(0), beta, budget, step, rounding)
+        rate = jump_rate(budget, beta) if bound.jumps else budget
+        return _noise(self.name, law, bound, budget, Fraction(0), beta, rate, step, rounding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +311,13 @@ def _noise(
 ) -> SmoothNoise:
     widening = rounding.widening()
     return SmoothNoise(name, law, epsilon, delta, beta, rate, grid, bound.cap, widening)
+
+
+def jump_rate(rate: Fraction, beta: Fraction) -> Fraction:
+    """Give a rate for bounds of single jumps where `rate` serves bounds of derivatives, rounded down (N-JUMP)."""
+    with working_precision(128):
+        gain = 2 * (ball(beta) / 2).expm1() / ball(beta)
+        return round_down(lower(ball(rate) * gain))
 
 
 def too_rough() -> Refused:

@@ -22,7 +22,7 @@ BALANCE = 2
 
 
 FALL = Fraction(5, 2)
-"""How fast weights fall with the limit, as a power. Slower, limits that are far too large are drawn too often; faster, the
+"""How fast weights fall with the limit, as a power: slower, limits that are far too large come too often; faster, the
 units at the top are cut."""
 
 

@@ -318,7 +318,7 @@ def _surveyed_noise(bound: Surveyed, share: Fraction) -> MeasureNoise:
     each = share / bound.groups
     beta = each / SMOOTHNESS
     smooth = OptimalNoise().calibrate(
-        SmoothBound(beta, "figures of the data, put together"),
+        SmoothBound(beta, "figures of the data, put together", jumps=True),
         epsilon=each,
         grid=1,
         rounding=Rounding(bound=SLACK),

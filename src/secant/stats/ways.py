@@ -256,7 +256,7 @@ class LaplaceWay:
 def smooth_way(statistic: Statistic, epsilon: Fraction, order: Fraction) -> SmoothWay:
     """Calibrate optimal noise for β = ε / order."""
     beta = epsilon / order
-    bound = SmoothBound(beta, statistic.name, cap=statistic.largest)
+    bound = SmoothBound(beta, statistic.name, cap=statistic.largest, jumps=True)
     noise = OptimalNoise().calibrate(bound, epsilon=epsilon, grid=statistic.grid, rounding=ROUNDING)
     return SmoothWay(statistic, noise, beta)
 

@@ -42,6 +42,8 @@ class SmoothBound:
     """What computes the bound from the data. Its value is private."""
     cap: Fraction | None = None
     """A public global bound of the same answer: the mechanism takes the least of the two."""
+    jumps: bool = False
+    """Whether neighbors are at distance one and the bound holds on both sides, as for rows and units (N-JUMP)."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.beta, Fraction) or self.beta <= 0:

@@ -103,6 +103,29 @@ def test_the_optimal_noise_is_tight_and_works_down_to_k_1(k: float) -> None:
     assert worst_local(law, epsilon, epsilon / k * 1.1) > epsilon
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "order"), [(0.2, 10), (1.0, 10), (1.0, 2), (5.0, 10), (6.0, 2)]
+)
+def test_jumps_need_less_noise_and_a_path_needs_all_of_it(epsilon: float, order: int) -> None:
+    """|f - f'| ≤ min(J, J'): a larger rate suffices. Planted: the same rate for a path, and a tenth more for jumps."""
+    beta = Fraction(epsilon) / order
+    plain, jumping = (
+        OptimalNoise().calibrate(SmoothBound(beta, 0, jumps=j), epsilon=Fraction(epsilon), grid=1)
+        for j in (False, True)
+    )
+    law, slope = optimal_log_density(order), float(beta)
+    gain = float(jumping.rate / plain.rate)
+    assert gain == pytest.approx(2 * math.expm1(slope / 2) / slope)
+    assert gain > 1
+    assert worst_local(law, float(jumping.rate), slope) <= epsilon * (1 + 1e-6)
+    assert worst_path(law, float(jumping.rate), slope) > epsilon * (1 + (gain - 1) / 3)
+    # The jump itself tells: with both bounds alike, a rate twice as much above the plain one is too large.
+    alike = loss(law, 0.0, 1 / float(jumping.rate), 1.0, 1 / float(jumping.rate))
+    assert alike <= epsilon * (1 + 1e-6)
+    careless = float(jumping.rate) * (1.1 + 2 * (gain - 1))
+    assert worst_local(law, careless, slope) > epsilon
+
+
 # --- errors of computation
 
 
