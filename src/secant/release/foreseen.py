@@ -240,7 +240,7 @@ def _made_up(
 
     def number(b: Bounded, index: int, place: int, column: str) -> int:
         # Large, so that no limit of the display is near, and without a common factor from probe to probe.
-        return (LARGE + 7 * index + 101 * place) * probe**place * probe
+        return int((LARGE + 7 * index + 101 * place) * probe ** (place + 1))
 
     tables = {b.release.name: _table(b, keys[b.release.name], number) for b in job.prepared.bounded}
     return finish(job, tables, _computer(session), limits)
