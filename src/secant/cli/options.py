@@ -37,7 +37,7 @@ WantedError = Annotated[
     str | None,
     Parameter(
         name="--error",
-        help='Instead of --epsilon: find the least that gives this error, such as 20 (ranks of a median) or "5% of 2000".',
+        help='Instead of --epsilon: find the least for this error, such as 20 (ranks of a median) or "5% of 2000".',
         metavar="ERROR",
         allow_leading_hyphen=True,
     ),

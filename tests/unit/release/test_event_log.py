@@ -6,8 +6,8 @@ import math
 from fractions import Fraction
 
 import pytest
+from bench.suites.honesty.events import EVENTS, PEOPLE, TAIL
 
-from secant.cli.honesty.events import EVENTS, PEOPLE, TAIL
 from secant.release import limits, shares
 
 WITHIN, MISSED = 0.05, 0.05
