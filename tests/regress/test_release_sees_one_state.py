@@ -5,6 +5,7 @@ a public key that was checked once was never looked at again. Now a question has
 and surveys see one state, or the answer is withheld.
 """
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -153,11 +154,15 @@ def test_a_commit_between_any_two_statements_is_not_seen(db, writer):
 @pytest.mark.postgres
 def test_planted_a_transaction_for_each_statement_mixes_states(db, writer, monkeypatch):
     each_statement_apart(monkeypatch)
-    db._backend = Interrupted(db._backend, lambda session: writer.turn())
-    found = set()
-    for second in (False, True):
-        writer.to(second)
-        found.add(outcome(db))
+    backend, found = db._backend, set()
+    for every in (1, 2):  # between check and release may stand any number of statements
+        counted = itertools.count()
+        db._backend = Interrupted(
+            backend, lambda session, c=counted, e=every: next(c) % e == 0 and writer.turn()
+        )
+        for second in (False, True):
+            writer.to(second)
+            found.add(outcome(db))
     assert not found <= {WHOLE, "POL-004"}
 
 
