@@ -80,6 +80,7 @@ def suffices(multiplier: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
 
 def least_multiplier(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Give the smallest σ / bound that is (ε, δ)-DP, rounded up by one part in 2^30 at most."""
+    delta = delta_of(delta, positive=True)  # no deviation suffices for 0: the search would not end
     high = Fraction(1)
     while not suffices(high, epsilon, delta):
         high *= 2

@@ -106,6 +106,7 @@ def test_a_way_is_kept_as_plain_values():
         {},
         {"format": 2},
         {"law": "cauchy"},
+        {"law": "normal"},
         {"designs": []},
         {"designs": [{"branching": 0, "levels": 1, "weighted": True}]},
         {"designs": [{"length": 7}]},
@@ -114,7 +115,7 @@ def test_a_way_is_kept_as_plain_values():
 )
 def test_what_is_no_way_is_refused(broken):
     whole = WAYS["tree"].to_dict()
-    with pytest.raises(ValueError, match=r"way|design|tree|encoder"):
+    with pytest.raises(ValueError, match=r"way|design|tree|encoder|delta"):
         way_of({**whole, **broken} if broken else {})
 
 
@@ -197,7 +198,10 @@ def rivals(known):
                 yield Way("tree", law, known, (design,))
 
 
-@pytest.mark.parametrize(("horizon", "epsilon", "delta", "times", "shows", "objective"), GRID[::7])
+@pytest.mark.parametrize(
+    ("horizon", "epsilon", "delta", "times", "shows", "objective"),
+    GRID if chance.LONG else GRID[::7],
+)
 def test_the_choice_is_the_best_of_its_candidates(horizon, epsilon, delta, times, shows, objective):
     known = facts(
         horizon,

@@ -123,6 +123,20 @@ def test_a_filter_without_drift_is_a_mean_and_with_much_drift_the_series():
     assert filtered([], 1.0) == []
 
 
+def test_a_filter_follows_the_steps_of_a_stream():
+    """Days with 30 visits each, 5 more from the middle on: the filter is nearer to them than what was released."""
+    way = Way("increments", "laplace", facts(200, shows="steps"), (Tree(2, 1),))
+    luck = chance.chance()
+    truth = [30 + 5 * (t > 100) for t in range(1, 201)]
+    noise = [math.floor(luck.expovariate(1)) - math.floor(luck.expovariate(1)) for _ in truth]
+    released = {o.name: truth[o.last - 1] + noise[o.last - 1] for o in outputs(way, 200)}
+    seen = [point.increment for point in way.series(released, 200)]
+    raw, smooth = (
+        np.mean((np.array(x) - truth) ** 2) for x in ([s.value for s in seen], filtered(seen, 0.1))
+    )
+    assert smooth < 0.7 * raw
+
+
 @pytest.mark.parametrize("drift", [-1.0, math.inf, math.nan])
 def test_a_drift_that_makes_no_sense_is_refused(drift):
     with pytest.raises(UsageError):

@@ -194,3 +194,8 @@ def test_the_error_of_whole_noise_holds() -> None:
         with working_precision(128):
             miss = 2 * upper(discrete_gaussian_tail(noise.variance, t + 1))
         assert miss <= 1 - Fraction(level)
+
+
+def test_normal_noise_without_a_delta_is_refused_at_once():
+    with pytest.raises(UsageError, match="positive delta"):
+        least_multiplier(Fraction(1), Fraction(0))

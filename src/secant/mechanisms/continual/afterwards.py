@@ -121,28 +121,35 @@ def isotonic(values: Sequence[float]) -> list[float]:
     return [mean for mean, count in levels for _ in range(count)]
 
 
-def filtered(releases: Sequence[LevelRelease], drift: float) -> list[float]:
-    """Follow a value that wanders, through releases with known noise levels (F-FILTER).
+def filtered(seen: Sequence[LevelRelease | Estimate], drift: float) -> list[float]:
+    """Follow a value that wanders, through numbers whose noise is known (F-FILTER).
 
     The model, a walk whose steps have variance `drift`, is the reader's belief: no error is given, because none is
     promised. A wrong model spoils accuracy, never privacy.
 
     Args:
-        releases: Answers with their revealed noise levels, one for each step (N-REVEAL).
+        seen: One for each step: an answer with its revealed noise level (N-REVEAL), or a step of a series (its
+            `increment` where every step is released by itself, so that noises are independent).
         drift: The variance of the walk's steps, at least 0.
     """
     if not drift >= 0 or math.isinf(drift):
         raise UsageError("USE-001", "the drift of a filter is a number of at least 0")
     found: list[float] = []
     mean = variance = 0.0
-    for i, release in enumerate(releases):
-        noise = 2 * float(release.scale) ** 2 + float(release.grid) ** 2 / 12
+    for i, one in enumerate(seen):
+        value, noise = float(one.value), _noise(one)
         if i == 0:
-            mean, variance = float(release.value), noise
+            mean, variance = value, noise
         else:
             variance += drift
-            gain = variance / (variance + noise)
-            mean += gain * (float(release.value) - mean)
+            gain = variance / (variance + noise) if variance + noise else 1.0
+            mean += gain * (value - mean)
             variance *= 1 - gain
         found.append(mean)
     return found
+
+
+def _noise(seen: LevelRelease | Estimate) -> float:
+    if isinstance(seen, Estimate):
+        return seen.deviation**2
+    return 2 * float(seen.scale) ** 2 + float(seen.grid) ** 2 / 12

@@ -61,6 +61,8 @@ class Way:
     """One for all steps, or one for each of the first epochs; later epochs have trees of ten branches."""
 
     def __post_init__(self) -> None:
+        if self.law == "normal" and not self.facts.delta:
+            raise UsageError("USE-003", "normal noise needs a positive delta")
         if not self.designs or (len(self.designs) > 1 and not self.epochs):
             raise UsageError("USE-001", "a stream without epochs has one design")
         for k, design in enumerate(self.designs):
