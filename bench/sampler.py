@@ -1,4 +1,4 @@
-"""The figures of the sampling paper (2–7 and 9) with both order statistics, and the sampler's own cost.
+"""The figures of the sampling paper with both order statistics, and the sampler's own cost.
 
 `python -m bench.sampler` writes `docs/figures/sampler-N.svg`; `python -m bench sampler` also writes
 bench/results/sampler.json. "paper" is the k of Theorem 15 with the best ρ, "ours" the k of
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from bench.learners import Floats, KernelDensity, LinearSvm, TwoBumps, TwoClasses
 from secant.blackbox import Distribution, design, exponential, sample_sensitivity, uniform
@@ -52,16 +53,8 @@ def run() -> dict[str, Any]:
 def everything() -> dict[str, Any]:
     FIGURES.mkdir(exist_ok=True)
     generator = np.random.default_rng(2017)
-    return {
-        "figure_2_least_m": figure_2(),
-        "figure_3_order": figure_3(),
-        "figure_4_exponential_mean": figure_4(generator),
-        "figure_5_svm_sensitivity": figure_5(generator),
-        "figure_6_svm_error": figure_6(generator),
-        "figure_7_kernel_density": figure_7(generator),
-        "figure_9_bounded_mean": figure_9(generator),
-        "overhead": overhead(),
-    }
+    found = {name: figure(generator, FIGURES) for name, figure in FIGURE_OF.items()}
+    return {**found, "overhead": overhead()}
 
 
 def order(kind: str, m: int, gamma: float) -> int | None:
@@ -72,30 +65,78 @@ def order(kind: str, m: int, gamma: float) -> int | None:
         return None
 
 
-def draw(number: int, lines: Sequence[Line], title: str, x: str, y: str, *, logs: str = "") -> None:
+def draw(
+    folder: Path,
+    number: int,
+    lines: Sequence[Line],
+    title: str,
+    x: str,
+    y: str,
+    *,
+    logs: str = "",
+    marks: Sequence[tuple[float, str]] = (),
+) -> None:
     # a logarithmic axis cannot show a sensitivity of zero; the table does
     shown = [
         Line([p for p in line.points if p[1] > 0 or "y" not in logs], line.label, line.dashed)
         for line in lines
     ]
     kept = [line for line in shown if line.points]
-    picture = chart(kept, title=title, x_label=x, y_label=y, log_x="x" in logs, log_y="y" in logs)
-    picture.save(FIGURES / f"sampler-{number}.svg")
+    picture = chart(
+        kept,
+        title=title,
+        x_label=x,
+        y_label=y,
+        log_x="x" in logs,
+        log_y="y" in logs,
+        marks=marks,
+    )
+    picture.save(folder / f"sampler-{number}.svg")
 
 
-def figure_2() -> dict[str, Any]:
+def figure_1(generator: np.random.Generator, folder: Path) -> dict[str, Any]:
+    """Inside the sampler, for the mean of 100 records of Exp(1): true and sampled distances, and what is read off."""
+    n, m, gamma = 100, 100, 0.25
+    pairs = generator.exponential(size=(2, m))
+    sampled = np.sort(np.abs(pairs[0] - pairs[1]) / n)
+    rho = math.exp(float(special.lambertw(-gamma / (2 * math.sqrt(math.e)), -1).real) + 0.5)
+    slack = math.sqrt(math.log(1 / rho) / (2 * m))
+    places = np.linspace(0, float(sampled[-1]), 200)
+    stairs: Curve = [(0.0, 0.0)]
+    for index, distance in enumerate(sampled):
+        stairs += [(float(distance), index / m), (float(distance), (index + 1) / m)]
+    lines = [
+        Line([(float(g), 1 - math.exp(-g * n)) for g in places], "true distribution"),
+        Line(stairs, f"m = {m} samples"),
+        Line([(g, max(0.0, share - slack)) for g, share in stairs], "less ρ′", dashed=True),
+    ]
+    ks = {kind: order(kind, m, gamma) for kind in NAMES}
+    found = {kind: float(sampled[k - 1]) for kind, k in ks.items() if k is not None}
+    found["exact"] = math.log(1 / gamma) / n
+    marks = [(value, kind) for kind, value in found.items()]
+    title = f"Inside the sampler: sensitivity at γ = {gamma}"
+    draw(folder, 1, lines, title, "distance of two results", "share of pairs", marks=marks)
+    return {
+        "rho": round(rho, 5),
+        "rho_prime": round(slack, 5),
+        "true_share_covered": {k: round(1 - math.exp(-v * n), 4) for k, v in found.items()},
+        "sensitivity_times_n": {k: round(v * n, 4) for k, v in found.items()},
+    }
+
+
+def figure_2(generator: np.random.Generator, folder: Path) -> dict[str, Any]:
     gammas = np.geomspace(0.005, 0.5, 40)
     curves: dict[str, Curve] = {
         kind: [(float(g), float(design(gamma=float(g), method=method).m)) for g in gammas]  # type: ignore[arg-type]
         for kind, method in NAMES.items()
     }
     lines = [Line(points, f"{kind}: least m") for kind, points in curves.items()]
-    draw(2, lines, "Samples needed for a confidence", "γ", "m", logs="xy")
+    draw(folder, 2, lines, "Samples needed for a confidence", "γ", "m", logs="xy")
     at = {g: {kind: design(gamma=g, method=m).m for kind, m in NAMES.items()} for g in (0.05, 0.01)}  # type: ignore[arg-type]
     return {f"gamma_{g}": found for g, found in at.items()}
 
 
-def figure_3() -> dict[str, Any]:
+def figure_3(generator: np.random.Generator, folder: Path) -> dict[str, Any]:
     gammas = np.geomspace(0.0002, 0.5, 60)
     lines, least = [], {}
     for m in (100, 1000, 10_000):
@@ -104,7 +145,7 @@ def figure_3() -> dict[str, Any]:
             points = [(g, k / m) for g, k in ks if k is not None]
             lines.append(Line(points, f"{kind}, m = {m}", dashed=kind == "paper"))
             least[f"{kind}_m_{m}"] = float(design(m=m, method=NAMES[kind]).gamma)  # type: ignore[arg-type]
-    draw(3, lines, "Order statistic against confidence", "γ", "k / m", logs="x")
+    draw(folder, 3, lines, "Order statistic against confidence", "γ", "k / m", logs="x")
     return {"least_gamma": least}
 
 
@@ -114,7 +155,7 @@ def estimates(distances: Floats, kind: str, gamma: float) -> Floats | None:
     return None if k is None else distances[:, k - 1]
 
 
-def figure_4(generator: np.random.Generator) -> dict[str, Any]:
+def figure_4(generator: np.random.Generator, folder: Path) -> dict[str, Any]:
     """Sample mean of n = 100 records of Exp(1): the exact quantile of the distance is ln(1/γ)/n."""
     n, repeats = 100, 50
     gammas = np.geomspace(0.005, 0.5, 30)
@@ -131,7 +172,7 @@ def figure_4(generator: np.random.Generator) -> dict[str, Any]:
             row = estimates(sampled, kind, 0.1)
             if row is not None:
                 ratios[f"{kind}_m_{m}"] = round(float(row.mean()) / (math.log(10) / n), 4)
-    draw(4, lines, "Mean of Exp(1), n = 100: sensitivity", "γ", "sensitivity", logs="x")
+    draw(folder, 4, lines, "Mean of Exp(1), n = 100: sensitivity", "γ", "sensitivity", logs="x")
     product = sample_sensitivity(np.mean, exponential(1.0), n=n, gamma=0.1, m=4999, progress=False)
     ratios["product_m_4999"] = round(product.estimate / (math.log(10) / n), 4)
     return {"estimate_over_exact_at_gamma_0.1": ratios}
@@ -150,7 +191,7 @@ def svm_distances(dimension: int, m: int, generator: np.random.Generator) -> Flo
     return np.array(found.distances)
 
 
-def figure_5(generator: np.random.Generator) -> dict[str, Any]:
+def figure_5(generator: np.random.Generator, folder: Path) -> dict[str, Any]:
     dimensions, m = (8, 16, 32, 64), 1500
     sampled = {d: svm_distances(d, m, generator) for d in dimensions}
     bounds = [(float(d), svm_bound(d, 1000, 3.0)) for d in dimensions]
@@ -165,11 +206,19 @@ def figure_5(generator: np.random.Generator) -> dict[str, Any]:
             points = [(float(d), float(sampled[d][k - 1])) for d in dimensions]
             lines.append(Line(points, f"{kind}, γ = {gamma}", dashed=kind == "paper"))
             table[f"{kind}_gamma_{gamma}"] = {d: float(f"{value:.4g}") for d, value in points}
-    draw(5, lines, "Linear SVM: sensitivity of (w, b)", "dimension", "l1 sensitivity", logs="xy")
+    draw(
+        folder,
+        5,
+        lines,
+        "Linear SVM: sensitivity of (w, b)",
+        "dimension",
+        "l1 sensitivity",
+        logs="xy",
+    )
     return table
 
 
-def figure_6(generator: np.random.Generator) -> dict[str, Any]:
+def figure_6(generator: np.random.Generator, folder: Path) -> dict[str, Any]:
     """Misclassification of the released SVM, d = 2, γ = 0.05, 500 draws of the noise for each ε."""
     gamma, m, repeats = 0.05, 1500, 500
     sampled = svm_distances(2, m, generator)
@@ -200,7 +249,9 @@ def figure_6(generator: np.random.Generator) -> dict[str, Any]:
         lines.append(Line(points, name))
         reached = [epsilon for epsilon, error in points if error <= plain + 0.01]
         table[f"epsilon_within_0.01_of_not_private_{name}"] = min(reached, default=None)
-    draw(6, lines, "Linear SVM, d = 2: error of the release", "ε", "misclassified", logs="x")
+    draw(
+        folder, 6, lines, "Linear SVM, d = 2: error of the release", "ε", "misclassified", logs="x"
+    )
     return table
 
 
@@ -208,7 +259,7 @@ def _fine(scale: float) -> Fraction:
     return Fraction(2) ** (math.floor(math.log2(scale)) - 20)
 
 
-def figure_7(generator: np.random.Generator) -> dict[str, Any]:
+def figure_7(generator: np.random.Generator, folder: Path) -> dict[str, Any]:
     """Kernel density of 5000 records by the Bernstein mechanism: cover 10, order 3, m = 50 000."""
     n, m, repeats = 5000, 50_000, 300
     density, law, mechanism = KernelDensity(), TwoBumps(), BernsteinNoise(1, 10, 3)
@@ -251,7 +302,13 @@ def figure_7(generator: np.random.Generator) -> dict[str, Any]:
         for name, bound in bounds.items()
     ]
     draw(
-        7, lines, "Kernel density: error relative to not private", "ε", "relative error", logs="xy"
+        folder,
+        7,
+        lines,
+        "Kernel density: error relative to not private",
+        "ε",
+        "relative error",
+        logs="xy",
     )
     product = sample_sensitivity(
         density,
@@ -297,7 +354,28 @@ def _density_error(
     return float(np.abs(released - truth).mean() / truth.mean())
 
 
-def figure_9(generator: np.random.Generator) -> dict[str, Any]:
+def figure_8(generator: np.random.Generator, folder: Path) -> dict[str, Any]:
+    """The branches of the Lambert W function; the best ρ of the paper's theorem lies on the lower one."""
+    least = -math.exp(-1)
+    upper = np.concatenate([least + np.geomspace(1e-9, 0.3, 100), np.linspace(-0.06, 2, 100)])
+    lower = -np.geomspace(0.008, -least - 1e-9, 200)[::-1]
+    branches: dict[str, Curve] = {
+        "W₀": [(float(x), float(special.lambertw(x, 0).real)) for x in upper],
+        "W₋₁": [(float(x), float(special.lambertw(x, -1).real)) for x in lower],
+    }
+    gamma = 0.05
+    at = -gamma / (2 * math.sqrt(math.e))
+    lines = [Line(points, name) for name, points in branches.items()]
+    title = "Lambert W: ln ρ − 1/2 lies on the lower branch"
+    draw(folder, 8, lines, title, "x", "W(x)", marks=[(at, f"−γ/(2√e) at γ = {gamma}")])
+    both = {b: float(special.lambertw(at, b).real) for b in (0, -1)}
+    return {
+        "rho_by_lower_branch": round(math.exp(both[-1] + 0.5), 5),
+        "rho_by_upper_branch_is_not_below_one_half": round(math.exp(both[0] + 0.5), 5),
+    }
+
+
+def figure_9(generator: np.random.Generator, folder: Path) -> dict[str, Any]:
     """Mean of n = 500 uniform records of the cube: global d/n against sampled l1, by dimension."""
     n, dimensions = 500, (1, 2, 4, 8, 16, 32, 64)
     lines = [Line([(float(d), d / n) for d in dimensions], "global")]
@@ -315,7 +393,15 @@ def figure_9(generator: np.random.Generator) -> dict[str, Any]:
         for kind, points in curves.items():
             lines.append(Line(points, f"{kind}, γ = {gamma}", dashed=kind == "paper"))
             table[f"{kind}_gamma_{gamma}"] = {d: round(v * n / d, 4) for d, v in points}
-    draw(9, lines, "Mean of bounded records, n = 500", "dimension", "l1 sensitivity", logs="xy")
+    draw(
+        folder,
+        9,
+        lines,
+        "Mean of bounded records, n = 500",
+        "dimension",
+        "l1 sensitivity",
+        logs="xy",
+    )
     return {"sampled_over_global": table}
 
 
@@ -362,6 +448,19 @@ def _overhead(function: Callable[[Floats], float], workers: int) -> float:
         needed = _inside.value / _calls.value * 2 * m
         best = min(best, wall / needed - 1)
     return round(best, 4)
+
+
+FIGURE_OF: dict[str, Callable[[np.random.Generator, Path], dict[str, Any]]] = {
+    "figure_1_inside_the_sampler": figure_1,
+    "figure_2_least_m": figure_2,
+    "figure_3_order": figure_3,
+    "figure_4_exponential_mean": figure_4,
+    "figure_5_svm_sensitivity": figure_5,
+    "figure_6_svm_error": figure_6,
+    "figure_7_kernel_density": figure_7,
+    "figure_8_lambert_w": figure_8,
+    "figure_9_bounded_mean": figure_9,
+}
 
 
 if __name__ == "__main__":

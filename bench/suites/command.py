@@ -80,6 +80,8 @@ def run(
         return _tpch(asked, policy, epsilon or "1", delta or "1e-8")
     if suite == "joins":
         return _joins(asked, epsilon or "1")
+    if suite == "sampler":
+        return _sampler(asked)
     return _honesty(asked)
 
 
@@ -132,6 +134,22 @@ def _joins(asked: _Asked, epsilon: str) -> int:
         rows = list(advance(found))
     _write(asked.target, rows)
     table.print_table(rows)
+    return 0
+
+
+def _sampler(asked: _Asked) -> int:
+    """Pictures go beside the data, the numbers into the table."""
+    from bench.suites import sampler
+
+    names = sampler.chosen_figures(asked.queries)
+    folder = asked.place / "sampler"
+    rows: list[Row] = []
+    with _progress(len(names), "sampler") as advance:
+        for some in advance(sampler.measure(names, folder)):
+            rows += some
+    _write(asked.target, rows)
+    sampler.print_table(rows)
+    show.say(f"pictures: {folder}")
     return 0
 
 

@@ -10,6 +10,7 @@ from secant.blackbox.design import Design, design
 from secant.blackbox.distributions import Distribution, exponential, normal, resample, uniform
 from secant.blackbox.estimate import Sensitivity
 from secant.blackbox.guarantee import RandomPrivacy, shifted_gamma, together
+from secant.blackbox.posterior import PosteriorSampler, posterior
 from secant.blackbox.release import release
 from secant.blackbox.result import BlackboxRelease
 from secant.blackbox.sampling import sample_sensitivity
@@ -19,12 +20,14 @@ __all__ = [
     "BlackboxRelease",
     "Design",
     "Distribution",
+    "PosteriorSampler",
     "Purse",
     "RandomPrivacy",
     "Sensitivity",
     "design",
     "exponential",
     "normal",
+    "posterior",
     "release",
     "resample",
     "sample_sensitivity",

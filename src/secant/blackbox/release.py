@@ -25,6 +25,7 @@ from secant.blackbox.respond import (
     OWN,
     Custom,
     Listed,
+    alternatives,
     calibrated,
     check_delta,
     check_estimate,
@@ -75,8 +76,9 @@ def release(
         gamma: The share of databases that need not be protected; not with an earlier estimate.
         delta: For `gaussian`.
         mechanism: `laplace`, `gaussian`, `exponential`, `permute-and-flip` (the function gives a
-            score for each candidate), `bernstein` (it gives a function on the unit cube), one of
-            these with parameters, or a function of result, sensitivity, ε and δ.
+            score for each candidate), `bernstein` (it gives a function on the unit cube),
+            `posterior` (it gives the log-likelihood of each candidate), one of these with
+            parameters, or a function of result, sensitivity, ε and δ.
         norm: What distances are sampled in; by default what the mechanism needs.
         m: How many samples; by default ten times the least that γ needs.
         method: `exchangeability`, `binomial` or `dkw`; see `sample_sensitivity`.
@@ -138,6 +140,7 @@ def release(
             generator=generator,
         )
     check_estimate(estimate, n, chosen)
+    reckoned = alternatives(chosen, estimate.size)
     noise, respond = calibrated(chosen, estimate, price, slack, floor, grid, candidates)
     with charged(budget, price, slack, estimate.design.total) as release_id:
         value = evaluated(function, data, estimate, respond, workers=crew, time_limit=limit)
@@ -156,7 +159,7 @@ def release(
         estimate,
         noise,
         sure,
-        stated_error(noise, sure, estimate.size),
+        stated_error(noise, sure, reckoned),
         None if budget is None else budget.name,
         release_id,
     )

@@ -17,6 +17,7 @@ import numpy as np
 
 from secant.blackbox.estimate import Sensitivity
 from secant.blackbox.measure import NORMS, Distance
+from secant.blackbox.posterior import PosteriorSampler
 from secant.blackbox.workers import guarded
 from secant.errors import Refused, UsageError
 from secant.mechanisms.bernstein import BernsteinNoise, LatticeNoise
@@ -30,7 +31,14 @@ from secant.terms.secrecy import Private
 Custom = Callable[[Any, float, float, float], Any]
 """A mechanism of the caller's own: takes result, sensitivity, ε, δ and gives what is released."""
 Respond = Callable[[Any], Any]
-Listed = LaplaceNoise | GaussianNoise | ExponentialNoise | PermuteAndFlip | BernsteinNoise
+Listed = (
+    LaplaceNoise
+    | GaussianNoise
+    | ExponentialNoise
+    | PermuteAndFlip
+    | BernsteinNoise
+    | PosteriorSampler
+)
 Calibrated = GlobalNoise | NormalNoise | Choice | LatticeNoise
 
 MECHANISMS: tuple[Listed, ...] = (
@@ -39,6 +47,7 @@ MECHANISMS: tuple[Listed, ...] = (
     ExponentialNoise(),
     PermuteAndFlip(),
     BernsteinNoise(),
+    PosteriorSampler(),
 )
 # The norm that each is calibrated in; the lattice values of a function are a vector in l1 (X-LATTICE).
 _NEEDS: dict[str, Norm] = {
@@ -47,6 +56,7 @@ _NEEDS: dict[str, Norm] = {
     "exponential": "linf",
     "permute-and-flip": "linf",
     "bernstein": "l1",
+    "posterior": "linf",
 }
 _FINE = 20  # bits between the noise and the grid that it is released on
 
@@ -130,11 +140,12 @@ def calibrated(
         return None, lambda private: guarded(partial(own, private, widest, price, slack))
     norm = _NEEDS[mechanism.name]
     bound = GlobalBound(_above_zero(max(estimate.bound(norm), least)), norm)
-    if isinstance(mechanism, ExponentialNoise | PermuteAndFlip):
+    if isinstance(mechanism, ExponentialNoise | PermuteAndFlip | PosteriorSampler):
         if candidates is not None and len(candidates) != estimate.size:
             raise UsageError("USE-001", "there is one score for each candidate")
         choice = mechanism.calibrate(bound, epsilon=epsilon)
-        return choice, lambda private: _chosen(choice, private, candidates)
+        counts = mechanism.prior if isinstance(mechanism, PosteriorSampler) else None
+        return choice, lambda private: _chosen(choice, private, candidates, counts)
     if candidates is not None:
         raise UsageError("USE-001", "candidates go with a choice")
     step = _step(bound.value / epsilon) if grid is None else positive(grid, "grid")
@@ -174,6 +185,16 @@ def _shaped(values: Sequence[Fraction], estimate: Sensitivity) -> Any:
     return float(numbers[0]) if estimate.shape == () else numbers.reshape(estimate.shape or ())
 
 
-def _chosen(choice: Choice, private: Any, candidates: Sequence[Any] | None) -> Any:
-    index = choice.draw(_sealed(private))
+def alternatives(mechanism: Listed | Custom, size: int) -> int:
+    """Give how many candidates the stated error of a choice must reckon with."""
+    return mechanism.candidates(size) if isinstance(mechanism, PosteriorSampler) else size
+
+
+def _chosen(
+    choice: Choice,
+    private: Any,
+    candidates: Sequence[Any] | None,
+    counts: Sequence[int] | None,
+) -> Any:
+    index = choice.draw(_sealed(private), counts)
     return index if candidates is None else candidates[index]

@@ -19,10 +19,11 @@ from secant.errors import UsageError
 ADDRESS = "SECANT_BENCH_POSTGRES"
 
 Suite = Annotated[
-    Literal["laud", "tpch", "joins", "honesty"],
+    Literal["laud", "tpch", "joins", "honesty", "sampler"],
     Parameter(
         help="laud: 17 queries with moving values; tpch: the 22 original texts under a policy; "
-        "joins: bounds of all analyses beside the exact ones; honesty: whether printed ends hold."
+        "joins: bounds of all analyses beside the exact ones; honesty: whether printed ends hold; "
+        "sampler: the figures of the sampling paper."
     ),
 ]
 ProfileName = Annotated[
@@ -69,7 +70,7 @@ Queries = Annotated[
     str,
     Parameter(
         name="--queries",
-        help="Only these, such as b1_1,b6 or q1,q6; honesty: data, such as events,clinic.",
+        help="Only these, such as b1_1,b6 or q1,q6; honesty: data (events,clinic); sampler: figures (1,8).",
         metavar="LIST",
     ),
 ]

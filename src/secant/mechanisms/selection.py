@@ -43,11 +43,13 @@ class Choice:
     delta: Fraction = Fraction(0)
     error_unit: ClassVar[str] = "score"
 
-    def draw(self, scores: Sequence[Secret]) -> int:
-        """Give the index of one of finitely many candidates."""
+    def draw(self, scores: Sequence[Secret], counts: Sequence[int] | None = None) -> int:
+        """Give the index of one of finitely many candidates, each as often as `counts` says; once by default."""
         if not scores:
             raise UsageError("USE-001", "there is nothing to choose from")
-        return self.pick([1] * len(scores), self._exponents(scores))
+        if counts is not None and (len(counts) != len(scores) or min(counts) < 1):
+            raise UsageError("USE-001", "there is one positive weight for each candidate")
+        return self.pick([1] * len(scores) if counts is None else counts, self._exponents(scores))
 
     def draw_point(self, stretches: Sequence[Stretch]) -> int:
         """Give one point of a public grid, the points given as stretches of equal score.

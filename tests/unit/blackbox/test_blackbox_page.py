@@ -20,7 +20,7 @@ def run_blocks(blocks, folder, monkeypatch):
 
 
 def test_the_blocks_run(tmp_path, monkeypatch, capsys):
-    assert len(BLOCKS) == 7
+    assert len(BLOCKS) == 8
     names = run_blocks([b for b in BLOCKS if b not in LEARNERS], tmp_path, monkeypatch)
     assert "not plain differential privacy" in capsys.readouterr().out
     assert (tmp_path / "noise.svg").exists()
