@@ -6,6 +6,7 @@ can be sampled; no package beyond numpy is needed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -139,4 +140,5 @@ class KernelDensity:
 
     def kernel(self, gaps: Floats) -> Floats:
         """Give the normal density of this width."""
-        return np.exp(-0.5 * (gaps / self.width) ** 2) / (self.width * np.sqrt(2 * np.pi))
+        heights: Floats = np.exp(-0.5 * (gaps / self.width) ** 2)
+        return heights / (self.width * math.sqrt(2 * math.pi))

@@ -317,7 +317,7 @@ def figure_7(generator: np.random.Generator, folder: Path) -> dict[str, Any]:
         m=299,
         gamma=0.05,
         norm="linf",
-        points=lattice,
+        points=lattice.tolist(),
         generator=generator,
         progress=False,
     )
