@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar
 
 from flint import arb
@@ -78,6 +79,7 @@ def suffices(multiplier: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
     return bool(decide(attempt, 128))
 
 
+@lru_cache(maxsize=256)  # of public numbers alone
 def least_multiplier(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Give the smallest σ / bound that is (ε, δ)-DP, rounded up by one part in 2^30 at most."""
     delta = delta_of(delta, positive=True)  # no deviation suffices for 0: the search would not end

@@ -3,10 +3,14 @@
 from secant.stats.aggregate import aggregate
 from secant.stats.bounded import bounded, bounded_pair
 from secant.stats.budget import Allowance
+from secant.stats.counting import count
+from secant.stats.everyday import proportion, std
+from secant.stats.everyday import total as sum
+from secant.stats.groups import GroupReleases, Histogram, group_by, histogram
+from secant.stats.moments import Covariance, Regression, covariance, regression
 from secant.stats.promises import Bounded, BoundedPair
 from secant.stats.registered import register_ordered
 from secant.stats.release import (
-    count,
     maximum,
     mean,
     median,
@@ -22,17 +26,28 @@ __all__ = [
     "Allowance",
     "Bounded",
     "BoundedPair",
+    "Covariance",
+    "GroupReleases",
+    "Histogram",
+    "Regression",
     "Release",
     "aggregate",
     "bounded",
     "bounded_pair",
     "count",
+    "covariance",
+    "group_by",
+    "histogram",
     "maximum",
     "mean",
     "median",
     "minimum",
+    "proportion",
     "quantile",
     "register_ordered",
+    "regression",
+    "std",
+    "sum",
     "triangles",
     "trimmed_mean",
     "variance",

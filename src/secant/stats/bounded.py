@@ -82,7 +82,7 @@ def bounded(
     """
     relation = neighbors_of(neighbors, None)
     public = bounds_of(bounds)
-    spec = _specified(statistic, q, trim)
+    spec = specified(statistic, q, trim)
     halved = 2 if relation == REPLACE else 1  # one value leaves, one comes
     limits = _limits(delta_f, halved)
     declared = _declared(classes, limits, halved)
@@ -164,7 +164,7 @@ def bounded_pair(
     )
 
 
-def _specified(
+def specified(
     statistic: object, q: Number | None, trim: Number | None
 ) -> Statistic | OrderedFunction | str | None:
     """Give what a name stands for, None for a function of any kind; public parameters are checked."""
@@ -281,17 +281,22 @@ def _exactly(spec: Statistic | OrderedFunction | str, ordered: Values) -> Fracti
 
 
 def uniform_finding(
-    spec: Statistic | OrderedFunction | str, ordered: Values, limit: Fraction, center: Fraction
+    spec: Statistic | OrderedFunction | str,
+    ordered: Values,
+    limit: Fraction,
+    center: Fraction,
+    *,
+    endless: bool = False,
 ) -> Finding:
-    """Give g of sorted values with one limit for everybody."""
+    """Give g of sorted values with one limit for everybody; `endless` as for `ordered_finding`."""
     if isinstance(spec, str):
-        return _variance(ordered, limit)
+        return _variance(ordered, limit, LARGEST if endless else LARGEST_QUADRATIC)
     if isinstance(spec, OrderedFunction):
         return registered_finding(spec, ordered, Units(center, limit))
-    return ordered_finding(spec, ordered, Units(center, limit))
+    return ordered_finding(spec, ordered, Units(center, limit), endless=endless)
 
 
-def _variance(ordered: Values, delta: Fraction) -> Finding:
+def _variance(ordered: Values, delta: Fraction, largest: int) -> Finding:
     if ordered.size > LARGEST:
         raise UsageError("USE-001", f"more than {LARGEST} values cannot be bounded at once")
     whole = on_public_grid(ordered, delta)
@@ -299,7 +304,7 @@ def _variance(ordered: Values, delta: Fraction) -> Finding:
     limit, reason = variance_error_bound(ordered, float(delta) * (1 - 2.0**-20)), "Theorem 1.8"
     if limit == 0 or not ordered.size:
         return Finding(target, float(target), _floor(target, delta), True, reason, "P-VARIANCE")
-    refuse_endless(ordered.size, LARGEST_QUADRATIC)
+    refuse_endless(ordered.size, largest)
     found = bounded_variance(whole, delta)
     exact = found == target and not out_of_reach(whole)
     if exact:

@@ -101,11 +101,17 @@ def neighbors_of(neighbors: object, budget: Allowance | None) -> Neighbors:
 
 
 @contextmanager
-def paid(budget: Allowance | None, epsilon: Fraction, *, note: Mapping[str, Any]) -> Iterator[Cost]:
+def paid(
+    budget: Allowance | None,
+    epsilon: Fraction,
+    *,
+    note: Mapping[str, Any],
+    delta: Fraction = Fraction(0),
+) -> Iterator[Cost]:
     """Charge durably, then let the data be read (I6); what was reserved then stays spent."""
     if budget is None:
-        yield Cost(None, float(epsilon), 0.0)
+        yield Cost(None, float(epsilon), float(delta))
         return
-    with budget.reserve(epsilon, note=note) as permit:
+    with budget.reserve(epsilon, delta, note=note) as permit:
         permit.mark_sent()
-        yield Cost(budget.name, float(epsilon), 0.0, permit.release_id)
+        yield Cost(budget.name, float(epsilon), float(delta), permit.release_id)

@@ -54,7 +54,7 @@ def terms_of(
     epsilon: Number,
     budget: object,
     neighbors: object,
-    n: int | None,
+    n: int | str | None,
     compare: bool,
     mechanism: str,
     level: Number,
@@ -76,9 +76,13 @@ def _plain(value: Number) -> Number:
     return float(value) if isinstance(value, (float, np.floating)) else value
 
 
-def _size(values: object, relation: Neighbors, n: int | None) -> int | None:
-    if n is not None and (isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0):
-        raise UsageError("USE-001", "n must be a whole number: how many values there publicly are")
+def _size(values: object, relation: Neighbors, n: int | str | None) -> int | None:
+    if n is not None and (
+        isinstance(n, (bool, str)) or not isinstance(n, (int, np.integer)) or n < 0
+    ):
+        raise UsageError(
+            "USE-001", "n must be a whole number, how many values there publicly are, or 'private'"
+        )
     if relation != REPLACE:
         return None if n is None else int(n)
     if not isinstance(values, Sized):
@@ -90,11 +94,11 @@ def _size(values: object, relation: Neighbors, n: int | None) -> int | None:
     return len(values)
 
 
-def guarantee_of(terms: Terms, hidden: str = "") -> Guarantee:
+def guarantee_of(terms: Terms, hidden: str = "", delta: Fraction = Fraction(0)) -> Guarantee:
     """Say what the release promises, and what it takes on trust."""
     assumed = terms.budget.assumptions() if terms.budget is not None else ()
     hidden = hidden or RELATIONS[terms.neighbors]
-    return Guarantee(hidden, float(terms.epsilon), 0.0, terms.neighbors, assumed)
+    return Guarantee(hidden, float(terms.epsilon), float(delta), terms.neighbors, assumed)
 
 
 @contextmanager

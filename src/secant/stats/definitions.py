@@ -7,16 +7,17 @@ here sees a value.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 
+from secant.errors import UsageError
 from secant.mechanisms.laplace import LaplaceNoise
+from secant.stats.bounded import uniform_finding
 from secant.stats.calls import Terms
-from secant.stats.closed_forms import bounded_maximum, bounded_median, bounded_minimum
-from secant.stats.inputs import Values
+from secant.stats.ordered_statistics import Statistic as Ordered
+from secant.stats.ordered_statistics import quantile_statistic
 from secant.stats.quantiles import rank_choice
 from secant.stats.results import ADD_REMOVE, REPLACE, Neighbors
 from secant.stats.scale import STEPS, Scale, Steps
@@ -29,7 +30,7 @@ from secant.stats.smooth_sensitivity import (
     trimmed_mean_of,
     variance_of,
 )
-from secant.stats.units import Units
+from secant.stats.unbounded import FAMILY
 from secant.stats.ways import LaplaceWay, RankWay, Statistic, Way, laplace_way, smooth_way
 from secant.terms.bounds import GlobalBound
 
@@ -39,11 +40,7 @@ _COARSE = (
 _HALF = Fraction(1, 2)
 _BY_RANK = (Fraction(5, 2), Fraction(5), Fraction(10))
 _BY_SIZE = (Fraction(40), Fraction(20), Fraction(10), Fraction(5), Fraction(2))
-_CLOSED: dict[Fraction, Callable[[Values], int]] = {
-    Fraction(0): bounded_minimum,
-    _HALF: bounded_median,
-    Fraction(1): bounded_maximum,
-}
+_CLOSED = (Fraction(0), _HALF, Fraction(1))  # bounded in no time, so always compared
 
 
 def rank_statistic(q: Fraction, scale: Scale, relation: Neighbors, empty: int) -> Statistic:
@@ -61,7 +58,7 @@ def rank_statistic(q: Fraction, scale: Scale, relation: Neighbors, empty: int) -
     )
 
 
-def rank_ways(statistic: Statistic, terms: Terms) -> list[list[Way]]:
+def rank_ways(statistic: Statistic, terms: Terms, delta: Fraction | None = None) -> list[list[Way]]:
     """Give the ways for what a rank defines, the preferred first."""
     q, top = statistic.q, statistic.scale.top
     assert q is not None
@@ -81,30 +78,42 @@ def rank_ways(statistic: Statistic, terms: Terms) -> list[list[Way]]:
     ]
     ways.append([smooth_way(statistic, terms.epsilon, order) for order in statistic.orders])
     ways.append([laplace_way(statistic, terms.epsilon, Fraction(top))])
-    if q in _CLOSED and terms.size:
-        ways.append([_prepared(statistic, _CLOSED[q], terms.epsilon, terms.neighbors, terms.size)])
+    if terms.mechanism == FAMILY or (q in _CLOSED and terms.size and delta is None):
+        spec = quantile_statistic(q, statistic.name)
+        ways.append([prepared_way(statistic, spec, terms, _moves(statistic, terms, delta))])
     return ways
 
 
-def _prepared(
-    statistic: Statistic,
-    closed: Callable[[Values], int],
-    epsilon: Fraction,
-    relation: Neighbors,
-    size: int,
+def prepared_way(
+    statistic: Statistic, spec: Ordered | str, terms: Terms, moves: Fraction
 ) -> LaplaceWay:
-    """Bound the statistic at range/n a row, then add Laplace noise (P-MEDIAN, P-EXTREME)."""
+    """Bound the statistic at `moves` steps a row, then add Laplace noise (P-RELEASE)."""
     # it sets out from what the caller says that no values give
     start = statistic.exact(np.array([], dtype=np.int64))
-    units = Units(start, Fraction(statistic.scale.top, size))
     # replacing a row is removing one and adding one
-    bound = units.delta * (1 if relation == ADD_REMOVE else 2)
-    noise = LaplaceNoise().calibrate(GlobalBound(bound), epsilon=epsilon, grid=statistic.grid)
+    halved = 1 if terms.neighbors == ADD_REMOVE else 2
+    noise = LaplaceNoise().calibrate(
+        GlobalBound(moves * halved), epsilon=terms.epsilon, grid=statistic.grid
+    )
 
     def answer(ordered: Steps) -> Fraction:
-        return units.back(closed(units.of(ordered.astype(np.float64))))
+        found = uniform_finding(spec, ordered.astype(np.float64), moves, start, endless=True)
+        return found.exact_value
 
-    return LaplaceWay(statistic, noise, answer, "preprocessing", off=True)
+    return LaplaceWay(statistic, noise, answer, FAMILY, off=True)
+
+
+def _moves(statistic: Statistic, terms: Terms, delta: Fraction | None) -> Fraction:
+    """Give how far one row added or removed may move the answer, in its steps: as asked, or its range over n."""
+    if delta is not None:
+        return delta / statistic.scale.step / (1 if terms.neighbors == ADD_REMOVE else 2)
+    if not terms.size:
+        raise UsageError(
+            "USE-001",
+            "preprocessing needs delta_f, or a public n",
+            hint="Pass delta_f: how far one value may move the answer.",
+        )
+    return Fraction(statistic.scale.top, terms.size)
 
 
 def variance_statistic(scale: Scale, terms: Terms) -> Statistic:
@@ -146,13 +155,20 @@ def mean_statistic(name: str, scale: Scale, terms: Terms, trim: Fraction, empty:
     )
 
 
-def by_size_ways(statistic: Statistic, terms: Terms) -> list[list[Way]]:
-    """Give the ways for what is divided by the number of rows."""
+def by_size_ways(
+    statistic: Statistic,
+    terms: Terms,
+    spec: Ordered | str | None = None,
+    delta: Fraction | None = None,
+) -> list[list[Way]]:
+    """Give the ways for what is divided by the number of rows; `spec` is what preprocessing bounds, if asked for."""
     ways: list[list[Way]] = []
     if statistic.smooth is not None:
         ways.append([smooth_way(statistic, terms.epsilon, order) for order in statistic.orders])
     assert statistic.largest is not None
     ways.append([laplace_way(statistic, terms.epsilon, statistic.largest)])
+    if spec is not None and terms.mechanism == FAMILY:
+        ways.append([prepared_way(statistic, spec, terms, _moves(statistic, terms, delta))])
     return ways
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -37,6 +37,15 @@ class Windows(Protocol):
         ...
 
 
+EXTENDED = np.finfo(np.longdouble).nmant >= 63
+"""Whether this machine has floats whose sums over 2²⁷ values are exact."""
+
+
+def digits(count: int) -> Any:
+    """Give the floats that hold sums over so many values, and so many steps of one Δ, exactly."""
+    return np.float64 if count <= LARGEST_QUADRATIC else np.longdouble
+
+
 @dataclass(frozen=True, slots=True)
 class Means:
     """The mean of what remains of a window when a share is trimmed from each end."""
@@ -53,6 +62,12 @@ class Means:
     def fill(self, size: int, out: Values, spare: Values) -> None:
         """Write the trimmed means of every window of `size` values."""
         left, right, factor = self._cut(size)
+        if size <= LARGEST_QUADRATIC < self.count:  # what a smaller database would compute
+            ends = slice(left, left + out.size), slice(right, right + out.size)
+            sums = (self.coarse[ends[1]] - self.coarse[ends[0]]).astype(np.float64)
+            sums += (self.fine[ends[1]] - self.fine[ends[0]]).astype(np.float64)
+            np.rint(sums * factor, out)
+            return
         np.subtract(self.coarse[right : right + out.size], self.coarse[left : left + out.size], out)
         np.subtract(self.fine[right : right + out.size], self.fine[left : left + out.size], spare)
         np.add(out, spare, out)  # the one rounding of an exact sum
@@ -65,8 +80,12 @@ class Means:
         starts = _starts(self.count, smallest=smallest)
         left = starts + np.array([cut[0] for cut in cuts], dtype=np.int64)
         right = starts + np.array([cut[1] for cut in cuts], dtype=np.int64)
-        total = (self.coarse[right] - self.coarse[left]) + (self.fine[right] - self.fine[left])
-        return _listed(np.rint(total * np.array([cut[2] for cut in cuts])))
+        coarse, fine = self.coarse[right] - self.coarse[left], self.fine[right] - self.fine[left]
+        factors = np.array([cut[2] for cut in cuts])
+        few = LARGEST_QUADRATIC
+        near = coarse[:few].astype(np.float64) + fine[:few].astype(np.float64)
+        steps = _listed(np.rint(near * factors[:few]))
+        return steps + _listed(np.rint((coarse[few:] + fine[few:]) * factors[few:]))
 
     def _cut(self, size: int) -> tuple[int, int, float]:
         left = self.trim.numerator * size // self.trim.denominator
@@ -146,9 +165,8 @@ class Called:
 def sweep(windows: Windows) -> float:
     """Give g of all values: Algorithm 2, one row of windows of equal size after another (P-ORDERED)."""
     count = windows.count
-    assert count <= LARGEST_QUADRATIC
-    bounded = np.zeros(count + 1)
-    row, spare = np.empty(count + 1), np.empty(count + 1)
+    bounded = np.zeros(count + 1, dtype=digits(count))
+    row, spare = np.empty_like(bounded), np.empty_like(bounded)
     for size in range(1, count + 1):
         width = count - size + 1
         out, other = row[:width], spare[:width]
@@ -187,4 +205,5 @@ def _starts(count: int, *, smallest: bool) -> Whole:
 
 def _running(parts: Values) -> Values:
     """Give sums of the first 0, 1, 2, … values; they are exact, so the order of adding is free."""
-    return np.concatenate(([0.0], np.cumsum(parts)))
+    kind = digits(parts.size)
+    return np.concatenate((np.zeros(1, dtype=kind), np.cumsum(parts, dtype=kind)))

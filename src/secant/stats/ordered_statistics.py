@@ -98,8 +98,13 @@ def quantile_statistic(share: Fraction, name: str | None = None) -> Statistic:
     return Statistic(name or f"quantile {float(share):g}", share=share)
 
 
-def ordered_finding(statistic: Statistic, values: Values, units: Units) -> Finding:
-    """Give g of sorted values by the shortest way that is proved for the statistic."""
+def ordered_finding(
+    statistic: Statistic, values: Values, units: Units, *, endless: bool = False
+) -> Finding:
+    """Give g of sorted values by the shortest way that is proved for the statistic.
+
+    With `endless` no size is refused that could be visited at all: a release must not tell that it was too much.
+    """
     if not values.size:
         return Finding(
             units.empty, float(units.empty), 0.0, True, "there are no values", "P-SUBSETS"
@@ -122,7 +127,7 @@ def ordered_finding(statistic: Statistic, values: Values, units: Units) -> Findi
             certain = (0.0, "by the range condition of Theorem 1.7")
             return _finding(frame, mean, certain, True, "P-RANGE")
         bound = (mean_error_bound(values, target, units), "Theorem 1.7")
-    refuse_endless(values.size, LARGEST_QUADRATIC)
+    refuse_endless(values.size, LARGEST if endless else LARGEST_QUADRATIC)
     if statistic.trim is not None:
         return swept(means(scaled, statistic.trim), units, target, bound)
     assert statistic.share is not None

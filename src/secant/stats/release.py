@@ -1,4 +1,4 @@
-"""Released statistics of one column: count, mean, trimmed mean, median, quantile, extremes, variance.
+"""Released statistics of one column: mean, trimmed mean, median, quantile, extremes, variance.
 
 In: values, bounds, ε, and who pays. Out: a `Release` with its error, guarantee and cost. Each function
 states which ways there are; the way is chosen by public facts, and the data are read once, after the
@@ -7,12 +7,13 @@ charge. The empty column has an answer like any other, so that its emptiness sho
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from secant.errors import UsageError, border
-from secant.mechanisms.laplace import DiscreteLaplaceNoise
 from secant.numeric.parameters import Number
-from secant.stats.calls import release, terms_of
+from secant.stats import ordered_statistics as ordered
+from secant.stats.calls import Terms, release, terms_of
 from secant.stats.definitions import (
     by_size_ways,
     mean_statistic,
@@ -21,48 +22,13 @@ from secant.stats.definitions import (
     variance_statistic,
 )
 from secant.stats.inputs import public_number, written
-from secant.stats.results import REPLACE, Neighbors, Release
+from secant.stats.private_size import PRIVATE, with_private_n
+from secant.stats.results import Neighbors, Release
 from secant.stats.scale import Scale, scale_of
-from secant.stats.ways import LaplaceWay, Statistic
-from secant.terms.bounds import GlobalBound
+from secant.stats.unbounded import FAMILY, delta_of_call, release_unbounded
 
 _FINEST_SHARE = 10**9
 _HALF = Fraction(1, 2)
-
-
-@border
-def count(
-    values: object,
-    *,
-    epsilon: Number,
-    budget: object = None,
-    neighbors: Neighbors | None = None,
-    level: Number = 0.95,
-) -> Release:
-    """Release how many values there are.
-
-    >>> count([3, 1, 2], epsilon=100).value
-    3.0
-    """
-    terms = terms_of(
-        values, epsilon=epsilon, budget=budget, neighbors=neighbors, n=None, compare=False,
-        mechanism="auto", level=level,
-    )  # fmt: skip
-    if terms.neighbors == REPLACE:
-        raise UsageError(
-            "USE-001",
-            "where neighbors replace one value, how many there are is public",
-            hint="Ask for neighbors='add-remove', or take the length.",
-        )
-    scale = Scale(Fraction(0), Fraction(1), 1 << 62)
-    statistic = Statistic("count", scale, Fraction(1), lambda ordered: Fraction(len(ordered)))
-    noise = DiscreteLaplaceNoise().calibrate(
-        GlobalBound(Fraction(1)), epsilon=terms.epsilon, grid=1
-    )
-    unit = Scale(Fraction(0), Fraction(1), 1)
-    return release(
-        values, unit, statistic, [[LaplaceWay(statistic, noise, statistic.exact)]], terms
-    )
 
 
 @border
@@ -70,10 +36,11 @@ def mean(
     values: object,
     *,
     epsilon: Number,
-    bounds: tuple[Number, Number],
+    bounds: tuple[Number, Number] | None = None,
+    delta_f: Number | None = None,
     budget: object = None,
     neighbors: Neighbors | None = None,
-    n: int | None = None,
+    n: int | str | None = None,
     empty: Number | None = None,
     compare: bool = False,
     mechanism: str = "auto",
@@ -84,13 +51,22 @@ def mean(
     >>> 40 < mean([42.0] * 1000, epsilon=10, bounds=(0, 100)).value < 44
     True
     """
+    if n == PRIVATE:
+        return with_private_n(
+            mean, values, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level,
+            bounds=bounds, delta_f=delta_f, empty=empty, compare=compare, mechanism=mechanism,
+        )  # fmt: skip
     terms = terms_of(
         values, epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare,
         mechanism=mechanism, level=level,
     )  # fmt: skip
+    if delta_f is not None and bounds is None:
+        return release_unbounded(values, "mean", terms, delta_f=delta_f, empty=empty)
+    terms, delta = preprocessed(terms, delta_f)
     scale = scale_of(bounds)
     statistic = mean_statistic("mean", scale, terms, Fraction(0), empty_index(empty, scale))
-    return release(values, scale, statistic, by_size_ways(statistic, terms), terms)
+    ways = by_size_ways(statistic, terms, ordered.mean_statistic(), delta)
+    return release(values, scale, statistic, ways, terms)
 
 
 @border
@@ -99,10 +75,11 @@ def trimmed_mean(
     *,
     trim: Number = 0.1,
     epsilon: Number,
-    bounds: tuple[Number, Number],
+    bounds: tuple[Number, Number] | None = None,
+    delta_f: Number | None = None,
     budget: object = None,
     neighbors: Neighbors | None = None,
-    n: int | None = None,
+    n: int | str | None = None,
     empty: Number | None = None,
     compare: bool = False,
     mechanism: str = "auto",
@@ -115,6 +92,11 @@ def trimmed_mean(
     >>> 40 < trimmed_mean([42.0] * 1000, epsilon=10, bounds=(0, 100)).value < 44
     True
     """
+    if n == PRIVATE:
+        return with_private_n(
+            trimmed_mean, values, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level,
+            bounds=bounds, delta_f=delta_f, trim=trim, empty=empty, compare=compare, mechanism=mechanism,
+        )  # fmt: skip
     share = written(trim, "trim")
     if not 0 <= share < _HALF or share.denominator > _FINEST_SHARE:
         raise UsageError("USE-001", "trim must be at least 0 and less than 0.5, of up to 9 digits")
@@ -122,9 +104,15 @@ def trimmed_mean(
         values, epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare,
         mechanism=mechanism, level=level,
     )  # fmt: skip
+    if delta_f is not None and bounds is None:
+        return release_unbounded(
+            values, "trimmed_mean", terms, delta_f=delta_f, empty=empty, trim=trim
+        )
+    terms, delta = preprocessed(terms, delta_f)
     scale = scale_of(bounds)
     statistic = mean_statistic("trimmed mean", scale, terms, share, empty_index(empty, scale))
-    return release(values, scale, statistic, by_size_ways(statistic, terms), terms)
+    ways = by_size_ways(statistic, terms, ordered.mean_statistic(share, "trimmed mean"), delta)
+    return release(values, scale, statistic, ways, terms)
 
 
 @border
@@ -132,10 +120,11 @@ def variance(
     values: object,
     *,
     epsilon: Number,
-    bounds: tuple[Number, Number],
+    bounds: tuple[Number, Number] | None = None,
+    delta_f: Number | None = None,
     budget: object = None,
     neighbors: Neighbors | None = None,
-    n: int | None = None,
+    n: int | str | None = None,
     compare: bool = False,
     mechanism: str = "auto",
     level: Number = 0.95,
@@ -145,13 +134,22 @@ def variance(
     >>> variance([42.0] * 1000, epsilon=10, bounds=(0, 100)).value < 100
     True
     """
+    if n == PRIVATE:
+        return with_private_n(
+            variance, values, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level,
+            bounds=bounds, delta_f=delta_f, compare=compare, mechanism=mechanism,
+        )  # fmt: skip
     terms = terms_of(
         values, epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare,
         mechanism=mechanism, level=level,
     )  # fmt: skip
+    if delta_f is not None and bounds is None:
+        return release_unbounded(values, "variance", terms, delta_f=delta_f, empty=None)
+    terms, delta = preprocessed(terms, delta_f)
     scale = scale_of(bounds)
     statistic = variance_statistic(scale, terms)
-    return release(values, scale, statistic, by_size_ways(statistic, terms), terms)
+    ways = by_size_ways(statistic, terms, "variance", delta)
+    return release(values, scale, statistic, ways, terms)
 
 
 @border
@@ -159,10 +157,11 @@ def median(
     values: object,
     *,
     epsilon: Number,
-    bounds: tuple[Number, Number],
+    bounds: tuple[Number, Number] | None = None,
+    delta_f: Number | None = None,
     budget: object = None,
     neighbors: Neighbors | None = None,
-    n: int | None = None,
+    n: int | str | None = None,
     step: Number | None = None,
     empty: Number | None = None,
     compare: bool = False,
@@ -174,10 +173,12 @@ def median(
     Args:
         values: A list, a numpy array, a pandas or Polars series, or an Arrow array.
         epsilon: The price.
-        bounds: The public range; values outside count as its ends.
+        bounds: The public range; values outside count as its ends. Not needed with `delta_f`.
+        delta_f: How far one value may move the answer: it is preprocessed to keep to that.
         budget: `db.protection(NAME)`, which pays; without it the release is charged to nobody.
         neighbors: `add-remove` or `replace`; by default the budget's, else add-remove.
-        n: The number of values, if it is public. It helps to choose; privacy never rests on it.
+        n: The number of values, if it is public. It helps to choose; privacy never rests on it. `"private"`
+            spends a tenth of epsilon on estimating it, so that an error can be stated.
         step: The public distance of possible answers; by default a 2^30th of the range.
         empty: The median of no values; by default the middle of the range.
         compare: Print what every mechanism would err on made-up data.
@@ -188,7 +189,7 @@ def median(
     42.0
     """
     return quantile(
-        values, _HALF, epsilon=epsilon, bounds=bounds, budget=budget, neighbors=neighbors, n=n,
+        values, _HALF, epsilon=epsilon, bounds=bounds, delta_f=delta_f, budget=budget, neighbors=neighbors, n=n,
         step=step, empty=empty, compare=compare, mechanism=mechanism, level=level,
     )  # fmt: skip
 
@@ -198,10 +199,11 @@ def minimum(
     values: object,
     *,
     epsilon: Number,
-    bounds: tuple[Number, Number],
+    bounds: tuple[Number, Number] | None = None,
+    delta_f: Number | None = None,
     budget: object = None,
     neighbors: Neighbors | None = None,
-    n: int | None = None,
+    n: int | str | None = None,
     step: Number | None = None,
     empty: Number | None = None,
     compare: bool = False,
@@ -214,7 +216,7 @@ def minimum(
     True
     """
     return quantile(
-        values, 0, epsilon=epsilon, bounds=bounds, budget=budget, neighbors=neighbors, n=n,
+        values, 0, epsilon=epsilon, bounds=bounds, delta_f=delta_f, budget=budget, neighbors=neighbors, n=n,
         step=step, empty=empty, compare=compare, mechanism=mechanism, level=level,
     )  # fmt: skip
 
@@ -224,10 +226,11 @@ def maximum(
     values: object,
     *,
     epsilon: Number,
-    bounds: tuple[Number, Number],
+    bounds: tuple[Number, Number] | None = None,
+    delta_f: Number | None = None,
     budget: object = None,
     neighbors: Neighbors | None = None,
-    n: int | None = None,
+    n: int | str | None = None,
     step: Number | None = None,
     empty: Number | None = None,
     compare: bool = False,
@@ -240,7 +243,7 @@ def maximum(
     True
     """
     return quantile(
-        values, 1, epsilon=epsilon, bounds=bounds, budget=budget, neighbors=neighbors, n=n,
+        values, 1, epsilon=epsilon, bounds=bounds, delta_f=delta_f, budget=budget, neighbors=neighbors, n=n,
         step=step, empty=empty, compare=compare, mechanism=mechanism, level=level,
     )  # fmt: skip
 
@@ -251,10 +254,11 @@ def quantile(
     q: Number,
     *,
     epsilon: Number,
-    bounds: tuple[Number, Number],
+    bounds: tuple[Number, Number] | None = None,
+    delta_f: Number | None = None,
     budget: object = None,
     neighbors: Neighbors | None = None,
-    n: int | None = None,
+    n: int | str | None = None,
     step: Number | None = None,
     empty: Number | None = None,
     compare: bool = False,
@@ -266,6 +270,12 @@ def quantile(
     >>> quantile(range(1001), 0.9, epsilon=100, bounds=(0, 1000), step=1).value
     900.0
     """
+    if n == PRIVATE:
+        return with_private_n(
+            quantile, values, q=q, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level,
+            bounds=bounds, delta_f=delta_f, step=step, empty=empty, compare=compare,
+            mechanism=mechanism,
+        )  # fmt: skip
     share = written(q, "q")
     if not 0 <= share <= 1 or share.denominator > _FINEST_SHARE:
         raise UsageError("USE-001", "q must lie between 0 and 1, with up to 9 digits")
@@ -273,9 +283,27 @@ def quantile(
         values, epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare,
         mechanism=mechanism, level=level,
     )  # fmt: skip
+    if delta_f is not None and bounds is None:
+        if step is not None:
+            raise UsageError("USE-001", "a step goes with bounds")
+        name = {Fraction(0): "minimum", _HALF: "median", Fraction(1): "maximum"}.get(share)
+        rank = None if name else share
+        return release_unbounded(
+            values, name or "quantile", terms, delta_f=delta_f, empty=empty, q=rank
+        )
+    terms, delta = preprocessed(terms, delta_f)
     scale = scale_of(bounds, step)
     statistic = rank_statistic(share, scale, terms.neighbors, empty_index(empty, scale))
-    return release(values, scale, statistic, rank_ways(statistic, terms), terms)
+    return release(values, scale, statistic, rank_ways(statistic, terms, delta), terms)
+
+
+def preprocessed(terms: Terms, delta_f: Number | None) -> tuple[Terms, Fraction | None]:
+    """Give the terms with what delta_f asks for, and the Δ itself."""
+    if delta_f is None:
+        return terms, None
+    if terms.mechanism not in ("auto", FAMILY):
+        raise UsageError("USE-001", "delta_f is for the mechanism 'preprocessing'")
+    return replace(terms, mechanism=FAMILY), delta_of_call(delta_f)
 
 
 def empty_index(empty: Number | None, scale: Scale) -> int:

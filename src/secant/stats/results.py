@@ -59,9 +59,10 @@ class Cost:
     release_id: str | None = None
 
     def __str__(self) -> str:
+        price = f"epsilon {self.epsilon:g}" + (f", delta {self.delta:g}" if self.delta else "")
         if self.charged_to is None:
-            return f"epsilon {self.epsilon:g}, charged to nobody: keep count yourself"
-        return f"epsilon {self.epsilon:g}, charged to {self.charged_to}"
+            return f"{price}, charged to nobody: keep count yourself"
+        return f"{price}, charged to {self.charged_to}"
 
 
 @dataclass(frozen=True, slots=True)

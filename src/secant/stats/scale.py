@@ -66,7 +66,8 @@ def scale_of(bounds: object, step: Number | None = None) -> Scale:
         raise UsageError(
             "USE-001",
             "a release needs bounds: the public range of the values",
-            hint="Pass bounds=(lowest, highest), from what is known without looking at the data.",
+            hint="Pass bounds=(lowest, highest), from what is known without looking at the data; or delta_f: "
+            "how far one value may move the answer.",
         )
     low, high = ends
     if low == high:

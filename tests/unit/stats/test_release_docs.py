@@ -10,12 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from secant.stats import aggregate, choice, release, results, scale, triangles  # noqa: F401
+import secant.stats  # noqa: F401
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "how-to" / "release-statistics.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-MODULES = ("aggregate", "choice", "release", "results", "scale", "triangles")
+MODULES = (
+    "aggregate", "choice", "counting", "everyday", "groups", "layers", "moments", "release",
+    "results", "scale", "triangles",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda b: b.splitlines()[-1][:30])

@@ -1,0 +1,108 @@
+"""Counts of anything: rows of a frame, words, objects, or what is true in a mask.
+
+In: a collection, ε, and who pays. Out: a `Release`, a whole number. What the entries are is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sized
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from secant.errors import UsageError, border
+from secant.mechanisms.laplace import DiscreteLaplaceNoise
+from secant.numeric.parameters import Number
+from secant.stats.calls import release, terms_of
+from secant.stats.results import REPLACE, Neighbors, Release
+from secant.stats.scale import Scale, Steps
+from secant.stats.ways import LaplaceWay, Statistic
+from secant.terms.bounds import GlobalBound
+
+
+@border
+def count(
+    values: object,
+    *,
+    epsilon: Number,
+    where: object = None,
+    budget: object = None,
+    neighbors: Neighbors | None = None,
+    level: Number = 0.95,
+) -> Release:
+    """Release how many entries there are, whatever they are; missing ones count too.
+
+    `where` is a mask, as for `proportion`: then only entries where it is true are counted, and under `replace` too.
+
+    >>> count(["red", "blue", None], epsilon=100).value
+    3.0
+    >>> count([1, 2, 3], where=[True, False, True], epsilon=100).value
+    2.0
+    """
+    terms = terms_of(
+        values, epsilon=epsilon, budget=budget, neighbors=neighbors, n=None, compare=False,
+        mechanism="auto", level=level,
+    )  # fmt: skip
+    if terms.neighbors == REPLACE and where is None:
+        raise UsageError(
+            "USE-001",
+            "where neighbors replace one value, how many there are is public",
+            hint="Ask for neighbors='add-remove', take the length, or pass where.",
+        )
+    scale = Scale(Fraction(0), Fraction(1), 1 << 62)
+    statistic = Statistic("count", scale, Fraction(1), lambda ordered: Fraction(len(ordered)))
+    noise = DiscreteLaplaceNoise().calibrate(
+        GlobalBound(Fraction(1)), epsilon=terms.epsilon, grid=1
+    )
+    unit = Scale(Fraction(0), Fraction(1), 1)
+
+    def read(given: object) -> Steps:
+        size = size_of(given)
+        if where is not None:
+            mask = mask_of(where)
+            if len(mask) != size:
+                raise UsageError("USE-001", "where must have one entry for each value")
+            size = int(mask.sum())
+        return np.zeros(size, dtype=np.int64)
+
+    ways = [[LaplaceWay(statistic, noise, statistic.exact)]]
+    return release(values, unit, statistic, ways, terms, read=read)
+
+
+def size_of(values: object) -> int:
+    """Give how many entries a collection has; of a frame or a table, its rows."""
+    if not isinstance(values, (str, bytes)):
+        if isinstance(values, Sized):
+            return len(values)
+        shape = getattr(values, "shape", None)
+        if isinstance(shape, tuple) and shape:
+            return int(shape[0])
+        if hasattr(values, "__array__"):
+            return len(np.asarray(values))
+        if isinstance(values, Iterable):
+            return sum(1 for _ in values)
+    raise UsageError("USE-001", "values must be a collection of entries to count")
+
+
+def mask_of(mask: object) -> Any:
+    """Give a column of booleans; zeros and ones are taken for them."""
+    raw = mask.to_numpy() if hasattr(mask, "to_numpy") else mask
+    if not isinstance(raw, np.ndarray) and isinstance(raw, Iterable):
+        raw = list(raw)
+    array = np.asarray(raw)
+    if array.ndim == 1 and array.dtype.kind == "O" and all(isinstance(v, bool) for v in array):
+        array = array.astype(bool)
+    if array.ndim == 1 and array.size == 0:
+        return np.zeros(0, dtype=bool)
+    if array.ndim == 1 and (array.dtype.kind == "b" or _zeros_and_ones(array)):
+        return array.astype(bool)
+    raise UsageError(
+        "USE-001",
+        "a mask is one column of True and False, without missing values",
+        hint="Compare first, such as ages >= 18, and say what a missing value counts as.",
+    )
+
+
+def _zeros_and_ones(array: Any) -> bool:
+    return array.dtype.kind in "iuf" and bool(((array == 0) | (array == 1)).all())
