@@ -68,20 +68,15 @@ from secant.release.run import (
     run,
     unnoised,
 )
-from secant.release.shares import Calibrated, Cost, calibrate
+from secant.release.shares import Calibrated, calibrate
 from secant.release.sources import open_source
 from secant.release.wanted import Wanted, held, least_epsilon, refuse_above, wanted_of
 from secant.stats.budget import Allowance
+from secant.streams.explaining import explain_stream
+from secant.streams.releasing import Opened, opened_stream, release_stream
+from secant.streams.series import Series
 from secant.terms.catalog import Catalog
 from secant.terms.coverage import holding
-from secant.terms.events import (
-    SMALLEST,
-    ApproximateEvent,
-    Composed,
-    ConcentratedEvent,
-    Event,
-    PureEvent,
-)
 from secant.terms.policy import Policy, Protection
 from secant.terms.policy_check import fit_policy
 from secant.terms.policy_file import load_policy
@@ -309,6 +304,22 @@ class Connection:
                     except CannotBound as verdict:
                         raise Refused("REF-101", verdict.reason, hint=verdict.hint) from None
             return "(reset)\n".join(found)
+
+    @border
+    def stream(self, name: str, *, until: object = None, analyst: str = "") -> Series:
+        """Release all steps of a stream that are complete and not released yet; give the series so far.
+
+        `until` ends at the step that it lies in. The first call pays for the whole stream; no number is drawn twice.
+        """
+        return release_stream(self._stream(name), lambda: self.ledger, until=until, analyst=analyst)
+
+    @border
+    def explain_stream(self, name: str) -> Explanation:
+        """Say what a stream costs and how ways to release it compare. Spends nothing, reads no protected data."""
+        return explain_stream(self._stream(name))
+
+    def _stream(self, name: str) -> Opened:
+        return opened_stream(self.policy, name, self._in_force, self._backend)
 
     def _with_attacker(self, told: Explanation, attacker: str, job: Job) -> Explanation:
         asked = parse_attacker(attacker)
@@ -563,21 +574,8 @@ def _charges(noise: Calibrated) -> list[Charge]:
     return [
         Charge.of_event(name, event)
         for name, cost in noise.paid.items()
-        if (event := _event(cost)) is not None
+        if (event := cost.event) is not None
     ]
-
-
-def _event(cost: Cost) -> Event | None:
-    """Say what was done to a protection: the noise of pure laws and the choice of keys, and normal noise beside it."""
-    parts: list[Event] = []
-    if cost.keys:
-        # An event has a positive epsilon; without any, the least that there is comes with a choice of keys.
-        parts.append(ApproximateEvent(cost.pure or SMALLEST, cost.keys))
-    elif cost.pure:
-        parts.append(PureEvent(cost.pure))
-    if cost.rho:
-        parts.append(ConcentratedEvent(cost.rho, *cost.normal))
-    return parts[0] if len(parts) == 1 else Composed(parts) if parts else None
 
 
 def _note(job: Job) -> dict[str, Any]:

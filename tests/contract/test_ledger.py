@@ -25,7 +25,7 @@ from secant.ledger import state as state_module
 from secant.ledger.accounting.accountant import Accountant
 from secant.ledger.export import check_export
 from secant.ledger.postgres import PostgresTransaction
-from secant.ledger.records import canonical, digest_of
+from secant.ledger.records import VERSION, canonical, digest_of
 from secant.ledger.sqlite import SqliteTransaction
 from secant.ledger.state import State
 from secant.ledger.witness import write_anchor
@@ -595,12 +595,26 @@ def test_records_cannot_be_changed_by_accident(store: Store) -> None:
 def test_a_newer_version_is_left_alone(store: Store) -> None:
     with store.open(rows=10) as ledger:
         spend(ledger, "0.25")
-        newer = "PRAGMA user_version = 4" if store.kind == "sqlite" else "UPDATE head SET version=4"
-        store.meddle(newer)
+        sqlite = store.kind == "sqlite"
+        newer = f"PRAGMA user_version = {VERSION + 1}"
+        store.meddle(newer if sqlite else f"UPDATE head SET version={VERSION + 1}")
         for use in (ledger.balances, lambda: spend(ledger, "0.1"), lambda: store.open(rows=10)):
             with pytest.raises(BudgetError) as caught:
                 use()
             assert caught.value.code == "BUD-004"
+
+
+def test_a_stream_is_paid_and_drawn_once(store: Store) -> None:
+    with store.open(rows=2) as ledger, store.open(rows=2) as other:
+        for books in (ledger, other):
+            books.declare_stream("s", {"form": 1}, [Charge.of("rows", 2)])
+        assert ledger.draw_stream("s", 1, [{"a": 1}, {"b": -(10**30)}])
+        assert not other.draw_stream("s", 1, [{"a": 2}])
+        found = other.stream("s")
+        assert found is not None
+        assert (found.through, found.values) == (2, {"a": 1, "b": -(10**30)})
+        assert ledger.balances()["rows"].remaining.epsilon == 0
+        ledger.verify()
 
 
 def test_a_missing_ledger_is_made_only_if_that_is_wanted(store: Store) -> None:

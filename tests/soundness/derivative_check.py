@@ -130,7 +130,7 @@ class Question:
         for measure in release.measures:
             bounds = found.bounds.get(measure.column, [Fraction(0)] * len(found.keys))
             made[measure.column] = {
-                tuple(measured._key(v) for v in key): Group(value, float(bound))
+                tuple(measured.comparable_key(v) for v in key): Group(value, float(bound))
                 for key, value, bound in zip(
                     found.keys, found.whole[measure.column], bounds, strict=True
                 )

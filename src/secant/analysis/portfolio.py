@@ -42,7 +42,7 @@ from secant.errors import InternalError
 from secant.numeric.ball import ball, upper, working_precision
 from secant.plan import nodes as n
 from secant.plan.conjunctive import Conjunctive, conjunctive
-from secant.plan.enforce import Release, enforce
+from secant.plan.enforce import Release, Steps, enforce
 from secant.plan.measures import Problem
 from secant.plan.quotients import Family, cut_together, quotients_of
 from secant.plan.reads import scans
@@ -121,8 +121,12 @@ def prepare(
     protections: tuple[Protection, ...],
     catalog: Catalog,
     facts: PublicFacts | None = None,
+    stepped: Steps | None = None,
 ) -> Outcome:
-    """Split the plan into releases and what follows them, or say why that cannot be done."""
+    """Split the plan into releases and what follows them, or say why that cannot be done.
+
+    `stepped` says which key of an aggregate is the step of a stream.
+    """
     taken = frozenset(
         f.name.partition(".")[0]
         for r in n.walk(plan)
@@ -137,7 +141,9 @@ def prepare(
         return any(_shows_protected(s, policy, protections, read) for s in scans(relation))
 
     def bound(aggregate: n.Aggregate, name: str) -> Bounded | Sequence[Refusal]:
-        return bound_aggregate(aggregate, name, policy, protections, catalog, known, quotients)
+        return bound_aggregate(
+            aggregate, name, policy, protections, catalog, known, quotients, stepped
+        )
 
     quotients = quotients_of(plan)
     work = Split(bound, touched, taken)
@@ -199,6 +205,7 @@ def bound_aggregate(
     catalog: Catalog,
     facts: PublicFacts,
     quotients: tuple[Family, ...] = (),
+    stepped: Steps | None = None,
 ) -> Bounded | Sequence[Refusal]:
     """Enforce one aggregate and bound it under every protection, or give all reasons against it."""
     read = read_columns(aggregate)
@@ -222,7 +229,7 @@ def bound_aggregate(
             return (verdict.refusal("derivative"),)
         release = enforce(softened.aggregate, name, policy, protections, catalog, moving=moving)
     else:
-        release = _enforced(aggregate, name, policy, protections, catalog, facts)
+        release = _enforced(aggregate, name, policy, protections, catalog, facts, stepped)
     if isinstance(release, Problem):
         return (Refusal("enforce", release.rule, release.reason, release.hint, release.node),)
     if softened is not None:
@@ -261,9 +268,10 @@ def _enforced(
     protections: tuple[Protection, ...],
     catalog: Catalog,
     facts: PublicFacts,
+    stepped: Steps | None,
 ) -> Release | Problem:
     """Enforce what is declared; ranges that are missing are looked up where a table is public (C-ENDS)."""
-    release = enforce(aggregate, name, policy, protections, catalog)
+    release = enforce(aggregate, name, policy, protections, catalog, stepped=stepped)
     if not isinstance(release, Problem) or release.rule != "T-RANGE":
         return release
     read = read_columns(aggregate)
@@ -284,7 +292,8 @@ def _enforced(
                 columns = {**old.columns, column: replace(known, range=ends)}
                 tables[table] = replace(old, columns=columns)
                 looked.append(f"range of {table}.{column}: looked up, the table is public")
-    found = enforce(aggregate, name, replace(policy, tables=tables), protections, catalog)
+    enlarged = replace(policy, tables=tables)
+    found = enforce(aggregate, name, enlarged, protections, catalog, stepped=stepped)
     if isinstance(found, Problem):
         return found
     return replace(found, notes=(*dict.fromkeys(looked), *found.notes))

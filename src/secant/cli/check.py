@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -59,7 +59,7 @@ def check(
     from secant.terms.policy_file import load_policy
 
     loaded = load_policy(file or policy)
-    found = _against_database(loaded, source)
+    found = _with_streams(loaded, source, _against_database(loaded, source))
     wrong = found is not None and found.wrong
     if look and (found is None or wrong):
         raise UsageError(
@@ -121,6 +121,26 @@ def _against_database(policy: Policy, source: str | None) -> Found | None:
         opened.close()
     problems = _against_ledger(policy) + check_policy(policy, catalog)
     return Found(problems, coverage(policy, catalog), open_hint(policy, catalog))
+
+
+def _with_streams(policy: Policy, source: str | None, found: Found | None) -> Found | None:
+    """Add which streams could not be released. Other questions do not suffer from that."""
+    if found is None or found.wrong or not policy.streams:
+        return found
+    import secant
+    from secant.errors import SecantError
+    from secant.terms.policy_check import Problem
+
+    problems = list(found.problems)
+    with secant.connect(source, policy=policy) as database:
+        for stream in policy.streams:
+            try:
+                database.explain_stream(stream.name)
+            except SecantError as error:
+                told = "; ".join([error.message, *error.details, *filter(None, [error.hint])])
+                line = policy.lines.get(("streams", stream.name.lower()))
+                problems.append(Problem("warning", f"streams.{stream.name}", told, line))
+    return replace(found, problems=tuple(problems))
 
 
 def _against_ledger(policy: Policy) -> tuple[Problem, ...]:

@@ -50,6 +50,15 @@ RuleId = Annotated[
     ),
 ]
 
+StreamName = Annotated[
+    str | None,
+    Parameter(
+        name="--stream",
+        help="Instead of a question: what a stream costs, and how ways to release it compare.",
+        metavar="NAME",
+    ),
+]
+
 AttackerText = Annotated[
     str | None,
     Parameter(
@@ -74,6 +83,7 @@ def explain(
     /,
     *,
     rule: RuleId = None,
+    stream: StreamName = None,
     epsilon: Epsilon | None = None,
     error: WantedError = None,
     delta: Delta = None,
@@ -95,17 +105,21 @@ def explain(
     from secant.errors import Refused, UsageError
     from secant.plan.ranges_report import range_lines
 
-    if rule is not None:
-        if sql is not None:
+    if rule is not None or stream is not None:
+        if sql is not None or None not in (rule, stream):
             raise UsageError(
                 "USE-001",
-                "--rule shows a rule and takes no question",
+                "--rule shows a rule and --stream a stream, and neither takes a question",
                 hint="ask for them one by one",
             )
-        return _print_rule(rule, json=json)
+        if stream is not None:
+            return _print_stream(stream, policy, source, statements=statements, json=json)
+        return _print_rule(str(rule), json=json)
     if sql is None:
         raise UsageError(
-            "USE-001", "there is no question", hint="write a SELECT statement, or --rule with an id"
+            "USE-001",
+            "there is no question",
+            hint="write a SELECT statement, --rule ID or --stream NAME",
         )
     text = question_of(sql)
     if attacker is not None:
@@ -167,6 +181,26 @@ def _print_rule(name: str, *, json: bool) -> int:
         show.print_json(found.to_dict())
     else:
         show.say(str(found))
+    return 0
+
+
+def _print_stream(
+    name: str, policy: str, source: str | None, *, statements: bool, json: bool
+) -> int:
+    import secant
+    from secant.cli import show
+
+    with secant.connect(source, policy=policy) as database:
+        found = database.explain_stream(name)
+    if json:
+        more = {"statements": list(found.statements)} if statements else {}
+        show.print_json({**found.to_dict(), **more})
+        return 0
+    show.say(str(found))
+    if statements:
+        show.say()
+        show.say("-- the statement of the first step")
+        show.say(f"{found.statements[0]};")
     return 0
 
 

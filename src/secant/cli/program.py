@@ -36,6 +36,11 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
         "secant.cli.query:query",
         "Ask a question: spends budget, prints the private answer.",
     ),
+    (
+        "stream",
+        "secant.cli.stream:stream",
+        "Release the steps of a declared stream that are complete, once.",
+    ),
     ("explain", "secant.cli.explain:explain", "Show why an answer is private; spends nothing."),
     (
         "inspect",

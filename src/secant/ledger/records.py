@@ -14,7 +14,7 @@ from typing import Any
 
 from secant.errors import BudgetError, UsageError
 
-VERSION = 3
+VERSION = 4
 """The version that this code writes. Bodies of every earlier version stay readable:
 
 1. `open`, `reserve`, `sent`, `settle`, `return`; a charge is protection, epsilon, delta.
@@ -22,8 +22,20 @@ VERSION = 3
    `summary` repeats what the records before it add up to, so that a reader may begin there.
 3. `restored` marks that an owner took the chain for whole although it did not go through its anchor.
    Times never go back; a summary holds the latest.
+4. `stream` declares a stream that was paid for just before; `drawn` holds the numbers of its next step.
 """
-KINDS = ("open", "reserve", "sent", "settle", "return", "schema", "summary", "restored")
+KINDS = (
+    "open",
+    "reserve",
+    "sent",
+    "settle",
+    "return",
+    "schema",
+    "summary",
+    "restored",
+    "stream",
+    "drawn",
+)
 """Never removed, never redefined (I8)."""
 LONGEST_NOTE = 1_000_000
 """Characters. A note is for a few names and numbers; a longer one would slow every later reader."""

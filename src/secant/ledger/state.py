@@ -53,6 +53,18 @@ class OpenRelease:
     sent: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class StreamState:
+    """How far a stream has come (L-STREAM)."""
+
+    declared: int
+    """Sequence number of its declaration."""
+    through: int = 0
+    """All numbers that fall due up to this step are drawn, and none later."""
+    lost: bool = False
+    """Whether an owner took the chain for whole afterwards: numbers may be out that it does not hold."""
+
+
 @dataclass(slots=True)
 class RunningSum:
     """A sum over the prices of an account that is brought up to date when somebody asks for it.
@@ -137,6 +149,7 @@ class State:
     accounts: dict[str, dict[tuple[str, str], Account]] = field(default_factory=dict)
     """By protection, then by analyst and month."""
     open: dict[str, OpenRelease] = field(default_factory=dict)
+    streams: dict[str, StreamState] = field(default_factory=dict)
 
     def advance(self, records: Iterable[Record]) -> None:
         """Take in the records that follow, in order."""
@@ -217,6 +230,10 @@ class State:
                 }
                 for _, release in sorted(self.open.items())
             ],
+            "streams": [
+                [name, stream.declared, stream.through, stream.lost]
+                for name, stream in sorted(self.streams.items())
+            ],
         }
 
 
@@ -244,6 +261,8 @@ def starting_at(record: Record) -> State:
             item["lease_until"],
             item["sent"],
         )
+    for name, *parts in fields.get("streams", ()):
+        state.streams[name] = StreamState(*parts)
     return state
 
 
@@ -342,12 +361,34 @@ def _migrated(state: State, sequence: int, fields: dict[str, Any]) -> None:
 def _restored(state: State, sequence: int, fields: dict[str, Any]) -> None:
     if "expected" not in fields:
         raise broken(sequence, "does not say what was lost")
+    for name, stream in state.streams.items():
+        state.streams[name] = replace(stream, lost=True)
+
+
+def _declared(state: State, sequence: int, fields: dict[str, Any]) -> None:
+    if fields["stream"] in state.streams:
+        raise broken(sequence, "declares a stream twice")
+    if not isinstance(fields["declaration"], dict):
+        raise broken(sequence, "declares nothing")
+    state.streams[fields["stream"]] = StreamState(sequence)
+
+
+def _drawn(state: State, sequence: int, fields: dict[str, Any]) -> None:
+    stream = state.streams.get(fields["stream"])
+    if stream is None or fields["step"] != stream.through + 1 or stream.lost:
+        # The heart of L-STREAM: a step that was drawn is never drawn again, and none is left out.
+        raise broken(sequence, "draws a step of a stream that is not its next one")
+    if not all(type(value) is int for value in fields["values"].values()):
+        raise broken(sequence, "holds numbers of a stream that are not whole")
+    state.streams[fields["stream"]] = replace(stream, through=stream.through + 1)
 
 
 def _summarized(state: State, sequence: int, fields: dict[str, Any]) -> None:
     expected = state.summary()
     if fields["version"] < 3:
         del expected["latest"]
+    if fields["version"] < 4:
+        del expected["streams"]
     if canonical(expected) != canonical({name: fields[name] for name in expected}):
         raise broken(sequence, "does not agree with the records before it")
     state.summary_at = sequence
@@ -362,4 +403,6 @@ _MEANING: dict[str, Callable[[State, int, dict[str, Any]], None]] = {
     "schema": _migrated,
     "summary": _summarized,
     "restored": _restored,
+    "stream": _declared,
+    "drawn": _drawn,
 }

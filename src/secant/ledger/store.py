@@ -10,6 +10,7 @@ import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -39,6 +40,19 @@ from secant.terms.policy import LONGEST_NAME
 
 LONGEST_LEASE = 31 * 24 * 3600
 """Seconds; a longer lease would lock budget for good when its process is killed."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamAccount:
+    """A stream as the books have it. Public: nothing secret is kept."""
+
+    declaration: Mapping[str, Any]
+    through: int
+    """All numbers that fall due up to this step are drawn."""
+    values: Mapping[str, int]
+    """Name of a number -> the number, with its noise."""
+    lost: bool
+    """Whether the ledger was restored afterwards: nothing more can be drawn."""
 
 
 class Ledger:
@@ -185,6 +199,106 @@ class Ledger:
                 hint="ask with a smaller epsilon, or ask the data owner for more budget",
             )
         return Reservation(self, fields["release"], held)
+
+    def declare_stream(
+        self,
+        name: str,
+        declaration: Mapping[str, Any],
+        charges: Sequence[Charge],
+        *,
+        analyst: str = "",
+    ) -> dict[str, Any]:
+        """Pay for a stream and declare it, both or neither; give what was declared, now or before (L-STREAM).
+
+        The first declaration of a name holds for ever: a caller compares what it gets.
+        """
+        check_analyst(analyst)
+        held, wanted = tuple(charges), plain_note(declaration)
+        with self._writing() as transaction:
+            known = self._state.streams.get(name)
+            short: tuple[str, ...] = ()
+            if known is None:
+                _check_named(self._limits.unnamed(self._state))
+                now = transaction.now()
+                self._sweep(transaction, now)
+                when = self._time(now)
+                short = shortfalls(
+                    self._state, self._limits, held, analyst=analyst, month=month_of(when)
+                )
+                if not short:
+                    release = secrets.token_hex(16)
+                    fields = {
+                        "release": release,
+                        "analyst": analyst,
+                        "charges": [charge_fields(charge) for charge in held],
+                        "budgets": self._in_force(held),
+                        "note": {"stream": name},
+                        "lease_until": now,
+                    }
+                    self._append(transaction, "reserve", when, fields)
+                    self._append(transaction, "sent", when, {"release": release})
+                    outcome = {"release": release, "outcome": "stream declared"}
+                    self._append(transaction, "settle", when, outcome)
+                    declared = {"stream": name, "release": release, "declaration": wanted}
+                    self._append(transaction, "stream", when, declared)
+            found = self._declaration(transaction, name)
+            reached = self._state.anchor
+        if short:
+            raise BudgetError(
+                "BUD-001",
+                f"the budget does not cover the stream {name}",
+                details=short,
+                hint="declare it with a smaller epsilon, or give the protection more budget",
+            )
+        assert found is not None
+        # Only now is the charge promised, as in `record_sent`.
+        self._journal.attest(reached)
+        return found
+
+    def draw_stream(self, name: str, first: int, steps: Sequence[Mapping[str, int]]) -> bool:
+        """Make the numbers of the next steps durable; say no if somebody else drew the first of them before.
+
+        Nothing may be shown unless this returns True; after a no, what was drawn here must be forgotten.
+        """
+        with self._writing() as transaction:
+            known = self._state.streams.get(name)
+            if known is None or known.lost:
+                raise broken_stream(name)
+            if known.through != first - 1:
+                return False
+            when = self._time(transaction.now())
+            for number, values in enumerate(steps, start=first):
+                fields = {"stream": name, "step": number, "values": dict(values)}
+                self._append(transaction, "drawn", when, fields)
+            reached = self._state.anchor
+        # A chain that loses these numbers from here on does not reach its anchor: nobody draws them again.
+        self._journal.attest(reached)
+        return True
+
+    def stream(self, name: str) -> StreamAccount | None:
+        """Give a stream as the books have it, with all of its numbers; None if it was never declared."""
+        with self._reading() as transaction:
+            known = self._state.streams.get(name)
+            if known is None:
+                return None
+            declaration = self._declaration(transaction, name)
+            assert declaration is not None
+            values: dict[str, int] = {}
+            for record in transaction.after(known.declared):
+                fields = record.fields
+                if fields["kind"] == "drawn" and fields["stream"] == name:
+                    values.update(fields["values"])
+            return StreamAccount(declaration, known.through, values, known.lost)
+
+    def clock(self) -> float:
+        """Give the time of the books, in seconds since 1970 (UTC). It never goes back."""
+        with self._reading() as transaction:
+            return self._time(transaction.now())
+
+    def _declaration(self, transaction: Transaction, name: str) -> dict[str, Any] | None:
+        known = self._state.streams.get(name)
+        record = None if known is None else transaction.at(known.declared)
+        return None if record is None else dict(record.fields["declaration"])
 
     def _in_force(self, charges: Sequence[Charge]) -> dict[str, list[int | str]]:
         held = {charge.protection: self._limits.budgets[charge.protection] for charge in charges}
@@ -354,6 +468,15 @@ class Ledger:
         transaction.append(record, summary_at=self._state.summary_at)
         if kind != "summary" and self._state.wants_summary():
             self._append(transaction, "summary", now, self._state.summary())
+
+
+def broken_stream(name: str) -> BudgetError:
+    """Give the error for a stream whose numbers may not all be known."""
+    return BudgetError(
+        "BUD-009",
+        f"the ledger was restored after the stream {name} began: numbers may be out that it does not hold",
+        hint="declare a new stream, under a new name; what is known of the old one stays",
+    )
 
 
 def check_analyst(name: object) -> None:

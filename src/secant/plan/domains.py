@@ -64,7 +64,14 @@ class Open:
     keys: tuple[str, ...]
 
 
-Domain = Listed | Looked | Chosen | Open
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """A key whose values are the steps of a stream: which there are is declared, and no end need be known."""
+
+    key: str
+
+
+Domain = Listed | Looked | Chosen | Open | Stepped
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +131,20 @@ def domains_of(
     ranges: Ranges,
     public: Callable[[n.Relation], bool],
     catalog: Catalog,
+    stepped: str | None = None,
 ) -> tuple[Domain, ...]:
-    """Give the domain of every key, lists first, then what public tables say, then what must be chosen."""
+    """Give the domain of every key, lists first, then what public tables say, then what must be chosen.
+
+    `stepped` names the key whose values are the steps of a stream.
+    """
     public = _known_before(public)
     found: list[Domain] = []
     looked: list[n.Named] = []
     chosen: list[str] = []
     for key in keys:
+        if key.name == stepped:
+            found.append(Stepped(key.name))
+            continue
         written = region.expand(key.expression)
         own = _own_list(written, region, public)
         seen = own or _public_only(written, region, public)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from secant.plan import nodes as n
-from secant.plan.domains import Chosen, Domain, Listed, Open, domains_of, region_of
+from secant.plan.domains import Chosen, Domain, Listed, Open, Stepped, domains_of, region_of
 from secant.plan.exact import make_exact
 from secant.plan.measures import QUOTIENTS, Measure, Measures, Problem, Stopped
 from secant.plan.owners import OwnerColumns, rows_of_unit, unit_column
@@ -29,6 +29,15 @@ from secant.terms import types as t
 from secant.terms.catalog import Catalog
 from secant.terms.coverage import is_protected
 from secant.terms.policy import Policy, Protection
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What makes an aggregate a stream: which of its keys is the step."""
+
+    key: str
+    arrival: str | None = None
+    """A column of its rows that says when each came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +74,15 @@ def enforce(
     catalog: Catalog,
     *,
     moving: bool = False,
+    stepped: Steps | None = None,
 ) -> Release | Problem:
     """Turn one aggregate into a release, or say why that cannot be done.
 
     `moving` says that values move and rows stay under all protections that the aggregate touches: then
-    public columns decide which groups there are.
+    public columns decide which groups there are. `stepped` says which key's values are the steps of a
+    stream: the first rows of a unit are then those of the earliest steps (V-FIRST).
     """
-    builder = _Builder(aggregate, name, policy, protections, catalog, moving)
+    builder = _Builder(aggregate, name, policy, protections, catalog, moving, stepped)
     try:
         return builder.build()
     except Stopped as stopped:
@@ -86,6 +97,7 @@ class _Builder:
     protections: tuple[Protection, ...]
     catalog: Catalog
     moving: bool = False
+    stepped: Steps | None = None
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -134,7 +146,10 @@ class _Builder:
         if self.moving and self.aggregate.keys:
             domains = (Open(tuple(k.name for k in self.aggregate.keys)),)
         else:
-            domains = domains_of(self.aggregate.keys, region, ranges, self._public, self.catalog)
+            domains = domains_of(
+                self.aggregate.keys, region, ranges, self._public, self.catalog,
+                None if self.stepped is None else self.stepped.key,
+            )  # fmt: skip
         self._refuse_telling_keys(rows, domains, owners)
         outputs = [self._output(call, ranges) for call in self.aggregate.aggregations]
         self.selector = self._selector(rows, domains, owners)
@@ -273,7 +288,7 @@ class _Builder:
                 kinds = {f.name: f.type for f in fields_of(rows)}
                 order = min((sorted(k) for k in found.keys), key=len, default=[])
                 orders[name] = tuple(c for c in order if c in kinds)
-                for column in (unit, *orders[name]):
+                for column in (unit, *orders[name], *_came(self.stepped)):
                     carried[column] = n.Named(column, n.Column(column, kinds[column]))
         taken = {k.name for k in keys} | {i.name for i in arguments}
         items = [*keys, *arguments, *(i for c, i in carried.items() if c not in taken)]
@@ -297,6 +312,9 @@ class _Builder:
                 self.notes.append(
                     f"keys {_short(domain.key)}: {len(domain.values)} from {domain.source}"
                 )
+                continue
+            if isinstance(domain, Stepped):
+                self.notes.append(f"keys {_short(domain.key)}: the steps of the stream")
                 continue
             names = ", ".join(_short(k) for k in domain.keys)
             if isinstance(domain, Chosen):
@@ -338,6 +356,8 @@ class _Builder:
             return projected
         limit = rows_of_unit(self.aggregate, found, ownerships)
         notes.append(f"at most {limit} rows of a unit count ({protection.name})")
+        if self.stepped is not None:
+            order = tuple(dict.fromkeys((self.stepped.key, *_came(self.stepped), *order)))
         return n.Truncate(projected, (column,), order, limit)
 
     def _needs_groups(self, arguments: list[n.Named]) -> bool:
@@ -375,6 +395,10 @@ class _Builder:
             and self.selector is None
         )
         return choosing and len(adding) == len(calls)
+
+
+def _came(steps: Steps | None) -> tuple[str, ...]:
+    return () if steps is None or steps.arrival is None else (steps.arrival,)
 
 
 def _without_names(unit: str | None) -> str:

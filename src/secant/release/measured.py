@@ -113,7 +113,7 @@ def _surveyed(b: Bounded, job: Job, shown: Keys, session: Session) -> dict[str, 
             continue
         values = []
         for key in shown:
-            place = tuple(_key(v) for v in key)
+            place = tuple(comparable_key(v) for v in key)
             rows_each = [
                 survey.rows(noise.beta, tuple(r(place) for r in results))
                 for survey, results in zip(asked, figures, strict=True)
@@ -132,7 +132,7 @@ def _figures(rows: list[tuple[object, ...]], width: int | None) -> Any:
         return lambda key: everything
     by_key: dict[tuple[object, ...], list[tuple[object, ...]]] = {}
     for row in rows:
-        by_key.setdefault(tuple(_key(v) for v in row[:width]), []).append(row[width:])
+        by_key.setdefault(tuple(comparable_key(v) for v in row[:width]), []).append(row[width:])
     return lambda key: tuple(by_key.get(key, ()))
 
 
@@ -156,7 +156,7 @@ def _cut(
             alone |= {c: chosen[c].limit for c in several}
             for c, x in wanted.items():
                 value = found[f"{c}.limit{x.limits.index(alone[c])}"]
-                whole[c] = [x.fine * _in_steps(value, measures[c])] * len(shown)
+                whole[c] = [x.fine * in_steps(value, measures[c])] * len(shown)
         elif wanted:
             if several and made.above is not None:
                 name = numbered(f"{b.release.name} above", number)
@@ -198,7 +198,9 @@ def _raced(b: Bounded, job: Job, shown: Keys, session: Session) -> dict[str, lis
 
 def _by_key(rows: list[tuple[object, ...]], width: int) -> dict[tuple[object, ...], Any]:
     """Give rows by their keys in a form that can be compared: keys as they came, and what follows them."""
-    return {tuple(_key(v) for v in row[:width]): (row[:width], row[width:]) for row in rows}
+    return {
+        tuple(comparable_key(v) for v in row[:width]): (row[:width], row[width:]) for row in rows
+    }
 
 
 def _cells(b: Bounded, job: Job, shown: Keys, session: Session) -> dict[str, list[Cells]]:
@@ -209,9 +211,11 @@ def _cells(b: Bounded, job: Job, shown: Keys, session: Session) -> dict[str, lis
         statement = statement_of(ranked)
         if statement not in counted:
             rows = session.rows(job.statements[statement])
-            counted[statement] = read_cells(rows, ranked.grid, lambda k: tuple(map(_key, k)))
+            counted[statement] = read_cells(
+                rows, ranked.grid, lambda k: tuple(map(comparable_key, k))
+            )
         groups = counted[statement]
-        found[ranked.column] = [groups.get(tuple(map(_key, key)), ()) for key in shown]
+        found[ranked.column] = [groups.get(tuple(map(comparable_key, key)), ()) for key in shown]
     return found
 
 
@@ -241,7 +245,7 @@ def _bounds(
         for key in shown:
             by_role: dict[str, Fraction] = {}
             for part in parts:
-                row = tables[part.statement].get(tuple(_key(v) for v in key))
+                row = tables[part.statement].get(tuple(comparable_key(v) for v in key))
                 number = None if row is None else row[1][places[part.statement][part.column]]
                 found_part = part.total(number) * curve.factor * (1 + SLACK)
                 least = curve.floors.get(part.role, Fraction(0)) if part.floored else Fraction(0)
@@ -261,15 +265,21 @@ def order_of_keys(value: object) -> tuple[bool, str, Any]:
 def _listed_parts(b: Bounded) -> Any:
     """Keys with a list keep to it also when other keys are chosen."""
     names = [k.name for k in b.release.exact.keys]
-    lists = {d.key: {_key(v) for v in d.values} for d in b.release.domains if isinstance(d, Listed)}
+    lists = {
+        d.key: {comparable_key(v) for v in d.values}
+        for d in b.release.domains
+        if isinstance(d, Listed)
+    }
 
     def allowed(key: tuple[object, ...]) -> bool:
-        return all(_key(v) in lists[c] for c, v in zip(names, key, strict=True) if c in lists)
+        return all(
+            comparable_key(v) in lists[c] for c, v in zip(names, key, strict=True) if c in lists
+        )
 
     return allowed
 
 
-def _key(value: object) -> object:
+def comparable_key(value: object) -> object:
     """Make keys from the engine and from the policy comparable: 1, 1.0 and Decimal('1') are one key."""
     if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
         return Fraction(value) if value == value and abs(value) != float("inf") else str(value)
@@ -280,11 +290,11 @@ def _whole(
     exact: Mapping[tuple[object, ...], Any], key: tuple[object, ...], index: int, measure: Measure
 ) -> int:
     """Read an exact measure as a whole number of steps; a group that is not there has none."""
-    found = exact.get(tuple(_key(v) for v in key))
-    return _in_steps(found[1][index] if found is not None else None, measure)
+    found = exact.get(tuple(comparable_key(v) for v in key))
+    return in_steps(found[1][index] if found is not None else None, measure)
 
 
-def _in_steps(value: Any, measure: Measure) -> int:
+def in_steps(value: Any, measure: Measure) -> int:
     """Read a number that the engine gave; nothing was there to add up where it is NULL."""
     if value is None:
         return 0

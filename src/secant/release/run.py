@@ -8,13 +8,13 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Protocol
 
-from secant.analysis.certificate import CannotBound, Curve
+from secant.analysis.certificate import CannotBound, Certificate, Curve
 from secant.analysis.derivative.statement import Instrument, Motion, instrument
 from secant.analysis.portfolio import Bounded, Prepared
 from secant.errors import InternalError, PolicyError, Refused, over_limit
@@ -160,7 +160,11 @@ def check_job(job: Job, session: Session) -> None:
         session.check(provided(statement, not_yet, session.dialect))
     for relation in job.traced.closing():
         session.check(lower(_closing(relation, not_yet), session.dialect))
-    certificates = [c for b in job.prepared.bounded for c in b.certificates]
+    check_claims([c for b in job.prepared.bounded for c in b.certificates], session)
+
+
+def check_claims(certificates: Sequence[Certificate], session: Session) -> None:
+    """Hold claims about keys of public tables against public data."""
     for claim in dict.fromkeys(claim for c in certificates for claim in c.claims):
         _check_key(session, claim.table, claim.columns)
 

@@ -19,6 +19,14 @@ from secant.mechanisms.whole import WholeLaplace, WholeLaw, epsilon_of_rho, norm
 from secant.release.laws import NormalPart, Plain, choose_normal
 from secant.release.ranked import RankNoise, rank_noise
 from secant.terms.bounds import GlobalBound, SmoothBound
+from secant.terms.events import (
+    SMALLEST,
+    ApproximateEvent,
+    Composed,
+    ConcentratedEvent,
+    Event,
+    PureEvent,
+)
 from secant.terms.policy import Protection
 
 GRAIN = (
@@ -109,6 +117,19 @@ class Cost:
         """Give (epsilon, delta)."""
         return self.pure + self.normal[0], self.keys + self.normal[1]
 
+    @property
+    def event(self) -> Event | None:
+        """Say what is done to the protection: the noise of pure laws, the choice of keys, normal noise beside it."""
+        parts: list[Event] = []
+        if self.keys:
+            # An event has a positive epsilon; without any, the least that there is comes with a choice of keys.
+            parts.append(ApproximateEvent(self.pure or SMALLEST, self.keys))
+        elif self.pure:
+            parts.append(PureEvent(self.pure))
+        if self.rho:
+            parts.append(ConcentratedEvent(self.rho, *self.normal))
+        return parts[0] if len(parts) == 1 else Composed(parts) if parts else None
+
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
@@ -140,7 +161,7 @@ def calibrate(
     delta: Mapping[str, Fraction],
 ) -> Calibrated:
     """Share epsilon among the measures of all releases and fix their noise."""
-    shares = _shares(bounded, epsilon)
+    shares = shares_of(bounded, epsilon)
     deltas, slack = _deltas(bounded, delta)
     normal = choose_normal(_plain(bounded, protections, shares), slack)
     noise: dict[str, MeasureNoise] = {}
@@ -249,7 +270,7 @@ def _normal_noise(b: Bounded, column: str, made: MeasureNoise, normal: NormalPar
     return replace(made, scale=None, rho=normal.rhos[column], squared=squared)
 
 
-def _shares(bounded: tuple[Bounded, ...], epsilon: Fraction) -> dict[str, Fraction]:
+def shares_of(bounded: tuple[Bounded, ...], epsilon: Fraction) -> dict[str, Fraction]:
     """Share epsilon among what moves; what no protection moves is public, and needs none."""
     weights: dict[str, float] = {}
     for b in bounded:

@@ -13,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from secant.terms.beliefs import Belief
+from secant.terms.streams import Stream
 
 KINDS = ("rows", "unit", "cells", "rows+cells")
 LONGEST_NAME = 200
@@ -158,6 +159,8 @@ class Policy:
     retired: tuple[str, ...] = ()
     """Protections that the ledger knows and the owner has given up."""
     limits: Limits = USUAL
+    streams: tuple[Stream, ...] = ()
+    """Series that go on, each declared once and paid once."""
     path: Path | None = None
     lines: Mapping[tuple[str, ...], int] = field(default_factory=dict, compare=False, repr=False)
     """Where each key stands in the file, by lower-cased path; for messages only."""
@@ -173,3 +176,7 @@ class Policy:
     def protection(self, name: str) -> Protection | None:
         """Give the protection of that name, or None."""
         return next((p for p in self.protections if p.name == name), None)
+
+    def stream(self, name: str) -> Stream | None:
+        """Give the stream of that name, or None."""
+        return next((s for s in self.streams if s.name == name), None)

@@ -36,6 +36,7 @@ from secant.terms.policy import (
     TableFacts,
 )
 from secant.terms.policy_columns import STRICT, ColumnModel, limit_of, number_of, positive_of
+from secant.terms.policy_streams import StreamModel
 from secant.terms.policy_values import groups_of, memory_of, seconds_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
@@ -417,6 +418,7 @@ class PolicyModel(_Model):
     protections: dict[str, ProtectionModel]
     alternatives: Any = ()
     accept: Any = ()
+    streams: dict[str, StreamModel] = {}
 
     @field_validator("protections", mode="after")
     @classmethod
@@ -458,6 +460,19 @@ class PolicyModel(_Model):
     def _accept(cls, value: object) -> tuple[str, ...]:
         return () if value == () else _names_of(value)
 
+    @field_validator("streams", mode="after")
+    @classmethod
+    def _streams(
+        cls, value: dict[str, StreamModel], info: ValidationInfo
+    ) -> dict[str, StreamModel]:
+        for name, stream in value.items():
+            if not _NAME.match(name) or len(name) > LONGEST_NAME:
+                raise ValueError(f"{name!r} is no name for a stream; use letters, digits, _ and -")
+            known = info.data.get("protections", {})
+            if known and stream.protection is not None and stream.protection not in known:
+                raise ValueError(f"{name}: there is no protection {stream.protection}")
+        return value
+
     def record(self, path: FilePath | None, lines: Mapping[tuple[str, ...], int]) -> Policy:
         """Give the policy."""
         return Policy(
@@ -470,6 +485,7 @@ class PolicyModel(_Model):
             ledger=self.ledger.location if self.ledger else None,
             retired=self.ledger.retired if self.ledger else (),
             limits=(self.database or DatabaseModel()).limits(),
+            streams=tuple(s.record(name) for name, s in self.streams.items()),
             path=path,
             lines=lines,
         )
@@ -479,6 +495,7 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "database": DatabaseModel,
     "ledger": LedgerModel,
     "protections": ProtectionModel,
+    "streams": StreamModel,
 }
 
 

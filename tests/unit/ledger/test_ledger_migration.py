@@ -143,3 +143,22 @@ def test_version_2_gives_up_its_write_ahead_log_and_gets_an_anchor(tmp_path: Pat
     with pytest.raises(BudgetError) as caught:
         Ledger.open(path, BUDGETS)
     assert caught.value.code == "BUD-007"
+
+
+def test_version_3_is_carried_on_and_keeps_streams_from_then_on(tmp_path: Path) -> None:
+    path = tmp_path / "shop.ledger"
+    for end in ("", ".anchor"):
+        shutil.copy(STORED / f"v3.ledger{end}", f"{path}{end}")
+    end_of_v3 = Anchor(12, "0fa67e5e98d76e9ab166516c6c8d196877cab566f712ee9f1122c4535bd46aea")
+    with Ledger.open(path, BUDGETS, compositions=BASIC) as ledger:
+        assert ledger.verify() == end_of_v3
+        assert ledger.stream("visits") is None
+        assert version_of(path) == 3
+        ledger.declare_stream("visits", {"form": 1}, [Charge.of("cells", 1)])
+        assert ledger.draw_stream("visits", 1, [{"a": 5}])
+        ledger.verify(end_of_v3)
+    assert version_of(path) == VERSION
+    with Ledger.open(path, BUDGETS) as ledger:
+        found = ledger.stream("visits")
+        assert found is not None
+        assert (found.through, found.values) == (1, {"a": 5})

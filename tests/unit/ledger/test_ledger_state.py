@@ -71,7 +71,13 @@ def test_a_release_goes_through_its_records() -> None:
         ([OPEN, ("settle", {})], "lacks a field"),
         ([OPEN, ("refund", {"release": "a"})], "no known kind"),
         (
-            [OPEN, ("summary", {"ledger": "x", "latest": 0, "accounts": [["rows"]], "open": []})],
+            [
+                OPEN,
+                (
+                    "summary",
+                    {"ledger": "x", "latest": 0, "accounts": [["rows"]], "open": [], "streams": []},
+                ),
+            ],
             "agree",
         ),
         ([OPEN, ("summary", {})], "lacks a field"),
@@ -94,7 +100,7 @@ def test_what_no_honest_writer_writes_is_refused(
         ("{}", "BUD-003"),
         ('{"version": "2"}', "BUD-003"),
         ('{"version": 2, "kind": "open"', "BUD-003"),
-        ('{"version": 4, "kind": "open"}', "BUD-004"),
+        ('{"version": 5, "kind": "open"}', "BUD-004"),
         ('{"version": 99, "kind": "what is this"}', "BUD-004"),
     ],
 )

@@ -1,0 +1,348 @@
+"""From a declared stream to bounded measures with a way of releasing each, before anything is read.
+
+In: a stream of the policy, the catalog. Out: the plan that was bounded and, for each of its measures, how its steps are
+released. The bound is that of the question with all of its groups, of which the steps are (V-STEPS). Refused is
+whatever could change a step after it was read. Public facts only; no session is needed.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+from secant.analysis import explain as wording
+from secant.analysis.certificate import Certificate, is_still
+from secant.analysis.growth import growth
+from secant.analysis.portfolio import Bounded, Prepared, RawRows, prepare
+from secant.errors import Refused
+from secant.mechanisms.continual import Choice, StreamFacts, Way, choose
+from secant.plan import nodes as n
+from secant.plan.domains import Chosen, Listed, Looked
+from secant.plan.enforce import Steps
+from secant.plan.from_sql import from_sql
+from secant.plan.reads import scans
+from secant.plan.rewrite import normalize
+from secant.plan.typing import fields_of, type_of
+from secant.release.shares import shares_of
+from secant.terms import types as t
+from secant.terms.bounds import GlobalBound
+from secant.terms.catalog import Catalog
+from secant.terms.events import Composed, Event, PureEvent
+from secant.terms.policy import Policy, Protection
+from secant.terms.streams import LATE, Calendar, Moment, Stream, as_time
+
+KINDS = {"DATE": datetime.date, "TIMESTAMP": datetime.datetime, "INTEGER": int}
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A stream that can be released: its plan, its bounds, and the way of each measure."""
+
+    stream: Stream
+    calendar: Calendar
+    bounded: Bounded
+    post: n.Relation
+    """From released measures to what the owner asked for."""
+    step_key: str
+    """The key of the aggregate that holds the step."""
+    raw_step: n.Scalar
+    """The same below everything that was enforced."""
+    arrival: n.Column | None
+    """Where rows count by their step only if they came in time: when they came."""
+    facts: tuple[StreamFacts, ...]
+    """For each measure, what decides how it is released."""
+    protections: tuple[Protection, ...]
+
+    @property
+    def group_keys(self) -> tuple[str, ...]:
+        """Give the keys besides the step, in order."""
+        return tuple(k.name for k in self.bounded.release.exact.keys if k.name != self.step_key)
+
+
+def refused(message: str, hint: str) -> Refused:
+    """Say why a question cannot be a stream."""
+    return Refused("REF-107", message, hint=hint)
+
+
+def compile_stream(
+    stream: Stream, policy: Policy, in_force: tuple[Protection, ...], catalog: Catalog
+) -> Compiled:
+    """Bound a stream and choose its ways, or refuse it with a reason. Reads no data."""
+    plan = _unsorted(normalize(from_sql(stream.query, catalog)))
+    aggregate, shown = _parts(plan)
+    first = shown[0].expression if shown else None
+    keys = {k.name: k for k in aggregate.keys}
+    if not isinstance(first, n.Column) or first.name not in keys:
+        raise refused(
+            "the first column of the question is not a grouped step",
+            "write SELECT day, count(*) AS n FROM ... GROUP BY day",
+        )
+    step = keys[first.name]
+    calendar = _calendar(stream, type_of(step.expression))
+    _check_kinds(stream, in_force)
+    rows, step, arrival = _in_time(stream, aggregate, step)
+    inside = _since_start(step.expression, calendar)
+    others = tuple(k for k in aggregate.keys if k.name != step.name)
+    changed = replace(aggregate, input=n.Filter(rows, inside), keys=(step, *others))
+    fixed = tuple(replace(p, truncation="fixed") if p.kind == "unit" else p for p in in_force)
+    steps = Steps(step.name, None if arrival is None else arrival.name)
+    outcome = prepare(_replaced(plan, aggregate, changed), policy, fixed, catalog, stepped=steps)
+    if not isinstance(outcome, Prepared):
+        raise _unbounded(outcome)
+    bounded = _only(outcome)
+    _check_monotone(stream, bounded, fixed)
+    return Compiled(
+        stream,
+        calendar,
+        bounded,
+        outcome.post,
+        step.name,
+        step.expression,
+        arrival,
+        _facts(stream, bounded),
+        in_force,
+    )
+
+
+def _unsorted(plan: n.Relation) -> n.Relation:
+    """Steps come in their own order."""
+    if isinstance(plan, n.Sort):
+        return _unsorted(plan.input)
+    return replace(plan, input=_unsorted(plan.input)) if isinstance(plan, n.Project) else plan
+
+
+def _parts(plan: n.Relation) -> tuple[n.Aggregate, tuple[n.Named, ...]]:
+    """Give the aggregate of a question and what is shown of it; formulas may stand between."""
+    node, shown = plan, tuple(n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(plan))
+    while isinstance(node, n.Project):
+        under = {item.name: item.expression for item in node.items}
+        shown = tuple(
+            replace(item, expression=under[item.expression.name])
+            if isinstance(item.expression, n.Column) and item.expression.name in under
+            else item
+            for item in shown
+        )
+        node = node.input
+    if not isinstance(node, n.Aggregate):
+        raise refused(
+            "a stream is one SELECT with GROUP BY, without HAVING, LIMIT or set operations",
+            "ask for the groups of a step as they are, and filter what is shown afterwards",
+        )
+    return node, shown
+
+
+def _calendar(stream: Stream, kind: t.Type) -> Calendar:
+    """Fit start and steps to the type of the step column."""
+    start: Moment = stream.start
+    wanted = KINDS.get(kind.kind)
+    if kind.kind == "TIMESTAMP" and isinstance(start, datetime.date):
+        start = as_time(start)
+    if wanted is None or type(start) is not wanted:
+        told = stream.start if isinstance(stream.start, int) else stream.start.isoformat()
+        raise refused(
+            f"steps of {stream.step} from {told} do not fit a step column of type {kind}",
+            "make the first column a date, a timestamp or a whole number, as `start` is; steps of less than a day "
+            "need a timestamp",
+        )
+    return Calendar(start, stream.step, stream.steps)
+
+
+def _check_kinds(stream: Stream, in_force: tuple[Protection, ...]) -> None:
+    for protection in in_force:
+        if protection.kind not in ("rows", "unit"):
+            raise refused(
+                f"the protection {protection.name} is of kind {protection.kind}, and streams protect rows or units",
+                "name another protection in the stream, among the policy's alternatives",
+            )
+        if protection.renewal:
+            raise refused(
+                f"the budget of {protection.name} comes back every month, and a stream goes on across months",
+                "let a protection without `renewal` pay for the stream",
+            )
+        if protection.kind == "unit" and not stream.append_only:
+            raise refused(
+                f"under {protection.name} the first rows of a unit must stay the first: rows that go or change would "
+                "let others count in their place",
+                "write append_only = true in the stream if rows are never changed or removed",
+            )
+
+
+def _in_time(
+    stream: Stream, aggregate: n.Aggregate, step: n.Named
+) -> tuple[n.Relation, n.Named, n.Column | None]:
+    """Let rows that come late count when they arrive, or note by which column they never do (V-LATE)."""
+    if stream.arrival is None:
+        return aggregate.input, step, None
+    short = stream.arrival.rsplit(".", 1)[-1]
+    found = [
+        f
+        for f in fields_of(aggregate.input)
+        if f.name.lower() == stream.arrival
+        or ("." not in stream.arrival and f.name.lower().rsplit(".", 1)[-1] == short)
+    ]
+    kind = type_of(step.expression)
+    if len(found) != 1 or (found[0].type.kind == "INTEGER") != (kind.kind == "INTEGER"):
+        raise refused(
+            f"the question reads no column {stream.arrival} that could say when a row came",
+            "name a column of a table in FROM, as alias.column: a date or timestamp, or a number where steps are",
+        )
+    if found[0].type.kind not in KINDS:
+        raise refused(
+            f"{stream.arrival} is of type {found[0].type}, and does not say when a row came",
+            "name a column of dates, timestamps or, where steps are numbers, of whole numbers",
+        )
+    column = n.Column(found[0].name, found[0].type)
+    if stream.late == LATE[0]:
+        return aggregate.input, step, column
+    came: n.Scalar = column if column.type == kind else n.Cast(column, kind)
+    # A row without a time of arrival has not arrived.
+    rows = n.Filter(aggregate.input, n.Not(n.IsNull(column)))
+    later = n.Call("greatest", (step.expression, came))
+    return rows, replace(step, expression=later), None
+
+
+def _since_start(step: n.Scalar, calendar: Calendar) -> n.Scalar:
+    """Rows before the start, beyond the horizon and without a step count nowhere; nobody's limit is used up by them."""
+    kind = type_of(step)
+    after = n.Compare(">=", step, n.Literal(calendar.start, kind))
+    if calendar.steps is None:
+        return after
+    end = calendar.first(calendar.steps + 1)
+    return n.And((after, n.Compare("<", step, n.Literal(end, kind))))
+
+
+def _replaced(plan: n.Relation, old: n.Relation, new: n.Relation) -> n.Relation:
+    def change(node: n.Node) -> n.Node:
+        return new if node is old else n.rebuild(node, change)
+
+    found = change(plan)
+    assert isinstance(found, n.Relation)
+    return found
+
+
+def _unbounded(outcome: Any) -> Refused:
+    if isinstance(outcome, RawRows):
+        return refused(
+            f"the question shows rows of the protected table {outcome.scan.table}",
+            "ask for counts, sums or averages of each step instead",
+        )
+    told = tuple(dict.fromkeys(wording.refusal_line(r) for r in outcome))
+    return Refused(
+        "REF-107", "no analysis can bound this stream", details=told, hint=outcome[0].hint
+    )
+
+
+def _only(outcome: Prepared) -> Bounded:
+    """Give the one release of a stream, if public numbers bound all of it."""
+    if len(outcome.bounded) != 1:
+        raise refused(
+            "the question reads nothing protected"
+            if not outcome.bounded
+            else "the question needs several releases, one before the other",
+            "ask it as a plain query"
+            if not outcome.bounded
+            else "ask for the inner numbers first, and write them into the question",
+        )
+    bounded = outcome.bounded[0]
+    if bounded.release.ranked:
+        raise refused(
+            "minimum, maximum, median and quantiles of a step do not add up over steps",
+            "use count, sum, avg or variance",
+        )
+    if any(isinstance(d, Chosen) for d in bounded.release.domains):
+        raise refused(
+            "the keys of some groups are protected, and a stream must know all of its groups when it begins",
+            "declare `values` for the grouped columns",
+        )
+    if not all(isinstance(d, (Listed, Looked)) for d in bounded.release.domains[1:]):
+        raise refused("the groups are not known beforehand", "declare `values` for them")
+    for certificate in bounded.certificates:
+        for column, bound in certificate.bounds.items():
+            if not isinstance(bound, GlobalBound):
+                words = next(m.words for m in bounded.release.measures if m.column == column)
+                raise refused(
+                    f"no public number bounds the {words} under {certificate.protection}",
+                    "declare limits of the unit's tables in the policy, or join over keys",
+                )
+    return bounded
+
+
+def _check_monotone(stream: Stream, bounded: Bounded, in_force: tuple[Protection, ...]) -> None:
+    """Refuse what could change a step after it was read, or count other rows of a unit in its place (V-FIRST)."""
+    rows = bounded.release.exact.input
+    while isinstance(rows, (n.Truncate, n.TruncateGroups)):
+        rows = rows.input
+    inner = [x for x in n.walk(rows) if isinstance(x, (n.Truncate, n.TruncateGroups))]
+    if growth(rows, lambda table: True) is None or inner:
+        raise refused(
+            "a row that comes later may change what earlier steps have counted",
+            "use inner joins and plain conditions; no subqueries over tables that grow, no outer joins",
+        )
+    if len(scans(rows)) > 1 and not stream.append_only:
+        raise refused(
+            "the question joins tables, and a row that changes in one of them would move others between steps",
+            "write append_only = true in the stream if rows are never changed or removed",
+        )
+
+
+def _facts(stream: Stream, bounded: Bounded) -> tuple[StreamFacts, ...]:
+    """Gather what decides how each measure is released: public facts."""
+    shares = shares_of((bounded,), stream.epsilon)
+    found = []
+    for measure in bounded.release.measures:
+        column = measure.column
+        if all(is_still(c.bounds[column]) for c in bounded.certificates):
+            raise refused(
+                f"the {measure.words} does not hang on anything protected",
+                "leave it out, and ask for it as a plain query",
+            )
+        bounds = [_sizes(c, column) for c in bounded.certificates]
+        found.append(
+            StreamFacts(
+                horizon=stream.steps,
+                epsilon=shares[column],
+                delta=stream.delta / len(bounded.release.measures),
+                bound=max(size for size, _ in bounds),
+                squared=max(squared for _, squared in bounds),
+                times=max(1, *(c.groups for c in bounded.certificates)),
+                shows=stream.shows,  # type: ignore[arg-type]
+                objective=stream.objective,  # type: ignore[arg-type]
+            )
+        )
+    return tuple(found)
+
+
+def _sizes(certificate: Certificate, column: str) -> tuple[int, int]:
+    """Give how far a measure moves over all steps and groups: as a sum, and as a squared length."""
+    bound = certificate.bounds[column]
+    assert isinstance(bound, GlobalBound)
+    if not bound.value:
+        return 0, 0
+    return ceil(bound.value), ceil(certificate.squared(column))
+
+
+def choices(compiled: Compiled) -> list[Choice]:
+    """Choose how each measure is released, by public facts; once, before a stream begins."""
+    return [choose(facts) for facts in compiled.facts]
+
+
+def costs(compiled: Compiled, ways: Sequence[Way]) -> dict[str, Event]:
+    """Give what the whole stream costs each protection that it moves, for ever (V-ONCE)."""
+    found: dict[str, Event] = {}
+    measures = compiled.bounded.release.measures
+    for certificate in compiled.bounded.certificates:
+        events = [
+            way.cost
+            for measure, way in zip(measures, ways, strict=True)
+            if not is_still(certificate.bounds[measure.column])
+        ]
+        pure = sum((e.epsilon for e in events if isinstance(e, PureEvent)), Fraction(0))
+        parts: list[Event] = [PureEvent(pure)] if pure else []
+        parts += [e for e in events if not isinstance(e, PureEvent)]
+        if parts:
+            found[certificate.protection] = parts[0] if len(parts) == 1 else Composed(parts)
+    return found

@@ -1,0 +1,92 @@
+"""Numbers are drawn once: read, add noise, make durable, and only then show (V-ONCE).
+
+In: a compiled stream, its books, a way to begin a session. Out: the books with all steps that are complete. Exact sums
+live here and in `reading` until noise is on them (I5), and in memory only. What was drawn and could not be made durable
+is forgotten: nobody has seen it. What is durable is never drawn again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+
+from secant.ledger.store import Ledger, StreamAccount
+from secant.mechanisms.continual import Output, Way
+from secant.release.backend import Session
+from secant.release.measured import comparable_key
+from secant.streams.compiling import Compiled
+from secant.streams.reading import Group, Sums, read
+
+TOGETHER = 64
+"""So many steps are made durable at once, at most: a backlog is not written step by step."""
+
+
+def name_of(measure: int, group: int, output: str) -> str:
+    """Give the name of a number in the books: which measure, which group, which output of the way."""
+    return f"{measure}/{group}/{output}"
+
+
+def advance(
+    compiled: Compiled,
+    ways: list[Way],
+    groups: list[Group],
+    ledger: Ledger,
+    until: int,
+    session: Callable[[], AbstractContextManager[Session]],
+) -> StreamAccount:
+    """Release every step up to `until` that is not released yet, in order; give the books afterwards."""
+    name = compiled.stream.name
+    while True:
+        account = ledger.stream(name)
+        assert account is not None, "a stream is declared before it is read"
+        first, last = account.through + 1, until
+        if first > last:
+            return account
+        due = {step: [way.due(step) for way in ways] for step in range(first, last + 1)}
+        with session() as engine:
+            # All at one moment, and forgotten afterwards (V-FIRST).
+            sums = read(compiled, _needed(due.values()), engine)
+            engine.confirm()  # what has seen two states is withheld, and nothing is drawn
+        # If somebody else is faster, what was drawn here is forgotten, and the books are read again.
+        _draw(name, ways, groups, ledger, due, sums)
+
+
+def _draw(
+    name: str,
+    ways: list[Way],
+    groups: list[Group],
+    ledger: Ledger,
+    due: Mapping[int, list[tuple[Output, ...]]],
+    sums: Sums,
+) -> None:
+    """Draw the numbers of some steps and make them durable, up to where somebody else has done so before."""
+    steps = list(due)
+    for start in range(0, len(steps), TOGETHER):
+        batch = steps[start : start + TOGETHER]
+        numbers = [_numbers(ways, groups, due[step], sums) for step in batch]
+        if not ledger.draw_stream(name, batch[0], numbers):
+            return
+
+
+def _numbers(
+    ways: list[Way], groups: list[Group], due: list[tuple[Output, ...]], sums: Sums
+) -> dict[str, int]:
+    found = {}
+    keys = [tuple(comparable_key(v) for v in group) for group in groups]
+    for measure, (way, outputs) in enumerate(zip(ways, due, strict=True)):
+        for output in outputs:
+            for place, key in enumerate(keys):
+                exact = sum(
+                    weight * values[measure]
+                    for step, weight in output.weights
+                    if (values := sums[step].get(key)) is not None
+                )
+                found[name_of(measure, place, output.name)] = way.draw(output, exact)
+    return found
+
+
+def _needed(due: Iterable[list[tuple[Output, ...]]]) -> set[int]:
+    """Give the steps whose sums are needed."""
+    return {
+        step for outputs in due for some in outputs for output in some for step, _ in output.weights
+    }

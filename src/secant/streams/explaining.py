@@ -1,0 +1,99 @@
+"""What a person is told of a stream before it costs anything: bounds, ways that were compared, errors.
+
+In: a compiled stream. Out: text and plain values. Public facts only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from secant.analysis import explain as wording
+from secant.ledger.amounts import Charge
+from secant.release.dialect import Dialect
+from secant.release.lower import lower
+from secant.release.report import Explanation, protects
+from secant.streams.compiling import Compiled, choices, costs
+from secant.streams.reading import statement
+from secant.streams.releasing import Opened
+
+
+def explain_stream(opened: Opened) -> Explanation:
+    """Say what a stream costs, what bounds it, and how ways to release it compare."""
+    compiled = opened.compiled
+    record = _record(compiled)
+    lines = [f"Stream {compiled.stream.name}: {_words(compiled)}", ""]
+    for told in record["guarantee"]:
+        lines.append(
+            f"Guarantee  {told['protects']}: epsilon {told['epsilon']:g}, delta {told['delta']:g}, "
+            "once for the whole stream"
+        )
+    for measure in record["measures"]:
+        lines += ["", f"Ways to release the {measure['measure']} (errors are standard errors)"]
+        width = max(len(f"{c['way']} {c['law']}") for c in measure["compared"])
+        for c in measure["compared"]:
+            mark = "*" if c["chosen"] else " "
+            name = f"{c['way']} {c['law']}"
+            lines.append(
+                f" {mark} {name:{width}}  mean {c['mean']:<9.4g} largest {c['largest']:<9.4g} {c['parameters']}"
+            )
+    lines += ["", *wording.summary(compiled.bounded)]
+    return Explanation("\n".join(lines), record, _statements(compiled, opened.backend.dialect))
+
+
+def _statements(compiled: Compiled, dialect: Dialect) -> tuple[str, ...]:
+    return (lower(statement(compiled, 1, 1), dialect),)
+
+
+def _words(compiled: Compiled) -> str:
+    stream = compiled.stream
+    steps = "an open horizon" if stream.steps is None else f"{stream.steps} steps"
+    told = {"running": "running totals", "steps": "each step"}
+    what = (
+        told[stream.shows]
+        if isinstance(stream.shows, str)
+        else f"sums of the last {stream.shows} steps"
+    )
+    return f"{what}, steps of {stream.step} from {stream.start}, {steps}"
+
+
+def _record(compiled: Compiled) -> dict[str, Any]:
+    chosen = choices(compiled)
+    paid = costs(compiled, [choice.chosen for choice in chosen])
+    guarantee = []
+    for protection in compiled.protections:
+        if protection.name in paid:
+            charge = Charge.of_event(protection.name, paid[protection.name])
+            guarantee.append(
+                {
+                    "protection": protection.name,
+                    "protects": protects(protection),
+                    "epsilon": charge.epsilon / 10**9,
+                    "delta": charge.delta / 10**18,
+                }
+            )
+    measures = []
+    for measure, choice in zip(compiled.bounded.release.measures, chosen, strict=True):
+        scale = float(measure.step)
+        measures.append(
+            {
+                "measure": measure.words,
+                "bound": float(choice.chosen.facts.bound * measure.step),
+                "compared": [
+                    {
+                        "way": c.name,
+                        "law": c.law,
+                        "parameters": c.parameters,
+                        "mean": c.mean * scale,
+                        "largest": c.largest * scale,
+                        "chosen": (c.name, c.law) == (choice.chosen.name, choice.chosen.law),
+                    }
+                    for c in choice.compared
+                ],
+            }
+        )
+    return {
+        "stream": compiled.stream.name,
+        "guarantee": guarantee,
+        "measures": measures,
+        "enforced": list(compiled.bounded.release.notes),
+    }

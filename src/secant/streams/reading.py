@@ -1,0 +1,153 @@
+"""The exact sums of some steps, from the plan that was bounded (I1). Private: they never leave `drawing`.
+
+In: a compiled stream, a session, which steps. Out: for each step and group the whole numbers of all measures. Each
+statement takes groups of the bounded aggregate, those of the steps that are asked for, so that history is not read
+again (V-PART).
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+from collections.abc import Iterable
+from dataclasses import replace
+
+from secant.errors import InternalError, Refused
+from secant.plan import nodes as n
+from secant.plan.domains import Listed, Looked
+from secant.plan.total import total
+from secant.plan.typing import type_of
+from secant.release.backend import Session
+from secant.release.lower import lower
+from secant.release.measured import comparable_key, in_steps
+from secant.streams.compiling import Compiled
+from secant.terms import types as t
+from secant.terms.streams import Moment, as_time
+
+Group = tuple[object, ...]
+Sums = dict[int, dict[Group, tuple[int, ...]]]
+"""Step -> group -> whole numbers of all measures; what is not there is zero."""
+
+
+def groups_of(compiled: Compiled, most: int, session: Session) -> list[Group]:
+    """Give all groups of a step, from lists and public tables; they stay as they are once the stream has begun."""
+    names = compiled.group_keys
+    parts: list[tuple[tuple[str, ...], list[Group]]] = []
+    for domain in compiled.bounded.release.domains:
+        if isinstance(domain, Listed):
+            parts.append(((domain.key,), [(v,) for v in domain.values]))
+        elif isinstance(domain, Looked):
+            parts.append((domain.keys, session.rows(lower(domain.relation, session.dialect))))
+    count = 1
+    for _, rows in parts:
+        count *= len(rows)
+    if count > most:
+        raise Refused(
+            "REF-107",
+            f"a step would have more than {most} groups",
+            hint="group by fewer or coarser columns, or let the data owner raise `groups`",
+        )
+    found = []
+    for combination in itertools.product(*(rows for _, rows in parts)):
+        values = {
+            name: value
+            for (part, _), row in zip(parts, combination, strict=True)
+            for name, value in zip(part, row, strict=True)
+        }
+        found.append(tuple(values[name] for name in names))
+    return found
+
+
+def statement(compiled: Compiled, first: int, last: int) -> n.Aggregate:
+    """Give the bounded aggregate with the groups of some steps only (V-PART)."""
+    exact = compiled.bounded.release.exact
+    low, high = compiled.calendar.first(first), compiled.calendar.first(last + 1)
+    step = total(compiled.raw_step)
+    if isinstance(exact.input, n.Project):
+        # Nothing but a projection is in between: the engine looks at the rows of these steps alone.
+        inside = _filtered(exact.input, _between(step, low, high, compiled.arrival))
+        return replace(exact, input=inside)
+    # Which rows of a unit come first hangs on those before, and never on later ones.
+    rows = _filtered(exact.input, [_before(step, high)])
+    key = n.Column(compiled.step_key, type_of(compiled.raw_step))
+    predicate = n.conjunction(tuple(_between(key, low, high, compiled.arrival)))
+    assert predicate is not None
+    return replace(exact, input=n.Filter(rows, predicate))
+
+
+def _filtered(rows: n.Relation, conditions: list[n.Scalar]) -> n.Relation:
+    """Put conditions below the projection that enforcing made, and below the limits above it."""
+    if isinstance(rows, (n.Truncate, n.TruncateGroups)):
+        return replace(rows, input=_filtered(rows.input, conditions))
+    assert isinstance(rows, n.Project), "enforced rows are a projection, cut down or not"
+    predicate = n.conjunction(tuple(conditions))
+    assert predicate is not None
+    return replace(rows, input=n.Filter(rows.input, predicate))
+
+
+def read(compiled: Compiled, steps: Iterable[int], session: Session) -> Sums:
+    """Read the sums of some steps, neighbors in one statement."""
+    found: Sums = {}
+    for first, last in _runs(sorted(steps), alone=compiled.arrival is not None):
+        rows = session.rows(lower(statement(compiled, first, last), session.dialect))
+        found |= _gathered(compiled, first, last, rows)
+    return found
+
+
+def _gathered(compiled: Compiled, first: int, last: int, rows: list[tuple[object, ...]]) -> Sums:
+    """Add up the rows of each step; a key of the engine may be finer than a step."""
+    width = len(compiled.bounded.release.exact.keys)
+    measures = compiled.bounded.release.measures
+    sums: Sums = {step: {} for step in range(first, last + 1)}
+    for row in rows:
+        step = compiled.calendar.step_of(_moment(row[0], compiled))
+        if not first <= step <= last:
+            raise InternalError("BUG-001", "a statement gave rows of another step")
+        group = tuple(comparable_key(v) for v in row[1:width])
+        values = tuple(in_steps(v, m) for v, m in zip(row[width:], measures, strict=True))
+        before = sums[step].get(group)
+        if before is not None:
+            values = tuple(a + b for a, b in zip(before, values, strict=True))
+        sums[step][group] = values
+    return sums
+
+
+def _between(step: n.Scalar, low: Moment, high: Moment, arrival: n.Column | None) -> list[n.Scalar]:
+    found: list[n.Scalar] = [
+        n.Compare(">=", step, n.Literal(low, type_of(step))),
+        _before(step, high),
+    ]
+    return found if arrival is None else [*found, _came_before(arrival, high)]
+
+
+def _before(step: n.Scalar, end: Moment) -> n.Scalar:
+    return n.Compare("<", step, n.Literal(end, type_of(step)))
+
+
+def _came_before(arrival: n.Column, end: Moment) -> n.Scalar:
+    """A row counts if it came before its step was over; NULL has not come (V-LATE)."""
+    kind = arrival.type
+    if kind == t.DATE and isinstance(end, datetime.datetime):
+        # A date says that a row came some time on that day: in time is what came on a day before the end's.
+        end = end.date()
+    elif kind == t.TIMESTAMP and isinstance(end, datetime.date):
+        end = as_time(end)
+    return n.Compare("<", arrival, n.Literal(end, kind))
+
+
+def _moment(value: object, compiled: Compiled) -> Moment:
+    if isinstance(compiled.calendar.start, int):
+        return int(value)  # type: ignore[call-overload, no-any-return]
+    assert isinstance(value, datetime.date)
+    return value
+
+
+def _runs(steps: list[int], *, alone: bool) -> list[tuple[int, int]]:
+    """Put neighbors together."""
+    runs: list[tuple[int, int]] = []
+    for step in steps:
+        if runs and runs[-1][1] == step - 1 and not alone:
+            runs[-1] = (runs[-1][0], step)
+        else:
+            runs.append((step, step))
+    return runs

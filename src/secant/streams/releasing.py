@@ -1,0 +1,275 @@
+"""A stream from its name to its series: declare and pay once, read what is complete, draw, show.
+
+In: a compiled stream, an engine, the ledger. Out: the series so far. The order is the proof (V-ONCE): the charge is
+durable before the first statement, a number before it is seen. Which steps are complete is decided by the books'
+clock, which never goes back, and by `until`; never by rows.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from secant.errors import UsageError
+from secant.ledger.amounts import Charge
+from secant.ledger.opening import accounts_of
+from secant.ledger.store import Ledger, StreamAccount, broken_stream
+from secant.mechanisms.continual import Way
+from secant.plan.reads import tables_read
+from secant.release.answer import Answer
+from secant.release.backend import Backend, Session
+from secant.release.lower import lower
+from secant.release.report import protects
+from secant.release.run import check_claims
+from secant.streams.compiling import Compiled, choices, compile_stream, costs
+from secant.streams.declaring import declaration, settled
+from secant.streams.drawing import advance
+from secant.streams.reading import Group, groups_of, statement
+from secant.streams.series import Series, key_columns, shown
+from secant.terms.policy import Policy, Protection
+from secant.terms.policy_values import moment_of
+from secant.terms.streams import Calendar, Stream, as_time
+
+LEVEL = 0.95
+MOST_AT_ONCE = 100_000
+"""Steps that one call releases, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A stream beside the engine and the policy that it is asked under."""
+
+    compiled: Compiled
+    policy: Policy
+    backend: Backend
+
+    def session(self) -> AbstractContextManager[Session]:
+        """Begin a question over the tables of the stream."""
+        release = self.compiled.bounded.release
+        named = {*tables_read(release.exact), *self.policy.tables, *self.policy.public}
+        return self.backend.session(named)
+
+
+def stream_named(policy: Policy, name: str) -> Stream:
+    """Give the stream of a name, or say which there are."""
+    found = policy.stream(name)
+    if found is None:
+        known = ", ".join(s.name for s in policy.streams)
+        raise UsageError(
+            "USE-010",
+            f"there is no stream {name!r}",
+            hint=f"there are: {known}" if known else "declare it in the policy: [streams.NAME]",
+        )
+    return found
+
+
+def opened_stream(
+    policy: Policy,
+    name: str,
+    in_force: Callable[[str | None], tuple[Protection, ...]],
+    backend: Backend,
+) -> Opened:
+    """Bound a stream under the protections that hold for it."""
+    stream = stream_named(policy, name)
+    alone = len(policy.protections) == 1 and policy.protections[0].name == stream.protection
+    chosen = in_force(None if alone else stream.protection)
+    return Opened(compile_stream(stream, policy, chosen, backend.catalog()), policy, backend)
+
+
+def release_stream(
+    opened: Opened,
+    ledger: Callable[[], Ledger],
+    *,
+    until: object = None,
+    analyst: str = "",
+) -> Series:
+    """Release every complete step up to `until` that was not released yet, and give the series up to there."""
+    compiled = opened.compiled
+    asked = None if until is None else _asked(compiled.calendar, compiled.stream, until)
+    books = ledger()
+    complete = _complete(compiled, asked, books)
+    account = books.stream(compiled.stream.name)
+    if account is None and not complete:
+        return _series(opened, books, None, [], [], 0)
+    groups, ways = _begun(opened, books, account, analyst)
+    account = books.stream(compiled.stream.name)
+    assert account is not None
+    if account.lost and account.through < complete:
+        raise broken_stream(compiled.stream.name)
+    if complete - account.through > MOST_AT_ONCE:
+        raise UsageError(
+            "USE-010",
+            f"more than {MOST_AT_ONCE} steps are due",
+            hint="release them in parts with `until`, or declare longer steps",
+        )
+    account = advance(compiled, ways, groups, books, complete, opened.session)
+    return _series(opened, books, account, groups, ways, _end(complete, until, account))
+
+
+def _end(complete: int, until: object, account: StreamAccount) -> int:
+    """Show what was asked for; more may have been released before."""
+    return account.through if until is None else min(complete, account.through)
+
+
+def _begun(
+    opened: Opened, books: Ledger, account: StreamAccount | None, analyst: str
+) -> tuple[list[Group], list[Way]]:
+    """Declare the stream and pay for it, or hold it against how it began."""
+    compiled, policy = opened.compiled, opened.policy
+    ways = [choice.chosen for choice in choices(compiled)] if account is None else []
+    groups: list[Group] = []
+    with opened.session() as session:
+        if account is None:
+            groups = groups_of(compiled, policy.limits.groups, session)
+        # Whatever can be refused is refused before anything is paid for or sent.
+        session.check(lower(statement(compiled, 1, 1), session.dialect))
+        check_claims(compiled.bounded.certificates, session)
+    now = declaration(compiled, policy, groups, ways)
+    if account is not None:
+        return settled(compiled, account.declaration, now)
+    charges = [Charge.of_event(name, event) for name, event in costs(compiled, ways).items()]
+    written = books.declare_stream(compiled.stream.name, now, charges, analyst=analyst)
+    return settled(compiled, written, now)
+
+
+def _complete(compiled: Compiled, asked: int | None, books: Ledger) -> int:
+    """Give how many steps are complete, by the clock; where steps are numbers, by the caller's word."""
+    calendar, stream = compiled.calendar, compiled.stream
+    if isinstance(calendar.start, int):
+        if asked is None:
+            known = books.stream(stream.name)
+            if known is None:
+                raise UsageError(
+                    "USE-010",
+                    "steps that are numbers have no clock: nobody knows which of them are over",
+                    hint="say up to which step all rows are there, with `until`",
+                )
+            return known.through
+        return asked
+    over = calendar.complete(books.clock(), stream.wait)
+    if asked is None:
+        return over
+    if asked > over:
+        ends = datetime.datetime.fromtimestamp(calendar.ends(asked) + stream.wait, datetime.UTC)
+        raise UsageError(
+            "USE-010",
+            f"the step {_label(calendar, asked)} of the stream {stream.name} is not complete",
+            hint=f"ask again after {ends:%Y-%m-%d %H:%M} UTC, or for steps before it",
+        )
+    return asked
+
+
+def _asked(calendar: Calendar, stream: Stream, until: object) -> int:
+    """Read up to which step is asked for."""
+    value: Any = until
+    try:
+        if isinstance(calendar.start, int):
+            value = int(value) if isinstance(value, str) else value
+            fits = isinstance(value, int) and not isinstance(value, bool)
+        else:
+            value = moment_of(value) if isinstance(value, str) else value
+            fits = isinstance(value, datetime.date)
+            if fits and isinstance(calendar.start, datetime.datetime):
+                value = as_time(value)
+            elif isinstance(value, datetime.datetime):
+                value = value.date()
+    except ValueError:
+        fits = False
+    if not fits:
+        raise UsageError(
+            "USE-010",
+            f"{str(until)[:50]!r} is no step of the stream {stream.name}",
+            hint=f"write it as the start is: {_label(calendar, 1)}",
+        )
+    step = calendar.step_of(value)
+    if step < 1:
+        raise UsageError(
+            "USE-010",
+            f"the stream {stream.name} begins at {_label(calendar, 1)}, after that step",
+            hint="rows from before the start are in no step",
+        )
+    if calendar.steps is not None and step > calendar.steps:
+        raise UsageError(
+            "USE-010",
+            f"the stream {stream.name} has {calendar.steps} steps, the last of them {_label(calendar, calendar.steps)}",
+            hint="declare a new stream for what comes after",
+        )
+    return step
+
+
+def _label(calendar: Calendar, step: int) -> str:
+    first = calendar.first(step)
+    return str(first) if isinstance(first, int) else first.isoformat()
+
+
+def _series(
+    opened: Opened,
+    books: Ledger,
+    account: StreamAccount | None,
+    groups: list[Group],
+    ways: list[Way],
+    until: int,
+) -> Series:
+    compiled = opened.compiled
+    found = shown(compiled, ways, groups, account.values if account else {}, until)
+    in_force = compiled.protections
+    uncovered = [p.name for p in opened.policy.protections if p not in in_force]
+    guarantee = []
+    paid = costs(compiled, ways) if ways else {}
+    for protection in in_force:
+        charge = None
+        if protection.name in paid:
+            charge = Charge.of_event(protection.name, paid[protection.name])
+        told: dict[str, Any] = {
+            "protection": protection.name,
+            "protects": f"{protects(protection)}, over the whole stream",
+            "epsilon": 0.0 if charge is None else charge.epsilon / 10**9,
+            "delta": 0.0 if charge is None else charge.delta / 10**18,
+        }
+        guarantee.append({**told, "not_covered": uncovered} if uncovered else told)
+    keys = key_columns(compiled)
+    error = {
+        "level": LEVEL,
+        "low": [[None if e is None else e[0] for e in row] for row in found.ends],
+        "high": [[None if e is None else e[1] for e in row] for row in found.ends],
+        "noise": [[None if e is None else (e[1] - e[0]) / 2 for e in row] for row in found.ends],
+        "noisy": [place > 0 and c not in keys for place, c in enumerate(found.columns)],
+        "values": [[None if e is None else (e[1] - e[0]) / 2 for e in row] for row in found.ends],
+    }
+    measures = compiled.bounded.release.measures
+    told_ways = [
+        {
+            "measure": m.words,
+            "step": float(m.step),
+            "way": w.name,
+            "law": w.law,
+            "epsilon": float(w.facts.epsilon),
+        }
+        for m, w in zip(measures, ways, strict=False)
+    ]
+    accounts = {name: a.to_dict() for name, a in accounts_of(books).items() if name in paid}
+    answer = Answer(
+        found.columns, found.rows, guarantee, error, told_ways, accounts, None, raw=found.rows
+    )
+    return Series(
+        compiled.stream.name,
+        answer,
+        tuple(found.numbers),
+        keys,
+        compiled.stream.shows,
+        _seconds_to_next(compiled, books),
+    )
+
+
+def _seconds_to_next(compiled: Compiled, books: Ledger) -> float | None:
+    calendar, stream = compiled.calendar, compiled.stream
+    if isinstance(calendar.start, int):
+        return None
+    now = books.clock()
+    over = calendar.complete(now, stream.wait)
+    if over == calendar.steps:
+        return None
+    return max(0.0, calendar.ends(over + 1) + stream.wait - now)

@@ -1,0 +1,296 @@
+"""From released numbers to the series that is shown, with the ends between which true numbers lie.
+
+In: a compiled stream and its books. Out: rows, errors, a picture, lines of JSON. All of it is post-processing of public
+numbers: it can be done again at any time, and by anybody.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from secant.mechanisms.continual import Estimate, Point, Way
+from secant.plan import nodes as n
+from secant.plan.evaluate import evaluate
+from secant.plan.rewrite import columns_of, substitute, transform
+from secant.release.answer import Answer, plain
+from secant.release.run import released_fields, value_of
+from secant.streams.compiling import Compiled
+from secant.streams.reading import Group
+
+Ends = tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One row of a series: a step and group, with the numbers shown for it and their ends."""
+
+    step: object
+    """Where the step begins."""
+    number: int
+    """Counted from 1."""
+    values: Mapping[str, object]
+    low: Mapping[str, float | None]
+    high: Mapping[str, float | None]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the step as `secant stream --json` prints it."""
+        return {
+            "step": plain(self.step),
+            "number": self.number,
+            "values": {name: plain(value) for name, value in self.values.items()},
+            "low": dict(self.low),
+            "high": dict(self.high),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A stream so far. Every number was drawn once; asking again shows the same."""
+
+    name: str
+    answer: Answer
+    """Rows, guarantee, errors and price, as a query gives them."""
+    numbers: tuple[int, ...]
+    """Beside each row the number of its step."""
+    keys: tuple[str, ...]
+    """The columns that say which group a row is of."""
+    shows: str | int
+    seconds_to_next: float | None = None
+    """When the next step is complete, from when this was asked; None where none comes, or no clock says when."""
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns; the first is the step."""
+        return self.answer.columns
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """One row for each step and group."""
+        return self.answer.rows
+
+    @property
+    def guarantee(self) -> list[dict[str, Any]]:
+        """What is promised, and to which protection it was charged."""
+        return self.answer.guarantee
+
+    @property
+    def error(self) -> dict[str, Any]:
+        """Beside each number the ends between which the true one lies, at `level`."""
+        return self.answer.error
+
+    @property
+    def steps(self) -> list[Step]:
+        """Give the rows one by one, each with its ends."""
+        names = self.columns
+        found = []
+        for place, row in enumerate(self.rows):
+            low, high = (self._ends(side, place) for side in ("low", "high"))
+            found.append(
+                Step(
+                    row[0],
+                    self.numbers[place],
+                    dict(zip(names[1:], row[1:], strict=True)),
+                    low,
+                    high,
+                )
+            )
+        return found
+
+    def _ends(self, side: str, place: int) -> dict[str, float | None]:
+        ends = self.error[side][place]
+        return {
+            name: end
+            for name, end in zip(self.columns[1:], ends[1:], strict=True)
+            if name not in self.keys
+        }
+
+    def to_pandas(self, *, errors: bool = False) -> Any:
+        """Give the rows as a pandas DataFrame (extra `frames`), with `errors` also the ends."""
+        frame = self.answer.to_pandas()
+        if errors:
+            for name in (c for c in self.columns[1:] if c not in self.keys):
+                place = self.columns.index(name)
+                for side in ("low", "high"):
+                    frame[f"{name}_{side}"] = [row[place] for row in self.error[side]]
+        return frame
+
+    def to_polars(self) -> Any:
+        """Give the rows as a Polars DataFrame (extra `frames`)."""
+        return self.answer.to_polars()
+
+    def to_arrow(self) -> Any:
+        """Give the rows as an Arrow table (extra `frames`)."""
+        return self.answer.to_arrow()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the series as plain values."""
+        return {"stream": self.name, **self.answer.to_dict(), "numbers": list(self.numbers)}
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Rows of a series with their ends, before the price is put beside them."""
+
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+    ends: list[list[Ends]]
+    numbers: list[int]
+
+
+def shown(
+    compiled: Compiled,
+    ways: Sequence[Way],
+    groups: Sequence[Group],
+    values: Mapping[str, int],
+    until: int,
+    since: int = 1,
+) -> Shown:
+    """Give the rows of some steps, from the numbers in the books."""
+    formulas = _formulas(compiled.post)
+    columns = [f.name for f in formulas]
+    if until < since:
+        return Shown(columns, [], [], [])
+    parts = _split(values, len(ways), len(groups))
+    points = [
+        [way.series(parts[m][g], until, since) for g in range(len(groups))]
+        for m, way in enumerate(ways)
+    ]
+    places = [(t, g) for t in range(until - since + 1) for g in range(len(groups))]
+    chosen = [
+        [_estimate(points[m][g][t], compiled.stream.shows) for m in range(len(ways))]
+        for t, g in places
+    ]
+    table = _table(compiled, groups, places, [[e.value for e in row] for row in chosen], since)
+    rows = _finished(compiled.post, table)
+    ends = _ends(compiled, formulas, groups, places, chosen, since)
+    return Shown(columns, rows, ends, [since + t for t, _ in places])
+
+
+def key_columns(compiled: Compiled) -> tuple[str, ...]:
+    """Give the columns that say which group a row is of, besides the step."""
+    names = {*compiled.group_keys, compiled.step_key}
+    formulas = _formulas(compiled.post)
+    return tuple(
+        f.name
+        for f in formulas[1:]
+        if isinstance(f.expression, n.Column) and f.expression.name in names
+    )
+
+
+def _estimate(point: Point, shows: str | int) -> Estimate:
+    if shows == "running":
+        return point.prefix
+    found = point.increment if shows == "steps" else point.window
+    assert found is not None, "sums of last steps are there where they are shown"
+    return found
+
+
+def _split(values: Mapping[str, int], measures: int, groups: int) -> list[list[dict[str, int]]]:
+    """Give the numbers of each measure and group, by output."""
+    found: list[list[dict[str, int]]] = [[{} for _ in range(groups)] for _ in range(measures)]
+    for name, value in values.items():
+        measure, group, output = name.split("/", 2)
+        found[int(measure)][int(group)][output] = value
+    return found
+
+
+def _table(
+    compiled: Compiled,
+    groups: Sequence[Group],
+    places: Sequence[tuple[int, int]],
+    numbers: Sequence[Sequence[float]],
+    since: int,
+) -> n.Values:
+    """Give the released table with some numbers for each step and group, as whole steps of the measures."""
+    measures = compiled.bounded.release.measures
+    rows = []
+    for (t, g), row in zip(places, numbers, strict=True):
+        typed = [value_of(round(x), m) for x, m in zip(row, measures, strict=True)]
+        rows.append((compiled.calendar.first(since + t), *groups[g], *typed))
+    return n.Values(released_fields(compiled.bounded), tuple(rows))
+
+
+def _finished(post: n.Relation, table: n.Values) -> list[tuple[Any, ...]]:
+    """Apply the owner's formulas to a released table."""
+    plan = transform(post, lambda node: table if isinstance(node, n.Released) else node)
+    assert isinstance(plan, n.Relation)
+    return [tuple(row) for row in evaluate(plan, {})]
+
+
+def _formulas(post: n.Relation) -> list[n.Named]:
+    """Give what each column is, over the released table."""
+    items: list[n.Named] = []
+    node = post
+    while isinstance(node, n.Project):
+        under = {i.name: i.expression for i in node.items}
+        items = (
+            [replace(i, expression=substitute(i.expression, under)) for i in items]
+            if items
+            else list(node.items)
+        )
+        node = node.input
+    return items
+
+
+def _ends(
+    compiled: Compiled,
+    formulas: list[n.Named],
+    groups: Sequence[Group],
+    places: Sequence[tuple[int, int]],
+    chosen: Sequence[Sequence[Estimate]],
+    since: int,
+) -> list[list[Ends]]:
+    """Give the ends of each number: formulas that go one way in each measure are largest and least in corners."""
+    measures = [m.column for m in compiled.bounded.release.measures]
+    stated = [_stated(f.expression, measures) for f in formulas]
+    found: list[list[Ends]] = [[None] * len(formulas) for _ in places]
+    for wanted in {s for s in stated if s}:
+        corners = [
+            _finished(compiled.post, _table(compiled, groups, places, numbers, since))
+            for numbers in _corners(chosen, [measures.index(c) for c in wanted])
+        ]
+        for column, used in enumerate(stated):
+            if used == wanted:
+                for place in range(len(places)):
+                    values = [float(c[place][column]) for c in corners]
+                    found[place][column] = (min(values), max(values))
+    return found
+
+
+def _corners(chosen: Sequence[Sequence[Estimate]], used: list[int]) -> Iterator[list[list[float]]]:
+    """Put every combination of low and high ends in the place of some measures."""
+    for sides in itertools.product(("low", "high"), repeat=len(used)):
+        place = dict(zip(used, sides, strict=True))
+        yield [
+            [getattr(e, place[i]) if i in place else e.value for i, e in enumerate(row)]
+            for row in chosen
+        ]
+
+
+_STEADY = (n.Column, n.Literal, n.Cast, n.Clamp, n.Negate)
+
+
+def _stated(expression: n.Scalar, measures: list[str]) -> tuple[str, ...]:
+    """Give the measures of a formula whose ends can be stated: it rises or falls in each of them throughout."""
+    used = tuple(m for m in measures if m in columns_of(expression))
+    return used if len(used) == 1 and _steady(expression) else ()
+
+
+def _steady(node: n.Node) -> bool:
+    if isinstance(node, n.Call) and node.function in ("greatest", "least"):
+        return all(_steady(a) for a in node.arguments)
+    if isinstance(node, n.Arithmetic):
+        constant = isinstance(node.right, n.Literal) or (
+            isinstance(node.left, n.Literal) and node.op != "/"
+        )
+        return node.op in "+-*/" and constant and _steady(node.left) and _steady(node.right)
+    return isinstance(node, _STEADY) and all(_steady(child) for child in n.children(node))

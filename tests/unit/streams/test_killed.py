@@ -1,0 +1,77 @@
+"""Two processes release one stream, and are killed again and again: no number twice, none lost, one charge."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+from stream_clinic import ROWS, stream
+
+import chance
+from secant.ledger import Budget, Ledger
+
+KILLS = 200 if chance.LONG else 8
+STEPS = 4000
+PROGRAM = """
+import sys
+import secant
+from secant.streams import drawing
+drawing.TOGETHER = 3
+while True:
+    with secant.connect(policy=sys.argv[1]) as database:
+        found = database.stream("s")
+        print(len(found.rows), flush=True)
+        if len(found.rows) == int(sys.argv[2]):
+            break
+"""
+
+
+def books(clinic) -> Ledger:
+    return Ledger.open(clinic.folder / "policy.ledger", {"visits": Budget.of(10**6)})
+
+
+def started(clinic, steps):
+    words = [sys.executable, "-c", PROGRAM, str(clinic.folder / "policy.toml"), str(steps)]
+    return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def test_killed_processes_draw_nothing_twice_and_lose_nothing(clinic):
+    steps = STEPS if chance.LONG else 150
+    for day in range(1, 4):
+        clinic.add(f"2010-01-0{day}")
+    clinic.declare(ROWS, stream(start="2010-01-01", steps=steps, epsilon=0.25))
+    draw, kills = random.Random(chance.fresh_seed()), 0
+    seen: dict[str, int] = {}
+    running = [started(clinic, steps) for _ in range(2)]
+    while kills < KILLS:
+        time.sleep(draw.uniform(0.4, 1.6))
+        victim = draw.randrange(2)
+        if running[victim].poll() is None:
+            os.kill(running[victim].pid, signal.SIGKILL)
+            kills += 1
+        running[victim].wait()
+        if not (clinic.folder / "policy.ledger").exists():
+            running[victim] = started(clinic, steps)
+            continue
+        with books(clinic) as ledger:
+            ledger.verify()
+            found = ledger.stream("s")
+            if found is not None:
+                # What was there stays as it was: nothing is drawn again.
+                assert seen.items() <= found.values.items()
+                seen = dict(found.values)
+        running[victim] = started(clinic, steps)
+    for process in running:
+        assert process.wait() == 0
+    shown = clinic.stream()
+    assert len(shown) == steps
+    with books(clinic) as ledger:
+        drawn = [r.fields for r in ledger.records() if r.fields["kind"] == "drawn"]
+        assert [fields["step"] for fields in drawn] == list(range(1, steps + 1))
+        names = [name for fields in drawn for name in fields["values"]]
+        assert len(names) == len(set(names))
+        assert seen.items() <= ledger.stream("s").values.items()
+        assert ledger.balances()["visits"].spent.epsilon == 250_000_000
+        assert len(ledger.history()) == 1
