@@ -65,7 +65,7 @@ class Compiled:
 
 def refused(message: str, hint: str) -> Refused:
     """Say why a question cannot be a stream."""
-    return Refused("REF-107", message, hint=hint)
+    return Refused("REF-108", message, hint=hint)
 
 
 def compile_stream(
@@ -232,7 +232,7 @@ def _unbounded(outcome: Any) -> Refused:
         )
     told = tuple(dict.fromkeys(wording.refusal_line(r) for r in outcome))
     return Refused(
-        "REF-107", "no analysis can bound this stream", details=told, hint=outcome[0].hint
+        "REF-108", "no analysis can bound this stream", details=told, hint=outcome[0].hint
     )
 
 

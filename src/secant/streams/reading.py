@@ -43,7 +43,7 @@ def groups_of(compiled: Compiled, most: int, session: Session) -> list[Group]:
         count *= len(rows)
     if count > most:
         raise Refused(
-            "REF-107",
+            "REF-108",
             f"a step would have more than {most} groups",
             hint="group by fewer or coarser columns, or let the data owner raise `groups`",
         )

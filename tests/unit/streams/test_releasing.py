@@ -318,7 +318,7 @@ def test_what_cannot_be_a_stream_costs_nothing(clinic):
         clinic.declare(ROWS, stream(query, **keys))
         with pytest.raises(Refused, match=words) as caught:
             clinic.stream()
-        assert caught.value.code == "REF-107"
+        assert caught.value.code == "REF-108"
         assert caught.value.hint
     assert not (clinic.folder / "policy.ledger").exists()
 
