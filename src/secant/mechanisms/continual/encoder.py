@@ -51,20 +51,8 @@ class Encoder:
 
     def least_squared(self, moved: Moved) -> int:
         """The same for one encoder that sees all of the move: it may be smaller."""
-        steps = min(self.length, -(-moved.size // moved.each))
         most = moved.within(self.length) or self.length
-        return min(
-            self.squared(moved),
-            moved.each**2 * self._together(steps),
-            moved.squared * _row(self._lags(most), most),
-        )
-
-    def _together(self, steps: int) -> int:
-        """Give the squared length of the sum of the first columns: no other columns have a longer one."""
-        c = np.array(coefficients(self.length, self.fineness), np.int64)
-        running = np.concatenate((np.zeros(steps, np.int64), np.cumsum(c)))
-        sums = running[steps:] - running[:-steps]
-        return sum(int(v) ** 2 for v in sums)
+        return min(self.squared(moved), moved.squared * _row(self._lags(most), most))
 
     def _lags(self, steps: int) -> tuple[int, ...]:
         return lags(self, steps // 2 + 1)

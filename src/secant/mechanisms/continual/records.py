@@ -32,13 +32,14 @@ class StreamFacts:
     """How far one protected thing moves the whole sums of all steps together (the sum of sizes, over all groups), in
     whole steps of the measure. With `window`: how far it moves the sums of one step."""
     squared: int | None = None
-    """The same as a squared length; None if only the sum is known. With `window`: of one step."""
+    """The same as a squared length, over all numbers: all steps and groups; None if only the sum is known. With
+    `window`: over the groups of one step."""
     times: int | None = None
-    """At how many steps it can appear; None if at any number."""
+    """At how many steps it can appear in one group; None if at any number."""
     window: int | None = None
     """The w of w-event privacy: whatever lies within w steps in a row is protected. None: everything is."""
     each: int | None = None
-    """How far it moves the sums of one step, where that is less than `bound`."""
+    """How far it moves one number, of one step and one group, where that is less than `bound`."""
     shows: Shows = "running"
     """What is read off: running totals, single steps, or sums of so many last steps."""
     objective: Objective = "mean"
@@ -73,22 +74,22 @@ class StreamFacts:
             size, each = times * self.bound, min(self.each or self.bound, self.bound)
             squared = times * (self.squared or self.bound**2)
         squared = min(squared, size**2)
-        # one step moves by no more than the whole vector is long
+        # one number moves by no more than the whole vector is long
         return Moved(size, squared, min(each, isqrt(squared)), times)
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """How far one protected thing moves the sums of all steps of a stream."""
+    """How far one protected thing moves the numbers of a stream: of all steps and groups."""
 
     size: int
     """The sum of sizes."""
     squared: int
     """The squared length, at least 1."""
     each: int
-    """The size at any one step."""
+    """The size of any one number."""
     times: int | None
-    """The number of steps."""
+    """The number of steps, in any one group."""
 
     def within(self, steps: int | None) -> int | None:
         """Give at how many of so many steps it can appear; None if there is no end."""
