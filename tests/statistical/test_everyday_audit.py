@@ -35,6 +35,15 @@ def unbounded(function: Callable[..., Any], **rest: Any) -> Ask:
 
 
 CASES = [
+    case(
+        "somebody careful",
+        lambda d, e: (
+            stats.personal("median", d, epsilons=[e] * len(d), offers=[e, 1], scale=1).value
+        ),
+        [],
+        [1e9],
+        epsilon=0.25,
+    ),
     case("mean without bounds", unbounded(stats.mean), [], [1e9]),
     case("trimmed mean without bounds", unbounded(stats.trimmed_mean), [], [1e9]),
     case("median without bounds", unbounded(stats.median), [], [-1e9]),

@@ -8,6 +8,7 @@ from secant.stats.everyday import proportion, std
 from secant.stats.everyday import total as sum
 from secant.stats.groups import GroupReleases, Histogram, group_by, histogram
 from secant.stats.moments import Covariance, Regression, covariance, regression
+from secant.stats.personal import personal
 from secant.stats.promises import Bounded, BoundedPair
 from secant.stats.registered import register_ordered
 from secant.stats.release import (
@@ -42,6 +43,7 @@ __all__ = [
     "mean",
     "median",
     "minimum",
+    "personal",
     "proportion",
     "quantile",
     "register_ordered",

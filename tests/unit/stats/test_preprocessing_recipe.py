@@ -13,6 +13,7 @@ EXPECTED = (
     "not a release",
     "assuming that midrange is ordered",
     "noise scale 0.5 instead of 2",
+    "everybody has their own epsilon, from 0.25 to 1",
     "layers",
 )
 

@@ -1,0 +1,124 @@
+"""P-PERSONAL: a statistic released so that everybody has the ε that they were promised.
+
+In: values, the ε of the person behind each, all ε that anybody may have, the scale of the noise. Out: a `Release`.
+Somebody with half the ε may move the statistic half as far; the noise is that of the many. Who is present, and so which
+ε are, is data: neither is looked at before the charge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from secant.errors import UsageError, border
+from secant.mechanisms.personal import PersonalLimit, PersonalNoise
+from secant.numeric.parameters import Number, epsilon_of, positive
+from secant.stats.bounded import NAMES, specified, uniform_finding
+from secant.stats.calls import terms_of
+from secant.stats.inputs import Values, clamped, public_number, values_of, written
+from secant.stats.layers import bounded_layers
+from secant.stats.ordered import EXTENDED
+from secant.stats.plain import Sentences, plain_release
+from secant.stats.promises import Finding
+from secant.stats.results import ADD_REMOVE, Release
+
+MOST_OFFERS = 1000
+_FINE = 1 << 10
+
+
+@border
+def personal(
+    statistic: str,
+    values: object,
+    *,
+    epsilons: object,
+    offers: Sequence[Number],
+    scale: Number,
+    empty: Number | None = None,
+    q: Number | None = None,
+    trim: Number | None = None,
+    budget: object = None,
+    level: Number = 0.95,
+) -> Release:
+    """Release a statistic by name with an ε for each person.
+
+    Args:
+        statistic: `mean`, `trimmed_mean`, `median`, `quantile`, `minimum`, `maximum` or `variance`.
+        values: One value for each person who is there.
+        epsilons: The ε of each of them.
+        offers: All ε that anybody may have, those who are not there too. Public.
+        scale: The scale of the noise: somebody moves the statistic by at most their ε times it. Public.
+        empty: The value for no people, 0 unless given; for the variance it is 0.
+        q: Of a quantile.
+        trim: Of a trimmed mean.
+        budget: Pays the largest ε of the offers; its neighbors must add or remove a row.
+        level: The probability that the error bar holds with.
+
+    >>> found = personal("median", [4.0] * 60, epsilons=[1] * 60, offers=["0.25", 1], scale="0.1")
+    >>> 2 < found.value < 6
+    True
+    """
+    if statistic not in NAMES:
+        raise UsageError("USE-001", f"a personal statistic is one of: {', '.join(NAMES)}")
+    spec = specified(statistic, q, trim)
+    assert spec is not None
+    if not EXTENDED and statistic in ("mean", "trimmed_mean"):
+        raise UsageError("USE-001", "on this machine floats are too short for that without bounds")
+    declared = _offers(offers)
+    width = positive(written(scale, "scale"), "scale")
+    center = Fraction(0) if empty is None else public_number(empty, "empty")
+    if statistic == "variance" and center:
+        raise UsageError("USE-001", "the variance of no values is 0")
+    most = max(declared)
+    terms = terms_of(
+        (), epsilon=most, budget=budget, neighbors=ADD_REMOVE, n=None, compare=False,
+        mechanism="auto", level=level,
+    )  # fmt: skip
+    limits = [PersonalLimit(width * own, own) for own in declared]
+    calibrated = PersonalNoise().calibrate(limits, grid=width * min(declared) / _FINE)
+
+    def one_limit(part: Values, largest: Fraction) -> Finding:
+        return uniform_finding(spec, part, largest, center, endless=True)
+
+    def answer() -> Fraction:
+        data = clamped(values_of(values), None)
+        own = [width * known for known in _known(epsilons, declared)]
+        if len(own) != data.size:
+            raise UsageError("USE-001", "each value needs the epsilon of one person")
+        classes = [width * offer for offer in declared]
+        return bounded_layers(data, own, classes, one_limit, center, center).exact_value
+
+    least = float(min(declared))
+    words = Sentences(
+        f"preprocessing in layers, {calibrated.noise.name}",
+        f"everybody has their own epsilon, from {least:g} to {float(most):g}",
+        "the mixture of the statistics of those with more and more epsilon",
+    )
+    return plain_release(
+        terms, statistic.replace("_", " "), calibrated.noise, answer, words,
+        least=Fraction(0) if statistic == "variance" else None,
+    )  # fmt: skip
+
+
+def _offers(offers: Sequence[Number]) -> list[Fraction]:
+    if isinstance(offers, (str, bytes)) or not 0 < len(offers) <= MOST_OFFERS:
+        raise UsageError("USE-001", f"offers are a public list of 1 to {MOST_OFFERS} epsilons")
+    return sorted({epsilon_of(written(offer, "an offer")) for offer in offers})
+
+
+def _known(epsilons: object, declared: list[Fraction]) -> list[Fraction]:
+    """Read the ε of those present: numbers on the public list, told apart as floats."""
+    public = {float(offer): offer for offer in reversed(declared)}  # in doubt the smaller
+    given = _floats(epsilons)
+    if not set(given) <= set(public):
+        raise UsageError("USE-001", "somebody has an epsilon that is not among the offers")
+    return [public[own] for own in given]
+
+
+def _floats(epsilons: object) -> list[float]:
+    if isinstance(epsilons, (list, tuple)):  # texts and fractions too, as they were written
+        return [float(written(own, "an epsilon")) for own in epsilons]
+    found: list[float] = np.asarray(values_of(epsilons, what="epsilons")).tolist()
+    return found
