@@ -2,7 +2,9 @@
 
 For each number of steps and each way: the root of the mean squared error of a running total over all steps, and the
 largest over steps, as the formulas of the library say and as its own noise makes them. An event counts 1; epsilon is 1,
-and delta is 1e-8 where there is one. The seed's binary tree, with the level that it forgot, stands for comparison.
+and delta is 1e-8 where there is one. The largest is simulated over the tenth of steps that err most, each against its
+formula: one step alone would take a hundred times as many runs. The seed's binary tree, with the level that it forgot,
+stands for comparison.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from secant.mechanisms.continual.levels import Tree
 
 DELTA = Fraction(1, 10**8)
 STEPS = (64, 1024, 16384)
-RUNS = {64: 20_000, 1024: 8_000, 16384: 1_500}
+RUNS = {64: 20_000, 1024: 6_000, 16384: 1_000}
 SLOW_RUNS = {64: 4_000, 1024: 500, 16384: 40}
 """Normal noise is drawn number by number."""
 KINDS = (("increments", "laplace"), ("tree", "laplace"), ("binary", "laplace"), ("toeplitz", "normal"))  # fmt: skip
@@ -47,12 +49,12 @@ def _errors(steps: int) -> dict[str, Any]:
         variances = way.deviations(steps) ** 2
         runs = (RUNS if law == "laplace" else SLOW_RUNS)[steps]
         squares = _simulated(way, steps, runs)
-        worst = int(np.argmax(variances))
+        worst = variances >= np.quantile(variances, 0.9)
         found[name] = {
             "mean": _two(variances.mean()),
             "largest": _two(variances.max()),
             "simulated_mean": _two(squares.mean()),
-            "simulated_at_the_largest": _two(squares[worst]),
+            "simulated_largest": _two(variances.max() * (squares / variances)[worst].mean()),
             "runs": runs,
         }
     chosen = choose(StreamFacts(steps, Fraction(1), Fraction(0), 1)).chosen
