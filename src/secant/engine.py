@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -71,6 +71,7 @@ from secant.release.run import (
 from secant.release.shares import Calibrated, calibrate
 from secant.release.sources import open_source
 from secant.release.wanted import Wanted, held, least_epsilon, refuse_above, wanted_of
+from secant.simulated import held_tables, simulated
 from secant.stats.budget import Allowance
 from secant.streams.explaining import explain_stream
 from secant.streams.releasing import Opened, opened_stream, release_stream
@@ -217,10 +218,8 @@ class Connection:
         with _with_carets(text):
             asked = self._asked(epsilon, error, delta, level, protection, attacker)
             allowed = None if max_error is None else wanted_of(max_error, "max_error")
-            in_force = asked.in_force
             with self._question(text) as (plan, session, facts):
                 job, keys = self._compiled(text, plan, asked, session, facts)
-                noise = job.noise
                 check_job(job, session)
                 said = self._foresee(job, keys, plan, asked, session, facts, allowed)
                 if warn is not None:
@@ -230,13 +229,13 @@ class Connection:
                 if not job.prepared.bounded:
                     shown = finish(job, {}, from_engine(session), {})
                 else:
-                    charges = _charges(noise)
+                    charges = _charges(job.noise)
                     with self.ledger.reserve(charges, analyst=analyst, note=_note(job)) as permit:
                         shown = run(job, keys, session, permit)
                         session.confirm()  # what has seen two states is paid for, and withheld
                     # leaving the block has settled; if that failed, the answer is paid for all the same
                     release_id = permit.release_id
-            return self._answer(shown, job, in_force, said, release_id)
+            return self._answer(shown, job, asked.in_force, said, release_id)
 
     @border
     def explain(
@@ -365,6 +364,16 @@ class Connection:
                 "release": released - answered + (checked - compiled),
             }
             return inspection(job, exact, softened, bounds, seconds)
+
+    @border
+    def simulate(
+        self, text: str, attacker: str, *, protection: str | None = None
+    ) -> dict[str, Any]:
+        """For the data owner only: what one who knows no row would guess, by Bayes' rule. It is no guarantee."""
+        with _with_carets(text), self._question(text) as (plan, session, _):
+            held = held_tables(plan, session)
+        inspect = partial(self.inspect, text, protection=protection)
+        return simulated(plan, held, attacker, self.policy, self.catalog, inspect)
 
     # ── stages ───────────────────────────────────────────────────────────────────────────────────
 
@@ -585,7 +594,5 @@ def _note(job: Job) -> dict[str, Any]:
 
 
 def _span(node: n.Node | None) -> Span | None:
-    if node is None:
-        return None
     found = getattr(node, "span", None)
     return found if isinstance(found, Span) else None

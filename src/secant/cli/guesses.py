@@ -1,6 +1,7 @@
-"""The picture of `secant explain --attacker … --plot`: what is guessed against ε, and where we stand.
+"""Pictures and tables of guesses against ε: bounds for everybody, and the owner's simulation.
 
-In: the report about an attacker, the policy. Out: SVG text. Bounds of public numbers only; no data.
+In: the report about an attacker and the policy, or a simulation. Out: SVG text, lines. The bounds are of public numbers
+only; a simulation was computed from data, and is for the owner.
 """
 
 from __future__ import annotations
@@ -71,3 +72,40 @@ def _lines(curve: GuessCurve) -> list[Line]:
         found = [Line(after, f"{name}: after"), *flat]
         return [*found, Line(mean, f"{name}: average", dashed=True)] if mean else found
     return [Line(more, f"{name}: added, at most")] if more else []
+
+
+def simulation_lines(found: Mapping[str, Any]) -> list[str]:
+    """Put a simulation into a table, under its right name."""
+    lines = [
+        f"simulation, no guarantee: {found['attribute']}, prior {found['prior_words']}",
+        f"the attacker knows all other columns, and that rows are drawn from the prior; before: {found['prior']:.1%}",
+        "",
+        f"{'epsilon':>8}  {'P_C, at this answer':>20}  {'P_P, on average':>16}  guaranteed at most",
+    ]
+    for point in found["points"]:
+        bounds = ", ".join(
+            f"{name} {bound:.1%}" for name, bound in point["bounds"].items() if bound is not None
+        )
+        lines.append(
+            f"{point['epsilon']:>8g}  {point['at_this_answer']:>20.1%}  {point['on_average']:>16.1%}  {bounds}"
+        )
+    return lines
+
+
+def simulation_picture(found: Mapping[str, Any]) -> str:
+    """Draw a simulation beside the bounds."""
+    points = found["points"]
+    lines = [
+        Line([(p["epsilon"], p["at_this_answer"]) for p in points], "P_C, simulated"),
+        Line([(p["epsilon"], p["on_average"]) for p in points], "P_P, simulated"),
+    ]
+    for name in points[0]["bounds"]:
+        told = [(p["epsilon"], p["bounds"][name]) for p in points if p["bounds"][name] is not None]
+        lines += [Line(told, f"{name}: at most", dashed=True)] if told else []
+    return chart(
+        lines,
+        title=f"{found['attribute']}: a simulation for the owner, no guarantee",
+        x_label="ε",
+        y_label="chance",
+        log_x=True,
+    ).svg

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -35,7 +35,19 @@ AsCurve = Annotated[
 ]
 PlotFile = Annotated[
     str | None,
-    Parameter(name="--plot", help="With --curve: draw it into this SVG file.", metavar="FILE"),
+    Parameter(
+        name="--plot",
+        help="With --curve or --attacker: draw it into this SVG file.",
+        metavar="FILE",
+    ),
+]
+Simulated = Annotated[
+    str | None,
+    Parameter(
+        name="--attacker",
+        help="Simulate one who knows no row but how a column is distributed: `table.column within R`.",
+        metavar="TEXT",
+    ),
 ]
 
 
@@ -48,6 +60,7 @@ def inspect(
     level: Level = "0.95",
     protection: ProtectionName = None,
     curve: AsCurve = False,
+    attacker: Simulated = None,
     plot: PlotFile = None,
     policy: PolicyPath = "policy.toml",
     source: Source = None,
@@ -59,8 +72,12 @@ def inspect(
     from secant.cli import show
 
     text = question_of(sql)
-    if plot is not None and not curve:
-        raise UsageError("USE-001", "--plot draws a curve", hint="add --curve")
+    if plot is not None and not curve and attacker is None:
+        raise UsageError("USE-001", "--plot draws a curve", hint="add --curve, or --attacker")
+    if attacker is not None and (curve or epsilon is not None):
+        raise UsageError(
+            "USE-001", "--attacker has its own epsilons and curve", hint="ask for it alone"
+        )
     if curve and epsilon is not None:
         raise UsageError("USE-001", "a curve has its own epsilons", hint="leave out --epsilon")
     confidence = float(level_of(level))
@@ -69,7 +86,9 @@ def inspect(
         show.working("inspecting", quiet=json),
         secant.connect(source, policy=policy) as database,
     ):
-        if curve:
+        if attacker is not None:
+            simulation = database.simulate(text, attacker, protection=protection)
+        elif curve:
             found = curves.curves_of(
                 lambda e: database.inspect(
                     text, epsilon=e, delta=delta, level=level, protection=protection
@@ -80,6 +99,9 @@ def inspect(
             columns = database.inspect(
                 text, epsilon=asked, delta=delta, level=level, protection=protection
             )
+    if attacker is not None:
+        _print_simulation(simulation, plot, json=json)
+        return 0
     if curve:
         if plot is not None:
             _write(Path(plot), curves.svg(found, confidence, "error against epsilon"))
@@ -98,6 +120,18 @@ def inspect(
         show.print_facts(column)
         show.print_relative(curves.relative_error_of(column), confidence)
     return 0
+
+
+def _print_simulation(found: dict[str, Any], plot: str | None, *, json: bool) -> None:
+    from secant.cli import guesses, show
+
+    if plot is not None:
+        _write(Path(plot), guesses.simulation_picture(found))
+    if json:
+        show.print_json(found)
+    else:
+        for line in guesses.simulation_lines(found):
+            show.say(line)
 
 
 def _write(path: Path, drawing: str) -> None:
