@@ -1,8 +1,8 @@
 """Bayes' rule for an attacker who knows a prior of a whole column and no row of it: a simulation, never a guarantee.
 
 In: the mean answer by the value of the row that is guessed, how widely all other rows spread it, and the noise. Out:
-how often the best guess is right for an answer (P_Y). The average of that over the noise at one true answer is P_C, over
-all databases of the prior P_P. For the owner's eyes; where rows depend on each other it tells too little.
+how often the best guess is right for an answer (P_Y). The average of that over the noise at one true answer is P_C,
+over all databases of the prior P_P. For the owner's eyes; where rows depend on each other it tells too little.
 """
 
 from __future__ import annotations
