@@ -103,7 +103,7 @@ def compile_stream(
         step.name,
         step.expression,
         arrival,
-        _facts(stream, bounded),
+        _facts(stream, bounded, calendar),
         in_force,
     )
 
@@ -289,8 +289,11 @@ def _check_monotone(stream: Stream, bounded: Bounded, in_force: tuple[Protection
         )
 
 
-def _facts(stream: Stream, bounded: Bounded) -> tuple[StreamFacts, ...]:
+def _facts(stream: Stream, bounded: Bounded, calendar: Calendar) -> tuple[StreamFacts, ...]:
     """Gather what decides how each measure is released: public facts."""
+    # The keys of one step are added up, so the length of the move over keys is none over steps (V-STEPS).
+    single = type(calendar.start) is int or type(calendar.start) is datetime.date
+    single = single and stream.step.count == 1 and stream.step.unit in ("", "day")
     shares = shares_of((bounded,), stream.epsilon)
     found = []
     for measure in bounded.release.measures:
@@ -307,7 +310,7 @@ def _facts(stream: Stream, bounded: Bounded) -> tuple[StreamFacts, ...]:
                 epsilon=shares[column],
                 delta=stream.delta / len(bounded.release.measures),
                 bound=max(size for size, _ in bounds),
-                squared=max(squared for _, squared in bounds),
+                squared=max(squared for _, squared in bounds) if single else None,
                 times=max(1, *(c.groups for c in bounded.certificates)),
                 shows=stream.shows,  # type: ignore[arg-type]
                 objective=stream.objective,  # type: ignore[arg-type]
