@@ -26,18 +26,16 @@ TRIES = 5
 def charged_before(ledger: Ledger) -> dict[str, Charged]:
     """Give what all releases so far were charged, by protection.
 
-    Sums since the beginning, also of a budget that comes back: answers are not forgotten. Where δ was spent, the
-    ledger's own composition may know a smaller ε.
+    Sums since the beginning, also of a budget that comes back: answers are not forgotten. What a tighter composition
+    prints as spent so far depends on the answers and is no promise; only its budget is (K-READ).
     """
     found = {}
     for name, balance in ledger.balances().items():
         summed = balance.lifetime
-        if summed.delta and not balance.renewal:
-            summed = balance.spent
         found[name] = Charged(
             Fraction(summed.epsilon, EPSILON_UNITS),
             Fraction(summed.delta, DELTA_UNITS),
-            Fraction(balance.lifetime.gamma, DELTA_UNITS),
+            Fraction(summed.gamma, DELTA_UNITS),
         )
     return found
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from secant.attack.priors import Atoms, Floats, Prior, spread
 
@@ -41,10 +40,12 @@ class Blur:
             return -(gaps**2) / (2 * (wide**2 + scale**2))
         if wide < 1e-6 * scale:
             return -np.abs(gaps) / scale
+        from scipy.special import log_ndtr  # slow to import, and only a simulation needs it
+
         # Normal plus Laplace, in logarithms: two tails of the exponential, each met by the bell.
         tilt = wide / scale
-        left = -gaps / scale + special.log_ndtr(gaps / wide - tilt)
-        right = gaps / scale + special.log_ndtr(-gaps / wide - tilt)
+        left = -gaps / scale + log_ndtr(gaps / wide - tilt)
+        right = gaps / scale + log_ndtr(-gaps / wide - tilt)
         return np.asarray(np.logaddexp(left, right))
 
 
