@@ -11,11 +11,11 @@ from fractions import Fraction
 from secant.mechanisms.continual import Way
 from secant.plan.evaluate import evaluate
 from secant.streams.compiling import Compiled, choices, compile_stream
-from secant.streams.reading import _gathered, statement
+from secant.streams.reading import _gathered, _runs, statement
 from secant.terms import types as t
 from secant.terms.catalog import Catalog, Table, catalog
 from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
-from secant.terms.streams import Stream, Width
+from secant.terms.streams import Personal, Stream, Width
 
 START = datetime.date(2025, 1, 1)
 CATALOG: Catalog = catalog(
@@ -83,6 +83,9 @@ def drawn_stream(chance: random.Random, kind: str, limit: int) -> tuple[Compiled
         append_only=kind == "unit",
         arrival=arrival,
         late=chance.choice(("never", "on arrival")) if arrival else "never",
+        personal=chance.choice((None, Personal("visits", 1, Width(3, "day"))))
+        if kind == "unit"
+        else None,
     )
     policy = policy_of(kind, limit)
     return compile_stream(stream, policy, policy.protections, CATALOG), steps
@@ -119,11 +122,7 @@ def sums_at(
 ) -> dict[int, dict[tuple[object, ...], tuple[int, ...]]]:
     """Give the sums of some steps, read at a moment."""
     there = [row.values for row in rows if row.added <= now]
-    runs = (
-        [(first, last)]
-        if compiled.arrival is None
-        else [(step, step) for step in range(first, last + 1)]
-    )
+    runs = _runs(compiled, list(range(first, last + 1)))
     found = {}
     for a, b in runs:
         answer = evaluate(statement(compiled, a, b), {"visits": there})

@@ -11,7 +11,7 @@ import stream_histories as histories
 import chance
 from secant.mechanisms.continual.levels import Tree
 from secant.plan import nodes as n
-from secant.streams import reading
+from secant.streams import compiling, reading
 
 PAIRS = 20_000 if chance.LONG else 250
 LIMIT = 2
@@ -81,4 +81,10 @@ def test_planted_a_limit_in_each_step_is_caught(monkeypatch):
         return replace(exact, input=inside)
 
     monkeypatch.setattr(histories, "statement", below)
+    assert searched("unit", 400, chance.chance()) > 1
+
+
+def test_planted_periods_that_do_not_add_up_are_caught(monkeypatch):
+    """Plant: limits come back in every period, and are priced once."""
+    monkeypatch.setattr(compiling, "_count", lambda calendar, periods: 1)
     assert searched("unit", 400, chance.chance()) > 1

@@ -24,7 +24,7 @@ from secant.plan import nodes as n
 from secant.plan.domains import Chosen, Listed, Looked
 from secant.plan.enforce import Steps
 from secant.plan.from_sql import from_sql
-from secant.plan.reads import scans
+from secant.plan.reads import scans, tables_read
 from secant.plan.rewrite import normalize
 from secant.plan.typing import fields_of, type_of
 from secant.release.shares import shares_of
@@ -56,6 +56,17 @@ class Compiled:
     facts: tuple[StreamFacts, ...]
     """For each measure, what decides how it is released."""
     protections: tuple[Protection, ...]
+    periods: Calendar | None = None
+    """Where limits hold in every period anew: when these begin (V-PERIOD)."""
+
+    def period(self, step: int) -> int:
+        """Give the first step of the period that a step lies in; limits go by all steps where there are no periods."""
+        if self.periods is None:
+            return 1
+        number = self.periods.step_of(self.calendar.first(step))
+        step = max(1, self.calendar.step_of(self.periods.first(number)))
+        # A step belongs to the period that it begins in.
+        return step if self.periods.step_of(self.calendar.first(step)) == number else step + 1
 
     @property
     def group_keys(self) -> tuple[str, ...]:
@@ -88,13 +99,14 @@ def compile_stream(
     inside = _since_start(step.expression, calendar)
     others = tuple(k for k in aggregate.keys if k.name != step.name)
     changed = replace(aggregate, input=n.Filter(rows, inside), keys=(step, *others))
-    fixed = tuple(replace(p, truncation="fixed") if p.kind == "unit" else p for p in in_force)
+    fixed = tuple(_limited(p, stream) if p.kind == "unit" else p for p in in_force)
     steps = Steps(step.name, None if arrival is None else arrival.name)
     outcome = prepare(_replaced(plan, aggregate, changed), policy, fixed, catalog, stepped=steps)
     if not isinstance(outcome, Prepared):
         raise _unbounded(outcome)
     bounded = _only(outcome)
     _check_monotone(stream, bounded, fixed)
+    periods = _periods(stream, calendar, bounded)
     return Compiled(
         stream,
         calendar,
@@ -103,9 +115,43 @@ def compile_stream(
         step.name,
         step.expression,
         arrival,
-        _facts(stream, bounded, calendar),
+        _facts(stream, bounded, calendar, periods),
         in_force,
+        periods,
     )
+
+
+def _limited(protection: Protection, stream: Stream) -> Protection:
+    """Give a protection with limits that are not chosen, and where they hold in every period, with those."""
+    limits = dict(protection.limits)
+    if stream.personal is not None:
+        limits[stream.personal.table] = stream.personal.rows
+    return replace(protection, truncation="fixed", limits=limits)
+
+
+def _periods(stream: Stream, calendar: Calendar, bounded: Bounded) -> Calendar | None:
+    """Give when periods begin, if limits hold in each of them."""
+    personal = stream.personal
+    if personal is None:
+        return None
+    exact = bounded.release.exact
+    if personal.table not in tables_read(exact) or isinstance(exact.input, n.Project):
+        raise refused(
+            f"the question limits no rows of {personal.table}",
+            "`personal` names a table of the question whose rows belong to units",
+        )
+    if stream.steps is None or isinstance(calendar.start, int):
+        raise refused(
+            "limits that come back in every period add up without end",
+            "declare how many `steps` there will be, of dates or times",
+        )
+    return Calendar(calendar.start, personal.period)
+
+
+def _count(calendar: Calendar, periods: Calendar) -> int:
+    """Give how many periods the steps lie in."""
+    assert calendar.steps is not None
+    return periods.step_of(calendar.first(calendar.steps))
 
 
 def _unsorted(plan: n.Relation) -> n.Relation:
@@ -289,11 +335,14 @@ def _check_monotone(stream: Stream, bounded: Bounded, in_force: tuple[Protection
         )
 
 
-def _facts(stream: Stream, bounded: Bounded, calendar: Calendar) -> tuple[StreamFacts, ...]:
-    """Gather what decides how each measure is released: public facts."""
+def _facts(
+    stream: Stream, bounded: Bounded, calendar: Calendar, periods: Calendar | None
+) -> tuple[StreamFacts, ...]:
+    """Gather what decides how each measure is released: public facts. Periods add up (V-PERIOD)."""
     # The keys of one step are added up, so the length of the move over keys is none over steps (V-STEPS).
     single = type(calendar.start) is int or type(calendar.start) is datetime.date
     single = single and stream.step.count == 1 and stream.step.unit in ("", "day")
+    often = 1 if periods is None else _count(calendar, periods)
     shares = shares_of((bounded,), stream.epsilon)
     found = []
     for measure in bounded.release.measures:
@@ -309,9 +358,9 @@ def _facts(stream: Stream, bounded: Bounded, calendar: Calendar) -> tuple[Stream
                 horizon=stream.steps,
                 epsilon=shares[column],
                 delta=stream.delta / len(bounded.release.measures),
-                bound=max(size for size, _ in bounds),
-                squared=max(squared for _, squared in bounds) if single else None,
-                times=max(1, *(c.groups for c in bounded.certificates)),
+                bound=often * max(size for size, _ in bounds),
+                squared=often * max(squared if single else size**2 for size, squared in bounds),
+                times=often * max(1, *(c.groups for c in bounded.certificates)),
                 shows=stream.shows,  # type: ignore[arg-type]
                 objective=stream.objective,  # type: ignore[arg-type]
             )

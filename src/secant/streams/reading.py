@@ -67,8 +67,11 @@ def statement(compiled: Compiled, first: int, last: int) -> n.Aggregate:
         # Nothing but a projection is in between: the engine looks at the rows of these steps alone.
         inside = _filtered(exact.input, _between(step, low, high, compiled.arrival))
         return replace(exact, input=inside)
-    # Which rows of a unit come first hangs on those before, and never on later ones.
-    rows = _filtered(exact.input, [_before(step, high)])
+    # Which rows of a unit come first hangs on those before it in its period, and never on later ones.
+    begin = compiled.calendar.first(compiled.period(first))
+    if compiled.period(last) != compiled.period(first):
+        raise InternalError("BUG-001", "a statement reads steps of two periods")
+    rows = _filtered(exact.input, _between(step, begin, high, None))
     key = n.Column(compiled.step_key, type_of(compiled.raw_step))
     predicate = n.conjunction(tuple(_between(key, low, high, compiled.arrival)))
     assert predicate is not None
@@ -88,7 +91,7 @@ def _filtered(rows: n.Relation, conditions: list[n.Scalar]) -> n.Relation:
 def read(compiled: Compiled, steps: Iterable[int], session: Session) -> Sums:
     """Read the sums of some steps, neighbors in one statement."""
     found: Sums = {}
-    for first, last in _runs(sorted(steps), alone=compiled.arrival is not None):
+    for first, last in _runs(compiled, sorted(steps)):
         rows = session.rows(lower(statement(compiled, first, last), session.dialect))
         found |= _gathered(compiled, first, last, rows)
     return found
@@ -142,11 +145,12 @@ def _moment(value: object, compiled: Compiled) -> Moment:
     return value
 
 
-def _runs(steps: list[int], *, alone: bool) -> list[tuple[int, int]]:
-    """Put neighbors together."""
+def _runs(compiled: Compiled, steps: list[int]) -> list[tuple[int, int]]:
+    """Put neighbors of one period together; where rows may come late each step has a statement of its own."""
     runs: list[tuple[int, int]] = []
     for step in steps:
-        if runs and runs[-1][1] == step - 1 and not alone:
+        joined = runs and runs[-1][1] == step - 1 and compiled.arrival is None
+        if joined and compiled.period(step) == compiled.period(runs[-1][0]):
             runs[-1] = (runs[-1][0], step)
         else:
             runs.append((step, step))

@@ -28,12 +28,11 @@ from secant.streams.compiling import Compiled, choices, compile_stream, costs
 from secant.streams.declaring import declaration, settled
 from secant.streams.drawing import advance
 from secant.streams.reading import Group, groups_of, statement
-from secant.streams.series import Series, key_columns, shown
+from secant.streams.series import LEVEL, Series, key_columns, shown
 from secant.terms.policy import Policy, Protection
 from secant.terms.policy_values import moment_of
 from secant.terms.streams import Calendar, Stream, as_time
 
-LEVEL = 0.95
 MOST_AT_ONCE = 100_000
 """Steps that one call releases, at most."""
 

@@ -21,6 +21,8 @@ from secant.streams.compiling import Compiled
 from secant.streams.reading import Group
 
 Ends = tuple[float, float] | None
+LEVEL = 0.95
+"""Of printed ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,18 +162,29 @@ def shown(
     if until < since:
         return Shown(columns, [], [], [])
     parts = _split(values, len(ways), len(groups))
-    points = [
-        [way.series(parts[m][g], until, since) for g in range(len(groups))]
-        for m, way in enumerate(ways)
-    ]
+    measures = [m.column for m in compiled.bounded.release.measures]
+    stated = [_stated(f.expression, measures) for f in formulas]
+    # Ends of what is made of several measures hold together if each holds at a higher level.
+    level = 1 - (1 - LEVEL) / max(1, *(len(s) for s in stated))
+
+    def points_at(level: float) -> list[list[tuple[Point, ...]]]:
+        return [
+            [way.series(parts[m][g], until, since, level) for g in range(len(groups))]
+            for m, way in enumerate(ways)
+        ]
+
+    points = points_at(LEVEL)
     places = [(t, g) for t in range(until - since + 1) for g in range(len(groups))]
-    chosen = [
-        [_estimate(points[m][g][t], compiled.stream.shows) for m in range(len(ways))]
-        for t, g in places
-    ]
-    table = _table(compiled, groups, places, [[e.value for e in row] for row in chosen], since)
+
+    def chosen(points: list[list[tuple[Point, ...]]]) -> list[list[Estimate]]:
+        shows = compiled.stream.shows
+        return [[_estimate(points[m][g][t], shows) for m in range(len(ways))] for t, g in places]
+
+    plain_ends = chosen(points)
+    wide_ends = plain_ends if level == LEVEL else chosen(points_at(level))
+    table = _table(compiled, groups, places, [[e.value for e in row] for row in plain_ends], since)
     rows = _finished(compiled.post, table)
-    ends = _ends(compiled, formulas, groups, places, chosen, since)
+    ends = _ends(compiled, stated, groups, places, (plain_ends, wide_ends), since)
     return Shown(columns, rows, ends, [since + t for t, _ in places])
 
 
@@ -243,20 +256,20 @@ def _formulas(post: n.Relation) -> list[n.Named]:
 
 def _ends(
     compiled: Compiled,
-    formulas: list[n.Named],
+    stated: list[tuple[str, ...]],
     groups: Sequence[Group],
     places: Sequence[tuple[int, int]],
-    chosen: Sequence[Sequence[Estimate]],
+    chosen: tuple[list[list[Estimate]], list[list[Estimate]]],
     since: int,
 ) -> list[list[Ends]]:
     """Give the ends of each number: formulas that go one way in each measure are largest and least in corners."""
     measures = [m.column for m in compiled.bounded.release.measures]
-    stated = [_stated(f.expression, measures) for f in formulas]
-    found: list[list[Ends]] = [[None] * len(formulas) for _ in places]
+    found: list[list[Ends]] = [[None] * len(stated) for _ in places]
     for wanted in {s for s in stated if s}:
+        estimates = chosen[0] if len(wanted) == 1 else chosen[1]
         corners = [
             _finished(compiled.post, _table(compiled, groups, places, numbers, since))
-            for numbers in _corners(chosen, [measures.index(c) for c in wanted])
+            for numbers in _corners(estimates, [measures.index(c) for c in wanted])
         ]
         for column, used in enumerate(stated):
             if used == wanted:
@@ -280,17 +293,30 @@ _STEADY = (n.Column, n.Literal, n.Cast, n.Clamp, n.Negate)
 
 
 def _stated(expression: n.Scalar, measures: list[str]) -> tuple[str, ...]:
-    """Give the measures of a formula whose ends can be stated: it rises or falls in each of them throughout."""
+    """Give the measures of a formula whose ends can be stated: in each it rises or falls, whatever the others are."""
     used = tuple(m for m in measures if m in columns_of(expression))
-    return used if len(used) == 1 and _steady(expression) else ()
+    return used if used and _steady(expression) else ()
 
 
 def _steady(node: n.Node) -> bool:
     if isinstance(node, n.Call) and node.function in ("greatest", "least"):
         return all(_steady(a) for a in node.arguments)
     if isinstance(node, n.Arithmetic):
-        constant = isinstance(node.right, n.Literal) or (
-            isinstance(node.left, n.Literal) and node.op != "/"
-        )
-        return node.op in "+-*/" and constant and _steady(node.left) and _steady(node.right)
+        left, right = columns_of(node.left), columns_of(node.right)
+        if left & right or node.op not in ("+", "-", "*", "/"):
+            return False
+        if node.op == "/" and right and not _positive(node.right):
+            return False
+        return _steady(node.left) and _steady(node.right)
     return isinstance(node, _STEADY) and all(_steady(child) for child in n.children(node))
+
+
+def _positive(node: n.Scalar) -> bool:
+    """Whether a divisor is at least some number above zero, as that of an average is."""
+    if isinstance(node, n.Cast):
+        return _positive(node.operand)
+    return (
+        isinstance(node, n.Call)
+        and node.function == "greatest"
+        and any(isinstance(a, n.Literal) and a.value and a.value > 0 for a in node.arguments)  # type: ignore[operator]
+    )

@@ -51,6 +51,11 @@ def test_groups_measures_and_averages(clinic):
     )
     assert rows == [*first, *third, ("4", "a", 1, 4, 4)]
     assert len(found) == 8
+    for step, ward, low, high in zip(
+        found.steps, found.rows, found.error["low"], found.error["high"], strict=True
+    ):
+        assert low[4] <= ward[4] <= high[4]  # an average has ends, too
+        assert step.low["m"] == low[4]
 
 
 def test_asking_again_shows_the_same_numbers_for_nothing(clinic):
@@ -238,6 +243,28 @@ def test_the_first_rows_of_a_unit_count_over_the_whole_stream(clinic):
         clinic.add(f"2025-01-{day}")
     clinic.declare(UNIT, stream(append_only=True, **SHORT))
     assert clinic.numbers_of() == [1, 1, 0, 0]
+
+
+def test_personal_limits_come_back_in_every_period_and_what_is_left_lapses(clinic):
+    for day in (1, 1, 1, 2, 3, 3, 5, 6, 6):  # periods of two days: 2 of 4, 2 of 2, 2 of 3 count
+        clinic.add(f"2025-01-0{day}")
+    personal = {"visits": 2, "period": "2 days"}
+    clinic.declare(UNIT, stream(steps=6, shows="steps", append_only=True, personal=personal))
+    assert clinic.numbers_of() == [2, 0, 2, 0, 1, 1]
+    assert clinic.stream().answer.mechanisms[0]["way"]
+    with clinic.connect() as database:
+        told = database.explain_stream("s").to_dict()
+    assert told["measures"][0]["bound"] == 6  # two rows in each of three periods
+
+
+def test_personal_limits_need_an_end_and_a_table(clinic):
+    for keys, words in (
+        ({"personal": {"visits": 2, "period": "2 days"}}, "add up without end"),
+        ({"personal": {"wards": 2, "period": "2 days"}, "steps": 4}, "limits no rows of wards"),
+    ):
+        clinic.declare(UNIT, stream(append_only=True, **keys))
+        with pytest.raises(Refused, match=words):
+            clinic.stream()
 
 
 def test_rows_that_come_late(clinic, clock):
