@@ -12,18 +12,18 @@ PAGE = ROOT / "docs" / "reference" / "everyday-accuracy.md"
 HEAD = """# How far everyday statistics are off
 
 Mean absolute error over draws on made-up tables of 5000 rows (ages, years of school, pay), made by
-`python -m bench everyday` and written here by `docs/generate_everyday_accuracy.py`. *share* is of those of 65 and more; of a
-histogram (10 bins), a covariance matrix (3 columns) and a regression (2 slopes) it is the mean over all parts. Neighbors add or
-remove a row, in columns marked *replace* they replace one; OpenDP replaces rows for sums and adds or removes them for
-histograms; so does diffprivlib 0.6.6, which ran in an environment of its own (`bench/everyday_peers.py`). What a peer does not
-have is left out. Figures are means over 60 draws, of diffprivlib over 240, and uncertain by a quarter, those of covariances and
-regressions by a half.
+`python -m bench everyday` and written here by `docs/generate_everyday_accuracy.py`. *share* is of those of 65 and more;
+of a histogram (10 bins), a covariance matrix (3 columns) and a regression (2 slopes) it is the mean over all parts.
+Neighbors add or remove a row, in columns marked *replace* they replace one; OpenDP replaces rows for sums and adds or
+removes them for histograms; so does diffprivlib 0.6.6, which ran in an environment of its own
+(`bench/everyday_peers.py`). What a peer does not have is left out. Figures are means over 60 draws, of diffprivlib over
+240, and uncertain by a quarter, those of covariances and regressions by a half.
 """
 WIDE = """
 ## Without bounds
 
-Student's t with two degrees, times 10, around 40: values that no range is known of. `delta_f` is 20/n and `empty` 30; beside it
-the same statistic with bounds of ±1,000,000, as somebody would guess to be safe.
+Student's t with two degrees, times 10, around 40: values that no range is known of. `delta_f` is 20/n and `empty` 30;
+beside it the same statistic with bounds of ±1,000,000, as somebody would guess to be safe.
 """
 
 
