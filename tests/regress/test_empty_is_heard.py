@@ -26,8 +26,12 @@ def test_no_values_give_what_was_asked_for(statistic):
 
 
 def test_setting_out_from_the_middle_is_seen(monkeypatch):
-    units = definitions.Units
-    monkeypatch.setattr(definitions, "Units", lambda _, delta: units(Fraction(1 << 29), delta))
+    honest, middle = definitions.uniform_finding, Fraction(1 << 29)
+    monkeypatch.setattr(
+        definitions,
+        "uniform_finding",
+        lambda spec, ordered, moves, _, **rest: honest(spec, ordered, moves, middle, **rest),
+    )
     assert distance(stats.median) > 30
 
 
