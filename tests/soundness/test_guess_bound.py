@@ -35,6 +35,11 @@ def best_of_all_mechanisms(places, shares, inside, rate) -> float:
     return -found.fun
 
 
+def solvable(epsilon, values) -> float:
+    """Give an epsilon at which no coefficient of the program is so small that the solver takes it for 0."""
+    return min(epsilon, 16 / float(values[-1] - values[0]))
+
+
 def drawn_atoms():
     n = int(rng.integers(2, 9))
     values = np.sort(rng.choice(np.arange(1, 60), n, replace=False)) / 3
@@ -76,6 +81,7 @@ def test_atoms_reach_the_optimum_over_all_mechanisms_exactly(logarithmic):
         values, shares = drawn_atoms()
         radius, epsilon = float(rng.choice([0, 1 / 3, 1, 4])), float(rng.uniform(0.05, 3))
         center = float(rng.choice(values))
+        epsilon = solvable(epsilon, values)
         inside = np.abs(values - center) <= radius + 1e-9
         places = np.log(values) if logarithmic else values
         truth = best_of_all_mechanisms(places, shares, inside, epsilon)
@@ -92,6 +98,7 @@ def test_the_worst_window_of_atoms_is_the_worst_of_all():
     for _ in range(CASES // 2):
         values, shares = drawn_atoms()
         radius, epsilon = float(rng.choice([0, 1, 2])), float(rng.uniform(0.05, 2))
+        epsilon = solvable(epsilon, values)
         prior = weights(values.tolist(), shares.tolist())
         truth = max(
             best_of_all_mechanisms(
