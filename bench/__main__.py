@@ -11,7 +11,7 @@ from pathlib import Path
 
 NAMES = (
     "spine", "tpch", "joins", "peers", "noise", "accounting", "ledger", "laud", "statistics", "preprocessing",
-    "sampler", "patterns", "honesty", "streams", "everyday",
+    "sampler", "patterns", "honesty", "streams", "stream_steps", "everyday",
 )  # fmt: skip
 RESULTS = Path(__file__).resolve().parent / "results"
 

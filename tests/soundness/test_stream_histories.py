@@ -13,7 +13,7 @@ from secant.mechanisms.continual.levels import Tree
 from secant.plan import nodes as n
 from secant.streams import compiling, reading
 
-PAIRS = 20_000 if chance.LONG else 250
+PAIRS = 20_000 if chance.LONG else 150
 LIMIT = 2
 
 
