@@ -119,6 +119,8 @@ class Clipped:
     """Whether no row takes anything away, so that cutting down never gives more."""
     fine: int = 1
     """Parts of a whole step in which cut-down measures are given, and noise is added to them."""
+    nobodys: bool = False
+    """Whether rows without a unit count: each is a unit of its own, and no limit cuts it (U-NOBODY)."""
     within: int | None = None
     """What one unit adds to one group at most, in whole steps; None if only the limit bounds it."""
 

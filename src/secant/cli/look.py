@@ -58,7 +58,7 @@ def _limit_words(x: LimitLook) -> str:
     else:
         said += f"; the limit {x.limit:,} cuts {x.units_over:,} units and {x.rows_lost:,} rows"
     if x.rows_without_unit:
-        said += f"; {x.rows_without_unit:,} rows belong to no unit and never count"
+        said += f"; {x.rows_without_unit:,} rows belong to no unit"
     return said
 
 

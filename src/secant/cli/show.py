@@ -166,7 +166,7 @@ def print_left_out(error: Mapping[str, Any]) -> None:
             f"Declared range: values outside of {low} to {high} count as its ends in the {part['measure']}."
         )
     if left.get("rows_without_unit"):
-        say("Rows that belong to no unit do not count.")
+        say("Rows that belong to no unit do not count here.")
 
 
 def warn(caution: Caution) -> None:

@@ -365,12 +365,16 @@ def _picker(fields: Fields, names: Sequence[str]) -> Callable[[Row], Row]:
     return lambda row: tuple(row[position] for position in positions)
 
 
-def _by_owner(rows: list[Row], owner: Callable[[Row], Row]) -> list[list[Row]]:
+def _by_owner(rows: list[Row], owner: Callable[[Row], Row]) -> tuple[list[list[Row]], list[Row]]:
+    """Give the rows of each owner, and those of nobody."""
     owners: dict[Any, list[Row]] = {}
+    nobodys: list[Row] = []
     for row in rows:
-        if None not in owner(row):
+        if None in owner(row):
+            nobodys.append(row)
+        else:
             owners.setdefault(_row_key(owner(row)), []).append(row)
-    return list(owners.values())
+    return list(owners.values()), nobodys
 
 
 @rule(n.Truncate)
@@ -381,8 +385,9 @@ def _truncate(node: n.Truncate, builder: Builder) -> Rows:
     order = _picker(fields, (*node.order, *others))
 
     def run(frame: Frame) -> list[Row]:
-        kept: list[Row] = []
-        for rows in _by_owner(source(frame), owner):
+        owned, nobodys = _by_owner(source(frame), owner)
+        kept = nobodys if node.limit else []
+        for rows in owned:
             kept += sorted(rows, key=lambda row: _ascending(order(row)))[: node.limit]
         return kept
 
@@ -395,8 +400,9 @@ def _truncate_groups(node: n.TruncateGroups, builder: Builder) -> Rows:
     owner, group = _picker(fields, node.owner), _picker(fields, node.groups)
 
     def run(frame: Frame) -> list[Row]:
-        kept: list[Row] = []
-        for rows in _by_owner(source(frame), owner):
+        owned, nobodys = _by_owner(source(frame), owner)
+        kept = nobodys if node.limit else []
+        for rows in owned:
             first = sorted({_ascending(group(row)) for row in rows})[: node.limit]
             kept += [row for row in rows if _ascending(group(row)) in first]
         return kept

@@ -392,7 +392,7 @@ class Except(Relation):
 class Truncate(Relation):
     """The first `limit` rows of each owner, by `order` and then by the other columns that are read.
 
-    Rows without owner go.
+    Rows without owner stay, unless the limit is 0: each is as good as an owner with one row.
     """
 
     input: Relation
@@ -403,7 +403,10 @@ class Truncate(Relation):
 
 @record
 class TruncateGroups(Relation):
-    """The rows of the first `limit` groups (values of `groups`) of each owner, in the order of the group values."""
+    """The rows of the first `limit` groups (values of `groups`) of each owner, in the order of the group values.
+
+    Rows without owner stay.
+    """
 
     input: Relation
     owner: tuple[str, ...]

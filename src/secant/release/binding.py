@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from secant.analysis.certificate import Clipped
 from secant.analysis.portfolio import Bounded
 from secant.analysis.summands import never_negative
 from secant.plan import nodes as n
@@ -65,9 +66,14 @@ def ranges_used(release: Release) -> list[tuple[Measure, float, float]]:
 
 
 def nobodys_rows(b: Bounded) -> bool:
-    """Whether rows without a unit would be left out: wherever rows are counted unit by unit."""
-    cut = any(isinstance(x, (n.Truncate, n.TruncateGroups)) for x in n.walk(b.release.exact))
-    return cut or any(c.room.endswith("truncation") for c in b.certificates)
+    """Whether rows without a unit would be left out: where their owner is looked up, or a limit may cut single rows."""
+    looked_up = f"{b.release.name}.owner"
+    if any(
+        isinstance(x, n.Scan) and x.alias.startswith(looked_up) for x in n.walk(b.release.exact)
+    ):
+        return True
+    bounds = [x for c in b.certificates for x in c.bounds.values()]
+    return any(isinstance(x, Clipped) and not x.nobodys for x in bounds)
 
 
 def _ends_of(clamp: n.Clamp) -> tuple[Fraction, Fraction] | None:

@@ -43,7 +43,7 @@ class Dialect:
         "ANTI JOIN {over} USING ({owner})",
         "SEMI JOIN {over} USING ({owner})",
     )
-    """Templates that keep the rows whose owner is not, and is, among `over`; owners are not NULL there."""
+    """Templates that keep the rows whose owner is not, and is, among `over`; one that is NULL never is."""
 
 
 INTERVAL_SHOWN = (

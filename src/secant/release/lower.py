@@ -364,7 +364,7 @@ RELATIONS.rule(n.Except)(_set_operation("EXCEPT"))
 
 @RELATIONS.rule(n.Truncate)
 def _truncate(w: Writer, node: n.Truncate, env: Env) -> Block:
-    rows, names, owner = _owned_rows(w, node.input, node.owner)
+    rows, names, owner = _owned_rows(w, node)
     order = w.columns((*node.order, *(c for c in names if c not in node.order)))
     return _first_of_owners(
         w,
@@ -379,7 +379,7 @@ def _truncate(w: Writer, node: n.Truncate, env: Env) -> Block:
 
 @RELATIONS.rule(n.TruncateGroups)
 def _truncate_groups(w: Writer, node: n.TruncateGroups, env: Env) -> Block:
-    rows, names, owner = _owned_rows(w, node.input, node.owner)
+    rows, names, owner = _owned_rows(w, node)
     groups = w.columns(node.groups)
     order = ", ".join(f"{w.column(c)} ASC NULLS LAST" for c in node.groups)
     counted = f"(SELECT DISTINCT {owner}, {groups} FROM {rows})"
@@ -397,7 +397,10 @@ def _truncate_groups(w: Writer, node: n.TruncateGroups, env: Env) -> Block:
 def _first_of_owners(
     w: Writer, limit: int, rows: str, names: list[str], owner: str, counted: str, rank: str
 ) -> Block:
-    """Keep what ranks first for each owner. Ranking every row is dear: only owners over the limit are ranked."""
+    """Keep what ranks first for each owner, and all rows without one.
+
+    Ranking every row is dear: only owners over the limit are ranked. No equality holds for an owner that is NULL.
+    """
     over, alias = w.alias(), w.alias()
     w.tables.append(
         f"{over} AS MATERIALIZED (SELECT {owner} FROM {counted} AS counted "
@@ -413,17 +416,16 @@ def _first_of_owners(
     return Block(source, w.refs(alias, names))
 
 
-def _owned_rows(
-    w: Writer, relation: n.Relation, owner: tuple[str, ...]
-) -> tuple[str, list[str], str]:
-    """Compute the rows that have an owner once, as a WITH table; give its name, its columns, the owner's list."""
-    block = _open(w, _relation(w, relation, {}))
+def _owned_rows(w: Writer, node: n.Truncate | n.TruncateGroups) -> tuple[str, list[str], str]:
+    """Compute the rows once, as a WITH table; give its name, its columns, the owner's list."""
+    block = _open(w, _relation(w, node.input, {}))
     names = [c for c in block.refs if c in w.used]
-    owned = tuple(f"{block.refs[c]} IS NOT NULL" for c in owner)
-    body = _select(w, replace(block, where=block.where + owned), names, distinct=False)
+    if not node.limit:  # whoever has one row has too many
+        block = replace(block, where=(*block.where, "FALSE"))
+    body = _select(w, block, names, distinct=False)
     name = w.alias()
     w.tables.append(f"{name} AS MATERIALIZED ({body})")
-    return name, names, w.columns(owner)
+    return name, names, w.columns(node.owner)
 
 
 # ── scalars ──────────────────────────────────────────────────────────────────────────────────────

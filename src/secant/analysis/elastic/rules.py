@@ -389,8 +389,7 @@ def _truncate(e: Elastic, node: n.Truncate, pins: Pins) -> Reading:
     inner = e.of(node.input, None)
 
     def agreeing(columns: Columns) -> Amount:
-        below = e.frequency(node.input, columns, None)
-        return least(number(node.limit), below) if set(node.owner) <= columns else below
+        return e.frequency(node.input, columns, None)  # rows without owner agree, and all stay
 
     words = f"first {node.limit} rows of each {node.owner[0].rsplit('.', 1)[-1]}"
     return e.reading(

@@ -32,6 +32,8 @@ class Additions:
     together: tuple[frozenset[str], ...] = ()
     """Measures of one quotient: a unit that one of their limits cuts down is scaled down in all of them (U-WEIGHT)."""
 
+    alone: bool = False
+    """Whether rows without a unit are added up as they are: each is a unit of its own that no limit cuts (U-NOBODY)."""
     fine: Mapping[str, int] = field(default_factory=dict)
     """Measure -> parts of a whole step that cut-down numbers are counted in: most of a count of two would be lost."""
 
@@ -42,12 +44,27 @@ class Additions:
 
 
 def each_unit(a: Additions) -> n.Aggregate:
-    """Give what each unit adds to each measure in each group; rows without a unit go."""
-    kind = {f.name: f.type for f in fields_of(a.rows)}[a.unit]
-    unit = n.Column(a.unit, kind)
-    owned = n.Filter(a.rows, n.Not(n.IsNull(unit)))
+    """Give what each unit adds to each measure in each group.
+
+    Rows without a unit stand together under NULL; they go unless each of them keeps to every limit (U-NOBODY).
+    """
+    unit = _column(a.rows, a.unit)
+    rows = a.rows if a.alone else n.Filter(a.rows, n.Not(n.IsNull(unit)))
     keys = tuple(k for k in a.keys if k.name != a.unit)
-    return n.Aggregate(owned, (n.Named(_owner(a), unit), *keys), a.calls)
+    return n.Aggregate(rows, (n.Named(_owner(a), unit), *keys), a.calls)
+
+
+def _size(each: n.Aggregate, a: Additions, size: n.Scalar) -> n.Scalar:
+    """Give the size of what a unit adds; none where rows without a unit stand together, since no limit cuts them."""
+    return _unless_nobodys(each, a, literal(Fraction(0), type_of(size)), size)
+
+
+def _unless_nobodys(
+    each: n.Aggregate, a: Additions, nobodys: n.Scalar, units: n.Scalar
+) -> n.Scalar:
+    if not a.alone:
+        return units
+    return n.Case((n.Branch(n.IsNull(_column(each, _owner(a))), nobodys),), units)
 
 
 def _owner(a: Additions) -> str:
@@ -61,7 +78,7 @@ def _column(relation: n.Relation, name: str) -> n.Column:
 
 def totals(each: n.Aggregate, a: Additions) -> n.Relation:
     """Give the size of what each unit adds to each measure, all groups together."""
-    sizes = [(c.name, n.Call("abs", (_column(each, c.name),))) for c in a.calls]
+    sizes = [(c.name, _size(each, a, n.Call("abs", (_column(each, c.name),)))) for c in a.calls]
     unit = n.Named(f"{_owner(a)}.total", _column(each, _owner(a)))
     if not a.keys:
         return n.Project(each, (unit, *(n.Named(_total(c), size) for c, size in sizes)))
@@ -111,13 +128,14 @@ def at_once(a: Additions, limits: Mapping[str, Sequence[int]]) -> n.Aggregate:
     calls = []
     for name, candidates in limits.items():
         added, measure = _column(each, name), a.measures[name]
-        size = n.Call("abs", (added,))
+        size = _size(each, a, n.Call("abs", (added,)))
         if len(candidates) > 1:
             for index, limit in enumerate(candidates):
                 calls.append(_more(name, index, size, _amount(limit, measure, added.type)))
         for index, limit in enumerate(candidates):
             most = _amount(limit, measure, added.type)
-            value = n.Clamp(added, _amount(-limit, measure, added.type), most)
+            within = n.Clamp(added, _amount(-limit, measure, added.type), most)
+            value = _unless_nobodys(each, a, added, within)
             calls.append(n.Aggregation(f"{name}.limit{index}", "sum", value))
     return n.Aggregate(each, (), tuple(calls))
 
@@ -147,12 +165,13 @@ def _cut(a: Additions, wanted: Sequence[tuple[str, str, int]]) -> n.Aggregate:
     if a.keys:
         sizes = totals(each, a)
         unit, owner = _column(each, _owner(a)), _column(sizes, f"{_owner(a)}.total")
-        rows = n.Join("inner", each, sizes, n.Compare("=", unit, owner))
+        rows = n.Join("left" if a.alone else "inner", each, sizes, n.Compare("=", unit, owner))
     limits = {name: limit for _, name, limit in wanted}
 
     def sized(name: str, limit: int) -> tuple[n.Scalar, n.Literal]:
         added = _column(each, name)
         size = _column(rows, _total(name)) if a.keys else n.Call("abs", (added,))
+        size = _size(each, a, size)
         return size, _amount(limit, a.measures[name], added.type)
 
     for column, name, limit in wanted:
@@ -163,7 +182,8 @@ def _cut(a: Additions, wanted: Sequence[tuple[str, str, int]]) -> n.Aggregate:
             value = _weighted(added, weights, a.measures[name], fine)
         else:
             least = _amount(-limit, a.measures[name], added.type)
-            value = _in_parts(n.Clamp(added, least, weights[0][1]), added.type, fine)
+            within = _unless_nobodys(each, a, added, n.Clamp(added, least, weights[0][1]))
+            value = _in_parts(within, added.type, fine)
         kept.append(n.Named(f"{column}.cut", value))
     cut = n.Project(rows, tuple(kept))
     keys = tuple(n.Named(k.name, _column(cut, k.name)) for k in a.keys)
@@ -172,11 +192,13 @@ def _cut(a: Additions, wanted: Sequence[tuple[str, str, int]]) -> n.Aggregate:
 
 
 def different_values(a: Additions) -> n.Distinct:
-    """Give which values each unit has in each group, for a measure that counts different values."""
+    """Give which values each unit has in each group, for a measure that counts different values.
+
+    Rows without a unit have one value each, which no limit cuts (U-NOBODY).
+    """
     (call,) = a.calls
     assert isinstance(call.argument, n.Column)
-    unit = _column(a.rows, a.unit)
-    known = n.And((n.Not(n.IsNull(unit)), n.Not(n.IsNull(call.argument))))
+    known = n.Not(n.IsNull(call.argument))
     names = dict.fromkeys((a.unit, *(k.name for k in a.keys), call.argument.name))
     items = tuple(n.Named(c, _column(a.rows, c)) for c in names)
     return n.Distinct(n.Project(n.Filter(a.rows, known), items))
@@ -186,8 +208,10 @@ def above_values(a: Additions, limits: Sequence[int]) -> n.Aggregate:
     """Count, for each limit, the units that have more different values, all groups together."""
     (call,) = a.calls
     values = different_values(a)
-    unit = n.Named(f"{a.unit}.total", _column(values, a.unit))
-    sizes = n.Aggregate(values, (unit,), (n.Aggregation(_total(call.name), "count", None),))
+    column = _column(values, a.unit)
+    unit = n.Named(f"{a.unit}.total", column)
+    owned = n.Filter(values, n.Not(n.IsNull(column)))
+    sizes = n.Aggregate(owned, (unit,), (n.Aggregation(_total(call.name), "count", None),))
     return _above(sizes, {call.name: limits}, a.measures)
 
 

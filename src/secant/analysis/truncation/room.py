@@ -81,8 +81,9 @@ class TruncationRoom:
 
         def additions(*chosen: n.Aggregation) -> Additions:
             fine = {c.name: _fine(c, measures[c.name]) for c in chosen}
+            alone = all(found[c.name][0] >= _one(c, measures[c.name]) for c in chosen)
             return Additions(
-                rows, unit, release.exact.keys, chosen, measures, release.together, fine
+                rows, unit, release.exact.keys, chosen, measures, release.together, alone, fine
             )
 
         alone = one_a_group(replace(release.exact, input=rows), frozenset((unit,)))
@@ -125,7 +126,7 @@ def _added(a: Additions, found: Mapping[str, tuple[int, ...]], race: bool) -> di
     )
     signs = {c.name: never_negative(c) for c in a.calls}
     return {
-        c: Clipped(made, x, c in racing, None, a.partners(c), signs[c], a.fine[c])
+        c: Clipped(made, x, c in racing, None, a.partners(c), signs[c], a.fine[c], a.alone)
         for c, x in limits.items()
     }
 
@@ -133,7 +134,7 @@ def _added(a: Additions, found: Mapping[str, tuple[int, ...]], race: bool) -> di
 def _counted(a: Additions, limits: tuple[int, ...]) -> Clipped:
     """Count different values, of which each unit brings in a limited number."""
     made = Contributions(above_values(a, limits), lambda c: cut_values(a, c))
-    return Clipped(made, limits, partners=(a.calls[0].name,), positive=True)
+    return Clipped(made, limits, partners=(a.calls[0].name,), positive=True, nobodys=True)
 
 
 def _limits(
@@ -159,7 +160,7 @@ def _limits(
         if counts and not release.exact.keys and is_owner(call.argument, ownerships, owned):
             continue  # a unit counts once: nothing to limit
         # A row that adds nothing needs no limit, but noise needs a scale: any larger limit holds as well.
-        one = max(1, math.ceil(each_row(call, measure.step)))
+        one = _one(call, measure)
         usual = share * _usual_part(call)
         near = protection.truncation == "auto" and keeps(measure.column)
         if limit is not None and (fixed or near):
@@ -186,7 +187,12 @@ def _within(
     """Give what one unit adds to one group at most, in whole steps; None if its limit alone says it (U-LENGTH)."""
     if call.distinct and is_owner(call.argument, ownerships, owned):
         return 1
-    return max(1, math.ceil(each_row(call, measure.step))) if alone else None
+    return _one(call, measure) if alone else None
+
+
+def _one(call: n.Aggregation, measure: Measure) -> int:
+    """Give what one row adds at most, in whole steps."""
+    return max(1, math.ceil(each_row(call, measure.step)))
 
 
 def _fine(call: n.Aggregation, measure: Measure) -> int:
