@@ -170,8 +170,8 @@ def _cut(a: Additions, wanted: Sequence[tuple[str, str, int]]) -> n.Aggregate:
 
     def sized(name: str, limit: int) -> tuple[n.Scalar, n.Literal]:
         added = _column(each, name)
-        size = _column(rows, _total(name)) if a.keys else n.Call("abs", (added,))
-        size = _size(each, a, size)
+        plain = _column(rows, _total(name)) if a.keys else n.Call("abs", (added,))
+        size = _size(each, a, plain)
         return size, _amount(limit, a.measures[name], added.type)
 
     for column, name, limit in wanted:
