@@ -166,11 +166,11 @@ def _listed(compiled: Compiled):
 
 
 def neighbors(chance: random.Random, kind: str, rows: list[Row]) -> list[Row]:
-    """Take one row, or everything of one patient, out of a history."""
-    if kind == "rows":
-        gone = chance.randrange(len(rows))
+    """Take one row, or everything of one patient, out of a history; each row of nobody is a patient of its own."""
+    gone = chance.randrange(len(rows))
+    patient = rows[gone].patient
+    if kind == "rows" or patient is None:
         return rows[:gone] + rows[gone + 1 :]
-    patient = chance.choice([row.patient for row in rows])
     return [row for row in rows if row.patient != patient]
 
 
