@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from secant.errors import UsageError
+from secant.errors import UsageError, border
 from secant.ledger.amounts import as_written
 from secant.mechanisms.selection import Choice, pick_exponential
 from secant.numeric.parameters import Number
@@ -45,6 +45,7 @@ class PosteriorSampler:
         return math.ceil(Fraction(sum(self.prior), min(self.prior)))
 
 
+@border
 def posterior(prior: Sequence[Number] | None = None) -> PosteriorSampler:
     """Give the mechanism that draws a parameter from its posterior; `prior` are shares of the candidates.
 
