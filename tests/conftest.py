@@ -1,6 +1,7 @@
 """Fixtures that every folder may use."""
 
 import random
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,6 +15,10 @@ settings.register_profile(
     "secant", deadline=None, derandomize=not LONG, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("secant")
+
+# A run that was started in the background ignores the Ctrl-C that some tests send to themselves.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

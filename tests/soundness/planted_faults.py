@@ -534,3 +534,11 @@ REFUSALS = {
     "T-CORRELATED": "an aggregate of an outer row has no plan of its own to run",
 }
 """Ids that only name a refusal: without them there would be no plan, so there is nothing to be wrong about."""
+
+ELSEWHERE = {
+    "U-NOBODY": (
+        "test_rows_of_nobody",
+        "test_rows_of_nobody_scaled_down_together_are_seen",
+    )
+}
+"""Ids whose claim is about other neighbors than these, with the test that plants a fault among those."""

@@ -19,7 +19,7 @@ from secant.terms.catalog import Table, catalog
 from secant.terms.policy import Policy, Protection, TableFacts
 from secant.terms.types import INTEGER
 
-EXAMPLES = 7_000 if LONG else 350
+EXAMPLES = 7_000 if LONG else 220
 TRIPLES = 100_000 if LONG else 3_000
 ACCEPTED = 0.2  # about 0.4 is usual: eight standard deviations away, so no false alarm
 RULES = {"G-COUNT", "G-COUNT-DISTINCT", "G-COUNT-UNITS", "G-FILTER", "G-GROUP", "G-JOIN", "G-PROJECT",

