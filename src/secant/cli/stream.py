@@ -27,6 +27,22 @@ Plot = Annotated[
         name="--plot", help="Also draw the series with its band, as an SVG file.", metavar="FILE"
     ),
 ]
+Revised = Annotated[
+    bool,
+    Parameter(
+        name="--revised",
+        negative="",
+        help="Weigh all numbers so far together: earlier steps get more accurate, and change as time goes by.",
+    ),
+]
+Isotonic = Annotated[
+    bool,
+    Parameter(
+        name="--isotonic",
+        negative="",
+        help="Show running totals of what is never below zero as the nearest series that never falls.",
+    ),
+]
 Follow = Annotated[
     bool,
     Parameter(
@@ -43,6 +59,8 @@ def stream(
     *,
     until: Until = None,
     plot: Plot = None,
+    revised: Revised = False,
+    isotonic: Isotonic = False,
     follow: Follow = False,
     analyst: Analyst = "",
     policy: PolicyPath = "policy.toml",
@@ -64,6 +82,8 @@ def stream(
     while True:
         with show.working("releasing", quiet=json):
             series, accounts, pause = _released(name, until, analyst, policy, source)
+            if revised or isotonic:
+                series = series.afterwards(revised=revised, isotonic=isotonic)
         if plot is not None and series.rows:
             _draw(series, plot)
         if json:

@@ -28,7 +28,7 @@ from secant.streams.compiling import Compiled, choices, compile_stream, costs
 from secant.streams.declaring import declaration, settled
 from secant.streams.drawing import advance
 from secant.streams.reading import Group, groups_of, statement
-from secant.streams.series import LEVEL, Series, key_columns, shown
+from secant.streams.series import LEVEL, Series, errors_of, key_columns, shown
 from secant.terms.policy import Policy, Protection
 from secant.terms.policy_values import moment_of
 from secant.terms.streams import Calendar, Stream, as_time
@@ -212,8 +212,8 @@ def _series(
     ways: list[Way],
     until: int,
 ) -> Series:
-    compiled = opened.compiled
-    found = shown(compiled, ways, groups, account.values if account else {}, until)
+    compiled, numbers = opened.compiled, account.values if account else {}
+    found = shown(compiled, ways, groups, numbers, until)
     in_force = compiled.protections
     uncovered = [p.name for p in opened.policy.protections if p not in in_force]
     guarantee = []
@@ -232,11 +232,8 @@ def _series(
     keys = key_columns(compiled)
     error = {
         "level": LEVEL,
-        "low": [[None if e is None else e[0] for e in row] for row in found.ends],
-        "high": [[None if e is None else e[1] for e in row] for row in found.ends],
-        "noise": [[None if e is None else (e[1] - e[0]) / 2 for e in row] for row in found.ends],
         "noisy": [place > 0 and c not in keys for place, c in enumerate(found.columns)],
-        "values": [[None if e is None else (e[1] - e[0]) / 2 for e in row] for row in found.ends],
+        **errors_of(found),
     }
     measures = compiled.bounded.release.measures
     told_ways = [
@@ -260,6 +257,7 @@ def _series(
         keys,
         compiled.stream.shows,
         _seconds_to_next(compiled, books),
+        lambda after: shown(compiled, ways, groups, numbers, until, after=after),
     )
 
 

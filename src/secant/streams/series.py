@@ -7,11 +7,14 @@ numbers: it can be done again at any time, and by anybody.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from secant.analysis.summands import never_negative
+from secant.errors import UsageError
 from secant.mechanisms.continual import Estimate, Point, Way
+from secant.mechanisms.continual.afterwards import isotonic, revised
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.rewrite import columns_of, substitute, transform
@@ -49,6 +52,14 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Afterwards:
+    """What is made of released numbers before they are shown."""
+
+    revised: bool = False
+    isotonic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Series:
     """A stream so far. Every number was drawn once; asking again shows the same."""
 
@@ -62,6 +73,24 @@ class Series:
     shows: str | int
     seconds_to_next: float | None = None
     """When the next step is complete, from when this was asked; None where none comes, or no clock says when."""
+    again: Callable[[Afterwards], Shown] | None = field(default=None, repr=False, compare=False)
+    """Makes the rows anew from the same released numbers."""
+
+    def afterwards(self, *, revised: bool = False, isotonic: bool = False) -> Series:
+        """Make better estimates of the same released numbers, for nothing (F-REVISED, F-ISOTONIC).
+
+        Args:
+            revised: Weigh all numbers up to the last step together: earlier steps profit from blocks that were complete
+                only later, so what is shown of them changes as time goes by.
+            isotonic: For running totals of what is never below zero: give the nearest series that never falls. Ends
+                stay those of the series before.
+        """
+        if self.again is None:
+            return self
+        found = self.again(Afterwards(revised, isotonic))
+        error = {**self.error, **errors_of(found)}
+        answer = replace(self.answer, rows=found.rows, raw=found.rows, error=error)
+        return replace(self, answer=answer)
 
     @property
     def columns(self) -> list[str]:
@@ -155,8 +184,10 @@ def shown(
     values: Mapping[str, int],
     until: int,
     since: int = 1,
+    after: Afterwards = Afterwards(),  # noqa: B008 - frozen
 ) -> Shown:
     """Give the rows of some steps, from the numbers in the books."""
+    _check_fits(compiled, after)
     formulas = _formulas(compiled.post)
     columns = [f.name for f in formulas]
     if until < since:
@@ -169,7 +200,12 @@ def shown(
 
     def points_at(level: float) -> list[list[tuple[Point, ...]]]:
         return [
-            [way.series(parts[m][g], until, since, level) for g in range(len(groups))]
+            [
+                revised(way, parts[m][g], until, since, level)
+                if after.revised
+                else way.series(parts[m][g], until, since, level)
+                for g in range(len(groups))
+            ]
             for m, way in enumerate(ways)
         ]
 
@@ -182,10 +218,53 @@ def shown(
 
     plain_ends = chosen(points)
     wide_ends = plain_ends if level == LEVEL else chosen(points_at(level))
-    table = _table(compiled, groups, places, [[e.value for e in row] for row in plain_ends], since)
+    numbers = [[e.value for e in row] for row in plain_ends]
+    if after.isotonic:
+        numbers = _never_falling(numbers, len(groups))
+    table = _table(compiled, groups, places, numbers, since)
     rows = _finished(compiled.post, table)
     ends = _ends(compiled, stated, groups, places, (plain_ends, wide_ends), since)
     return Shown(columns, rows, ends, [since + t for t, _ in places])
+
+
+def _check_fits(compiled: Compiled, after: Afterwards) -> None:
+    """Refuse what would not be a better estimate of what the stream shows."""
+    shows = compiled.stream.shows
+    if after.revised and shows not in ("running", "steps"):
+        raise UsageError(
+            "USE-010",
+            "sums of the last steps are not revised",
+            hint='declare a stream with shows = "running" or "steps", or leave `revised` out',
+        )
+    calls = compiled.bounded.release.exact.aggregations
+    if after.isotonic and not (shows == "running" and all(map(never_negative, calls))):
+        raise UsageError(
+            "USE-010",
+            "only running totals of what is never below zero cannot fall",
+            hint="leave `isotonic` out, or declare a stream of running counts, or of sums whose range begins at 0",
+        )
+
+
+def _never_falling(numbers: list[list[float]], groups: int) -> list[list[float]]:
+    """Make each measure of each group a series that does not fall; groups alternate in the rows."""
+    found = [list(row) for row in numbers]
+    for group in range(groups):
+        rows = found[group::groups]
+        for measure in range(len(rows[0])):
+            for row, value in zip(rows, isotonic([r[measure] for r in rows]), strict=True):
+                row[measure] = value
+    return found
+
+
+def errors_of(found: Shown) -> dict[str, Any]:
+    """Give the ends beside all numbers, and half of the width between them."""
+    half = [[None if e is None else (e[1] - e[0]) / 2 for e in row] for row in found.ends]
+    return {
+        "low": [[None if e is None else e[0] for e in row] for row in found.ends],
+        "high": [[None if e is None else e[1] for e in row] for row in found.ends],
+        "noise": half,
+        "values": half,
+    }
 
 
 def key_columns(compiled: Compiled) -> tuple[str, ...]:

@@ -117,3 +117,13 @@ def test_check_names_streams_that_cannot_be_released(clinic, run):
     assert status == 0
     assert "streams.wrong: minimum, maximum" in out
     assert "streams.visits" not in out
+
+
+def test_totals_that_never_fall_are_made_of_the_same_numbers(clinic, run):
+    status, out, _ = run("stream", "visits", "--json", "--revised", "--isotonic")
+    assert status == 0
+    lines = [json.loads(line) for line in out.splitlines()]
+    for ward in {line["values"]["ward"] for line in lines}:
+        numbers = [x["values"]["n"] for x in lines if x["values"]["ward"] == ward]
+        assert numbers == sorted(numbers)
+    assert run("stream", "visits", "--json", "--revised", "--isotonic")[1] == out

@@ -1,0 +1,101 @@
+"""What is made of released numbers for nothing: revised series, and totals that never fall."""
+
+import itertools
+
+import pytest
+from stream_clinic import BY_DAY, ROWS, stream
+
+from secant.errors import UsageError
+
+NOISY = {"start": "2024-01-01", "steps": 64, "epsilon": 0.5}
+
+
+MANY = 5000
+"""Visits on the first day, and none later: far from zero, below which no count is shown."""
+
+
+def totals(series):
+    return [row[1] for row in series.rows]
+
+
+def falls(series):
+    return any(a > b for a, b in itertools.pairwise(totals(series)))
+
+
+def widths(series):
+    ends = zip(series.error["low"], series.error["high"], strict=True)
+    return [high[1] - low[1] for low, high in ends]
+
+
+@pytest.fixture
+def noisy(clinic):
+    clinic.execute(
+        f"INSERT INTO visits SELECT i, i, DATE '2024-01-01', 'a', 1, DATE '2024-01-01', NULL, 0 FROM range({MANY}) r(i)"
+    )
+    clinic.declare(ROWS, stream(**NOISY))
+    return clinic
+
+
+def off(series):
+    """Give the sum of squared errors."""
+    return sum((x - MANY) ** 2 for x in totals(series))
+
+
+def test_totals_never_fall_and_keep_their_ends(noisy):
+    before = noisy.stream()
+    after = before.afterwards(isotonic=True)
+    assert falls(
+        before
+    )  # 64 equal totals with noise: that none falls is impossible for practical purposes
+    assert not falls(after)
+    assert after.error["low"] == before.error["low"]
+    rounded = sum(abs(x - MANY) for x in totals(after)) + len(after)
+    assert off(after) <= off(before) + rounded  # what is shown is whole
+
+
+def test_a_running_maximum_would_be_noticed(noisy):
+    """Planted: it never falls either, but lies farther from the truth than what was released."""
+    before = noisy.stream()
+    highest = list(itertools.accumulate(totals(before), max))
+    assert sum(highest) > sum(totals(before.afterwards(isotonic=True)))
+
+
+def test_earlier_steps_profit_from_later_blocks(noisy):
+    before = noisy.stream()
+    after = before.afterwards(revised=True)
+    # what is shown is whole, at both ends
+    assert all(new <= old + 2 for new, old in zip(widths(after), widths(before), strict=True))
+    assert min(n / o for n, o in zip(widths(after), widths(before), strict=True)) < 0.9
+    assert totals(after) != totals(before)
+    assert totals(after.afterwards()) == totals(
+        before
+    )  # made of the same numbers, any number of times
+
+
+def test_revised_numbers_are_the_true_ones_without_noise(clinic):
+    for day in (1, 1, 3):
+        clinic.add(f"2025-01-0{day}", ward="b")
+    query = "SELECT day, ward, count(*) AS n FROM visits GROUP BY day, ward"
+    clinic.declare(ROWS, stream(query, steps=4))
+    found = clinic.stream().afterwards(revised=True, isotonic=True)
+    assert [(row[1], row[2]) for row in found.rows] == [
+        (ward, n) for b in (2, 2, 3, 3) for ward, n in (("a", 0), ("b", b))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("declared", "options", "words"),
+    [
+        (stream(steps=4, shows={"window": 2}), {"revised": True}, "not revised"),
+        (stream(steps=4, shows="steps"), {"isotonic": True}, "cannot fall"),
+        (
+            stream(BY_DAY.replace("count(*)", "sum(cost - 5)"), steps=4),
+            {"isotonic": True},
+            "cannot fall",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(clinic, declared, options, words):
+    clinic.declare(ROWS, declared)
+    with pytest.raises(UsageError, match=words):
+        clinic.stream().afterwards(**options)
