@@ -346,16 +346,49 @@ def _ends(
     found: list[list[Ends]] = [[None] * len(stated) for _ in places]
     for wanted in {s for s in stated if s}:
         estimates = chosen[0] if len(wanted) == 1 else chosen[1]
-        corners = [
-            _finished(compiled.post, _table(compiled, groups, places, numbers, since))
+        tables = [
+            _table(compiled, groups, places, numbers, since)
             for numbers in _corners(estimates, [measures.index(c) for c in wanted])
         ]
+        corners = [_finished(compiled.post, table) for table in tables]
+        free = [_finished(_unlimited(compiled.post), table) for table in tables]
         for column, used in enumerate(stated):
             if used == wanted:
                 for place in range(len(places)):
-                    values = [float(c[place][column]) for c in corners]
-                    found[place][column] = (min(values), max(values))
+                    limited, wide = (
+                        [float(c[place][column]) for c in several] for several in (corners, free)
+                    )
+                    found[place][column] = _not_too_certain(
+                        (min(limited), max(limited)), (min(wide), max(wide))
+                    )
     return found
+
+
+def _unlimited(post: n.Relation) -> n.Relation:
+    """Give the same formulas without the limits that are put on what is shown, such as zero for counts."""
+    released = next(node for node in n.walk(post) if isinstance(node, n.Released))
+    return n.Project(
+        released, tuple(replace(f, expression=_inside(f.expression)) for f in _formulas(post))
+    )
+
+
+def _inside(scalar: n.Scalar) -> n.Scalar:
+    if isinstance(scalar, n.Clamp):
+        return scalar.operand
+    if isinstance(scalar, n.Call) and scalar.function in ("greatest", "least"):
+        others = [a for a in scalar.arguments if not isinstance(a, n.Literal)]
+        return others[0] if len(others) == 1 else scalar
+    return scalar
+
+
+def _not_too_certain(limited: tuple[float, float], wide: tuple[float, float]) -> Ends:
+    """Keep half of the width where noise went beyond a limit, as answers of queries do: 0 to 0 would look certain."""
+    half = (wide[1] - wide[0]) / 2
+    if limited[1] - limited[0] >= half:
+        return limited
+    if wide[0] < limited[0]:
+        return limited[0], limited[0] + half
+    return limited[1] - half, limited[1]
 
 
 def _corners(chosen: Sequence[Sequence[Estimate]], used: list[int]) -> Iterator[list[list[float]]]:

@@ -1,4 +1,4 @@
-"""What is made of released numbers for nothing: revised series, and totals that never fall."""
+"""What is made of released numbers for nothing: ends, revised series, and totals that never fall."""
 
 import itertools
 
@@ -6,6 +6,7 @@ import pytest
 from stream_clinic import BY_DAY, ROWS, stream
 
 from secant.errors import UsageError
+from secant.streams.series import _not_too_certain
 
 NOISY = {"start": "2024-01-01", "steps": 64, "epsilon": 0.5}
 
@@ -39,6 +40,17 @@ def noisy(clinic):
 def off(series):
     """Give the sum of squared errors."""
     return sum((x - MANY) ** 2 for x in totals(series))
+
+
+def test_no_count_looks_certain_where_noise_goes_below_zero(clinic):
+    """Planted by hand before: a count of nothing was shown as 0, from 0 to 0."""
+    clinic.declare(ROWS, stream(**NOISY))
+    series = clinic.stream()
+    assert min(widths(series)) >= 5  # half of what the least noisy total has
+    assert all(low[1] >= 0 for low in series.error["low"])
+    assert _not_too_certain((0, 0), (-77, -3)) == (0, 37)
+    assert _not_too_certain((1500, 1500), (1510, 1530)) == (1490, 1500)
+    assert _not_too_certain((0, 9), (-9, 9)) == (0, 9)
 
 
 def test_totals_never_fall_and_keep_their_ends(noisy):
