@@ -19,7 +19,7 @@ from secant.analysis.derivative.statement import Instrument, Motion, instrument
 from secant.analysis.portfolio import Bounded, Prepared
 from secant.errors import InternalError, PolicyError, Refused, over_limit
 from secant.plan import nodes as n
-from secant.plan.domains import Chosen, Listed, Looked, Open
+from secant.plan.domains import Chosen, Domain, Listed, Looked, Open
 from secant.plan.measures import Measure
 from secant.plan.rewrite import transform
 from secant.plan.typing import fields_of
@@ -185,14 +185,20 @@ def _check_key(session: Session, table: str, columns: tuple[str, ...]) -> None:
 
 def look_up_keys(job: Job, session: Session) -> dict[str, Keys | None]:
     """Give for each release the keys that will be shown; None where the release itself will find them."""
-    return {b.release.name: _keys(b, job.groups, session) for b in job.prepared.bounded}
+    found = {}
+    for b in job.prepared.bounded:
+        names = [k.name for k in b.release.exact.keys]
+        found[b.release.name] = known_keys(names, b.release.domains, job.groups, session)
+    return found
 
 
-def _keys(b: Bounded, most: int, session: Session) -> Keys | None:
-    names = [k.name for k in b.release.exact.keys]
+def known_keys(
+    names: Sequence[str], domains: Sequence[Domain], most: int, session: Session
+) -> Keys | None:
+    """Give all combinations of keys, from lists and public tables; None where some are found only in the data."""
     parts: list[tuple[tuple[str, ...], list[tuple[object, ...]]]] = []
     count = 1
-    for domain in b.release.domains:
+    for domain in domains:
         if isinstance(domain, (Chosen, Open)):
             return None
         if isinstance(domain, Listed):

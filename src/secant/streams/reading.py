@@ -8,18 +8,18 @@ again (V-PART).
 from __future__ import annotations
 
 import datetime
-import itertools
 from collections.abc import Iterable
 from dataclasses import replace
 
-from secant.errors import InternalError, Refused
+from secant.errors import InternalError
 from secant.plan import nodes as n
-from secant.plan.domains import Listed, Looked
+from secant.plan.domains import Stepped
 from secant.plan.total import total
 from secant.plan.typing import type_of
 from secant.release.backend import Session
 from secant.release.lower import lower
 from secant.release.measured import comparable_key, in_steps
+from secant.release.run import known_keys
 from secant.streams.compiling import Compiled
 from secant.terms import types as t
 from secant.terms.streams import Moment, as_time
@@ -31,30 +31,9 @@ Sums = dict[int, dict[Group, tuple[int, ...]]]
 
 def groups_of(compiled: Compiled, most: int, session: Session) -> list[Group]:
     """Give all groups of a step, from lists and public tables; they stay as they are once the stream has begun."""
-    names = compiled.group_keys
-    parts: list[tuple[tuple[str, ...], list[Group]]] = []
-    for domain in compiled.bounded.release.domains:
-        if isinstance(domain, Listed):
-            parts.append(((domain.key,), [(v,) for v in domain.values]))
-        elif isinstance(domain, Looked):
-            parts.append((domain.keys, session.rows(lower(domain.relation, session.dialect))))
-    count = 1
-    for _, rows in parts:
-        count *= len(rows)
-    if count > most:
-        raise Refused(
-            "REF-108",
-            f"a step would have more than {most} groups",
-            hint="group by fewer or coarser columns, or let the data owner raise `groups`",
-        )
-    found = []
-    for combination in itertools.product(*(rows for _, rows in parts)):
-        values = {
-            name: value
-            for (part, _), row in zip(parts, combination, strict=True)
-            for name, value in zip(part, row, strict=True)
-        }
-        found.append(tuple(values[name] for name in names))
+    domains = [d for d in compiled.bounded.release.domains if not isinstance(d, Stepped)]
+    found = known_keys(compiled.group_keys, domains, most, session)
+    assert found is not None, "a stream knows its groups when it begins"
     return found
 
 
