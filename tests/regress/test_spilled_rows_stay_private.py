@@ -3,6 +3,7 @@ they stayed after a kill. They go into a directory that only the user may look i
 after a kill, by the next process.
 """
 
+import contextlib
 import os
 import signal
 import stat
@@ -59,11 +60,11 @@ class Watching(threading.Thread):
 
     def run(self):
         while not self.over.wait(0.001):
-            for path in self.home.rglob("*"):
-                try:
-                    self.seen[path] = path.stat()
-                except OSError:
-                    continue
+            # Files and folders go while they are listed: the next round looks again.
+            with contextlib.suppress(OSError):
+                for path in self.home.rglob("*"):
+                    with contextlib.suppress(OSError):
+                        self.seen[path] = path.stat()
 
     def __enter__(self):
         self.start()
