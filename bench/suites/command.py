@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from secant.cli import show
+from secant.cli.bench import ADDRESS
 from secant.errors import UsageError
 
-ADDRESS = "SECANT_BENCH_POSTGRES"
 Row = Mapping[str, Any]
 
 _BELONGS = {

@@ -173,21 +173,9 @@ class Ledger:
                 raise UsageError(
                     "USE-005", f"there is no budget for protection {charge.protection!r}"
                 )
-        fields: dict[str, Any] = {
-            "release": secrets.token_hex(16),
-            "analyst": analyst,
-            "charges": [charge_fields(charge) for charge in held],
-            "budgets": self._in_force(held),
-            "note": plain_note(note),
-        }
+        fields = self._reserved(held, analyst, plain_note(note))
         with self._writing() as transaction:
-            _check_named(self._limits.unnamed(self._state))
-            now = transaction.now()
-            self._sweep(transaction, now)
-            when = self._time(now)
-            short = shortfalls(
-                self._state, self._limits, held, analyst=analyst, month=month_of(when)
-            )
+            now, when, short = self._short(transaction, held, analyst)
             if not short:
                 fields["lease_until"] = now + lease_seconds
                 self._append(transaction, "reserve", when, fields)
@@ -199,6 +187,29 @@ class Ledger:
                 hint="ask with a smaller epsilon, or ask the data owner for more budget",
             )
         return Reservation(self, fields["release"], held)
+
+    def _reserved(
+        self, held: Sequence[Charge], analyst: str, note: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Give the fields of a reservation, but for how long it holds."""
+        return {
+            "release": secrets.token_hex(16),
+            "analyst": analyst,
+            "charges": [charge_fields(charge) for charge in held],
+            "budgets": self._in_force(held),
+            "note": note,
+        }
+
+    def _short(
+        self, transaction: Transaction, held: Sequence[Charge], analyst: str
+    ) -> tuple[float, float, tuple[str, ...]]:
+        """Give the clock, the time of the books, and what some charges lack, after what has lapsed is swept."""
+        _check_named(self._limits.unnamed(self._state))
+        now = transaction.now()
+        self._sweep(transaction, now)
+        when = self._time(now)
+        month = month_of(when)
+        return now, when, shortfalls(self._state, self._limits, held, analyst=analyst, month=month)
 
     def declare_stream(
         self,
@@ -218,24 +229,11 @@ class Ledger:
             known = self._state.streams.get(name)
             short: tuple[str, ...] = ()
             if known is None:
-                _check_named(self._limits.unnamed(self._state))
-                now = transaction.now()
-                self._sweep(transaction, now)
-                when = self._time(now)
-                short = shortfalls(
-                    self._state, self._limits, held, analyst=analyst, month=month_of(when)
-                )
+                now, when, short = self._short(transaction, held, analyst)
                 if not short:
-                    release = secrets.token_hex(16)
-                    fields = {
-                        "release": release,
-                        "analyst": analyst,
-                        "charges": [charge_fields(charge) for charge in held],
-                        "budgets": self._in_force(held),
-                        "note": {"stream": name},
-                        "lease_until": now,
-                    }
-                    self._append(transaction, "reserve", when, fields)
+                    fields = self._reserved(held, analyst, {"stream": name})
+                    release = fields["release"]
+                    self._append(transaction, "reserve", when, {**fields, "lease_until": now})
                     self._append(transaction, "sent", when, {"release": release})
                     outcome = {"release": release, "outcome": "stream declared"}
                     self._append(transaction, "settle", when, outcome)

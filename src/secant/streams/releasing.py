@@ -94,7 +94,7 @@ def release_stream(
     if account is None and not complete:
         return _series(opened, books, None, [], [], 0)
     groups, ways = _begun(opened, books, account, analyst)
-    account = books.stream(compiled.stream.name)
+    account = account or books.stream(compiled.stream.name)
     assert account is not None
     if account.lost and account.through < complete:
         raise broken_stream(compiled.stream.name)

@@ -344,6 +344,7 @@ def _ends(
     """Give the ends of each number: formulas that go one way in each measure are largest and least in corners."""
     measures = [m.column for m in compiled.bounded.release.measures]
     found: list[list[Ends]] = [[None] * len(stated) for _ in places]
+    unlimited = _unlimited(compiled.post)
     for wanted in {s for s in stated if s}:
         estimates = chosen[0] if len(wanted) == 1 else chosen[1]
         tables = [
@@ -351,7 +352,7 @@ def _ends(
             for numbers in _corners(estimates, [measures.index(c) for c in wanted])
         ]
         corners = [_finished(compiled.post, table) for table in tables]
-        free = [_finished(_unlimited(compiled.post), table) for table in tables]
+        free = [_finished(unlimited, table) for table in tables]
         for column, used in enumerate(stated):
             if used == wanted:
                 for place in range(len(places)):
