@@ -1,0 +1,72 @@
+"""`secant serve`: people ask over the network, and never hold the data."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+Config = Annotated[
+    str | None, Parameter(name="--config", help="A TOML file; see the how-to.", metavar="FILE")
+]
+Http = Annotated[
+    int | None,
+    Parameter(name="--http", help="Port of the HTTP API and the console.", metavar="PORT"),
+]
+Postgres = Annotated[
+    int | None,
+    Parameter(name="--postgres", help="Port for PostgreSQL's clients.", metavar="PORT"),
+]
+SelfMade = Annotated[
+    bool | None,
+    Parameter(
+        name="--self-made-tls", negative="", help="Speak TLS with a certificate made on the spot."
+    ),
+]
+Policy = Annotated[
+    str | None, Parameter(name=["--policy", "-p"], help="The policy file.", metavar="FILE")
+]
+
+
+def serve(
+    *,
+    config: Config = None,
+    policy: Policy = None,
+    http: Http = None,
+    postgres: Postgres = None,
+    self_made_tls: SelfMade = None,
+) -> int:
+    """Let people ask over the network, without holding the data."""
+    import logging
+    import sys
+    from pathlib import Path
+
+    from secant.cli import show
+    from secant.service.serving import Service, ended_by_signal, folder_of
+    from secant.service.settings import load_settings
+    from secant.service.tls import fingerprint, tls_files
+
+    given = {
+        "policy": policy,
+        "http.port": http,
+        "postgres.port": postgres,
+        "tls.self_made": self_made_tls or None,
+    }
+    settings = load_settings(None if config is None else Path(config), given=given)
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
+    # Only our own lines: a library's may quote what it was handed.
+    logging.getLogger().setLevel(logging.CRITICAL)
+    logging.getLogger("secant").setLevel(logging.INFO)
+    with ended_by_signal() as wait, Service(settings) as service:
+        for front in service.fronts:
+            show.say(f"Listening  {front.address}")
+        if settings.tls.self_made and (files := tls_files(settings, folder_of(settings))):
+            show.say(f"Certificate, self-made, SHA-256  {fingerprint(files[0])}")
+        if not service.desk.users.all():
+            show.say("There are no users yet: secant user add NAME --role owner")
+        if not service.desk.ready():
+            show.say("Questions cannot be answered yet; the log says why.")
+        sys.stdout.flush()
+        wait()
+        show.say("Stopping: what runs may end, every charge is settled or kept")
+    return 0

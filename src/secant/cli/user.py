@@ -1,0 +1,113 @@
+"""`secant user`: who may ask the service, in which role, and tokens for programs.
+
+In: the policy, beside whose ledger users are kept. Out: a password or a token, shown this once.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from secant.cli.options import Json, PolicyPath
+
+Action = Literal["add", "list", "remove", "password", "role", "token", "revoke", "log"]
+What = Annotated[
+    Action,
+    Parameter(
+        help="add, list, remove, password, role; token and revoke for programs; log shows the audit log."
+    ),
+]
+Name = Annotated[str, Parameter(help="The user's name; for revoke, the id of the token.")]
+Role = Annotated[
+    str | None, Parameter(name="--role", help="owner, analyst or auditor.", metavar="ROLE")
+]
+Stdin = Annotated[
+    bool,
+    Parameter(
+        name="--stdin", negative="", help="Read the password from standard input; else one is made."
+    ),
+]
+Days = Annotated[float, Parameter(name="--days", help="How long a token lasts.", metavar="DAYS")]
+Note = Annotated[str, Parameter(name="--note", help="What a token is for.", metavar="TEXT")]
+
+
+def user(
+    action: What,
+    name: Name = "",
+    /,
+    *,
+    role: Role = None,
+    stdin: Stdin = False,
+    days: Days = 90,
+    note: Note = "",
+    policy: PolicyPath = "policy.toml",
+    json: Json = False,
+) -> int:
+    """Add, list and remove users of the service; make and revoke tokens."""
+    from secant.cli import show
+    from secant.errors import UsageError
+    from secant.ledger.opening import ledger_place
+    from secant.service.store import open_store
+    from secant.service.users import Users
+    from secant.service.views import audit_view, token_view
+    from secant.terms.policy_file import load_policy
+
+    if not name and action not in ("list", "log"):
+        raise UsageError("USE-001", "whose? a name is missing", hint=f"secant user {action} NAME")
+    store = open_store(ledger_place(load_policy(policy)))
+    try:
+        users = Users(store)
+        told: object
+        if action in ("add", "password"):
+            password = _given() if stdin else _made()
+            if action == "add":
+                users.add(name, role or "analyst", password)
+            else:
+                users.set_password(name, password)
+            told = {"user": name, "password": None if stdin else password}
+            line = f"{name}: done" if stdin else f"Password of {name}, shown this once: {password}"
+        elif action == "token":
+            found = users.found(name)
+            if found is None:
+                raise UsageError("USE-001", "there is no such user", hint="see `secant user list`")
+            token, kept = users.make_token(found[0], seconds=days * 86_400, note=note)
+            told = {**token_view(kept), "token": token}
+            line = f"Token {kept.token_id} of {name}, shown this once: {token}"
+        elif action == "list":
+            told = [{"user": u.name, "role": u.role} for u in users.all()]
+            line = "\n".join(f"{u.role:8} {u.name}" for u in users.all()) or "no users"
+        elif action == "log":
+            told = audit_view(users.log())
+            line = "\n".join(
+                f"{e.time:%Y-%m-%d %H:%M:%S}  {e.kind:18} {e.who or '-':12} {e.about}"
+                for e in users.log()
+            )
+        else:
+            if action == "remove":
+                users.remove(name)
+            elif action == "revoke":
+                users.revoke(name)
+            elif role is None:
+                raise UsageError("USE-001", "--role is missing")
+            else:
+                users.set_role(name, role)
+            told, line = {"user": name}, f"{name}: done"
+    finally:
+        store.close()
+    if json:
+        show.print_json(told)
+    else:
+        show.say(line)
+    return 0
+
+
+def _given() -> str:
+    return sys.stdin.readline().rstrip("\r\n")
+
+
+def _made() -> str:
+    from secant.service.verifiers import made_password
+
+    return made_password()

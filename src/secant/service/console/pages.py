@@ -1,0 +1,52 @@
+"""The console as it reaches a browser: one page, its scripts, and a session that scripts cannot read.
+
+In: requests of browsers. Out: files of `static`, the same for everybody: what a user may see comes from the API alone.
+To add a page: a module under `static`, and its line in `console.js`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import FileResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from secant.service.asking import Desk
+from secant.service.http.access import caller_of, check_origin, cookie_name, set_session
+from secant.service.http.api import log_in, told_errors
+from secant.service.http.bodies import Login, read_model
+
+_STATIC = Path(__file__).parent / "static"
+_LARGEST_LOGIN = 10_000
+
+
+def routes(desk: Desk) -> list[Any]:
+    """Give the routes of the console."""
+
+    async def page(request: Any) -> Any:
+        return FileResponse(_STATIC / "index.html")
+
+    async def login(request: Any) -> Any:
+        check_origin(request)
+        body = await read_model(request, Login, _LARGEST_LOGIN)
+        _, token, _ = await run_in_threadpool(log_in, desk, body.user, body.password)
+        response = Response(status_code=204)
+        set_session(desk, response, token)
+        return response
+
+    async def logout(request: Any) -> Any:
+        caller = await run_in_threadpool(caller_of, desk, request)
+        await run_in_threadpool(desk.users.end_token, caller.token)
+        response = Response(status_code=204)
+        response.delete_cookie(cookie_name(desk), path="/", secure=desk.settings.secure)
+        return response
+
+    return [
+        Route("/", page, methods=["GET"]),
+        Route("/console/login", told_errors(login), methods=["POST"]),
+        Route("/console/logout", told_errors(logout), methods=["POST"]),
+        Mount("/static", StaticFiles(directory=_STATIC)),
+    ]

@@ -1,0 +1,89 @@
+"""Who sends a request: the holder of a token in a header, or of a session in a cookie.
+
+In: headers. Out: a user. A cookie comes along with what other sites make a browser send, so a request that changes
+something must also carry the mark of its session, which no other site can read.
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass
+from typing import Any
+
+from secant.errors import AccessError
+from secant.service.asking import Desk
+from secant.service.users import SESSION_SECONDS, User
+
+MARK = "x-csrf-token"
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sends a request, and by which token."""
+
+    user: User
+    token: str
+    by_cookie: bool
+
+
+def caller_of(desk: Desk, request: Any) -> Caller:
+    """Give who sends a request; AUT-001 if nobody can be told, or a browser may have been tricked into it."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and token:
+        return Caller(desk.users.by_token(token.strip()[:_LONGEST]), token.strip(), by_cookie=False)
+    session = request.cookies.get(cookie_name(desk))
+    if session is None:
+        raise AccessError(
+            "AUT-001",
+            "nobody is logged in",
+            hint="log in at /v1/login, or send `Authorization: Bearer TOKEN`",
+        )
+    caller = Caller(desk.users.by_token(session[:_LONGEST]), session, by_cookie=True)
+    if request.method not in _SAFE:
+        check_origin(request)
+        if not hmac.compare_digest(
+            request.headers.get(MARK, "").encode(), mark_of(desk, session).encode()
+        ):
+            raise AccessError(
+                "AUT-001",
+                "the request does not carry the mark of its session",
+                hint="reload the page",
+            )
+    return caller
+
+
+def check_origin(request: Any) -> None:
+    """Refuse what a browser says another site has made it send."""
+    site = request.headers.get("sec-fetch-site", "same-origin")
+    origin = request.headers.get("origin")
+    host = request.headers.get("host", "")
+    foreign = origin is not None and origin.partition("://")[2] != host
+    if site not in ("same-origin", "none") or foreign:
+        raise AccessError(
+            "AUT-001", "the request comes from another site", hint="open the console itself"
+        )
+
+
+def mark_of(desk: Desk, session: str) -> str:
+    """Give the mark that requests of a session carry to change something."""
+    return desk.users.hidden("mark of", session).hex()
+
+
+def cookie_name(desk: Desk) -> str:
+    """Give the name of the session's cookie; the prefix lets browsers take it from this very host by TLS only."""
+    return "__Host-secant" if desk.settings.secure else "secant"
+
+
+def set_session(desk: Desk, response: Any, session: str) -> None:
+    """Give a browser its session."""
+    response.set_cookie(
+        cookie_name(desk),
+        session,
+        max_age=int(SESSION_SECONDS),
+        path="/",
+        secure=desk.settings.secure,
+        httponly=True,
+        samesite="strict",
+    )

@@ -1,0 +1,354 @@
+"""The API: one small function for each address.
+
+In: a request. Out: a response. What takes long waits in the desk's queue, and never holds a thread here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response, StreamingResponse
+
+from secant.errors import SecantError, UsageError
+from secant.proofs import rule
+from secant.service import views
+from secant.service.asking import Desk, Question, Ticket
+from secant.service.http.access import Caller, caller_of, mark_of
+from secant.service.http.bodies import (
+    EVENTS,
+    Asked,
+    Explain,
+    Login,
+    NewPassword,
+    NewToken,
+    NewUser,
+    Query,
+    Steps,
+    read_model,
+    unreadable,
+)
+from secant.service.http.told import answer_response, error_response, event, json_response
+from secant.service.roles import allow, may
+from secant.service.users import SESSION_SECONDS, User
+from secant.service.verifiers import made_password
+
+KEEP_ALIVE = 15.0
+"""Seconds after which a stream of events says that it is still there: proxies close what is silent."""
+Endpoint = Callable[[Any], Awaitable[Any]]
+
+
+def question_of(asked: Asked) -> Question:
+    """Give a request's question as the desk takes it."""
+    if asked.level is None:
+        raise UsageError("USE-004", "a level must lie strictly between 0 and 1")
+    return Question(
+        asked.sql,
+        parameters=tuple(asked.parameters),
+        epsilon=asked.epsilon,
+        error=asked.error,
+        max_error=asked.max_error,
+        attacker=asked.attacker,
+        delta=asked.delta,
+        level=asked.level,
+        protection=asked.protection,
+    )
+
+
+class Api:
+    """The functions behind the addresses."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._largest = desk.settings.http.largest_request
+
+    async def _caller(self, request: Any) -> Caller:
+        found: Caller = await run_in_threadpool(caller_of, self._desk, request)
+        return found
+
+    async def _seen(self, request: Any, view: Callable[..., Any], **more: Any) -> Any:
+        """Give what a view shows to the caller."""
+        caller = await self._caller(request)
+        return json_response(await run_in_threadpool(view, self._desk, caller.user, **more))
+
+    # ── questions ────────────────────────────────────────────────────────────────────────────────
+
+    async def query(self, request: Any) -> Any:
+        """Answer a question."""
+        caller = await self._caller(request)
+        body = await read_model(request, Query, self._largest)
+        accept = request.headers.get("accept", "")
+        key = request.headers.get("idempotency-key", "")
+        ask = self._desk.ask
+        if EVENTS in accept:
+            return StreamingResponse(
+                self._events(caller.user, body, key),
+                media_type=EVENTS,
+                headers={"X-Accel-Buffering": "no"},
+            )
+        ticket = await run_in_threadpool(
+            ask, caller.user, question_of(body), key=key, reuse=body.reuse
+        )
+        told = await _result(ticket)
+        return await run_in_threadpool(answer_response, told, accept)
+
+    async def _events(self, user: User, body: Query, key: str) -> AsyncIterator[str]:
+        """Tell what happens to a question, and at last its answer."""
+        loop = asyncio.get_running_loop()
+        heard: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue()
+
+        def hear(kind: str, fields: dict[str, Any]) -> None:
+            loop.call_soon_threadsafe(heard.put_nowait, (kind, fields))
+
+        try:
+            ticket = await run_in_threadpool(
+                self._desk.ask, user, question_of(body), key=key, reuse=body.reuse, heard=hear
+            )
+            end = asyncio.ensure_future(_result(ticket))
+            end.add_done_callback(lambda _: heard.put_nowait(("", {})))
+            while True:
+                try:
+                    kind, fields = await asyncio.wait_for(heard.get(), KEEP_ALIVE)
+                except TimeoutError:
+                    yield ": still there\n\n"
+                    continue
+                if not kind:
+                    break
+                yield event(kind, fields)
+            yield event("answer", views.answer_view(end.result()))
+        except SecantError as error:
+            yield event("error", {"error": error.to_dict()})
+
+    async def explain(self, request: Any) -> Any:
+        """Explain a question."""
+        caller = await self._caller(request)
+        body = await read_model(request, Explain, self._largest)
+        told = await _result(
+            await run_in_threadpool(
+                self._desk.explain, caller.user, question_of(body), ranges=body.ranges
+            )
+        )
+        warnings = [caution.to_dict() for caution in told.warnings]
+        return json_response({**told.to_dict(), "text": told.text, "warnings": warnings})
+
+    async def running(self, request: Any) -> Any:
+        """List questions that wait or run."""
+        caller = await self._caller(request)
+        return json_response(views.running_view(self._desk.running(caller.user)))
+
+    async def cancel(self, request: Any) -> Any:
+        """Cancel a question."""
+        caller = await self._caller(request)
+        await run_in_threadpool(self._desk.cancel, caller.user, request.path_params["id"])
+        return Response(status_code=204)
+
+    # ── what can be seen ─────────────────────────────────────────────────────────────────────────
+
+    async def budget(self, request: Any) -> Any:
+        """Show budgets."""
+        return await self._seen(request, views.budget_view)
+
+    async def tables(self, request: Any) -> Any:
+        """Show tables."""
+        return await self._seen(request, views.tables_view)
+
+    async def functions(self, request: Any) -> Any:
+        """Name the functions that questions may call."""
+        await self._caller(request)
+        return json_response(views.function_names())
+
+    async def rule(self, request: Any) -> Any:
+        """Show a rule of a derivation."""
+        await self._caller(request)
+        return json_response(rule(request.path_params["id"]).to_dict())
+
+    async def streams(self, request: Any) -> Any:
+        """Show streams."""
+        return await self._seen(request, views.streams_view)
+
+    async def history(self, request: Any) -> Any:
+        """Show questions of before."""
+        given = request.query_params.get("limit", "100")
+        if not given.isascii() or not given.isdigit() or len(given) > 6:
+            raise unreadable("limit is a whole number")
+        before = request.query_params.get("before")
+        return await self._seen(request, views.history_view, limit=int(given), before=before)
+
+    async def audit(self, request: Any) -> Any:
+        """Show the audit log."""
+        caller = await self._caller(request)
+        allow(caller.user, "see all")
+        return json_response(views.audit_view(await run_in_threadpool(self._desk.users.log)))
+
+    async def stream(self, request: Any) -> Any:
+        """Say what a stream costs; with POST, release its complete steps."""
+        caller = await self._caller(request)
+        name, desk = request.path_params["name"], self._desk
+        if request.method == "POST":
+            body = await read_model(request, Steps, self._largest)
+            series = await _result(
+                await run_in_threadpool(desk.release_stream, caller.user, name, until=body.until)
+            )
+            return json_response(series.to_dict())
+        allow(caller.user, "explain")
+        told = await _result(
+            await run_in_threadpool(
+                desk.do, caller.user, lambda o: o.connection.explain_stream(name)
+            )
+        )
+        return json_response({**told.to_dict(), "text": told.text})
+
+    # ── users ────────────────────────────────────────────────────────────────────────────────────
+
+    async def login(self, request: Any) -> Any:
+        """Give a token for a name and a password."""
+        body = await read_model(request, Login, self._largest)
+        user, token, told = await run_in_threadpool(log_in, self._desk, body.user, body.password)
+        return json_response({"token": token, "expires": told.expires.isoformat(), **_user(user)})
+
+    async def logout(self, request: Any) -> Any:
+        """End the token that the request came with."""
+        caller = await self._caller(request)
+        await run_in_threadpool(self._desk.users.end_token, caller.token)
+        return Response(status_code=204)
+
+    async def me(self, request: Any) -> Any:
+        """Say who the caller is, and what they may do."""
+        caller = await self._caller(request)
+        mark = mark_of(self._desk, caller.token) if caller.by_cookie else None
+        return json_response({**_user(caller.user), "csrf": mark})
+
+    async def users(self, request: Any) -> Any:
+        """List users; with POST, add one."""
+        caller = await self._caller(request)
+        if request.method == "GET":
+            allow(caller.user, "see all")
+            found = await run_in_threadpool(self._desk.users.all)
+            return json_response([_user(user) for user in found])
+        allow(caller.user, "change users")
+        body = await read_model(request, NewUser, self._largest)
+        password = body.password or made_password()
+        added = await run_in_threadpool(self._desk.users.add, body.user, body.role, password)
+        shown = None if body.password else password
+        return json_response({**_user(added), "password": shown}, 201)
+
+    async def user(self, request: Any) -> Any:
+        """Remove a user."""
+        caller = await self._caller(request)
+        allow(caller.user, "change users")
+        name = request.path_params["name"]
+        if name.casefold() == caller.user.name.casefold():
+            raise UsageError(
+                "USE-001", "an owner does not remove themselves", hint="let another do it"
+            )
+        await run_in_threadpool(self._desk.users.remove, name)
+        return Response(status_code=204)
+
+    async def password(self, request: Any) -> Any:
+        """Change a password: one's own, or for owners anybody's."""
+        caller = await self._caller(request)
+        name = request.path_params["name"]
+        if name.casefold() != caller.user.name.casefold():
+            allow(caller.user, "change users")
+        body = await read_model(request, NewPassword, self._largest)
+        password = body.password or made_password()
+        await run_in_threadpool(self._desk.users.set_password, name, password)
+        return json_response({"password": None if body.password else password})
+
+    async def tokens(self, request: Any) -> Any:
+        """List tokens; with POST, make one."""
+        caller = await self._caller(request)
+        users = self._desk.users
+        if request.method == "GET":
+            whose = None if may(caller.user, "change users") else caller.user.name
+            return json_response(
+                [views.token_view(token) for token in await run_in_threadpool(users.tokens, whose)]
+            )
+        body = await read_model(request, NewToken, self._largest)
+        holder = caller.user
+        if body.user is not None and body.user.casefold() != holder.name.casefold():
+            allow(caller.user, "change users")
+            known = await run_in_threadpool(users.found, body.user)
+            if known is None:
+                raise UsageError("USE-001", "there is no such user")
+            holder = known[0]
+        token, told = await run_in_threadpool(
+            lambda: users.make_token(holder, seconds=body.days * 86_400, note=body.note)
+        )
+        return json_response({**views.token_view(told), "token": token}, 201)
+
+    async def token(self, request: Any) -> Any:
+        """Revoke a token."""
+        caller = await self._caller(request)
+        wanted, users = request.path_params["id"], self._desk.users
+        whose = None if may(caller.user, "change users") else caller.user.name
+        if wanted not in [t.token_id for t in await run_in_threadpool(users.tokens, whose)]:
+            raise UsageError("USE-001", "there is no token of this id")
+        await run_in_threadpool(users.revoke, wanted)
+        return Response(status_code=204)
+
+    # ── operation ────────────────────────────────────────────────────────────────────────────────
+
+    async def metrics(self, request: Any) -> Any:
+        """Give counts for Prometheus."""
+        caller = await self._caller(request)
+        allow(caller.user, "see metrics")
+        text = await run_in_threadpool(_metrics, self._desk, caller.user)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def health(self, request: Any) -> Any:
+        """Say that the process lives."""
+        return json_response({"status": "alive"})
+
+    async def ready(self, request: Any) -> Any:
+        """Say whether questions can be answered."""
+        ready = await run_in_threadpool(self._desk.ready)
+        return json_response({"status": "ready" if ready else "not ready"}, 200 if ready else 503)
+
+
+def log_in(desk: Desk, name: str, password: str) -> tuple[User, str, Any]:
+    """Check a password and begin a session."""
+    try:
+        user = desk.logins.login(name, password, way="HTTP")
+    except SecantError:
+        desk.metrics.count("secant_logins_total", "outcome", "refused")
+        raise
+    desk.metrics.count("secant_logins_total", "outcome", "admitted")
+    token, told = desk.users.make_token(user, seconds=SESSION_SECONDS, kind="session")
+    return user, token, told
+
+
+async def _result(ticket: Ticket) -> Any:
+    try:
+        return await asyncio.wrap_future(ticket.future)
+    except asyncio.CancelledError:
+        if ticket.future.cancelled():
+            from secant.release.watch import canceled
+
+            raise canceled() from None
+        raise
+
+
+def _user(user: User) -> dict[str, str]:
+    return {"user": user.name, "role": user.role}
+
+
+def _metrics(desk: Desk, user: User) -> str:
+    spent: dict[str, float] = {}
+    with desk.opened(user) as connection:
+        spent = {name: float(account.spent_epsilon) for name, account in connection.budget.items()}
+    return desk.metrics.text(desk.loads(), spent)
+
+
+def told_errors(endpoint: Endpoint) -> Endpoint:
+    """Let every error of an endpoint leave as its JSON, and nothing else leave."""
+
+    async def guarded(request: Any) -> Any:
+        try:
+            return await endpoint(request)
+        except SecantError as error:
+            return error_response(error)
+
+    return guarded

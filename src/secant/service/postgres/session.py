@@ -1,0 +1,545 @@
+"""One client: its messages in turn, each answered by the shadow or by Secant.
+
+In: messages of a user who has logged in. Out: messages. A question is asked when its portal is executed, not before:
+a client that dies earlier has paid nothing. Errors of ours make the shadow's transaction fail as well, so that clients
+see what PostgreSQL would show. Never here: who somebody is, and the data.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from secant.errors import SecantError, UsageError
+from secant.service.asking import Question, Ticket
+from secant.service.postgres import messages as m
+from secant.service.postgres.link import Gone, Link, cells
+from secant.service.postgres.statements import Framed, framed, shows_nothing
+from secant.service.postgres.telling import (
+    error_message,
+    plain_error,
+    price_message,
+    warning_message,
+)
+from secant.service.postgres.values import (
+    Columns,
+    parameters,
+    row_description,
+    rows_text,
+    stand_ins,
+)
+from secant.service.remembered import Told
+from secant.service.users import User
+from secant.sql.lexer import statements, tokens
+from secant.sql.parameters import placeholders
+from secant.terms import types as t
+
+SETTINGS = ("epsilon", "error", "max_error", "delta", "level", "protection", "notice")
+"""What `SET secant.…` sets. The shadow keeps them, with transactions and RESET as PostgreSQL has them."""
+_ASK_SETTINGS = "SELECT " + ", ".join(
+    f"current_setting('secant.{name}', true)" for name in SETTINGS
+)
+_OURS = "secant_settings"
+SLOW = 120.0
+"""Seconds that a client has to read what was sent to it."""
+MOST_PREPARED = 1000
+_TEXT_TYPE, _UNKNOWN = 25, 705
+
+
+class Refusal(Exception):  # noqa: N818 - it is sent, not raised to anybody
+    """An error that is told to the client as it is."""
+
+    def __init__(self, body: bytes) -> None:
+        super().__init__("refused")
+        self.body = body
+
+
+class Asks(Protocol):
+    """What a session needs of the service; `Desk` has it."""
+
+    def ask(self, user: User, question: Question) -> Ticket:
+        """Ask."""
+        ...
+
+    def explain(self, user: User, question: Question) -> Ticket:
+        """Explain."""
+        ...
+
+    def cancel(self, user: User, ticket_id: str) -> None:
+        """End a question."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A statement of a client over tables of the data."""
+
+    frame: Framed
+    types: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Portal:
+    """A statement with its values; asked when it is first executed."""
+
+    prepared: Prepared
+    values: tuple[object, ...]
+    results: tuple[int, ...]
+    columns: Columns | None = None
+    """As they were described to the client, if they were."""
+    asked: bool = False
+
+
+@dataclass(slots=True)
+class Session:
+    """A connection of a client after its login."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    link: Link
+    user: User
+    desk: Asks
+    describe: Callable[[str, Sequence[object]], Columns]
+    """Gives the columns of a question; in a thread, as it may open the data anew."""
+    tables: Callable[[], frozenset[str]]
+    types_of: Callable[[str, tuple[int, ...]], Any]
+    status: bytes = b"I"
+    skipping: bool = False
+    """Whether everything is ignored until the client's next Sync, after an error."""
+    prepared: dict[str, Prepared] = field(default_factory=dict)
+    portals: dict[str, Portal] = field(default_factory=dict)
+    ticket: Ticket | None = None
+    canceled: bool = False
+    _simple: bool = False
+    """Whether a simple query is being done: then the shadow needs a Sync after messages of ours."""
+    _count: int = 0
+    _opened: list[str] = field(default_factory=list)
+    _settings_prepared: bool = False
+
+    async def run(self) -> None:
+        """Answer messages until the client leaves."""
+        while True:
+            await self._flush()
+            kind, body = await m.read_message(self.reader, m.LONGEST)
+            if kind == b"X":
+                return
+            if self.skipping and kind != b"S":
+                continue
+            act = _ACTS.get(kind)
+            if act is None:
+                raise m.Malformed
+            self.canceled = False
+            try:
+                await act(self, body)
+            except Refusal as refusal:
+                await self._fail(refusal.body)
+            except _ToldAlready:
+                continue
+
+    async def cancel(self) -> None:
+        """End what runs for this client."""
+        self.canceled = True
+        ticket = self.ticket
+        if ticket is None:
+            await self.link.cancel()
+            return
+        try:
+            self.desk.cancel(self.user, ticket.ticket_id)
+        except SecantError:
+            return  # it has just ended
+
+    # ── simple queries ───────────────────────────────────────────────────────────────────────────
+
+    async def _query(self, body: bytes) -> None:
+        text = m.read_query(body)
+        data = self.tables()
+        parts = [framed(words, text, data) for words in statements(text)]
+        if all(part.kind == "shadow" for part in parts):
+            self._forget(text)
+            self.link.send(m.message(b"Q", body))
+            await self._until_ready()
+            self._say(m.message(b"Z", self.status))
+            return
+        self._simple = True
+        try:
+            for part in parts:
+                await self._one(part)
+        except Refusal as refusal:
+            self._say(refusal.body)
+            if self.status == b"T":
+                self.link.send(m.message(b"Q", m.zero(_FAILING)))
+                await self._until_ready(tell=False)
+        except _ToldAlready:
+            pass
+        finally:
+            self._simple = False
+        self._say(m.message(b"Z", self.status))
+
+    async def _one(self, frame: Framed) -> None:
+        """Do one statement of a simple query, all but the message that ends it."""
+        sent = frame.text
+        tag = b""
+        if frame.kind == "refused":
+            raise Refusal(plain_error("0A000", frame.why, frame.hint))
+        if frame.kind != "shadow":
+            sent, tag = await self._released(frame, (), None), _tag(frame)
+        else:
+            self._forget(frame.text)
+        self.link.send(m.message(b"Q", m.zero(sent)))
+        if await self._until_ready(tag=tag):
+            raise _ToldAlready
+
+    async def _until_ready(self, *, tell: bool = True, tag: bytes = b"") -> bool:
+        """Hand on what the shadow says until it is ready; give whether it said an error."""
+        failed = False
+        while True:
+            kind, body = await self.link.read()
+            failed = failed or kind == b"E"
+            if kind == b"Z":
+                self.status = body
+                return failed
+            if kind == b"G":  # nobody copies into the shadow
+                self.link.send(m.message(b"f", m.zero("COPY FROM is not accepted")))
+            elif tell or kind == b"S":
+                self._say(m.message(kind, tag + b"\0" if tag and kind == b"C" else body))
+                await self._flush()
+
+    # ── extended queries ─────────────────────────────────────────────────────────────────────────
+
+    async def _parse(self, body: bytes) -> None:
+        asked = m.read_parse(body)
+        parts = statements(asked.text)
+        if len(parts) > 1:
+            raise Refusal(
+                plain_error("42601", "cannot insert multiple commands into a prepared statement")
+            )
+        frame = framed(parts[0], asked.text, self.tables()) if parts else Framed("shadow", "")
+        if frame.kind == "refused":
+            raise Refusal(plain_error("0A000", frame.why, frame.hint))
+        if asked.name and asked.name in self.prepared:
+            raise Refusal(
+                plain_error("42P05", f'prepared statement "{asked.name[:60]}" already exists')
+            )
+        if frame.kind == "shadow":
+            self._forget(asked.text)
+            self.prepared.pop(asked.name, None)
+            await self._pass(b"P", body, b"1")
+            return
+        if len(self.prepared) >= MOST_PREPARED:
+            raise Refusal(
+                plain_error("53000", "there are too many prepared statements", "close some")
+            )
+        self.prepared[asked.name] = Prepared(frame, await self._types(frame.asked, asked.types))
+        self._say(m.message(b"1"))
+
+    async def _types(self, text: str, given: tuple[int, ...]) -> tuple[int, ...]:
+        """Give the types of a question's parameters: as the client says, or as the shadow infers them."""
+        numbers = [int(p.text[1:]) for p in placeholders(text) if p.text[1:].isdecimal()]
+        count = max([len(given), *numbers], default=0)
+        if count > 1000:
+            raise Refusal(plain_error("54000", "there are too many parameters"))
+        if not count:
+            return ()
+        wanted = (*given, *(0 for _ in range(count - len(given))))
+        inferred = await self.types_of(text, wanted) if 0 in wanted else None
+        if inferred is None or len(inferred) != count:
+            inferred = wanted
+        return tuple(_TEXT_TYPE if oid in (0, _UNKNOWN) else oid for oid in inferred)
+
+    async def _bind(self, body: bytes) -> None:
+        asked = m.read_bind(body)
+        prepared = self.prepared.get(asked.statement)
+        if prepared is None:
+            self.portals.pop(asked.portal, None)
+            await self._pass(b"B", body, b"2")
+            return
+        try:
+            values = parameters(prepared.types, asked.formats, asked.values)
+        except UsageError as error:
+            raise Refusal(error_message(error)) from None
+        self.portals[asked.portal] = Portal(prepared, values, asked.results)
+        self._say(m.message(b"2"))
+
+    async def _describe(self, body: bytes) -> None:
+        kind, name = m.read_target(body)
+        if kind == "S" and name in self.prepared:
+            prepared = self.prepared[name]
+            columns = await self._guessed_columns(prepared)
+            self._say(m.message(b"t", m.counted(prepared.types, "I")))
+            self._say_columns(columns, ())
+        elif kind == "P" and (portal := self.portals.get(name)) and not portal.asked:
+            columns = await self._columns(portal.prepared.frame, portal.values)
+            portal.columns = columns
+            self._say_columns(columns, portal.results)
+        else:
+            await self._pass(b"D", body, b"Tn")
+
+    async def _guessed_columns(self, prepared: Prepared) -> Columns | None:
+        """Give the columns of a statement whose values are not known yet; some functions mind which text they get."""
+        refused: Refusal | None = None
+        for text in ("1", "day", "2000-01-01"):
+            try:
+                return await self._columns(prepared.frame, stand_ins(prepared.types, text))
+            except Refusal as refusal:
+                refused = refused or refusal
+                if not prepared.types:
+                    break
+        assert refused is not None
+        raise refused
+
+    def _say_columns(self, columns: Columns | None, formats: Sequence[int]) -> None:
+        self._say(m.message(b"n") if columns is None else row_description(columns, formats))
+
+    async def _columns(self, frame: Framed, values: Sequence[object]) -> Columns | None:
+        """Give the columns of a statement; None for one that gives no rows."""
+        if frame.kind == "explain":
+            return _PLAN_COLUMNS
+        try:
+            found = await asyncio.to_thread(self.describe, frame.asked, values)
+        except SecantError as error:
+            raise Refusal(error_message(error, before=frame.question[0])) from None
+        return found if frame.kind == "rows" else None
+
+    async def _execute(self, body: bytes) -> None:
+        name, _ = m.read_execute(body)
+        portal = self.portals.get(name)
+        tag = b""
+        if portal is not None and not portal.asked:
+            tag = _tag(portal.prepared.frame)
+            text = await self._released(portal.prepared.frame, portal.values, portal.columns)
+            self._count += 1
+            ours = f"secant_rows_{self._count}"
+            formats = portal.results if portal.prepared.frame.kind in ("rows", "explain") else ()
+            self.link.send(
+                m.parse_message(ours, text) + m.bind_message(name, ours, formats) + m.FLUSH
+            )
+            self._opened.append(ours)
+            await self._expect(b"1", tell=False)
+            await self._expect(b"2", tell=False)
+            portal.asked = True
+        self.link.send(m.message(b"E", body) + m.FLUSH)
+        await self._expect(b"CsI", tag=tag)
+
+    async def _close(self, body: bytes) -> None:
+        kind, name = m.read_target(body)
+        if kind == "S" and self.prepared.pop(name, None) is not None:
+            self._say(m.message(b"3"))
+            return
+        portal = self.portals.pop(name, None) if kind == "P" else None
+        if portal is not None and not portal.asked:
+            self._say(m.message(b"3"))
+            return
+        await self._pass(b"C", body, b"3")
+
+    async def _flushed(self, body: bytes) -> None:
+        await self._flush()
+
+    async def _sync(self, body: bytes) -> None:
+        self.skipping = False
+        for name in self._opened:
+            self.link.send(m.target_message(b"C", "S", name))
+        closing, self._opened = len(self._opened), []
+        self.link.send(m.SYNC)
+        while True:
+            kind, told = await self.link.read()
+            if kind == b"Z":
+                break
+            if kind == b"3" and closing:
+                closing -= 1
+            else:
+                self._say(m.message(kind, told))
+        self.status = told
+        if self.status == b"I":
+            self.portals.clear()
+        self._say(m.message(b"Z", self.status))
+
+    async def _copy(self, body: bytes) -> None:
+        """Ignore rows that a client still sends after its COPY was refused."""
+
+    async def _pass(self, kind: bytes, body: bytes, ends: bytes) -> None:
+        """Hand a message to the shadow, and what it says to the client."""
+        self.link.send(m.message(kind, body) + m.FLUSH)
+        await self._expect(ends)
+
+    async def _expect(self, ends: bytes, *, tell: bool = True, tag: bytes = b"") -> None:
+        """Hand on what the shadow says up to one of some messages; after an error the client must sync."""
+        while True:
+            kind, body = await self.link.read()
+            if kind == b"G":
+                self.link.send(m.message(b"f", m.zero("COPY FROM is not accepted")) + m.FLUSH)
+                continue
+            if tell or kind in b"ESN":
+                self._say(m.message(kind, tag + b"\0" if tag and kind == b"C" else body))
+                await self._flush()
+            if kind == b"E":
+                self.skipping = True
+                raise _ToldAlready
+            if kind in ends:
+                return
+
+    async def _fail(self, body: bytes) -> None:
+        """Tell an error of ours, and let the shadow fail as well: its transaction must not go on."""
+        self._say(body)
+        self.skipping = True
+        self.link.send(m.parse_message("", _FAILING) + m.FLUSH)
+        while True:
+            kind, _ = await self.link.read()
+            if kind == b"E":
+                return
+
+    # ── asking ───────────────────────────────────────────────────────────────────────────────────
+
+    async def _released(
+        self, frame: Framed, values: tuple[object, ...], described: Columns | None
+    ) -> str:
+        """Ask a question; give the statement with which the shadow shows its answer."""
+        if self.status == b"E":
+            raise Refusal(plain_error(
+                "25P02", "current transaction is aborted, commands ignored until end of transaction block"
+            ))  # fmt: skip
+        chosen = await self._settings()
+        before = frame.question[0]
+        try:
+            if frame.kind == "explain":
+                question = _question(frame.asked, values, chosen)
+                ticket = await asyncio.to_thread(self.desk.explain, self.user, question)
+                explained = await self._done(ticket)
+                return rows_text(_PLAN_COLUMNS, [(line,) for line in str(explained).splitlines()])
+            columns = await asyncio.to_thread(self.describe, frame.asked, values)
+            if described is not None and _shape(columns) != _shape(described):
+                raise Refusal(plain_error(
+                    "0A000", "the columns of the statement have changed since it was described",
+                    "prepare it again",
+                ))  # fmt: skip
+            if shows_nothing(tuple(tokens(frame.asked))):
+                return frame.around(rows_text(columns, ()))
+            told: Told = await self._done(await self._ask(frame.asked, values, chosen))
+        except SecantError as error:
+            raise Refusal(error_message(error, before=before)) from None
+        if chosen["notice"] != "off":
+            for caution in told.answer.warnings:
+                self._say(warning_message(caution))
+            self._say(price_message(told))
+        return frame.around(rows_text(columns, told.answer.rows))
+
+    async def _ask(
+        self, text: str, values: tuple[object, ...], chosen: dict[str, str | None]
+    ) -> Ticket:
+        question = _question(text, values, chosen)
+        if question.epsilon is None and question.error is None:
+            # What is public costs nothing and needs no epsilon; for the rest the user says how much to spend.
+            explained = await self._done(
+                await asyncio.to_thread(self.desk.explain, self.user, question)
+            )
+            if any(entry["epsilon"] for entry in explained.record["guarantee"]):
+                raise UsageError(
+                    "USE-002",
+                    "the question needs an epsilon or a wanted error",
+                    hint="SET secant.epsilon = 0.1, or SET secant.error = 20; EXPLAIN shows what to expect",
+                )
+            question = _question(text, values, {**chosen, "epsilon": "1"})
+        return await asyncio.to_thread(self.desk.ask, self.user, question)
+
+    async def _done(self, ticket: Ticket) -> Any:
+        """Wait for a question; it can be canceled meanwhile."""
+        self.ticket = ticket
+        try:
+            if self.canceled:
+                await self.cancel()
+            return await asyncio.wrap_future(ticket.future)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if ticket.future.cancelled() and not (task and task.cancelling()):
+                raise Refusal(
+                    plain_error("57014", "canceling statement due to user request")
+                ) from None
+            raise
+        finally:
+            self.ticket = None
+
+    async def _settings(self) -> dict[str, str | None]:
+        """Ask the shadow what the client has set, within whatever transaction there is."""
+        if not self._settings_prepared:
+            self.link.send(m.parse_message(_OURS, _ASK_SETTINGS))
+        self.link.send(m.bind_message(_OURS, _OURS, ()) + m.execute_message(_OURS))
+        self.link.send(m.target_message(b"C", "P", _OURS) + (m.SYNC if self._simple else m.FLUSH))
+        found: list[str | None] | None = None
+        while True:
+            kind, body = await self.link.read()
+            if kind == b"D":
+                found = cells(body)
+            elif kind == b"E":
+                self._settings_prepared = False
+                self._say(m.message(kind, body))
+                if not self._simple:
+                    self.skipping = True
+                    raise _ToldAlready
+            elif kind == (b"Z" if self._simple else b"3"):
+                if kind == b"Z":
+                    self.status = body
+                if found is None:
+                    raise _ToldAlready
+                self._settings_prepared = True
+                return {n: v or None for n, v in zip(SETTINGS, found, strict=True)}
+
+    # ── small parts ──────────────────────────────────────────────────────────────────────────────
+
+    def _forget(self, text: str) -> None:
+        """Let go of prepared statements where the client drops them by a statement."""
+        for words in statements(text):
+            if words[0].is_word("DEALLOCATE"):
+                dropped = words[-1]
+                if dropped.is_word("ALL"):
+                    self.prepared.clear()
+                    self._settings_prepared = False
+                else:
+                    self.prepared.pop(dropped.name, None)
+            elif words[0].is_word("DISCARD") and words[-1].is_word("ALL"):
+                self.prepared.clear()
+                self._settings_prepared = False
+
+    def _say(self, data: bytes) -> None:
+        self.writer.write(data)
+
+    async def _flush(self) -> None:
+        try:
+            await asyncio.wait_for(self.writer.drain(), SLOW)
+        except TimeoutError:
+            raise Gone from None
+
+
+class _ToldAlready(Exception):  # noqa: N818 - the client knows
+    """The shadow's error was handed on; nothing is left to say."""
+
+
+_FAILING = "SECANT REFUSED"
+"""No statement at all: the shadow's transaction fails with it."""
+_PLAN_COLUMNS: Columns = (("QUERY PLAN", t.TEXT),)
+_ACTS: dict[bytes, Callable[[Session, bytes], Any]] = {
+    b"Q": Session._query,
+    b"P": Session._parse,
+    b"B": Session._bind,
+    b"D": Session._describe,
+    b"E": Session._execute,
+    b"C": Session._close,
+    b"H": Session._flushed,
+    b"S": Session._sync,
+    b"d": Session._copy,
+    b"c": Session._copy,
+    b"f": Session._copy,
+}
+
+
+def _question(text: str, values: tuple[object, ...], chosen: dict[str, str | None]) -> Question:
+    own = {n: v for n, v in chosen.items() if v is not None and n != "notice"}
+    return Question(text, parameters=values, **own)
+
+
+def _tag(frame: Framed) -> bytes:
+    return b"EXPLAIN" if frame.kind == "explain" else b""
+
+
+def _shape(columns: Columns) -> list[tuple[str, str]]:
+    return [(name, kind.kind) for name, kind in columns]

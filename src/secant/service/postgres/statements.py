@@ -1,0 +1,214 @@
+"""What a statement wants: Secant's answer, the shadow's, or nothing that is done here.
+
+In: the tokens of one statement, the names of the data tables. Out: a `Framed`. Nothing private hangs on this: the
+shadow holds no row, so that a question that is sent there by mistake is refused, not answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from secant.sql.lexer import Token
+
+# What the shadow may run (I8); all else is refused by name.
+SHADOWED = frozenset({
+    "SELECT", "VALUES", "TABLE", "WITH", "SHOW", "SET", "RESET", "BEGIN", "START", "COMMIT", "END",
+    "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE", "DECLARE", "FETCH", "MOVE", "CLOSE", "DISCARD",
+    "DEALLOCATE", "PREPARE", "EXECUTE", "UNLISTEN", "EXPLAIN",
+})  # fmt: skip
+_QUERY = ("SELECT", "WITH", "VALUES", "TABLE")
+# Where a clause begins, and whether names in it are tables.
+_CLAUSES = {
+    "FROM": True, "JOIN": True, "USING": False, "ON": False, "WHERE": False, "SELECT": False,
+    "GROUP": False, "ORDER": False, "HAVING": False, "LIMIT": False, "OFFSET": False,
+    "UNION": False, "INTERSECT": False, "EXCEPT": False, "WINDOW": False, "SET": False,
+    "VALUES": False, "RETURNING": False, "FETCH": False, "TABLE": True, "INTO": True,
+    "UPDATE": True, "COPY": True, "LOCK": True, "TRUNCATE": True, "ANALYZE": True,
+}  # fmt: skip
+_SCHEMAS = ("public", "main")
+
+
+@dataclass(frozen=True, slots=True)
+class Framed:
+    """A statement: `kind` says who answers, `question` is the part of it that is a SELECT."""
+
+    kind: str
+    """`shadow`, `refused`, or, of data tables: `rows`, `explain`, `cursor`, `copy`, `table`."""
+    text: str
+    question: tuple[int, int] = (0, 0)
+    """Where in the text the SELECT stands that Secant answers."""
+    why: str = ""
+    hint: str = ""
+
+    @property
+    def asked(self) -> str:
+        """Give the SELECT that Secant answers."""
+        return self.text[slice(*self.question)]
+
+    def around(self, rows: str) -> str:
+        """Give the statement with released rows where the question stood."""
+        start, end = self.question
+        return self.text[:start] + rows + self.text[end:]
+
+
+def framed(words: Sequence[Token], text: str, tables: Collection[str]) -> Framed:
+    """Say what one statement wants. `words` are its tokens; `text` is the whole text that they are of."""
+    begin, end = words[0].start, words[-1].end
+    own = text[begin:end]
+    first = words[0]
+    if any(word.kind == "broken" for word in words):
+        return Framed("shadow", own)  # it tells what is not closed, with the place
+    head = next((word for word in words if word.text != "("), first)
+    if not names_data(words, tables):
+        return _of_shadow(head, words, own)
+    reading = _reading(head, words)
+    if isinstance(reading, str):
+        return Framed("refused", own, why=reading, hint="Secant only reads: write a SELECT")
+    kind, start, stop = reading
+    if kind == "table" and (name := _created(words)) is not None and name in tables:
+        return Framed(
+            "refused", own, why=f"{name} is a table of the data", hint="choose another name"
+        )
+    return Framed(kind, own, (words[start].start - begin, words[stop - 1].end - begin))
+
+
+def names_data(words: Sequence[Token], tables: Collection[str]) -> bool:
+    """Say whether a table of the data stands where a table can stand."""
+    listing: list[bool | None] = [False]
+    """For each open parenthesis, whether tables are listed; None in calls whose FROM is no clause."""
+    for place, word in enumerate(words):
+        before = words[place - 1] if place else None
+        if word.kind == "sign" and word.text == "(":
+            expected = before is not None and (listing[-1] and before.text in ("(", ","))
+            opens = before is not None and before.is_word("FROM", "JOIN", "ONLY", "TABLE")
+            called = before is not None and before.is_word(
+                "EXTRACT", "SUBSTRING", "TRIM", "OVERLAY"
+            )
+            listing.append(None if called else expected or opens)
+            continue
+        if word.kind == "sign" and word.text == ")":
+            listing = listing[:-1] or [False]
+            continue
+        if word.kind == "word" and word.text.upper() in _CLAUSES:
+            if listing[-1] is None and word.is_word("FROM"):
+                continue
+            listing[-1] = _CLAUSES[word.text.upper()]
+            continue
+        if word.kind not in ("word", "name") or word.name.lower() not in tables or not listing[-1]:
+            continue
+        if before is None or before.text in (",", "(") or _opens(before):
+            return True
+        if before.text == "." and place >= 2 and words[place - 2].name.lower() in _SCHEMAS:
+            return True
+    return False
+
+
+def _opens(word: Token) -> bool:
+    return word.kind == "word" and (
+        word.text.upper() == "ONLY" or _CLAUSES.get(word.text.upper(), False)
+    )
+
+
+def _of_shadow(head: Token, words: Sequence[Token], own: str) -> Framed:
+    word = head.text.upper() if head.kind == "word" else ""
+    if word in SHADOWED:
+        return Framed("shadow", own)
+    if word == "CREATE" and any(w.is_word("TEMP", "TEMPORARY") for w in words[1:4]):
+        return Framed("shadow", own)
+    if word == "DROP" and len(words) > 1 and words[1].is_word("TABLE"):
+        return Framed("shadow", own)
+    if word == "COPY" and any(w.is_word("STDOUT") for w in words) and _copies_out(words):
+        return Framed("shadow", own)
+    named = f"{word} is not accepted" if word else "this is no statement"
+    return Framed("refused", own, why=named, hint="Secant only reads: write a SELECT")
+
+
+def _copies_out(words: Sequence[Token]) -> bool:
+    depth = 0
+    for word in words:
+        depth += {"(": 1, ")": -1}.get(word.text, 0)
+        if depth == 0 and word.is_word("FROM", "TO"):
+            return word.is_word("TO")
+    return False
+
+
+def _reading(head: Token, words: Sequence[Token]) -> tuple[str, int, int] | str:
+    """Give the kind of a statement over data, and from which token to which its question goes; or why it is refused."""
+    word, count = head.text.upper(), len(words)
+    if word in _QUERY:
+        return "rows", 0, count
+    if word == "EXPLAIN":
+        return _explained(words)
+    if word == "DECLARE":
+        start = next((i for i, w in enumerate(words) if w.is_word("FOR")), None)
+        return "a cursor is declared FOR a query" if start is None else ("cursor", start + 1, count)
+    if word == "COPY":
+        if words[1].text != "(" or not _copies_out(words):
+            return "COPY reads from a query only: COPY (SELECT ...) TO STDOUT"
+        if not any(w.is_word("STDOUT") for w in words):
+            return "COPY writes to STDOUT only"
+        return "copy", 2, _closing(words, 1)
+    if word == "CREATE" and any(w.is_word("TEMP", "TEMPORARY") for w in words[1:4]):
+        start = next((i for i, w in enumerate(words) if w.is_word("AS")), None)
+        if start is None:
+            return "a table is made by CREATE TEMP TABLE name AS SELECT ..."
+        ends = [w.text.upper() for w in words[-3:]]
+        stop = count - (
+            3 if ends == ["WITH", "NO", "DATA"] else 2 if ends[1:] == ["WITH", "DATA"] else 0
+        )
+        return "table", start + 1, stop
+    if word == "PREPARE":
+        return "PREPARE is not accepted: let the driver prepare the statement"
+    return f"{word or 'this'} is not accepted"
+
+
+def _explained(words: Sequence[Token]) -> tuple[str, int, int] | str:
+    place = 1
+    options: Sequence[Token] = ()
+    if words[place].text == "(" and not any(
+        w.is_word(*_QUERY) for w in words[place + 1 : place + 2]
+    ):
+        close = _closing(words, place)
+        options, place = words[place:close], close + 1
+    while place < len(words) and words[place].is_word("ANALYZE", "ANALYSE", "VERBOSE"):
+        options, place = (*options, words[place]), place + 1
+    for number, word in enumerate(options):
+        off = number + 1 < len(options) and options[number + 1].text.upper() in (
+            "OFF",
+            "FALSE",
+            "0",
+        )
+        if word.is_word("ANALYZE", "ANALYSE") and not off:
+            return "EXPLAIN ANALYZE would ask the question: write EXPLAIN, which spends nothing"
+    if place >= len(words):
+        return "EXPLAIN explains a query"
+    return "explain", place, len(words)
+
+
+def _closing(words: Sequence[Token], opened: int) -> int:
+    depth = 0
+    for place in range(opened, len(words)):
+        depth += {"(": 1, ")": -1}.get(words[place].text, 0)
+        if depth == 0:
+            return place
+    return len(words)
+
+
+def _created(words: Sequence[Token]) -> str | None:
+    """Give the name of the table that CREATE TEMP TABLE makes."""
+    for place, word in enumerate(words[:-1]):
+        if word.is_word("TABLE"):
+            behind = words[place + 1 :]
+            if len(behind) > 3 and behind[0].is_word("IF"):
+                behind = behind[3:]
+            if len(behind) > 2 and behind[1].text == ".":
+                behind = behind[2:]
+            return behind[0].name.lower()
+    return None
+
+
+def shows_nothing(words: Sequence[Token]) -> bool:
+    """Say whether a question asks for columns only, as tools do: it ends with LIMIT 0."""
+    end = [w for w in words if w.text != ")"][-2:]
+    return len(end) == 2 and end[0].is_word("LIMIT") and end[1].text == "0"

@@ -1,0 +1,99 @@
+"""Errors, warnings and prices as PostgreSQL's clients read them: SQLSTATE, message, detail, hint, place.
+
+In: our errors and answers. Out: messages of the protocol. Only what our own errors say leaves here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from secant.errors import SecantError
+from secant.release.cautions import Caution
+from secant.service.postgres.messages import fields
+from secant.service.remembered import Told
+from secant.shown.numbers import error_text, remaining_text, spent_text
+from secant.shown.parts import noisy_columns, percent
+
+# Our code, or its family -> SQLSTATE. The first that fits counts (I8).
+STATES: tuple[tuple[str, str], ...] = (
+    ("SQL-001", "42601"), ("SQL-002", "42P01"), ("SQL-003", "42702"), ("SQL-004", "42804"),
+    ("SQL-005", "42601"), ("SQL-006", "0A000"), ("SQL-007", "54001"), ("SQL-008", "42803"),
+    ("USE-006", "58000"), ("USE-011", "42P02"), ("USE", "22023"), ("REF", "42501"),
+    ("BUD-001", "53400"), ("BUD", "58000"), ("POL", "F0000"), ("BAK-001", "08001"),
+    ("BAK-003", "0A000"), ("BAK-005", "54000"), ("BAK-006", "57014"), ("BAK", "58000"),
+    ("AUT-002", "42501"), ("AUT", "28P01"), ("SRV-001", "53300"), ("SRV", "58000"), ("BUG", "XX000"),
+)  # fmt: skip
+
+
+def state_of(error: SecantError) -> str:
+    """Give the SQLSTATE of an error."""
+    if error.code == "SQL-002" and "column" in error.message:
+        return "42703"
+    return next((state for code, state in STATES if error.code.startswith(code)), "XX000")
+
+
+def error_message(error: SecantError, *, before: int = 0, severity: str = "ERROR") -> bytes:
+    """Write an error; `before` is how many characters of the statement stand before the question."""
+    place = "" if error.span is None else str(before + error.span.start + 1)
+    return fields(
+        b"E",
+        (
+            ("S", severity), ("V", severity), ("C", state_of(error)),
+            ("M", f"{error.message} ({error.code})"), ("D", "\n".join(error.details)),
+            ("H", error.hint), ("P", place),
+        ),
+    )  # fmt: skip
+
+
+def plain_error(state: str, text: str, hint: str = "", *, severity: str = "ERROR") -> bytes:
+    """Write an error of the port itself."""
+    pairs = (("S", severity), ("V", severity), ("C", state), ("M", text), ("H", hint))
+    return fields(b"E", pairs)
+
+
+def warning_message(caution: Caution) -> bytes:
+    """Write a warning."""
+    said = (("M", f"{caution.message} ({caution.code})"), ("H", caution.hint))
+    return fields(b"N", (("S", "WARNING"), ("V", "WARNING"), ("C", "01000"), *said))
+
+
+def price_message(told: Told) -> bytes:
+    """Write what an answer cost, how far off it is, and what is left."""
+    lines = [_price(entry, told) for entry in told.answer.guarantee]
+    if told.reused:
+        lines = [
+            f"this answer was released at {told.released_at:%Y-%m-%d %H:%M} UTC: it costs nothing now"
+        ]
+    elif told.answer.release_id is None:
+        lines = ["public data: the answer is exact and costs nothing"]
+    lines += [] if not told.reused else [f"{n}: {_left(n, told)}" for n in told.answer.budget]
+    said = (("M", "; ".join(line for line in lines if line)), ("D", _errors(told)))
+    return fields(b"N", (("S", "NOTICE"), ("V", "NOTICE"), ("C", "00000"), *said))
+
+
+def _price(entry: dict[str, Any], told: Told) -> str:
+    paid = f"epsilon {spent_text(entry['epsilon'])}"
+    if entry["delta"]:
+        paid += f", delta {spent_text(entry['delta'])}"
+    left = _left(entry["protection"], told)
+    return f"{entry['protection']}: {paid} spent" + (f", {left}" if left else "")
+
+
+def _left(name: str, told: Told) -> str:
+    account = told.answer.budget.get(name)
+    if account is None:
+        return ""
+    return f"epsilon {remaining_text(account.remaining_epsilon)} is left"
+
+
+def _errors(told: Told) -> str:
+    """Say for each noisy column how far off its numbers are at most."""
+    error = told.answer.error
+    noisy = noisy_columns(error)
+    said = []
+    for number, name in enumerate(told.answer.columns):
+        column = [row[number] for row in error.get("values") or () if number < len(row)]
+        widths = [width for width in column if width is not None]
+        if number in noisy and widths:
+            said.append(f"{name} {error_text(max(widths)) if max(widths) else '±0'}")
+    return f"off by at most, at {percent(error.get('level'))}: {', '.join(said)}" if said else ""

@@ -1,0 +1,181 @@
+"""The service as it runs: its desk, its fronts, and how they begin and end.
+
+In: settings. Out: fronts that listen. A stop refuses what waits, lets what runs end, then interrupts it; whatever was
+sent stays charged and is settled. Each front runs in threads of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import Protocol
+
+from secant.errors import UsageError
+from secant.service.asking import Desk
+from secant.service.settings import Port, Settings
+from secant.service.tls import server_context, tls_files
+
+_log = logging.getLogger("secant.service")
+
+
+class Front(Protocol):
+    """Something that listens for a desk."""
+
+    address: str
+    """Where it listens, as a person would write it."""
+
+    def stop(self) -> None:
+        """Take nothing more, let what is there end, and return when nothing is left."""
+
+
+class HttpFront:
+    """The HTTP API and the console."""
+
+    def __init__(self, desk: Desk) -> None:
+        try:
+            import uvicorn
+
+            from secant.service.http.app import build
+        except ImportError:
+            raise UsageError(
+                "USE-006",
+                "the HTTP front needs starlette and uvicorn",
+                hint="install secant[serve]",
+            ) from None
+        from secant.service.http.guard import LARGEST_HEAD, check_exposure
+
+        settings = desk.settings
+        check_exposure(settings)
+        files = tls_files(settings, folder_of(settings))
+        listening = listen(settings.http)
+        name, port = listening.getsockname()[:2]
+        shown = f"[{name}]" if ":" in name else name
+        self.address = f"{'https' if files else 'http'}://{shown}:{port}"
+        if files is not None:
+            server_context(files)  # says what is wrong with them before anything listens
+        config = uvicorn.Config(
+            build(desk),
+            access_log=False,  # addresses may hold secrets that somebody put there by mistake
+            log_config=None,
+            server_header=False,
+            proxy_headers=False,
+            lifespan="off",
+            limit_concurrency=settings.http.connections,
+            timeout_keep_alive=10,
+            timeout_graceful_shutdown=max(1, int(settings.drain_seconds)),
+            h11_max_incomplete_event_size=LARGEST_HEAD,
+            ssl_certfile=str(files[0]) if files else None,
+            ssl_keyfile=str(files[1]) if files else None,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._server.serve(sockets=[listening])),
+            name="secant http",
+            daemon=True,
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Take nothing more, and wait for responses that are on their way."""
+        self._server.should_exit = True
+        self._thread.join()
+
+
+def listen(port: Port) -> socket.socket:
+    """Listen at an address, before anything else is begun: what is taken or forbidden is said at once."""
+    try:
+        found = socket.getaddrinfo(port.host, port.port, type=socket.SOCK_STREAM)
+        family, kind, protocol, _, address = found[0]
+        listening = socket.socket(family, kind, protocol)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(512)
+    except OSError as error:
+        raise UsageError(
+            "USE-001",
+            f"the service cannot listen on {port.host}, port {port.port}: {error.strerror}",
+            hint="choose another port, or stop what uses it",
+        ) from None
+    return listening
+
+
+class Service:
+    """A desk with its fronts. Close it, or use it as a context manager."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.desk = Desk(settings)
+        self.fronts: list[Front] = []
+        try:
+            for start in _fronts(settings):
+                self.fronts.append(start(self.desk))
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Stop: nothing new, what runs ends or is interrupted, every charge is settled or kept."""
+        self.desk.stop_taking()
+        stopping = [threading.Thread(target=front.stop) for front in self.fronts]
+        for thread in stopping:
+            thread.start()
+        self.desk.close()
+        for thread in stopping:
+            thread.join()
+        _log.info("stopped")
+
+    def __enter__(self) -> Service:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def _fronts(settings: Settings) -> list[Callable[[Desk], Front]]:
+    found: list[Callable[[Desk], Front]] = []
+    if settings.http.port is not None:
+        found.append(HttpFront)
+    if settings.postgres.port is not None:
+        from secant.service.postgres.front import PostgresFront
+
+        found.append(PostgresFront)
+    if not found:
+        raise UsageError(
+            "USE-001", "no front is switched on", hint="name a port under [http] or [postgres]"
+        )
+    return found
+
+
+@contextmanager
+def ended_by_signal() -> Iterator[Callable[[], None]]:
+    """Give a function that waits until somebody asks the process to end, by Ctrl-C or SIGTERM.
+
+    Whoever asks while the service still starts is heard, too: nothing ends in the middle.
+    """
+    asked = threading.Event()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        asked.set()
+
+    def wait() -> None:
+        while not asked.wait(0.5):
+            pass
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield wait
+    finally:
+        for number, handler in before.items():
+            with suppress(ValueError, TypeError):
+                signal.signal(number, handler)
+
+
+def folder_of(settings: Settings) -> Path:
+    """Give the folder of the policy, where a self-made certificate is kept."""
+    return settings.policy.absolute().parent

@@ -1,0 +1,158 @@
+"""What the owner settles about the service: a TOML file, then the environment, then the command line.
+
+In: text. Out: frozen records. A name that is not known is an error, wherever it comes from. No secret belongs here.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from secant.errors import UsageError
+
+PREFIX = "SECANT_SERVE_"
+"""`SECANT_SERVE_HTTP__PORT=9000` is `port` of `[http]`."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Port(_Section):
+    """Where a front listens; `port = 0` lets the system choose, no port leaves the front out."""
+
+    host: str = "127.0.0.1"
+    port: int | None = Field(default=None, ge=0, le=65535)
+
+
+class Http(Port):
+    """The HTTP API and the console."""
+
+    port: int | None = Field(default=8443, ge=0, le=65535)
+    behind_proxy: bool = False
+    """Whether a reverse proxy in front of it ends TLS: only then may it listen beyond loopback without TLS."""
+    origin: str = ""
+    """How browsers reach the console, such as https://secant.example; by default as the request says."""
+    largest_request: int = Field(default=1_000_000, ge=1000, le=100_000_000)
+    """Bytes of a request's body."""
+    connections: int = Field(default=500, ge=1, le=100_000)
+    """Requests at the same time; more get a 503."""
+
+
+class Tls(_Section):
+    """TLS from files, or self-made for a first try."""
+
+    certificate: Path | None = None
+    key: Path | None = None
+    self_made: bool = False
+
+
+class Questions(_Section):
+    """How many questions run, wait, and for how long."""
+
+    workers: int = Field(default=4, ge=1, le=256)
+    each_user: int = Field(default=2, ge=1, le=256)
+    """Questions of one user that run at the same time."""
+    waiting: int = Field(default=256, ge=1, le=100_000)
+    waiting_of_user: int = Field(default=32, ge=1, le=100_000)
+    seconds: float = Field(default=120, gt=0, le=86_400)
+    """For a whole question, waiting excluded; `[limits]` of the policy is for one statement, and for memory."""
+
+
+class Reuse(_Section):
+    """When the same question gives the stored answer, and costs nothing."""
+
+    version: str = "files"
+    """What tells data from later data: `files` (times and sizes), `column TABLE.COLUMN` of a public table,
+    `snapshot NAME`, or `none`: nothing is reused."""
+    keep_seconds: float = Field(default=86_400, gt=0)
+    among: Literal["user", "all"] = "user"
+    """Whether a user gets only answers that the same user paid for, or everybody's."""
+    most: int = Field(default=10_000, ge=1)
+    """Answers that are kept."""
+
+
+class Settings(_Section):
+    """The whole configuration."""
+
+    policy: Path = Path("policy.toml")
+    source: str | None = None
+    anchor: Path | None = None
+    """A file on another machine's disk: how far the ledger had come, to notice that an old copy was put back."""
+    drain_seconds: float = Field(default=30, ge=0, le=3600)
+    """How long running questions have to end when the service stops."""
+    http: Http = Http()
+    postgres: Port = Port()
+    tls: Tls = Tls()
+    questions: Questions = Questions()
+    reuse: Reuse = Reuse()
+
+    @property
+    def speaks_tls(self) -> bool:
+        """Whether the service itself speaks TLS."""
+        return self.tls.self_made or self.tls.certificate is not None
+
+    @property
+    def secure(self) -> bool:
+        """Whether browsers reach the service by TLS, its own or a proxy's."""
+        return self.speaks_tls or self.http.origin.startswith("https://")
+
+
+def load_settings(
+    path: Path | None,
+    environment: Mapping[str, str] | None = None,
+    given: Mapping[str, Any] | None = None,
+) -> Settings:
+    """Read the file, then what the environment and the command line say instead of it."""
+    found: dict[str, Any] = {}
+    if path is not None:
+        try:
+            found = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+            raise UsageError(
+                "USE-001", f"the configuration {path} cannot be read as TOML"
+            ) from None
+        for key in ("policy", "anchor"):
+            _beside(found, key, path)
+        if isinstance(tls := found.get("tls"), dict):
+            for key in ("certificate", "key"):
+                _beside(tls, key, path)
+    for name, value in sorted((os.environ if environment is None else environment).items()):
+        if name.startswith(PREFIX):
+            _put(found, name.removeprefix(PREFIX).lower().split("__"), value)
+    for name, value in (given or {}).items():
+        if value is not None:
+            _put(found, name.split("."), value)
+    try:
+        return Settings.model_validate(found)
+    except ValidationError as error:
+        wrong = tuple(
+            f"{'.'.join(str(part) for part in each['loc'])}: {each['msg']}"
+            for each in error.errors()
+        )
+        raise UsageError(
+            "USE-001",
+            "the configuration of the service has mistakes",
+            details=wrong,
+            hint="see docs/reference/service-configuration.md",
+        ) from None
+
+
+def _beside(section: dict[str, Any], key: str, path: Path) -> None:
+    """Let a relative path start at the folder of the configuration."""
+    if isinstance(section.get(key), str):
+        section[key] = path.parent / section[key]
+
+
+def _put(found: dict[str, Any], names: list[str], value: object) -> None:
+    for name in names[:-1]:
+        below = found.setdefault(name, {})
+        if not isinstance(below, dict):
+            raise UsageError("USE-001", f"{name} is no section of the configuration")
+        found = below
+    found[names[-1]] = value

@@ -1,0 +1,79 @@
+"""The PostgreSQL port over a shop with planted secrets, started once a session for the tests of its clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from private_shop import make_shop, shop_policy
+from secant.service.postgres.front import PostgresFront
+from secant.service.serving import Service
+from secant.service.settings import Port, Settings, Tls
+
+USER, PASSWORD = "ana", "correct horse battery"
+GROUPS = "SELECT status, count(*) AS n FROM orders GROUP BY status ORDER BY status"
+STATUSES = ["lost", "open", "paid", "void"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunningPort:
+    """A service with a PostgreSQL port."""
+
+    service: Service
+    folder: Path
+    host: str
+    port: int
+
+    @property
+    def front(self) -> PostgresFront:
+        """Give the port itself."""
+        return next(f for f in self.service.fronts if isinstance(f, PostgresFront))
+
+    @property
+    def certificate(self) -> Path:
+        """Give the self-made certificate."""
+        return self.folder / "secant-self-made.pem"
+
+    def address(self, scheme: str = "postgresql", *, epsilon: object = 50, more: str = "") -> str:
+        """Give the address with which a client connects; what it may spend is set by an option."""
+        secret = PASSWORD.replace(" ", "%20")
+        options = f"?options=-csecant.epsilon%3D{epsilon}" if epsilon is not None else "?"
+        return f"{scheme}://{USER}:{secret}@{self.host}:{self.port}/shop{options}{more}"
+
+    def spent(self) -> float:
+        """Give what was spent so far."""
+        with self.service.desk.opened(self.service.desk.users.all()[0]) as connection:
+            return float(connection.budget["people"].spent_epsilon)
+
+
+@pytest.fixture(scope="session")
+def secant_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPort]:
+    """A service over the shop, with one analyst."""
+    with start(tmp_path_factory.mktemp("port")) as service:
+        yield running(service)
+
+
+def start(folder: Path) -> Service:
+    """Start a service with a PostgreSQL port over a new shop in a folder."""
+    make_shop(folder)
+    (folder / "policy.toml").write_text(shop_policy(), encoding="utf-8")
+    settings = Settings(
+        policy=folder / "policy.toml",
+        http={"port": None},
+        postgres=Port(port=0),
+        tls=Tls(self_made=True),
+        drain_seconds=1,
+    )
+    service = Service(settings)
+    service.desk.users.add(USER, "analyst", PASSWORD)
+    return service
+
+
+def running(service: Service) -> RunningPort:
+    """Give where a service listens."""
+    front = next(f for f in service.fronts if isinstance(f, PostgresFront))
+    host, _, number = front.address.rpartition("/")[2].rpartition(":")
+    return RunningPort(service, service.desk.settings.policy.parent, host, int(number))

@@ -1,0 +1,152 @@
+"""The parts of the PostgreSQL port without a network: who answers a statement, values of the wire, broken messages."""
+
+import datetime
+import struct
+from contextlib import suppress
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from secant.errors import CODES, UsageError
+from secant.service.postgres import messages as m
+from secant.service.postgres.statements import framed, shows_nothing
+from secant.service.postgres.telling import STATES
+from secant.service.postgres.values import parameters, row_description, rows_text
+from secant.sql.lexer import statements, tokens
+from secant.terms import types as t
+
+TABLES = frozenset({"visits", "patients", "c", "columns"})
+
+
+def frame(text):
+    (words,) = statements(text)
+    return framed(words, text, TABLES)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("SELECT 1 FROM visits", "SELECT 1 FROM visits"),
+        ('select 1 from "public"."visits" v', 'select 1 from "public"."visits" v'),
+        ("SELECT 1 FROM x, visits", "SELECT 1 FROM x, visits"),
+        ("SELECT 1 FROM (visits JOIN x ON true)", "SELECT 1 FROM (visits JOIN x ON true)"),
+        ("(SELECT 1 FROM visits)", "(SELECT 1 FROM visits)"),
+        ("SELECT 1 WHERE EXISTS (SELECT 1 FROM VISITS)", "SELECT 1 WHERE EXISTS (SELECT 1 FROM VISITS)"),
+        ("WITH x AS (SELECT 1 FROM visits) SELECT 1 FROM x", "WITH x AS (SELECT 1 FROM visits) SELECT 1 FROM x"),
+        ("TABLE visits", "TABLE visits"),
+        ("EXPLAIN (FORMAT text) SELECT 1 FROM visits", "SELECT 1 FROM visits"),
+        ("EXPLAIN VERBOSE SELECT 1 FROM visits", "SELECT 1 FROM visits"),
+        ("DECLARE c1 NO SCROLL CURSOR FOR SELECT 1 FROM visits", "SELECT 1 FROM visits"),
+        ("COPY (SELECT 1 FROM visits) TO STDOUT (FORMAT csv)", "SELECT 1 FROM visits"),
+        ("CREATE TEMP TABLE x AS SELECT 1 FROM visits WITH DATA", "SELECT 1 FROM visits"),
+        ("CREATE TEMPORARY TABLE IF NOT EXISTS x AS SELECT 1 AS a FROM visits", "SELECT 1 AS a FROM visits"),
+    ],
+)  # fmt: skip
+def test_questions_are_for_secant(text, asked):
+    found = frame(text)
+    assert found.kind not in ("shadow", "refused")
+    assert found.asked == asked
+    assert found.around("R") == text.replace(asked, "R")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT 'visits'", "SELECT 1 -- FROM visits", "SELECT visits FROM released", "SELECT a AS visits FROM released",
+        "SELECT c.relname FROM pg_catalog.pg_class c WHERE c.relname = 'visits'", "SHOW search_path",
+        "SELECT * FROM information_schema.columns", "BEGIN", "SET secant.epsilon = 1", "FETCH 3 FROM kept",
+        "SELECT 1 FROM x JOIN y USING (visits)", "SELECT extract(year FROM visits) FROM released",
+        "DROP TABLE released", "CREATE TEMP TABLE x AS SELECT 1", "COPY (SELECT 1) TO STDOUT", "SELECT 'unclosed",
+    ],
+)  # fmt: skip
+def test_what_names_no_data_is_for_the_shadow(text):
+    assert frame(text).kind == "shadow"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DELETE FROM visits", "CREATE TEMP TABLE visits AS SELECT 1 FROM patients", "COPY visits TO STDOUT",
+        "COPY visits FROM STDIN", "INSERT INTO released VALUES (1)", "EXPLAIN ANALYZE SELECT 1 FROM visits",
+        "EXPLAIN (ANALYZE) SELECT 1 FROM visits", "DO $$ $$", "CREATE TABLE x (y int)", "'text'", "42",
+        "PREPARE x AS SELECT 1 FROM visits", "COPY released FROM STDIN", "COPY (SELECT 1) TO '/tmp/x'",
+    ],
+)  # fmt: skip
+def test_what_is_refused(text):
+    assert frame(text).kind == "refused"
+
+
+def test_probing_for_columns():
+    assert shows_nothing(tuple(tokens("SELECT * FROM (SELECT * FROM visits LIMIT 0)")))
+    assert not shows_nothing(tuple(tokens("SELECT * FROM visits LIMIT 10")))
+
+
+@pytest.mark.parametrize(
+    ("oid", "form", "raw", "value"),
+    [
+        (20, 0, b"-7", -7), (20, 1, struct.pack("!q", -7), -7), (21, 1, struct.pack("!h", 3), 3),
+        (16, 0, b"t", True), (16, 1, b"\0", False), (25, 0, b"a'b", "a'b"), (701, 1, struct.pack("!d", 0.5), 0.5),
+        (1700, 0, b"1.50", Decimal("1.50")), (1700, 1, struct.pack("!4h2h", 2, 0, 0, 2, 1, 5000), Decimal("1.50")),
+        (1700, 1, struct.pack("!hhHhh", 1, 1, 0x4000, 0, 3), Decimal(-30000)),
+        (1082, 0, b"2025-03-01", datetime.date(2025, 3, 1)),
+        (1082, 1, struct.pack("!i", 366), datetime.date(2001, 1, 1)),
+        (1114, 1, struct.pack("!q", 1_000_000), datetime.datetime(2000, 1, 1, 0, 0, 1)),  # noqa: DTZ001
+        (1009, 0, b'{a,"b,c",NULL,"d\\"e"}', ["a", "b,c", None, 'd"e']), (1016, 0, b"{1,2}", [1, 2]),
+        (1016, 1, struct.pack("!iiIii iq iq", 1, 0, 20, 2, 1, 8, 5, 8, 6), [5, 6]), (1016, 0, b"{}", []),
+    ],
+)  # fmt: skip
+def test_parameters_of_the_wire(oid, form, raw, value):
+    (read,) = parameters([oid], [form], [raw])
+    assert read == value
+    assert type(read) is type(value)
+    assert parameters([oid], [form], [None]) == (None,)
+
+
+@given(
+    st.sampled_from([16, 20, 21, 25, 701, 1700, 1082, 1114, 1009, 1016, 2950, 99]),
+    st.booleans(),
+    st.binary(max_size=40),
+)
+def test_any_bytes_are_a_value_or_an_error_of_ours(oid, binary, raw):
+    with suppress(UsageError):
+        assert len(parameters([oid], [int(binary)], [raw])) == 1
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_a_message_or_malformed(body):
+    for read in (
+        m.read_parse,
+        m.read_bind,
+        m.read_target,
+        m.read_execute,
+        m.read_query,
+        m.read_startup,
+    ):
+        with suppress(m.Malformed):
+            assert read(body) is not None
+
+
+def test_rows_are_written_so_that_no_value_ends_its_quotes():
+    columns = (("a", t.TEXT), ('b"c', t.DOUBLE), ("d", t.BOOLEAN))
+    text = rows_text(
+        columns, [("x'); DROP TABLE y; --\\", float("inf"), None), ("\0", 1e300, True)]
+    )
+    inside = [token for token in tokens(text) if token.kind == "string"]
+    assert inside[0].text == "E'x''); DROP TABLE y; --\\\\'"
+    assert not any(token.is_word("DROP") for token in tokens(text))
+    assert '"b""c"' in text
+    assert rows_text(columns[:1], []) == 'SELECT NULL::text AS "a" WHERE false'
+
+
+def test_a_row_description_has_all_columns():
+    assert (
+        row_description((("n", t.INTEGER), ("x" * 100, t.TEXT)), (1,)).count(b"x" * 63 + b"\0") == 1
+    )
+
+
+def test_every_error_has_a_state_of_its_own_meaning():
+    assert all(len(state) == 5 for _, state in STATES)
+    for code, _ in CODES:
+        assert any(code.startswith(start) for start, _ in STATES), code
