@@ -163,6 +163,8 @@ _LIST = (
     Aggregator("median", _median_type, _median),
     Aggregator("quantile_cont", _median_type, _between),
     Aggregator("quantile_disc", _ordered, _ranked),
+    # Never written by a user: all values of a group, for a statistic that is computed outside of the engine.
+    Aggregator("array_agg", _double, lambda values: tuple(values) or None),
 )
 QUANTILES = ("quantile_cont", "quantile_disc")
 AGGREGATES: Mapping[str, Aggregator] = MappingProxyType({a.name: a for a in _LIST})

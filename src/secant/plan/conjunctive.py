@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from secant.plan import nodes as n
 from secant.plan.facts_keys import told_apart
+from secant.plan.lineage import source_of, stored_columns
 from secant.plan.reads import expressions, reads, tables_read
 from secant.plan.rewrite import columns_of, substitute
 from secant.plan.show import same
@@ -328,18 +329,16 @@ def _links(node: n.Relation) -> list[n.Relation]:
 
 def _origin(node: n.Relation) -> dict[str, str]:
     """Follow columns that are passed on as they are down to the base table."""
-    if isinstance(node, n.Scan):
-        return {f.name: f.name[len(node.alias) + 1 :].lower() for f in node.columns}
-    if isinstance(node, n.Project):
-        below = _origin(node.input)
-        return {
-            i.name: below[i.expression.name]
-            for i in node.items
-            if isinstance(i.expression, n.Column) and i.expression.name in below
-        }
-    if isinstance(node, (n.Filter, n.Distinct, n.Sort)):
-        return _origin(node.input)
-    return {}
+    chain = _chain(node)
+    if chain is None:
+        return {}
+    stored = stored_columns(chain[0])
+    sources = {f.name: source_of(node, f.name) for f in fields_of(node)}
+    return {
+        name: stored[source.name]
+        for name, source in sources.items()
+        if isinstance(source, n.Column)
+    }
 
 
 def _renamed(node: n.Relation, suffix: str, alias: str) -> tuple[n.Relation, dict[str, str]]:

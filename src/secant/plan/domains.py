@@ -20,11 +20,12 @@ from secant.plan.evaluate import evaluate
 from secant.plan.images import image_of
 from secant.plan.ranges import Ranges, as_number
 from secant.plan.reads import scans
+from secant.plan.regions import projected
 from secant.plan.rewrite import columns_of, substitute
 from secant.plan.scopes import free_columns
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
-from secant.plan.values import EXACT, Failure
+from secant.plan.values import EXACT, Failure, date_of
 from secant.terms.catalog import Catalog
 from secant.terms.types import Type
 
@@ -98,31 +99,12 @@ class Region:
 
 def region_of(relation: n.Relation) -> Region:
     """Look through everything that neither groups nor pads."""
-    leaves: list[n.Relation] = []
-    conditions: list[n.Scalar] = []
-    definitions: dict[str, n.Scalar] = {}
-    stack = [relation]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, n.Filter):
-            conditions += n.conjuncts(node.predicate)
-            stack.append(node.input)
-        elif isinstance(node, n.Project):
-            for item in node.items:
-                # A key that enforcing made even keeps its name: written out, it would never end.
-                if item.name not in columns_of(item.expression):
-                    definitions[item.name] = item.expression
-            stack.append(node.input)
-        elif isinstance(node, (n.Sort, n.Truncate, n.TruncateGroups)):
-            stack.append(node.input)
-        elif isinstance(node, n.Join) and node.kind != "left":
-            conditions += n.conjuncts(node.condition)
-            stack += [node.right, node.left]
-        else:
-            leaves.append(node)
-    region = Region(tuple(leaves), (), definitions)
-    written = tuple(region.expand(c) if not n.has_subquery(c) else c for c in conditions)
-    return Region(tuple(leaves), written, definitions)
+    found = projected(relation)
+    # A key that enforcing made even keeps its name: written out, it would never end.
+    made = {i.name: i.expression for i in found.items if i.name not in columns_of(i.expression)}
+    region = Region(tuple(found.leaves), (), made)
+    written = (c if n.has_subquery(c) else region.expand(c) for c in found.conditions)
+    return Region(region.leaves, tuple(written), made)
 
 
 def domains_of(
@@ -276,8 +258,8 @@ def _steps(range_: iv.Interval, kind: Type, step: object) -> tuple[object, ...] 
     first, last = -((-low) // 1), high // 1
     if kind.kind == "INTEGER":
         return tuple(range(int(first), int(last) + 1))
-    start = datetime.date(1970, 1, 1).toordinal()
-    return tuple(datetime.date.fromordinal(start + d) for d in range(int(first), int(last) + 1))
+    dates = map(date_of, range(int(first), int(last) + 1))
+    return tuple(when for when in dates if when is not None)
 
 
 def _passing(

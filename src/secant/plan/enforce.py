@@ -7,15 +7,24 @@ A room bounds exactly this plan, and exactly this plan runs (I1).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from secant.plan import nodes as n
 from secant.plan.domains import Chosen, Domain, Listed, Open, Stepped, domains_of, region_of
 from secant.plan.exact import make_exact
-from secant.plan.measures import QUOTIENTS, Measure, Measures, Problem, Stopped
+from secant.plan.facts import Facts
+from secant.plan.measures import (
+    QUOTIENTS,
+    Measure,
+    Measures,
+    Problem,
+    Stopped,
+    preprocessed_of,
+)
 from secant.plan.owners import OwnerColumns, rows_of_unit, unit_column
-from secant.plan.ownership import Ownerships, Paths
+from secant.plan.ownership import Ownerships
 from secant.plan.ranges import Ranges, ranges_of
 from secant.plan.ranked import FUNCTIONS as RANKED_FUNCTIONS
 from secant.plan.ranked import Ranked, RankedCalls
@@ -24,11 +33,14 @@ from secant.plan.rewrite import columns_of
 from secant.plan.scopes import borrowed, read_columns
 from secant.plan.total import group_key, make_total, many_rowed, unguarded
 from secant.plan.typing import fields_of, type_of
+from secant.plan.unfailing import scalars_of, single
 from secant.plan.verify import verify
 from secant.terms import types as t
-from secant.terms.catalog import Catalog
 from secant.terms.coverage import is_protected
-from secant.terms.policy import Policy, Protection
+from secant.terms.policy import Protection
+
+PROPORTIONAL = (*QUOTIENTS, *RANKED_FUNCTIONS)
+"""Aggregates that stay what they are if every row counts twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +69,12 @@ class Release:
     """The measure by which private keys are chosen: a unit or a row adds at most one to it for each key."""
     ranked: tuple[Ranked, ...] = ()
     """Order statistics, each with the aggregate that counts its cells."""
+    personal: tuple[str, ...] = ()
+    """Protections whose units give different amounts."""
+    copied: tuple[str, ...] = ()
+    """Protections under which a row counts as often as its unit gives the least amount (G-PERSONAL)."""
+    scalars: tuple[n.Relation, ...] = ()
+    """Public scalar subqueries that may have several rows: held against public data before anything is paid."""
     together: tuple[frozenset[str], ...] = ()
     """Measures of one average, variance, deviation or quotient: what cuts a unit down in one does in all (U-WEIGHT)."""
 
@@ -65,13 +83,24 @@ class Release:
         """Give everything that is computed for the release: whoever asks what it reads must ask all of them."""
         return (self.exact, *dict.fromkeys(r.cells for r in self.ranked))
 
+    @property
+    def listed_values(self) -> tuple[int | None, ...]:
+        """For each key how many values are listed beforehand; None where they are looked up, chosen or found."""
+        sizes = {d.key: len(d.values) for d in self.domains if isinstance(d, Listed)}
+        return tuple(sizes.get(k.name) for k in self.exact.keys)
+
+    @property
+    def listed_groups(self) -> int | None:
+        """How many groups are listed beforehand; None if some key is not."""
+        sizes = [size for size in self.listed_values if size is not None]
+        return math.prod(sizes) if len(sizes) == len(self.exact.keys) else None
+
 
 def enforce(
     aggregate: n.Aggregate,
     name: str,
-    policy: Policy,
+    facts: Facts,
     protections: tuple[Protection, ...],
-    catalog: Catalog,
     *,
     moving: bool = False,
     stepped: Steps | None = None,
@@ -82,7 +111,7 @@ def enforce(
     public columns decide which groups there are. `stepped` says which key's values are the steps of a
     stream: the first rows of a unit are then those of the earliest steps (V-FIRST).
     """
-    builder = _Builder(aggregate, name, policy, protections, catalog, moving, stepped)
+    builder = _Builder(aggregate, name, facts, protections, moving, stepped)
     try:
         return builder.build()
     except Stopped as stopped:
@@ -93,9 +122,8 @@ def enforce(
 class _Builder:
     aggregate: n.Aggregate
     name: str
-    policy: Policy
+    facts: Facts
     protections: tuple[Protection, ...]
-    catalog: Catalog
     moving: bool = False
     stepped: Steps | None = None
     notes: list[str] = field(default_factory=list)
@@ -104,10 +132,24 @@ class _Builder:
         self.measured = Measures(self.name, self.moving)
         self.ranked = RankedCalls(self.name)
         self.selector: str | None = None
+        self.copies: dict[str, str] = {}
+        self.weighted = False
         # Arguments of their own: a statement carries, and ties among rows are broken by, what it reads.
         self.arguments = Measures(f"{self.name}.rank")
 
     def build(self) -> Release:
+        # A public scalar is NULL where it has several rows: nothing fails, whatever the public rows are. Where the text
+        # would fail for everybody, that is said before anything is paid; where it follows a row, NULL stays.
+        scalars = tuple(
+            r
+            for r in scalars_of(self.aggregate)
+            if self._public(r)
+            and not borrowed(r, {})[r]
+            and not any(isinstance(x, n.Released) for x in n.walk(r))
+        )
+        alone = single(self.aggregate, self._public)
+        assert isinstance(alone, n.Aggregate)
+        self.aggregate = alone
         several = many_rowed(self.aggregate)
         if several is not None:
             raise Stopped(
@@ -128,15 +170,14 @@ class _Builder:
                 )
             )
         rows = make_total(self.aggregate.input)
-        owners = {
-            p.name: Ownerships(Paths(self.policy, p)) for p in self.protections if p.kind == "unit"
-        }
-        columns = OwnerColumns(self.name, self.catalog, self.notes)
+        owners = {p.name: self.facts.owners(p) for p in self.protections if p.kind == "unit"}
+        columns = OwnerColumns(self.name, self.facts.catalog, self.notes)
         for ownerships in owners.values():
             rows = columns.bring(rows, ownerships)
+        rows = self._personal(rows, owners, columns)
 
         def known(relation: n.Relation) -> Ranges:
-            return ranges_of(relation, self.policy, lambda r: _rows_per_group(r, owners))
+            return ranges_of(relation, self.facts.policy, lambda r: _rows_per_group(r, owners))
 
         moving = any(p.kind == "cells" for p in self.protections)
         rows = make_exact(rows, known, None if moving else read_columns(self.aggregate))
@@ -147,7 +188,7 @@ class _Builder:
             domains = (Open(tuple(k.name for k in self.aggregate.keys)),)
         else:
             domains = domains_of(
-                self.aggregate.keys, region, ranges, self._public, self.catalog,
+                self.aggregate.keys, region, ranges, self._public, self.facts.catalog,
                 None if self.stepped is None else self.stepped.key,
             )  # fmt: skip
         self._refuse_telling_keys(rows, domains, owners)
@@ -196,8 +237,61 @@ class _Builder:
             tuple(self.notes),
             self.selector,
             ranked,
+            tuple(self.copies),
+            tuple(self.copies) if self.weighted else (),
+            scalars,
             self._together(outputs),
         )
+
+    def _personal(
+        self, rows: n.Relation, owners: dict[str, Ownerships], columns: OwnerColumns
+    ) -> n.Relation:
+        """Bring along how often the rows of each unit are to be counted, where units give different amounts."""
+        for protection in self.protections:
+            offers = protection.personal
+            if offers is None or not owners[protection.name].of(rows).touched:
+                continue
+            unit = unit_column(owners[protection.name].of(rows), owners[protection.name])
+            if unit is None or self.copies or self.stepped is not None:
+                raise Stopped(
+                    Problem(
+                        "T-PERSONAL",
+                        self.aggregate,
+                        "units give different amounts of epsilon, and these rows do not belong to single units",
+                        "ask about rows that belong to one unit each, and not as a stream",
+                    )
+                )
+            functions = {call.function in PROPORTIONAL for call in self.aggregate.aggregations}
+            if len(functions) > 1:
+                raise Stopped(
+                    Problem(
+                        "T-PERSONAL",
+                        self.aggregate,
+                        "units weigh by the epsilon that they give in averages and ranks, and not in counts and sums",
+                        "ask for counts and sums in one question, for averages and ranks in another",
+                    )
+                )
+            self.weighted = functions == {True}
+            assert protection.unit is not None
+            rows, self.copies[protection.name] = columns.with_copies(
+                rows, unit, protection.unit, offers
+            )
+        return rows
+
+    def _copied(
+        self, rows: n.Relation, protection: Protection, unit: str, limit: int
+    ) -> n.Relation:
+        """Count each row as often as its unit gives the least amount; the limit is what that comes to at most."""
+        assert protection.personal is not None
+        most = protection.personal.copies[-1]
+        copies = n.Column(self.copies[protection.name], t.INTEGER)
+        number = n.Field(f"{self.name}.copy", t.INTEGER)
+        numbers = n.Values((number,), tuple((i,) for i in range(1, most + 1)))
+        condition = n.Compare("<=", n.Column(number.name, t.INTEGER), copies)
+        kept = tuple(n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(rows))
+        copied = n.Project(n.Join("inner", rows, numbers, condition), kept)
+        self.notes.append(f"a row counts up to {most} times, as its unit gives ({protection.name})")
+        return n.Truncate(copied, (unit,), (), limit * most)
 
     def _together(self, outputs: list[n.Named]) -> tuple[frozenset[str], ...]:
         """Give the measures that make up quotients, families that share a measure as one."""
@@ -212,6 +306,12 @@ class _Builder:
 
     def _output(self, call: n.Aggregation, ranges: Ranges) -> n.Named:
         """Order statistics are drawn from counted cells where rows come and go; all else is measured."""
+        made = None if self.moving else preprocessed_of(call, ranges)
+        if made is not None:
+            found = self.measured.statistic(call, made)
+            words = next(m.words for m in self.measured.measures if m.preprocessed == made)
+            self.notes.append(f"{words}: made to move by at most {float(made.moves):g} for one row")
+            return found
         if call.function in RANKED_FUNCTIONS and not self.moving:
             return self.ranked.output(call, ranges, self.arguments.argument)
         return self.measured.output(call, ranges)
@@ -266,7 +366,7 @@ class _Builder:
     # ── rows ─────────────────────────────────────────────────────────────────────────────────────
 
     def _public(self, relation: n.Relation) -> bool:
-        return not reads(relation, lambda t: is_protected(t, self.policy, self.protections))
+        return not reads(relation, lambda t: is_protected(t, self.facts.policy, self.protections))
 
     def _rows(
         self,
@@ -288,7 +388,8 @@ class _Builder:
                 kinds = {f.name: f.type for f in fields_of(rows)}
                 order = min((sorted(k) for k in found.keys), key=len, default=[])
                 orders[name] = tuple(c for c in order if c in kinds)
-                for column in (unit, *orders[name], *_came(self.stepped)):
+                own = (self.copies[name],) if name in self.copies else ()
+                for column in (unit, *orders[name], *_came(self.stepped), *own):
                     carried[column] = n.Named(column, n.Column(column, kinds[column]))
         taken = {k.name for k in keys} | {i.name for i in arguments}
         items = [*keys, *arguments, *(i for c, i in carried.items() if c not in taken)]
@@ -299,6 +400,12 @@ class _Builder:
                     projected, rows, protection, owners[protection.name], unit_columns[protection.name],
                     orders[protection.name], arguments, notes,
                 )  # fmt: skip
+                if self.weighted and protection.name in self.copies:
+                    most = owners[protection.name].of(projected).guaranteed
+                    assert most is not None, "rows of a unit were limited"
+                    projected = self._copied(
+                        projected, protection, unit_columns[protection.name], most
+                    )
         return projected
 
     def _note_keys(self, domains: tuple[Domain, ...]) -> None:
@@ -387,9 +494,12 @@ class _Builder:
         ]
         if len(once) == len(calls) and not self.aggregate.keys:
             return True
-        adding = [c for c in calls if c.function == "count" or not c.distinct]
+        adding = [
+            c for c in calls if c.function == "count" or (c.function == "sum" and not c.distinct)
+        ]
         choosing = (
             expected is None
+            and protection.personal is None
             and protection.truncation != "fixed"
             and len(self.protections) == 1
             and self.selector is None

@@ -12,21 +12,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from itertools import pairwise
+from typing import Any, TypeAlias, TypeVar
 
 from secant.errors import InternalError
 from secant.plan import nodes as n
 from secant.plan import values as v
 from secant.plan.aggregates import AGGREGATES
-from secant.plan.joining import Joiner, Pairing, components
+from secant.plan.joining import Joiner, Pairing
+from secant.plan.lineage import stored_column
+from secant.plan.regions import joined
 from secant.plan.rules import RuleTable
 from secant.plan.scalars import Frame, Place, Query, Row, code
 from secant.plan.scopes import Borrowed, borrowed
 from secant.plan.typing import Fields, Known, fields_of
 from secant.plan.values import Value
+from secant.plan.windows import WINDOW_FUNCTIONS, Partition
 
 Database: TypeAlias = Mapping[str, Sequence[Mapping[str, Any] | Sequence[Any]]]
 Rows: TypeAlias = Callable[[Frame], list[Row]]
+T = TypeVar("T")
 
 RELATIONS: RuleTable[Callable[..., Rows]] = RuleTable("evaluate relations")
 rule = RELATIONS.rule
@@ -108,8 +113,7 @@ def _once(relation: n.Relation, compute: Rows) -> Rows:
 
 @rule(n.Scan)
 def _scan(node: n.Scan, _: Builder) -> Rows:
-    prefix = len(node.alias) + 1
-    columns = tuple(n.Field(column.name[prefix:], column.type) for column in node.columns)
+    columns = tuple(n.Field(stored_column(node, f.name), f.type) for f in node.columns)
     return _stored(node.table, columns)
 
 
@@ -168,9 +172,9 @@ def _join(node: n.Join, builder: Builder) -> Rows:
 
 def _inner(node: n.Relation, builder: Builder) -> Rows:
     """Filters and inner joins in one: all combinations of rows for which all conditions hold."""
-    leaves, conditions = components(node)
+    found = joined(node)
     joiner = Joiner(builder.place, builder.fields, builder.borrowed)
-    return joiner.combine([(leaf, builder.rows(leaf)) for leaf in leaves], conditions)
+    return joiner.combine([(x, builder.rows(x)) for x in found.leaves], found.conditions)
 
 
 def _left_join(node: n.Join, builder: Builder) -> Rows:
@@ -257,6 +261,74 @@ def _unique(rows: list[Row]) -> list[Row]:
     return list(first.values())
 
 
+@rule(n.Window)
+def _window(node: n.Window, builder: Builder) -> Rows:
+    source = builder.rows(node.input)
+    place = builder.place(builder.fields(node.input))
+    calls = [_window_values(call, place) for call in node.calls]
+
+    def run(frame: Frame) -> list[Row]:
+        rows = sorted(source(frame), key=_ascending)
+        columns = [call(rows, frame) for call in calls]
+        return [row + tuple(column[i] for column in columns) for i, row in enumerate(rows)]
+
+    return run
+
+
+def _window_values(
+    node: n.WindowCall, place: Place
+) -> Callable[[list[Row], Frame], dict[int, Value]]:
+    """Give the function that computes a call for rows that lie in the order which breaks ties."""
+    partition = [code(part, place) for part in node.partition]
+    order = [(code(key.expression, place), key) for key in node.order]
+    arguments = [code(argument, place) for argument in node.arguments]
+    target = place.type_of(node)  # type: ignore[arg-type]  # a window call has a type as well
+
+    def run(rows: list[Row], frame: Frame) -> dict[int, Value]:
+        parts: dict[Any, list[int]] = {}
+        for i, row in enumerate(rows):
+            parts.setdefault(_row_key(tuple(p(row, frame) for p in partition)), []).append(i)
+        found: dict[int, Value] = {}
+        for members in parts.values():
+            for value, key in reversed(order):
+                members = _sorted([(value(rows[i], frame), i) for i in members], key)
+            values = _of_partition(node, [rows[i] for i in members], order, arguments, frame)
+            found |= {i: v.conform(x, target) for i, x in zip(members, values, strict=True)}
+        return found
+
+    return run
+
+
+def _of_partition(
+    node: n.WindowCall, rows: list[Row], order: Any, arguments: Any, frame: Frame
+) -> list[Value]:
+    keys = [_row_key(tuple(value(row, frame) for value, _ in order)) for row in rows]
+    peers = [0]
+    for before, own in pairwise(keys):
+        peers.append(peers[-1] + (before != own))
+    given = [tuple(argument(row, frame) for argument in arguments) for row in rows]
+    partition = Partition(given, peers)
+    function = WINDOW_FUNCTIONS.get(node.function)
+    values: list[Value] = []
+    for place in range(len(rows)):
+        seen = [i for i in range(len(rows)) if _in_frame(node.frame, peers, place, i)]
+        if function is not None:
+            values.append(function.apply(partition, place, seen))
+        elif not node.arguments:
+            values.append(len(seen))
+        else:
+            members = [x for i in seen if (x := given[i][0]) is not None]
+            values.append(AGGREGATES[node.function].apply(members))
+    return values
+
+
+def _in_frame(frame: n.Frame | None, peers: list[int], place: int, other: int) -> bool:
+    if frame is None:
+        return True
+    away = other - place if frame.unit == "rows" else peers[other] - peers[place]
+    return (frame.start is None or away >= frame.start) and (frame.end is None or away <= frame.end)
+
+
 # ── order ────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -275,7 +347,7 @@ def _sort(node: n.Sort, builder: Builder) -> Rows:
     return run
 
 
-def _sorted(pairs: list[tuple[Value, Row]], key: n.SortKey) -> list[Row]:
+def _sorted(pairs: list[tuple[Value, T]], key: n.SortKey) -> list[T]:
     known = [pair for pair in pairs if pair[0] is not None]
     unknown = [row for found, row in pairs if found is None]
     known.sort(key=lambda pair: v.order_key(pair[0]), reverse=key.descending)

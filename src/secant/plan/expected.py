@@ -11,8 +11,10 @@ from collections.abc import Callable
 
 from secant.numeric.interval import EVERYTHING, meet
 from secant.plan import nodes as n
-from secant.plan.ranges import conditions_on, declared, ranges_of
+from secant.plan.lineage import origins_of
+from secant.plan.ranges import declared, ranges_of
 from secant.plan.reads import scans
+from secant.plan.regions import conditions_on
 from secant.plan.rewrite import columns_of
 from secant.terms.policy import Policy
 
@@ -29,11 +31,7 @@ def expected_rows(
     known = [c for c in counts.values() if c is not None]
     if not known:
         return None
-    tables = {
-        f.name: (s.table.lower(), f.name[len(s.alias) + 1 :].lower())
-        for s in used
-        for f in s.columns
-    }
+    tables = origins_of(relation)
     share = 1.0
     for condition in conditions_on(relation):
         share *= _share(condition, tables, policy, count)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from secant.plan import nodes as n
+from secant.plan.lineage import reused
 from secant.plan.matching import equal_columns, exactly_comparable
 from secant.plan.rewrite import columns_of
 from secant.plan.typing import fields_of
@@ -54,18 +55,6 @@ def closure(found: Keys, columns: Names) -> Names:
     return frozenset(known)
 
 
-def reused(relation: n.Relation) -> bool:
-    """Whether a relation stands in two places: then one name speaks of two rows at once."""
-    seen: set[n.Node] = set()
-    for node in n.walk(relation):
-        for child in n.children(node):
-            if isinstance(child, n.Relation):
-                if child in seen:
-                    return True
-                seen.add(child)
-    return False
-
-
 def told_apart(relation: n.Relation) -> frozenset[str] | None:
     """Give columns in which any two rows differ, NULLs being equal; None if no operator makes it so."""
     if isinstance(relation, n.Distinct):
@@ -95,7 +84,7 @@ def _scan(node: n.Scan, unique: UniqueSets) -> Keys:
     return Keys(keys, tuple((key, columns) for key in keys))
 
 
-def _same_rows(node: n.Sort | n.Truncate | n.TruncateGroups, unique: UniqueSets) -> Keys:
+def _same_rows(node: n.Sort | n.Truncate | n.TruncateGroups | n.Window, unique: UniqueSets) -> Keys:
     return _keys(node.input, unique)
 
 
@@ -179,6 +168,7 @@ def _combined(node: n.Union | n.Intersect | n.Except, unique: UniqueSets) -> Key
 _RULES: dict[type[n.Node], Callable[..., Keys]] = {
     n.Scan: _scan,
     n.Sort: _same_rows,
+    n.Window: _same_rows,
     n.Truncate: _same_rows,
     n.TruncateGroups: _same_rows,
     n.Limit: _limit,

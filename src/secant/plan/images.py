@@ -25,13 +25,12 @@ from secant.plan.ranges_conditions import as_number
 from secant.plan.rewrite import columns_of
 from secant.plan.show import same
 from secant.plan.typing import type_of
-from secant.plan.values import EXACT, Failure
+from secant.plan.values import EPOCH, EXACT, Failure, date_of, midnight
 from secant.terms.types import Type
 
 MOST_TRIED = 20_000
 """So many combinations of values are tried at most."""
 MOST_STEPS = 10_000
-EPOCH = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - SQL's timestamps have no zone
 STRETCHES = ("second", "minute", "hour", "day", "month")
 _PART_STRETCH = {
     "year": "month", "quarter": "month", "month": "month", "week": "day", "day": "day", "dow": "day",
@@ -132,9 +131,7 @@ def _points(column: n.Column, ranges: Ranges) -> Points | None:
     whole = range(int(first), int(last) + 1)
     if kind == "INTEGER":
         return whole
-    start = EPOCH.toordinal()
-    ends = (datetime.date.min.toordinal(), datetime.date.max.toordinal())
-    return [datetime.date.fromordinal(start + d) for d in whole if ends[0] <= start + d <= ends[1]]
+    return [when for when in map(date_of, whole) if when is not None]
 
 
 # ── timestamps ───────────────────────────────────────────────────────────────────────────────────
@@ -226,7 +223,7 @@ def _is(scalar: n.Scalar, name: str) -> bool:
 
 
 def _moment(days: Fraction) -> datetime.datetime:
-    return EPOCH + datetime.timedelta(microseconds=int(days * 86_400 * 10**6 // 1))
+    return midnight(EPOCH) + datetime.timedelta(microseconds=int(days * 86_400 * 10**6 // 1))
 
 
 def _distance(first: datetime.datetime, last: datetime.datetime, stretch: str) -> int:

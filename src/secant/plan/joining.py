@@ -22,24 +22,6 @@ from secant.terms.types import Type, unify
 Rows: TypeAlias = Callable[[Frame], list[Row]]
 
 
-def components(root: n.Relation) -> tuple[list[n.Relation], list[n.Scalar]]:
-    """Take filters and inner joins apart: what they join, left to right, and what must hold."""
-    leaves: list[n.Relation] = []
-    conditions: list[n.Scalar] = []
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, n.Filter):
-            conditions += n.conjuncts(node.predicate)
-            pending.append(node.input)
-        elif isinstance(node, n.Join) and node.kind != "left":
-            conditions += n.conjuncts(node.condition)
-            pending += [node.right, node.left]
-        else:
-            leaves.append(node)
-    return leaves, conditions
-
-
 @dataclass(frozen=True, slots=True)
 class Use:
     """What a condition reads: columns of these relations, and whether anything else."""

@@ -23,6 +23,8 @@ GRID_BITS = 40  # a real summand is rounded to 2^-40 of its bound: far below any
 FINE_BITS = 48  # where bounds may be far below the summand's own, and every row is rounded
 LEAST_EXPONENT = -900  # one over a finer step would leave the doubles; a coarser one is as sound
 WHOLE = 2**62
+STEPS_OF_A_MOVE = 2**34
+"""Whole steps in what one row may move a preprocessed statistic: the grid of P-GRID."""
 WIDEST = Fraction(10) ** 100  # squares of larger numbers leave the doubles
 
 
@@ -45,8 +47,20 @@ class Stopped(Exception):  # noqa: N818 - control flow between `measures` and `e
 
 
 @dataclass(frozen=True, slots=True)
+class Preprocessed:
+    """A statistic that is made to move by no more than a declared amount for one row (G-MOVES)."""
+
+    name: str
+    """`mean`, `quantile` or `variance`."""
+    share: Fraction | None
+    """Which quantile."""
+    moves: Fraction
+    center: Fraction
+
+
+@dataclass(frozen=True, slots=True)
 class Measure:
-    """A whole-number sum over the enforced rows."""
+    """A whole-number sum over the enforced rows, or a statistic of theirs in whole steps."""
 
     column: str
     step: Fraction
@@ -57,6 +71,8 @@ class Measure:
     """How much the user's outputs lean on it; decides its share of epsilon. Public."""
     words: str
     """What it is, for explain."""
+    preprocessed: Preprocessed | None = None
+    """Where the engine gives the values of a group, and what is computed from them."""
 
 
 @dataclass
@@ -187,17 +203,43 @@ class Measures:
         made = n.Aggregation("", call.function, whole, False, call.span)
         return n.Clamp(self.measure(made, step, t.DOUBLE, 1.0, words), *ends)
 
+    def statistic(self, call: n.Aggregation, made: Preprocessed) -> n.Named:
+        """Give the formula of a statistic that keeps to a declared sensitivity (G-MOVES)."""
+        assert call.argument is not None
+        column, kind = self.argument(call.argument), type_of(call)
+        values = n.Aggregation("", "array_agg", n.Cast(column, t.DOUBLE), False, call.span)
+        words = f"{_statistic_words(call)} of {told(call.argument)}"
+        steps = self.measure(values, made.moves / STEPS_OF_A_MOVE, t.DOUBLE, 1.0, words, made)
+        zero = literal(Fraction(0), t.DOUBLE)
+        value: n.Scalar = n.Call("greatest", (steps, zero))
+        if made.name != "variance":
+            value = n.Arithmetic("+", steps, literal(made.center, t.DOUBLE))
+        if call.function.startswith("stddev"):
+            value = n.Call("sqrt", (value,))
+        if kind.kind != "DOUBLE":  # what the type can hold: a number must not be what fails
+            most = Fraction(10 ** min(15, kind.precision - kind.scale or 15) - 1)
+            ends = literal(-most, t.DOUBLE), literal(most, t.DOUBLE)
+            value = n.Cast(n.Clamp(value, *ends), kind)
+        return n.Named(call.name, value)
+
     def measure(
-        self, call: n.Aggregation, step: Fraction, kind: t.Type, weight: float, words: str
+        self,
+        call: n.Aggregation,
+        step: Fraction,
+        kind: t.Type,
+        weight: float,
+        words: str,
+        preprocessed: Preprocessed | None = None,
     ) -> n.Column:
         """Register a measure; equal ones are computed and paid once."""
         for index, known in enumerate(self.calls):
-            if same(replace(call, name=known.name), known):
+            other = self.measures[index].preprocessed
+            if other == preprocessed and same(replace(call, name=known.name), known):
                 measure = self.measures[index]
                 self.measures[index] = replace(measure, weight=measure.weight + weight)
                 return n.Column(measure.column, measure.type)
         column = f"{self.name}.m{len(self.measures)}"
-        self.measures.append(Measure(column, step, kind, weight, words))
+        self.measures.append(Measure(column, step, kind, weight, words, preprocessed))
         self.calls.append(replace(call, name=column))
         return n.Column(column, kind)
 
@@ -283,6 +325,48 @@ _FORMULAS: dict[str, Callable[[Measures, n.Aggregation, Fraction, Fraction], n.S
     "stddev_samp": Measures.variance_formula,
     "stddev_pop": Measures.variance_formula,
 }
+
+
+_STATISTICS = {
+    "avg": ("avg", "mean", None),
+    "median": ("median", "quantile", Fraction(1, 2)),
+    "min": ("min", "quantile", Fraction(0)),
+    "max": ("max", "quantile", Fraction(1)),
+    "quantile_cont": ("quantile", "quantile", None),
+    "var_pop": ("variance", "variance", None),
+    "stddev_pop": ("variance", "variance", None),
+}
+"""Aggregate -> (key of `moves`, statistic, which quantile)."""
+
+
+def preprocessed_of(call: n.Aggregation, ranges: Ranges) -> Preprocessed | None:
+    """Give the statistic of a column for which the policy says how far one row moves it; None for others."""
+    if call.function not in _STATISTICS or call.distinct:
+        return None
+    column: n.Scalar | None = call.argument
+    while (
+        isinstance(column, n.Column)
+        and column.name not in ranges.origins
+        and column.name in ranges.definitions
+    ):
+        column = ranges.definitions[column.name]  # under another name
+    origin = ranges.origins.get(column.name) if isinstance(column, n.Column) else None
+    if origin is None or call.argument is None or not type_of(call.argument).numeric:
+        return None
+    facts = ranges.policy.column(*origin)
+    key, name, share = _STATISTICS[call.function]
+    if key not in facts.moves:
+        return None
+    share = call.fraction if call.function == "quantile_cont" else share
+    center = Fraction(0) if name == "variance" else facts.center
+    return Preprocessed(name, share, facts.moves[key], center)
+
+
+def _statistic_words(call: n.Aggregation) -> str:
+    if call.fraction is not None:
+        return f"quantile {float(call.fraction):g}"
+    words = {"avg": "average", "min": "minimum", "max": "maximum", "median": "median"}
+    return words.get(call.function, "variance")
 
 
 def summed_range(call: n.Aggregation, ranges: Ranges) -> tuple[Fraction, Fraction]:

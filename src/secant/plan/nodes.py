@@ -262,6 +262,37 @@ class SortKey(Node):
     nulls_first: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Which rows around a row a window call sees: from `start` to `end`, None is without end, 0 the row itself.
+
+    Negative ends lie before it. `rows` counts rows, `groups` counts runs of equal order keys; with `range` an end is 0,
+    which takes in all rows of equal order keys, or none.
+    """
+
+    unit: str  # "rows", "range" or "groups"
+    start: int | None
+    end: int | None
+
+
+@record
+class WindowCall(Node):
+    """`function(arguments) OVER (PARTITION BY partition ORDER BY order frame)`: one value for each row.
+
+    Where the order leaves rows alike and the call tells them apart (`plan.windows`), the row's other values decide,
+    so that the value is a function of the rows.
+    """
+
+    name: str
+    function: str
+    arguments: tuple[Scalar, ...]
+    partition: tuple[Scalar, ...]
+    order: tuple[SortKey, ...]
+    frame: Frame | None = None
+    """None for functions that see their whole partition by definition, such as rank."""
+    span: Span | None = None
+
+
 # ── relations ────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -334,6 +365,15 @@ class Distinct(Relation):
     """Each different row once; NULLs count as equal."""
 
     input: Relation
+    span: Span | None = None
+
+
+@record
+class Window(Relation):
+    """The rows, each with the values of window calls beside its own."""
+
+    input: Relation
+    calls: tuple[WindowCall, ...]
     span: Span | None = None
 
 
@@ -425,20 +465,20 @@ class Released(Relation):
 NODES: tuple[type[Node], ...] = (
     Column, Outer, Literal, Arithmetic, Negate, Compare, SameValue, And, Or, Not, IsNull, Like, InList,
     Branch, Case, Cast, Call, Extract, Attempt, Clamp, ScalarSubquery, InSubquery, Exists,
-    Named, Aggregation, SortKey,
-    Scan, Values, Filter, Project, Join, Aggregate, Distinct, Sort, Limit, Union, Intersect, Except,
+    Named, Aggregation, SortKey, WindowCall,
+    Scan, Values, Filter, Project, Join, Aggregate, Distinct, Window, Sort, Limit, Union, Intersect, Except,
     Truncate, TruncateGroups, Released,
 )  # fmt: skip
 
 _PLAIN = {
-    "str", "bool", "int", "int | None", "Fraction | None", "object", "Type", "Span | None",
+    "str", "bool", "int", "int | None", "Fraction | None", "Frame | None", "object", "Type", "Span | None",
     "tuple[str, ...]", "tuple[Field, ...]", "tuple[tuple[object, ...], ...]",
 }  # fmt: skip
 """Types of fields that hold no node."""
 _ONE = {"Scalar", "Scalar | None", "Relation"}
 _SEVERAL = {
     "tuple[Scalar, ...]", "tuple[Branch, ...]", "tuple[Named, ...]", "tuple[Aggregation, ...]",
-    "tuple[SortKey, ...]",
+    "tuple[SortKey, ...]", "tuple[WindowCall, ...]",
 }  # fmt: skip
 
 

@@ -8,12 +8,19 @@ projection changes no row; the inner joins drop rows that have no owner.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
 
 from secant.plan import nodes as n
+from secant.plan.matching import equal_columns
 from secant.plan.measures import Problem, Stopped
 from secant.plan.ownership import Ownership, Ownerships
 from secant.plan.typing import fields_of
+from secant.terms import types as t
 from secant.terms.catalog import Catalog
+from secant.terms.policy import Offers
+
+LARGEST_AMOUNT = 10**6  # no epsilon is larger
 
 
 @dataclass
@@ -35,7 +42,7 @@ class OwnerColumns:
 
     def _carried(self, rows: n.Relation, o: Ownerships) -> n.Relation:
         """Let projections and UNION ALL keep the columns that lead to the unit."""
-        if isinstance(rows, (n.Filter, n.Sort)):
+        if isinstance(rows, (n.Filter, n.Sort, n.Window)):
             return replace(rows, input=self._carried(rows.input, o))
         if isinstance(rows, n.Join):
             left, right = self._carried(rows.left, o), self._carried(rows.right, o)
@@ -106,10 +113,42 @@ class OwnerColumns:
             found.name, alias, tuple(n.Field(f"{alias}.{c}", kind) for c, kind in found.columns)
         )
 
+    # ── personal amounts ─────────────────────────────────────────────────────────────────────────
+
+    def with_copies(
+        self, rows: n.Relation, unit: str, column: tuple[str, str], offers: Offers
+    ) -> tuple[n.Relation, str]:
+        """Look up how often the rows of each unit are to be counted; rows of those who give less than all offers go.
+
+        The least that stands beside the unit's id counts, so that nothing rests on the id being a key.
+        """
+        scan = self._parent(column[0])
+        table = scan.alias.rsplit(".", 1)[-1]
+        fields = {f.name.rsplit(".", 1)[-1].lower(): f for f in scan.columns}
+        own, given = fields[column[1]], fields[offers.column[1]]
+        key = n.Named(f"{scan.alias}.unit", n.Column(own.name, own.type))
+        least = n.Aggregation(f"{scan.alias}.gives", "min", n.Column(given.name, given.type))
+        amounts = n.Aggregate(scan, (key,), (least,))
+        kinds = {f.name: f.type for f in fields_of(rows)}
+        there, gives = n.Column(key.name, own.type), n.Column(least.name, given.type)
+        joined = n.Join("inner", rows, amounts, n.Compare("=", n.Column(unit, kinds[unit]), there))
+        pairs = zip(offers.amounts, offers.copies, strict=True)
+        branches = tuple(
+            n.Branch(n.Compare(">=", gives, number(amount)), n.Literal(copies, t.INTEGER))
+            for amount, copies in reversed(list(pairs))
+        )
+        copies = n.Named(f"{scan.alias}.copies", n.Case(branches, n.Literal(0, t.INTEGER)))
+        # NaN is above all numbers in an engine: what is no amount gives nothing.
+        most = n.Compare("<=", gives, number(Fraction(LARGEST_AMOUNT)))
+        enough = n.And((n.Compare(">=", gives, number(offers.amounts[0])), most))
+        kept = tuple(n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(rows))
+        self.notes.append(f"epsilon of each unit looked up: {table}.{offers.column[1]}")
+        return n.Project(n.Filter(joined, enough), (*kept, copies)), copies.name
+
     # ── limit ────────────────────────────────────────────────────────────────────────────────────
 
     def _limited(self, rows: n.Relation, o: Ownerships) -> n.Relation:
-        """Below an operator that mixes units, keep each unit's first rows: then few rows can differ."""
+        """Below an operator that mixes units, and beside what it leads to, keep each unit's first rows."""
         blocked = o.of(rows).blocked
         if blocked is None:
             return rows
@@ -119,9 +158,20 @@ class OwnerColumns:
                 return node
             if o.of(node).blocked is not None:
                 return self._limited(node, o)
-            return self._truncated(node, o) if blocked.node is rows and o.of(node).local else node
+            if not o.of(node).local:
+                return node  # public, or nothing that could be limited
+            key = keys.get(node)
+            limited = self._truncated(node, o)
+            return limited if key is None else self._one_of_each(limited, key)
 
+        keys = _declared_keys(rows, o) if isinstance(rows, n.Join) else {}
         return n.rebuild(rows, change)
+
+    def _one_of_each(self, rows: n.Relation, key: frozenset[str]) -> n.Relation:
+        """Keep one row of each value of a declared key, which is not believed: then a row meets one row at most."""
+        names = ", ".join(sorted(c.rsplit(".", 1)[-1] for c in key))
+        self.notes.append(f"one row for each {names}, as its key is declared")
+        return n.Truncate(rows, tuple(sorted(key)), (), 1)
 
     def _truncated(self, rows: n.Relation, o: Ownerships) -> n.Relation:
         found = self._attached(self._carried(rows, o), o)
@@ -138,6 +188,26 @@ class OwnerColumns:
         truncated = n.Truncate(found, (column,), tuple(c for c in order if c in names), limit)
         kept = tuple(n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(rows))
         return n.Project(truncated, kept)
+
+
+def _declared_keys(join: n.Join, o: Ownerships) -> dict[n.Relation, frozenset[str]]:
+    """Give for each side the declared key that a join compares, if it compares one of both."""
+    found: dict[n.Relation, frozenset[str]] = {}
+    equal = equal_columns(join)
+    for place, side in enumerate((join.left, join.right)):
+        compared = {pair[place] for pair in equal}
+        key = next((k for k in o.of(side).keys if k and k <= compared), None)
+        if key is None:
+            return {}
+        found[side] = key
+    return found
+
+
+def number(amount: Fraction) -> n.Scalar:
+    """Write an amount exactly, as it stands in the policy."""
+    digits = Decimal(amount.numerator) / Decimal(amount.denominator)
+    scale = max(0, -int(digits.as_tuple().exponent))
+    return n.Literal(digits, t.decimal(len(digits.as_tuple().digits) + scale, scale))
 
 
 def unit_column(owned: Ownership, o: Ownerships) -> str | None:

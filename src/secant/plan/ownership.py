@@ -15,10 +15,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from secant.plan import nodes as n
+from secant.plan.lineage import named_in, stored_columns
 from secant.plan.matching import equal_columns, exactly_comparable
 from secant.plan.reads import expressions, reads, scans
 from secant.plan.rules import RuleTable
-from secant.plan.typing import fields_of
+from secant.plan.typing import fields_of, follows_order
+from secant.plan.windows import first_rows, undecided
 from secant.terms.coverage import reaches_unit
 from secant.terms.policy import Policy, Protection
 
@@ -59,6 +61,8 @@ class Ownership:
     """What the owner could declare so that `expected` is known."""
     keys: tuple[frozenset[str], ...] = ()
     """Column sets that identify a row if declared keys hold. Only utility rests on them."""
+    numbered: frozenset[str] = frozenset()
+    """Columns that number the rows of each unit, from 1 and each number once (O-WINDOW)."""
     blocked: Blocked | None = None
 
     @property
@@ -164,8 +168,8 @@ def _stop(node: n.Node, rule: str, reason: str, hint: str) -> Ownership:
 @OWNERSHIP.rule(n.Scan, id="O-SCAN")
 def _scan(o: Ownerships, node: n.Scan) -> Ownership:
     table = node.table.lower()
-    declared = o.paths.policy.facts(table).key
-    keys = (frozenset(f"{node.alias}.{_cased(node, c)}" for c in declared),) if declared else ()
+    declared = named_in(node, o.paths.policy.facts(table).key)
+    keys = (frozenset(declared),) if declared else ()
     if table not in o.paths.reached:
         return Ownership(keys=keys)
     if o.paths.ambiguous(table):
@@ -177,26 +181,17 @@ def _scan(o: Ownerships, node: n.Scan) -> Ownership:
             "keep one of the references in the policy, or split the table",
         )
     unit_table, unit_column = o.paths.unit.split(".", 1)
-    terms = {
-        Term(f"{table}.{c}", f"{node.alias}.{_cased(node, c)}", False)
-        for c in o.paths.referenced(table)
-    }
-    if table == unit_table:
-        column = f"{node.alias}.{_cased(node, unit_column)}"
+    names = {base: name for name, base in stored_columns(node).items()}
+    terms = {Term(f"{table}.{c}", names[c], False) for c in o.paths.referenced(table) if c in names}
+    if table == unit_table and unit_column in names:
+        column = names[unit_column]
         terms = {t for t in terms if t.via != o.paths.unit} | {Term(o.paths.unit, column, True)}
     for column, parent, key in o.paths.parents.get(table, ()):
-        terms.add(Term(f"{parent}.{key}", f"{node.alias}.{_cased(node, column)}", True))
+        if column in names:
+            terms.add(Term(f"{parent}.{key}", names[column], True))
     limit = o.paths.limit(table)
     missing = () if limit is not None else (f"limits.{table}",)
     return Ownership(True, frozenset(terms), frozenset(), limit, None, missing, keys)
-
-
-def _cased(node: n.Scan, column: str) -> str:
-    """Give the column as the catalog spells it."""
-    prefix = len(node.alias) + 1
-    return next(
-        (f.name[prefix:] for f in node.columns if f.name[prefix:].lower() == column), column
-    )
 
 
 @OWNERSHIP.rule(n.Values, n.Released, id="O-PUBLIC")
@@ -210,8 +205,16 @@ def _public(o: Ownerships, node: n.Relation) -> Ownership:
 @OWNERSHIP.rule(n.Filter, id="O-FILTER")
 def _filter(o: Ownerships, node: n.Filter) -> Ownership:
     inner = o.of(node.input)
-    pins = _pins(inner, n.conjuncts(node.predicate))
-    return replace(inner, pinned=inner.pinned | pins)
+    parts = n.conjuncts(node.predicate)
+    first = min(
+        (m for p in parts if (m := first_rows(inner.numbered, p)) is not None), default=None
+    )
+    if first is not None and inner.local:
+        sure, wished = (
+            first if x is None else min(first, x) for x in (inner.guaranteed, inner.expected)
+        )
+        inner = replace(inner, guaranteed=sure, expected=wished, missing=())
+    return replace(inner, pinned=inner.pinned | _pins(inner, parts))
 
 
 def _pins(inner: Ownership, parts: Iterable[n.Scalar]) -> frozenset[Term]:
@@ -299,7 +302,38 @@ def _project(o: Ownerships, node: n.Project) -> Ownership:
     keys = tuple(
         frozenset(names[c][0] for c in k) for k in inner.keys if all(c in names for c in k)
     )
-    return replace(inner, terms=terms, keys=keys)
+    numbered = frozenset(new for c in inner.numbered for new in names.get(c, ()))
+    return replace(inner, terms=terms, keys=keys, numbered=numbered)
+
+
+@OWNERSHIP.rule(n.Window, id="O-WINDOW")
+def _window(o: Ownerships, node: n.Window) -> Ownership:
+    inner = o.of(node.input)
+    if not inner.local:
+        return inner
+    own = {x.column for x in inner.terms if x.via == o.paths.unit}
+    apart = {x.column for x in _separating(inner.terms)}
+    tied = any(t.shared for t in inner.pinned)
+    numbered = set(inner.numbered)
+    for call in node.calls:
+        by = [p.name if isinstance(p, n.Column) else "" for p in call.partition]
+        if not apart & set(by) and not tied:
+            return _stop(
+                call,
+                "O-WINDOW",
+                "the window holds rows of different units",
+                "put the unit's key among PARTITION BY, or aggregate first: all windows over released numbers are free",
+            )
+        if undecided(call) or follows_order(call):
+            return _stop(
+                call,
+                "O-WINDOW",
+                f"{call.function} over this window may follow the order in which the engine meets rows",
+                "count ROWS in the frame; of reals, sum an INTEGER or a DECIMAL",
+            )
+        if call.function == "row_number" and by and own.issuperset(by):
+            numbered.add(call.name)
+    return replace(inner, numbered=frozenset(numbered))
 
 
 @OWNERSHIP.rule(n.Sort, id="O-SORT")
@@ -453,7 +487,8 @@ def _beside_public(
 ) -> Ownership:
     """Join with a public table: owners stay; how many partners a row has needs a key."""
     if any(key <= set(columns) for key in public.keys):
-        return replace(owned, guaranteed=None)  # the key is declared, not known
+        # The key is declared, not known.
+        return replace(owned, guaranteed=None, numbered=frozenset())
     name = next((s.table for s in scans(relation)), "the public side")
     return replace(
         owned,
@@ -461,6 +496,7 @@ def _beside_public(
         guaranteed=None,
         missing=(*owned.missing, f"tables.{name}.key"),
         keys=(),
+        numbered=frozenset(),
     )
 
 

@@ -6,16 +6,16 @@ days). The result is a wish, not a belief: whoever uses it clamps the value to i
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from secant.numeric import interval as iv
 from secant.plan import nodes as n
-from secant.plan.facts_keys import identifies, keys_after, reused
+from secant.plan.facts_keys import identifies, keys_after
 from secant.plan.functions import FUNCTIONS
-from secant.plan.ranges_conditions import as_number, conditions_on, declared_keys, learn
+from secant.plan.lineage import Lineage, reused
+from secant.plan.ranges_conditions import as_number, declared_keys, learn
 from secant.plan.ranges_filters import (
     MOST_NESTED,
     Values,
@@ -26,10 +26,12 @@ from secant.plan.ranges_filters import (
 )
 from secant.plan.ranges_forms import Setting, form_of, narrowed, repeats
 from secant.plan.ranges_groups import Stratum, aggregate_range
+from secant.plan.regions import conditions_on
 from secant.plan.rewrite import columns_of
 from secant.plan.rules import RuleTable
 from secant.plan.show import same
-from secant.plan.typing import fields_of, type_of
+from secant.plan.typing import type_of
+from secant.plan.values import date_of
 from secant.terms.policy import Policy
 
 __all__ = [
@@ -38,7 +40,6 @@ __all__ = [
     "Ranges",
     "as_number",
     "as_text",
-    "conditions_on",
     "declared",
     "declared_keys",
     "each_condition",
@@ -52,28 +53,18 @@ RANGES: RuleTable[Callable[..., iv.Interval]] = RuleTable("ranges")
 
 
 @dataclass
-class Ranges:
+class Ranges(Lineage):
     """What is known of each column of one plan region: where it comes from, and what filters say of it."""
 
     policy: Policy
-    origins: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Column -> (table, column) for columns of base tables."""
-    definitions: dict[str, n.Scalar] = field(default_factory=dict)
-    """Column -> expression, for computed columns."""
-    aggregations: dict[str, tuple[n.Aggregation, int | None]] = field(default_factory=dict)
-    """Column -> inner aggregate and the rows that one group can have, if that is declared."""
-    merged: dict[str, tuple[n.Column, n.Column]] = field(default_factory=dict)
-    """Column of a set operation -> the columns of both sides."""
+    rows: Callable[[n.Aggregate], int | None] = lambda group: None
+    """Rows that one inner group can have, if that is declared."""
     filtered: dict[str, iv.Interval] = field(default_factory=dict)
     """Column -> what the conditions on the way leave of it."""
     remembered: dict[n.Node, iv.Interval] | None = None
     """What was found before, for whoever asks about parts of one expression again and again."""
     root: n.Relation | None = None
     """The relation whose rows are spoken of. With it, all that is declared is used; the result is a wish."""
-    listed: dict[str, Values] = field(default_factory=dict)
-    """Column of written rows -> its values."""
-    groups: dict[str, n.Aggregate] = field(default_factory=dict)
-    """Column of an inner aggregate -> that aggregate."""
     conditions: tuple[n.Scalar, ...] = ()
     """What every row has passed."""
     relations: dict[str, list[tuple[str, n.Column]]] = field(default_factory=dict)
@@ -183,30 +174,8 @@ def ranges_of(
     relation: n.Relation, policy: Policy, rows: Callable[[n.Aggregate], int | None]
 ) -> Ranges:
     """Collect what is known about the columns of a relation. `rows` bounds the rows of a group by declared limits."""
-    found = Ranges(policy, root=relation, remembered={})
-    for node in n.walk(relation):
-        if isinstance(node, n.Scan):
-            prefix = len(node.alias) + 1
-            for f in node.columns:
-                found.origins[f.name] = (node.table.lower(), f.name[prefix:].lower())
-        elif isinstance(node, n.Project):
-            for item in node.items:
-                found.definitions[item.name] = item.expression
-        elif isinstance(node, n.Aggregate):
-            for key in node.keys:
-                found.definitions.setdefault(key.name, key.expression)
-            for call in node.aggregations:
-                found.aggregations[call.name] = (call, rows(node))
-                found.groups[call.name] = node
-        elif isinstance(node, n.Values):
-            for index, f in enumerate(node.columns):
-                values = dict.fromkeys(row[index] for row in node.rows)
-                found.listed[f.name] = tuple(v for v in values if v is not None)
-        elif isinstance(node, (n.Union, n.Intersect, n.Except)):
-            sides = (fields_of(node.left), fields_of(node.right))
-            for f, *both in zip(node.columns, *sides, strict=True):
-                left, right = (n.Column(side.name, side.type) for side in both)
-                found.merged[f.name] = (left, right)
+    found = Ranges(policy, rows, root=relation, remembered={})
+    found.follow(relation)
     found.conditions = tuple(conditions_on(relation))
     for condition in found.conditions:
         learn(found, condition)
@@ -223,6 +192,9 @@ def _column(r: Ranges, node: n.Column) -> iv.Interval:
         known = declared(r.policy, *r.origins[node.name])
     elif node.name in r.aggregations:
         known = _aggregation(r, *r.aggregations[node.name])
+    elif node.name in r.windows and r.root is not None:
+        call, below = r.windows[node.name]  # what the row itself has passed says nothing of others
+        known = window_range(call, ranges_of(below, r.policy, r.rows))
     elif node.name in r.merged:
         known = iv.hull(*(r.of(side) for side in r.merged[node.name]))
     elif node.name in r.definitions:
@@ -232,6 +204,23 @@ def _column(r: Ranges, node: n.Column) -> iv.Interval:
     both = iv.meet(known, r.filtered.get(node.name, iv.EVERYTHING))
     known = known if both is None else both
     return known if r.root is None else _compared(r, node, _counted(r, node, known))
+
+
+def window_range(call: n.WindowCall, rows: Ranges) -> iv.Interval:
+    """Give the range of a window call from what is known of all rows that it may look at (R-WINDOW)."""
+    function, given = call.function, call.arguments
+    if function in ("percent_rank", "cume_dist"):
+        return iv.Interval(Fraction(0), Fraction(1))
+    if function in ("row_number", "rank", "dense_rank"):
+        return iv.Interval(Fraction(1), None)
+    if function == "ntile":
+        return iv.Interval(Fraction(1), rows.of(given[0]).high)
+    if function == "count" or function.startswith(("var", "stddev")):
+        return iv.Interval(Fraction(0), None)
+    if function == "sum":
+        return iv.EVERYTHING
+    # One of the values, or between them; lag and lead may also give their default.
+    return iv.hull(rows.of(given[0]), rows.of(given[-1] if len(given) == 3 else given[0]))
 
 
 def _counted(r: Ranges, node: n.Column, known: iv.Interval) -> iv.Interval:
@@ -278,9 +267,9 @@ def declared(policy: Policy, table: str, column: str) -> iv.Interval:
     return iv.EVERYTHING
 
 
-def _aggregation(r: Ranges, call: n.Aggregation, rows: int | None) -> iv.Interval:
-    group = r.groups.get(call.name)
-    if r.root is not None and group is not None:
+def _aggregation(r: Ranges, call: n.Aggregation, group: n.Aggregate) -> iv.Interval:
+    rows = r.rows(group)
+    if r.root is not None:
         return _group(r, call, group, rows)
     count = iv.Interval(Fraction(0), None if rows is None else Fraction(rows))
     if call.function == "count":
@@ -422,8 +411,8 @@ def _extract(r: Ranges, node: n.Extract) -> iv.Interval:
 
 def year_of(days: Fraction) -> int | None:
     """Give the year of a day count, or None outside the calendar."""
-    ordinal = int(days.__floor__()) + datetime.date(1970, 1, 1).toordinal()
-    return datetime.date.fromordinal(ordinal).year if 1 <= ordinal <= 3_652_059 else None
+    when = date_of(int(days.__floor__()))
+    return None if when is None else when.year
 
 
 @RANGES.rule(n.Call, id="R-CALL")

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 
 from secant.numeric import interval as iv
 from secant.plan import nodes as n
+from secant.plan.lineage import named_in
 from secant.plan.matching import exactly_comparable
 from secant.plan.ranges_filters import FLIPPED
 from secant.plan.typing import type_of
+from secant.plan.values import EPOCH, day_of, midnight
 from secant.terms.policy import Policy
 
 if TYPE_CHECKING:
@@ -30,27 +32,11 @@ def as_number(value: object) -> Fraction | None:
     if isinstance(value, (int, Decimal, float, Fraction)):
         return Fraction(value) if math.isfinite(value) else None
     if isinstance(value, datetime.datetime):
-        seconds = (value - datetime.datetime(1970, 1, 1)).total_seconds()  # noqa: DTZ001
+        seconds = (value - midnight(EPOCH)).total_seconds()
         return Fraction(seconds) / 86_400
     if isinstance(value, datetime.date):
-        return Fraction(value.toordinal() - datetime.date(1970, 1, 1).toordinal())
+        return Fraction(day_of(value))
     return None
-
-
-def conditions_on(relation: n.Relation) -> list[n.Scalar]:
-    """Give the conditions that every row of the relation has passed."""
-    if isinstance(relation, n.Filter):
-        return [*conditions_on(relation.input), *n.conjuncts(relation.predicate)]
-    if isinstance(relation, (n.Project, n.Sort, n.Distinct, n.Limit, n.Truncate, n.TruncateGroups)):
-        return conditions_on(relation.input)
-    if isinstance(relation, n.Aggregate) and relation.keys:
-        return conditions_on(relation.input)  # they speak of columns, and only key columns live on
-    if isinstance(relation, n.Join):
-        left = conditions_on(relation.left)
-        if relation.kind == "left":
-            return left
-        return [*left, *conditions_on(relation.right), *n.conjuncts(relation.condition)]
-    return []
 
 
 def learn(found: Ranges, condition: n.Scalar) -> None:
@@ -96,6 +82,5 @@ def _narrow(found: Ranges, name: str, by: iv.Interval) -> None:
 
 def declared_keys(policy: Policy, scan: n.Scan) -> list[frozenset[str]]:
     """Give the declared key of a table in the names of one scan."""
-    names = {f.name[len(scan.alias) + 1 :].lower(): f.name for f in scan.columns}
-    key = policy.facts(scan.table).key
-    return [frozenset(names[c] for c in key)] if key and all(c in names for c in key) else []
+    key = named_in(scan, policy.facts(scan.table).key)
+    return [frozenset(key)] if key else []

@@ -7,7 +7,6 @@ is what values are clamped to, never what privacy rests on.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -21,6 +20,7 @@ from secant.plan.ranges_filters import judge, values_of
 from secant.plan.rewrite import columns_of
 from secant.plan.show import show_scalar
 from secant.plan.typing import type_of
+from secant.plan.values import date_of
 from secant.terms.policy import Policy
 
 MOST_SHOWN = 12  # longer lists of values are only counted
@@ -99,8 +99,8 @@ def _end(end: Fraction | None, dated: bool) -> Any:
     if end is None:
         return None
     if dated:
-        ordinal = int(end // 1) + datetime.date(1970, 1, 1).toordinal()
-        return datetime.date.fromordinal(ordinal).isoformat() if 1 <= ordinal <= 3_652_059 else None
+        when = date_of(int(end // 1))
+        return None if when is None else when.isoformat()
     if end.denominator == 1 and abs(end) < 2**63:
         return int(end)
     return float(end) if abs(end) < 10**300 else str(end)
@@ -124,7 +124,8 @@ def _column_sources(known: Ranges, column: n.Column, seen: set[str]) -> Iterator
     elif column.name in known.listed:
         yield f"{column.name}: written in the query"
     elif column.name in known.aggregations:
-        call, rows = known.aggregations[column.name]
+        call, group = known.aggregations[column.name]
+        rows = known.rows(group)
         limit = "any number of rows" if rows is None else f"at most {rows} rows"
         yield f"{column.name}: {call.function} over {limit} of a group"
         if call.argument is not None:

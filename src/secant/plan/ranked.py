@@ -25,10 +25,10 @@ from secant.plan.measures import (
 )
 from secant.plan.ranges import Ranges, as_number
 from secant.plan.typing import type_of
+from secant.plan.values import EPOCH, day_of
 from secant.terms import types as t
 
 MOST_POINTS = 2**16
-EPOCH = datetime.date(1970, 1, 1).toordinal()
 FRACTIONS = {"median": Fraction(1, 2), "min": Fraction(0), "max": Fraction(1)}
 FUNCTIONS = (*FRACTIONS, "quantile_cont", "quantile_disc")
 KINDS = ("INTEGER", "DECIMAL", "DOUBLE", "DATE")
@@ -50,7 +50,7 @@ class Grid:
         """Give a point as a value of a type, rounded to what the type can say."""
         number = self.number(index)
         if kind.kind == "DATE":
-            return datetime.date.fromordinal(round(number) + EPOCH)
+            return EPOCH + datetime.timedelta(days=round(number))
         if kind.kind == "INTEGER":
             return round(number)
         if kind.kind == "DECIMAL":
@@ -193,8 +193,8 @@ def _within(kind: t.Type, low: Fraction, high: Fraction) -> tuple[Fraction, Frac
         most = Fraction(10**kind.precision - 1, 10**kind.scale)
         least = -most
     elif kind.kind == "DATE":
-        least = Fraction(datetime.date.min.toordinal() - EPOCH)
-        most = Fraction(datetime.date.max.toordinal() - EPOCH)
+        least = Fraction(day_of(datetime.date.min))
+        most = Fraction(day_of(datetime.date.max))
     return min(max(low, least), most), max(min(high, most), least)
 
 

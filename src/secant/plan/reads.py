@@ -54,5 +54,6 @@ def columns_named(node: n.Node) -> frozenset[str]:
 
 _WHOLE_ROWS = (
     n.Distinct, n.Union, n.Intersect, n.Except, n.InSubquery, n.ScalarSubquery, n.Truncate, n.TruncateGroups,
+    n.Window,
 )  # fmt: skip
-"""Nodes that look at all columns of rows without naming them; truncations break ties by all that is read."""
+"""Nodes that look at all columns of rows without naming them; truncations and windows break ties by all of them."""

@@ -13,6 +13,7 @@ from secant.errors import Span
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.reads import columns_named
+from secant.plan.regions import joined
 from secant.plan.show import same
 from secant.plan.typing import Mistyped, fields_of, type_of
 from secant.plan.values import Failure
@@ -97,10 +98,8 @@ def push_filters(plan: n.Relation) -> n.Relation:
 
 
 def _sink(node: n.Filter) -> n.Relation:
-    leaves: list[n.Relation] = []
-    parts: list[n.Scalar] = []
-    _flatten(node, leaves, parts)
-    span = node.span
+    found, span = joined(node), node.span
+    leaves, parts = found.leaves, [p for p in found.conditions if not _trivial(p)]
     owned = [frozenset(f.name for f in fields_of(leaf)) for leaf in leaves]
     everything = frozenset().union(*owned)
     pending = [(part, columns_of(part) & everything) for part in parts]
@@ -108,7 +107,7 @@ def _sink(node: n.Filter) -> n.Relation:
         local = tuple(p for p, names in pending if names and names <= owned[index])
         leaves[index] = _filtered(leaf, local, span)
         pending = [(p, names) for p, names in pending if not (names and names <= owned[index])]
-    joined, seen = leaves[0], owned[0]
+    rows, seen = leaves[0], owned[0]
     rest = list(range(1, len(leaves)))
     while rest:
         index = next((i for i in rest if _connected(pending, seen, owned[i])), rest[0])
@@ -118,20 +117,8 @@ def _sink(node: n.Filter) -> n.Relation:
         pending = [(p, names) for p, names in pending if not (names and names <= seen)]
         condition = n.conjunction(usable)
         kind = "cross" if condition is None else "inner"
-        joined = n.Join(kind, joined, leaves[index], condition, _span_of_join(usable) or span)
-    return _filtered(joined, tuple(p for p, _ in pending), span)
-
-
-def _flatten(node: n.Relation, leaves: list[n.Relation], parts: list[n.Scalar]) -> None:
-    if isinstance(node, n.Filter):
-        _flatten(node.input, leaves, parts)
-        parts += [p for p in n.conjuncts(node.predicate) if not _trivial(p)]
-    elif isinstance(node, n.Join) and node.kind != "left":
-        _flatten(node.left, leaves, parts)
-        _flatten(node.right, leaves, parts)
-        parts += [p for p in n.conjuncts(node.condition) if not _trivial(p)]
-    else:
-        leaves.append(node)
+        rows = n.Join(kind, rows, leaves[index], condition, _span_of_join(usable) or span)
+    return _filtered(rows, tuple(p for p, _ in pending), span)
 
 
 def _trivial(part: n.Scalar) -> bool:

@@ -302,7 +302,7 @@ _PARTS: dict[str, Callable[[datetime], int | float]] = {
     "hour": lambda m: m.hour,
     "minute": lambda m: m.minute,
     "second": lambda m: m.second,
-    "epoch": lambda m: (m - datetime(1970, 1, 1)) / timedelta(seconds=1),  # noqa: DTZ001
+    "epoch": lambda m: (m - v.midnight(v.EPOCH)) / timedelta(seconds=1),
 }
 
 

@@ -76,6 +76,35 @@ def same(left: n.Node, right: n.Node) -> bool:
     return True
 
 
+def canonical(plan: n.Relation) -> str:
+    """Give a text that two plans share exactly if they have the same structure, as `same` compares them.
+
+    Each different node has one line, which names its parts by their lines: what is shared is written once.
+    """
+    lines: dict[str, int] = {}
+    numbers: dict[n.Node, int] = {}
+    pending: list[n.Node] = [plan]
+    while pending:
+        node = pending[-1]
+        missing = [child for child in n.children(node) if child not in numbers]
+        if missing:
+            pending.extend(missing)
+            continue
+        pending.pop()
+        names = [f.name for f in fields(node) if f.name != "span"]
+        parts = ", ".join(f"{name}={_part(getattr(node, name), numbers)}" for name in names)
+        numbers[node] = lines.setdefault(f"{type(node).__name__}({parts})", len(lines))
+    return "\n".join(lines)
+
+
+def _part(value: object, numbers: dict[n.Node, int]) -> str:
+    if isinstance(value, n.Node):
+        return f"#{numbers[value]}"
+    if isinstance(value, tuple):
+        return "(" + "".join(f"{_part(item, numbers)}," for item in value) + ")"
+    return f"{type(value).__name__} {value!r}"  # 1, 1.0 and True differ
+
+
 def _relation_line(node: n.Relation) -> str:
     rule = RELATION_TEXT.find(node)
     detail = rule(node) if rule else ""
@@ -247,6 +276,17 @@ def _sort_key(node: n.SortKey) -> str:
     return f"{show_scalar(node.expression)} {direction} NULLS {nulls}"
 
 
+@scalar(n.WindowCall)
+def _window_call(node: n.WindowCall) -> str:
+    parts = [f"by {_all(node.partition, ', ')}"] if node.partition else []
+    parts += [f"order {', '.join(map(show_scalar, node.order))}"] if node.order else []
+    if node.frame is not None:
+        ends = ("all" if e is None else str(e) for e in (node.frame.start, node.frame.end))
+        parts.append(f"{node.frame.unit} {' to '.join(ends)}")
+    called = f"{node.function}({_all(node.arguments, ', ')})"
+    return f"{node.name} := {called} over ({' '.join(parts)})"
+
+
 # ── relations ────────────────────────────────────────────────────────────────────────────────────
 
 relation = RELATION_TEXT.rule
@@ -292,6 +332,11 @@ def _aggregate(node: n.Aggregate) -> str:
     computed = ", ".join(map(show_scalar, node.aggregations))
     keys = ", ".join(map(show_scalar, node.keys))
     return f"{computed} by {keys}" if keys else computed
+
+
+@relation(n.Window)
+def _window(node: n.Window) -> str:
+    return ", ".join(map(show_scalar, node.calls))
 
 
 @relation(n.Distinct)

@@ -9,18 +9,23 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
 from secant.plan import nodes as n
-from secant.plan.functions import FUNCTIONS
+from secant.plan.functions import AGGREGATES, FUNCTIONS
+from secant.plan.lineage import source_of
 from secant.plan.rewrite import transform
+from secant.plan.rules import RuleTable
 from secant.plan.typing import fields_of, type_of
 from secant.terms import types as t
 
 SPREAD = ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
 LARGEST = 1e100  # squares of larger numbers overflow a double, and engines raise then
+LARGEST_SUMMED = (
+    1e290  # engines that raise where a sum of doubles overflows add any number of these
+)
 ROW_DIGITS = 12  # no engine goes through a group of more rows
 WHOLE = 2**63 - 1
 WHOLE_DIGITS = 19
@@ -48,6 +53,8 @@ def make_total(plan: n.Relation) -> n.Relation:
         if isinstance(node, n.Aggregate):
             calls = tuple(_call(c, node.input) for c in node.aggregations)
             return replace(node, keys=tuple(_item(k) for k in node.keys), aggregations=calls)
+        if isinstance(node, n.Window):
+            return replace(node, calls=tuple(_window_call(c, node.input) for c in node.calls))
         return node
 
     return transform(plan, change)
@@ -74,6 +81,23 @@ def _call(call: n.Aggregation, rows: n.Relation) -> n.Aggregation:
     return replace(call, argument=argument)
 
 
+def _window_call(call: n.WindowCall, rows: n.Relation) -> n.WindowCall:
+    """Guard what a window call computes, and let sums take no value that they could overflow with."""
+    arguments = tuple(_guarded(x) for x in call.arguments)
+    if call.function in AGGREGATES and arguments:
+        (argument,) = arguments
+        made = _call(n.Aggregation(call.name, call.function, argument), rows).argument
+        assert made is not None
+        if call.function in ("sum", "avg") and type_of(made).kind == "DOUBLE":
+            magnitude = n.Call("abs", (made,))
+            usual = n.Compare("<=", magnitude, n.Literal(LARGEST_SUMMED, t.DOUBLE))
+            made = n.Case((n.Branch(usual, made),), n.Literal(None, t.NULL))
+        arguments = (made,)
+    order = tuple(replace(k, expression=_guarded(k.expression)) for k in call.order)
+    partition = tuple(_guarded(x) for x in call.partition)
+    return replace(call, arguments=arguments, partition=partition, order=order)
+
+
 def _most(argument: n.Scalar, rows: n.Relation) -> n.Literal | None:
     """Give the largest value of which any number of rows can be summed; None if the type has no larger one.
 
@@ -94,7 +118,7 @@ def _stored(scalar: n.Scalar, rows: n.Relation) -> bool:
     for node in n.walk(scalar):
         if isinstance(node, (n.Relation, n.Outer)):
             return False
-        if isinstance(node, n.Column) and _source(rows, node.name) is None:
+        if isinstance(node, n.Column) and source_of(rows, node.name) is None:
             return False
     return True
 
@@ -266,59 +290,71 @@ def can_fail(scalar: n.Scalar) -> bool:
     return False
 
 
+FAILURES: RuleTable[Callable[..., bool]] = RuleTable("failures")
+"""Whether a node can fail on a row by itself. One without a rule can (I3)."""
+
+
 def _fails_itself(node: n.Node) -> bool:
-    if _cannot_meet(node):
-        return True
-    if isinstance(node, (n.Arithmetic, n.Negate)):
-        return type_of(node).kind != "DOUBLE"
-    if isinstance(node, n.Cast):
-        return not _safe_cast(node)
-    if isinstance(node, n.Call) and node.function == "abs":
-        return type_of(node).kind != "DOUBLE"  # only the smallest whole number has no counterpart
-    if isinstance(node, n.Call) and node.function == "date_trunc":
-        return True  # dates reach further than timestamps, and the first period begins before the first moment
-    return isinstance(node, n.Call) and FUNCTIONS[node.function].partial
+    rule = FAILURES.find(node)
+    return rule is None or rule(node)
 
 
-def _cannot_meet(node: n.Node) -> bool:
+@FAILURES.rule(
+    n.Column, n.Outer, n.Literal, n.And, n.Or, n.Not, n.IsNull, n.Like, n.Branch, n.Extract, n.Attempt, n.Clamp,
+    n.ScalarSubquery, n.Exists, n.Named, n.Aggregation, n.SortKey, n.WindowCall,
+    n.Scan, n.Values, n.Filter, n.Project, n.Join, n.Aggregate, n.Distinct, n.Window, n.Sort, n.Limit,
+    n.Truncate, n.TruncateGroups, n.Released,
+)  # fmt: skip
+def _never(node: n.Node) -> bool:
+    return False
+
+
+@FAILURES.rule(n.Arithmetic, n.Negate)
+def _computing(node: n.Arithmetic | n.Negate) -> bool:
+    return type_of(node).kind != "DOUBLE"
+
+
+@FAILURES.rule(n.Cast)
+def _casting(node: n.Cast) -> bool:
+    return not _safe_cast(node)
+
+
+@FAILURES.rule(n.Call)
+def _calling(node: n.Call) -> bool:
+    if node.function == "abs":  # only the smallest whole number has no counterpart
+        return type_of(node).kind != "DOUBLE" or _meeting(node)
+    # Dates reach further than timestamps, and the first period begins before the first moment.
+    partial = node.function == "date_trunc" or FUNCTIONS[node.function].partial
+    return partial or _meeting(node)
+
+
+@FAILURES.rule(n.Compare, n.SameValue, n.InList)
+def _meeting(node: n.Compare | n.SameValue | n.InList | n.Call) -> bool:
     """Whether an engine must bring values to one type that cannot hold them all."""
-    if isinstance(node, n.Case):
-        parts = [*(b.value for b in node.branches), node.default]
-    elif isinstance(node, (n.Compare, n.SameValue, n.InList, n.Call)):
-        parts = [c for c in n.children(node) if isinstance(c, n.Scalar)]
-    elif isinstance(node, n.InSubquery):
-        inner = fields_of(node.relation)[0]
-        kinds = [type_of(node.operand), inner.type]
-        return _wide(kinds, [node.operand, _source(node.relation, inner.name)])
-    elif isinstance(node, (n.Union, n.Intersect, n.Except)):
-        pairs = zip(fields_of(node.left), fields_of(node.right), strict=True)
-        return any(
-            _wide([a.type, b.type], [_source(node.left, a.name), _source(node.right, b.name)])
-            for a, b in pairs
-        )
-    else:
-        return False
-    known = [p for p in parts if isinstance(p, n.Scalar)]
-    return _wide([type_of(p) for p in known], known)
+    parts = [c for c in n.children(node) if isinstance(c, n.Scalar)]
+    return _wide([type_of(p) for p in parts], parts)
 
 
-def _source(relation: n.Relation, name: str) -> n.Scalar | None:
-    """Follow a column down to a base table or a constant; None where it is computed on the way."""
-    while True:
-        if isinstance(relation, (n.Filter, n.Sort, n.Distinct, n.Limit)):
-            relation = relation.input
-        elif isinstance(relation, n.Project):
-            found = next(i.expression for i in relation.items if i.name == name)
-            if not isinstance(found, n.Column):
-                return found if isinstance(found, n.Literal) else None
-            relation, name = relation.input, found.name
-        elif isinstance(relation, n.Join):
-            left = any(f.name == name for f in fields_of(relation.left))
-            relation = relation.left if left else relation.right
-        elif isinstance(relation, n.Scan):
-            return next(n.Column(f.name, f.type) for f in relation.columns if f.name == name)
-        else:
-            return None
+@FAILURES.rule(n.Case)
+def _choosing(node: n.Case) -> bool:
+    parts = [*(b.value for b in node.branches), node.default]
+    return _wide([type_of(p) for p in parts], parts)
+
+
+@FAILURES.rule(n.InSubquery)
+def _searching(node: n.InSubquery) -> bool:
+    inner = fields_of(node.relation)[0]
+    kinds = [type_of(node.operand), inner.type]
+    return _wide(kinds, [node.operand, source_of(node.relation, inner.name)])
+
+
+@FAILURES.rule(n.Union, n.Intersect, n.Except)
+def _combining(node: n.Union | n.Intersect | n.Except) -> bool:
+    pairs = zip(fields_of(node.left), fields_of(node.right), strict=True)
+    return any(
+        _wide([a.type, b.type], [source_of(node.left, a.name), source_of(node.right, b.name)])
+        for a, b in pairs
+    )
 
 
 def _wide(kinds: list[t.Type], parts: Sequence[n.Scalar | None]) -> bool:

@@ -16,6 +16,7 @@ from secant.plan.aggregates import QUANTILES
 from secant.plan.functions import AGGREGATES, FUNCTIONS
 from secant.plan.rules import RuleTable
 from secant.plan.values import CASTABLE
+from secant.plan.windows import window_type
 from secant.terms import types as t
 from secant.terms.types import Type
 
@@ -67,8 +68,8 @@ def forget_types() -> None:
     _SHARED[0] = {}
 
 
-def type_of(scalar: n.Scalar | n.Aggregation, known: Known | None = None) -> Type:
-    """Give the type of a scalar, or of an aggregate's result, whose parts all fit together."""
+def type_of(scalar: n.Scalar | n.Aggregation | n.WindowCall, known: Known | None = None) -> Type:
+    """Give the type of a scalar, or of the result of an aggregate or a window call, whose parts all fit together."""
     result = settle(scalar, _shared() if known is None else known)
     assert isinstance(result, Type)
     return result
@@ -107,6 +108,8 @@ def _needed(node: n.Node) -> Iterable[n.Node]:
         return node.items
     if isinstance(node, n.Aggregate):
         return (*node.keys, *node.aggregations)
+    if isinstance(node, n.Window):
+        return n.children(node)
     if isinstance(node, n.Relation):
         return (part for part in n.children(node) if isinstance(part, n.Relation))
     return n.children(node)
@@ -390,6 +393,16 @@ def _aggregation(node: n.Aggregation, known: Known) -> Type:
     return result
 
 
+@scalar(n.WindowCall)
+def _window_call(node: n.WindowCall, known: Known) -> Type:
+    arguments = tuple(_type(argument, known) for argument in node.arguments)
+    result = window_type(node.function, arguments)
+    if result is None:
+        shown = ", ".join(map(str, arguments))
+        raise Mistyped(f"{node.function} does not take ({shown}) over a window", node)
+    return result
+
+
 # ── relations ────────────────────────────────────────────────────────────────────────────────────
 
 relation = RELATION_FIELDS.rule
@@ -423,3 +436,16 @@ def _join(node: n.Join, known: Known) -> Fields:
 def _aggregate(node: n.Aggregate, known: Known) -> Fields:
     keys = tuple(n.Field(key.name, _type(key, known)) for key in node.keys)
     return keys + tuple(n.Field(a.name, _type(a, known)) for a in node.aggregations)
+
+
+@relation(n.Window)
+def _window(node: n.Window, known: Known) -> Fields:
+    calls = tuple(n.Field(call.name, _type(call, known)) for call in node.calls)
+    return _fields(node.input, known) + calls
+
+
+def follows_order(call: n.WindowCall) -> bool:
+    """Whether an engine's answer depends on the order in which it adds: sums of reals, and spreads."""
+    if call.function in ("sum", "avg"):
+        return type_of(call.arguments[0]).kind == "DOUBLE"
+    return call.function.startswith(("var", "stddev"))

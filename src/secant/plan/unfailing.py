@@ -2,11 +2,13 @@
 
 In: the plan over released and public tables. Out: the same plan, in which what would fail on a row gives NULL: an
 expression, also one around a subquery, and a scalar subquery that has several rows. Never here: protected rows; what
-stands below a release is made total by `total` alone, since the rooms read its shape.
+stands below a release is made total by `total`, since the rooms read its shape; scalar subqueries over public tables
+become single there as well.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -22,7 +24,7 @@ _ONE = n.Literal(1, t.INTEGER)
 
 def unfailing(plan: n.Relation) -> n.Relation:
     """Give the plan with NULL in place of every failure that has one."""
-    return make_total(_lifted(_single(plan)))
+    return make_total(_lifted(single(plan, lambda _: True)))
 
 
 def still_failing(plan: n.Relation) -> n.Node | None:
@@ -31,6 +33,12 @@ def still_failing(plan: n.Relation) -> n.Node | None:
         if isinstance(node, n.ScalarSubquery) and not _has_one_row(node.relation):
             return node
     return failing(plan)
+
+
+def scalars_of(plan: n.Relation) -> list[n.Relation]:
+    """Give the scalar subqueries that may have several rows."""
+    scalars = (node.relation for node in n.walk(plan) if isinstance(node, n.ScalarSubquery))
+    return [relation for relation in scalars if not _has_one_row(relation)]
 
 
 # ── scalar subqueries ────────────────────────────────────────────────────────────────────────────
@@ -48,12 +56,14 @@ def _has_one_row(relation: n.Relation) -> bool:
         relation = relation.input
 
 
-def _single(plan: n.Relation) -> n.Relation:
-    """Let a scalar subquery be NULL where it has several rows."""
+def single(plan: n.Relation, these: Callable[[n.Relation], bool]) -> n.Relation:
+    """Let scalar subqueries over `these` relations be NULL where they have several rows."""
     names = _Names(plan)
 
     def change(node: n.Node) -> n.Node:
         if not isinstance(node, n.ScalarSubquery) or _has_one_row(node.relation):
+            return node
+        if not these(node.relation):
             return node
         (column,) = fields_of(node.relation)
         if column.type.kind == "INTERVAL":

@@ -24,6 +24,8 @@ Interval = tuple[int, int, int]
 INT64 = (-(2**63), 2**63 - 1)
 INT128 = (-(2**127), 2**127 - 1)
 MICROSECONDS_PER_DAY = 86_400_000_000
+EPOCH = date(1970, 1, 1)
+"""Where dates count as days, it is day 0."""
 DAYS_PER_MONTH = 30
 """How long a month counts when two intervals are compared."""
 
@@ -46,6 +48,17 @@ def aligned(values: list[Value]) -> list[Value]:
     if any(isinstance(value, datetime) for value in values):
         return [midnight(value) if isinstance(value, date) else value for value in values]
     return values
+
+
+def day_of(when: date) -> int:
+    """Give a date as a number of days."""
+    return when.toordinal() - EPOCH.toordinal()
+
+
+def date_of(day: int) -> date | None:
+    """Give the date of a number of days; None outside of the calendar."""
+    ordinal = day + EPOCH.toordinal()
+    return date.fromordinal(ordinal) if 1 <= ordinal <= date.max.toordinal() else None
 
 
 def midnight(day: date) -> datetime:

@@ -16,6 +16,7 @@ from secant.plan import nodes as n
 from secant.plan.rules import RuleTable
 from secant.plan.scopes import Borrowed, borrowed, bottom_up, own_parts, relations_in, standing_on
 from secant.plan.typing import Known, Mistyped, fields_of, settle, type_of
+from secant.plan.windows import WINDOW_FUNCTIONS
 from secant.terms.types import Type, unify
 
 
@@ -79,6 +80,8 @@ _HOLDS: dict[type[n.Node], tuple[type[n.Node], ...]] = {
     n.Project: (n.Relation, n.Named),
     n.Aggregate: (n.Relation, n.Named, n.Aggregation),
     n.Sort: (n.Relation, n.SortKey),
+    n.Window: (n.Relation, n.WindowCall),
+    n.WindowCall: (n.Scalar, n.SortKey),
 }
 """What may stand directly below a node; other relations hold relations, all else holds scalars."""
 
@@ -185,6 +188,22 @@ def _join(node: n.Join, state: _Check) -> None:
     )
     if node.condition is not None:
         _check_condition(node.condition, state)
+
+
+@check(n.WindowCall)
+def _window_call(node: n.WindowCall, _: _Check) -> None:
+    _require(not n.has_subquery(node), "a subquery stands inside a window call")
+    function, frame = WINDOW_FUNCTIONS.get(node.function), node.frame
+    framed = function is None or function.framed
+    _require(framed == (frame is not None), f"{node.function} and its frame")
+    if frame is not None:
+        _require(frame.unit in ("rows", "range", "groups"), "the unit of a frame is unknown")
+        ends = (frame.start, frame.end)
+        _require(frame.unit != "range" or set(ends) <= {None, 0}, "a range has an offset")
+        _require(
+            frame.unit == "rows" or bool(node.order) or ends == (None, None),
+            "a frame without order",
+        )
 
 
 @check(n.Limit)

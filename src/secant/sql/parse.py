@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import logging
 
-import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
 
 from secant.errors import Span, SqlError, UsageError
+from secant.sql.parameters import Parameters, filled
 
 MAX_CHARACTERS = 200_000
 
@@ -19,8 +20,8 @@ MAX_CHARACTERS = 200_000
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
 
-def parse(text: str, dialect: str = "duckdb") -> exp.Query:
-    """Give the syntax tree of the one SELECT in `text`."""
+def parse(text: str, dialect: str = "duckdb", parameters: Parameters | None = None) -> exp.Query:
+    """Give the syntax tree of the one SELECT in `text`, with values for its placeholders."""
     if not isinstance(text, str):
         raise UsageError("USE-001", "the query is not text", hint="pass the query as a string")
     if len(text) > MAX_CHARACTERS:
@@ -36,7 +37,9 @@ def parse(text: str, dialect: str = "duckdb") -> exp.Query:
             "SQL-001", "the text is not valid Unicode", hint="look for broken characters"
         ) from None
     try:
-        statements = [s for s in sqlglot.parse(text, read=dialect) if s is not None]
+        words = filled(text, parameters, dialect)
+        read = Dialect.get_or_raise(dialect).parser().parse(words, text)
+        statements = [s for s in read if s is not None]
     except ParseError as error:
         raise _syntax_error(text, error) from None
     except TokenError:
@@ -49,6 +52,8 @@ def parse(text: str, dialect: str = "duckdb") -> exp.Query:
             "the query is nested too deeply",
             hint="flatten its parentheses or subqueries",
         ) from None
+    except UsageError:
+        raise
     except (ValueError, AttributeError, TypeError, IndexError, KeyError):
         # The parser itself stumbled; its own message may quote anything, so it is not passed on.
         raise SqlError("SQL-001", "the text cannot be parsed", hint="check the syntax") from None

@@ -76,9 +76,7 @@ def _screen_node(node: exp.Expression, text: str) -> None:
             "functions that read files or settings are not accepted",
             "query a table of the policy",
         )
-    if isinstance(
-        node, (exp.Window, exp.Lateral, exp.Pivot, exp.TableSample, exp.Placeholder, exp.Parameter)
-    ):
+    if isinstance(node, (exp.Lateral, exp.Pivot, exp.TableSample, exp.Placeholder, exp.Parameter)):
         raise _refuse(
             node,
             text,
@@ -90,7 +88,6 @@ def _screen_node(node: exp.Expression, text: str) -> None:
 def _word(node: exp.Expression) -> str:
     names = {
         "tablesample": "TABLESAMPLE",
-        "window": "a window function",
         "placeholder": "a placeholder",
     }
     return names.get(node.key, node.key.upper())

@@ -43,6 +43,8 @@ def tables_of(policy: Policy, protection: Protection) -> frozenset[str] | EveryT
     """Give the tables that a protection covers."""
     if protection.kind == "unit":
         return reaches_unit(policy, protection.unit[0]) if protection.unit else frozenset()
+    if protection.kind == "window":
+        return frozenset(protection.time)
     if protection.kind == "rows":
         return EVERY if protection.tables is None else frozenset(protection.tables)
     return frozenset(protection.distance)
@@ -72,6 +74,13 @@ def moving_columns(protection: Protection, table: str) -> frozenset[str]:
     """Give the columns of a table that a norm of the protection names."""
     text = protection.distance.get(table)
     return frozenset() if text is None else frozenset(columns_of(parse_norm(text)))
+
+
+def is_open(policy: Policy, table: str, columns: Iterable[str] = ()) -> bool:
+    """Whether no protection of the policy, chosen or not, hides rows of a table or values of these columns."""
+    others = (p for p in policy.protections if p.kind != "cells")
+    named = frozenset[str]().union(*(moving_columns(p, table) for p in policy.protections))
+    return not is_protected(table, policy, others) and named.isdisjoint(columns)
 
 
 def holding(policy: Policy, chosen: str | None) -> tuple[Protection, ...]:

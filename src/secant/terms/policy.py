@@ -7,6 +7,7 @@ columns `int` or `decimal.Decimal`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -14,10 +15,13 @@ from pathlib import Path
 
 from secant.terms.beliefs import Belief
 from secant.terms.streams import Stream
+from secant.terms.windows import Window
 
-KINDS = ("rows", "unit", "cells", "rows+cells")
+KINDS = ("rows", "unit", "window", "cells", "rows+cells")
 LONGEST_NAME = 200
 """Characters of an analyst's name."""
+PLACES = ("avg", "median", "quantile", "min", "max")
+"""Statistics in the unit of their column; `variance` is in its square."""
 SOFTENINGS = ("auto", "exact", "ramp", "sigmoid")
 
 
@@ -41,6 +45,10 @@ class ColumnFacts:
     """How likely values are held to be before any answer; never a bound."""
     assumed: bool = False
     """Whether `range` was not declared but follows from `belief`."""
+    moves: Mapping[str, Fraction] = field(default_factory=dict)
+    """By statistic: how far one row may move it. It is made to keep to that, so that no range is needed."""
+    center: Fraction = Fraction(0)
+    """Where statistics that `moves` names stand if there are no rows; rows lead away from there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +89,27 @@ class PublicRows:
 
 
 @dataclass(frozen=True, slots=True)
+class Offers:
+    """A column that holds how much ε each unit gives, in all, and the amounts that anybody may give. Public."""
+
+    column: tuple[str, str]
+    amounts: tuple[Fraction, ...]
+    """Ascending; the last is the budget of the protection."""
+
+    @property
+    def copies(self) -> tuple[int, ...]:
+        """Give the amounts as the least whole numbers of the same proportions."""
+        common = math.lcm(*(x.denominator for x in self.amounts))
+        whole = [int(x * common) for x in self.amounts]
+        return tuple(x // math.gcd(*whole) for x in whole)
+
+    @property
+    def least(self) -> Fraction:
+        """Give what those who give least give of what those give who give most."""
+        return self.amounts[0] / self.amounts[-1]
+
+
+@dataclass(frozen=True, slots=True)
 class Protection:
     """One promise: what is hidden, how strongly, and what is limited to make it affordable."""
 
@@ -90,13 +119,17 @@ class Protection:
     """Total budget of this protection."""
     delta: Fraction = Fraction(0)
     unit: tuple[str, str] | None = None
-    """For `unit`: the (table, column) that identifies a person."""
+    """For `unit` and `window`: the (table, column) that identifies a person."""
+    within: Window | None = None
+    """For `window`: what a unit does in such a stretch of time is hidden, wherever the stretch lies."""
+    time: Mapping[str, str] = field(default_factory=dict)
+    """For `window`: the tables of which rows are hidden, each with the column that says when a row is."""
     tables: tuple[str, ...] | None = None
     """For `rows`: the tables whose rows are protected; None means every table."""
     replace: bool = False
     """For `rows`: neighbors replace one row (distance: one removal and one addition)."""
     limits: Mapping[str, int] = field(default_factory=dict)
-    """For `unit`: at most so many rows of a table belong to one unit."""
+    """For `unit`: at most so many rows of a table belong to one unit; for `window`, in one step of a stream."""
     truncation: str = "auto"
     """For `unit`: `fixed` keeps to the declared limits, `chosen` lets limits be chosen privately, `race` races them."""
     groups: int | None = None
@@ -125,6 +158,8 @@ class Protection:
     """The share of databases for which releases of random differential privacy may promise nothing, in total."""
     continues: tuple[str, ...] = ()
     """Names that it had before: what they spent counts as spent."""
+    personal: Offers | None = None
+    """For `unit`: how much each unit gives. The budget is that of those who give most; others give in proportion."""
 
 
 @dataclass(frozen=True, slots=True)

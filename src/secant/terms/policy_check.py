@@ -162,6 +162,9 @@ def _fact_problems(
         elif type_.kind == "INTEGER" and not _fits(facts.step, type_):
             message = "must be whole, because the column is INTEGER"
             yield _problem(policy, "error", (*here, "step"), message)
+    if facts.moves and not type_.numeric:
+        message = f"moves needs a number, and the column is {type_}"
+        yield _problem(policy, "error", (*here, "moves"), message)
     if facts.density is not None and _family(type_) not in ("number", "temporal"):
         message = f"a density needs a number or a date, and the column is {type_}"
         yield _problem(policy, "error", (*here, "density"), message)
@@ -182,6 +185,7 @@ def _protection_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
         place = ("protections", protection.name)
         named = [("tables", table) for table in protection.tables or ()]
         named += [("limits", table) for table in protection.limits]
+        named += [("time", table) for table in protection.time]
         named += [("distance", table) for table in protection.distance]
         named += [("rows", table) for table in protection.row_norms]
         named += [("add_remove", table) for table in protection.add_remove]
@@ -211,27 +215,98 @@ def _unit_problems(
         message = f"there is no column {unit[0]}.{unit[1]}"
         yield _problem(policy, "error", (*place, "unit"), message)
         return
+    if protection.personal is not None:
+        name = protection.personal.column[1]
+        kinds = {column.lower(): type_ for column, type_ in table.columns}
+        if name not in kinds or not kinds[name].numeric:
+            message = f"there is no column {unit[0]}.{name} of numbers"
+            yield _problem(policy, "error", (*place, "personal"), message)
     reached = reaches_unit(policy, unit[0])
+    if protection.kind == "window":
+        yield from _time_problems(policy, catalog, protection, reached)
+        return
     for limited in protection.limits:
         if limited not in reached and catalog.table(limited) is not None:
             message = f"no reference leads from {limited} to {unit[0]}, so a limit says nothing"
             yield _problem(policy, "error", (*place, "limits", limited), message)
     for name in sorted(reached):
         facts = policy.facts(name)
-        if name == unit[0] and unit[1:] in (facts.key, *_kept(catalog, name)):
-            continue  # one row for one unit
+        if _one_row_each(policy, catalog, protection, name):
+            continue
         if name not in protection.limits:
-            effect = (
-                "how much one unit adds to COUNT, SUM and AVG is limited by a private choice; "
-                "MIN, MAX, MEDIAN and quantiles are refused"
-            )
-            if protection.truncation == "fixed":
-                effect = "limits are fixed, so only how many units there are is answered"
-            message = f"no limit for {name}: {effect}"
+            message = f"no limit for {name}: {_without_limit(policy, protection, name)}"
             yield _problem(policy, "warning", (*place, "limits"), message)
         if len([1 for target, _ in facts.references.values() if target in reached]) > 1:
             message = f"{name} leads to {unit[0]} along more than one reference: it is refused"
             yield _problem(policy, "warning", ("tables", name, "references"), message)
+
+
+def _one_row_each(policy: Policy, catalog: Catalog, protection: Protection, name: str) -> bool:
+    """Whether a unit has one row of the table, so that no limit is needed."""
+    unit = protection.unit
+    if unit is None or name != unit[0]:
+        return False
+    return unit[1:] in (policy.facts(name).key, *_kept(catalog, name))
+
+
+def _without_limit(policy: Policy, protection: Protection, name: str) -> str:
+    """Say what becomes of questions about a table of which nobody declared how many rows a unit has."""
+    only = "so only how many units there are is answered"
+    if protection.truncation == "fixed":
+        return f"limits are fixed, {only}"
+    if protection.personal is not None:
+        return f"units give different amounts, {only}"
+    if _hiding(policy, name) != (protection,):
+        return f"another protection covers it too, {only}"
+    chosen = "how much one unit adds to COUNT, SUM and AVG is limited by a private choice"
+    ranked = "MIN, MAX, MEDIAN and quantiles"
+    if _found_privately(policy, name):
+        return f"{chosen}; for {ranked} a limit is found privately, once, with a part of epsilon"
+    return f"{chosen}; {ranked} are refused"
+
+
+def _hiding(policy: Policy, name: str) -> tuple[Protection, ...]:
+    return tuple(p for p in policy.protections if is_protected(name, policy, (p,)))
+
+
+def _found_privately(policy: Policy, name: str) -> bool:
+    """Whether a question finds what nobody declared of a table: one protection alone, and all units give alike."""
+    alike = all(p.personal is None for p in policy.protections)
+    return alike and [p.kind in ("rows", "unit") for p in _hiding(policy, name)] == [True]
+
+
+def _time_problems(
+    policy: Policy, catalog: Catalog, protection: Protection, reached: frozenset[str]
+) -> Iterator[Problem]:
+    """Hold the tables of a stretch of time, and the columns that say when their rows are, against the catalog."""
+    place = ("protections", protection.name)
+    for name, column in protection.time.items():
+        table = catalog.table(name)
+        if table is None:
+            continue
+        kinds = {c.lower(): type_.kind for c, type_ in table.columns}
+        wanted = (
+            ("DATE", "TIMESTAMP") if protection.within and protection.within.unit else ("INTEGER",)
+        )
+        if name not in reached:
+            unit = ".".join(protection.unit or ())
+            message = f"no reference leads from {name} to {unit}, so its rows belong to nobody"
+            yield _problem(policy, "error", (*place, "time", name), message)
+        if column not in kinds:
+            yield _problem(
+                policy, "error", (*place, "time", name), f"there is no column {name}.{column}"
+            )
+        elif kinds[column] not in wanted:
+            needs = f"a stretch of {protection.within} needs {' or '.join(wanted)}"
+            message = f"{name}.{column} is {kinds[column]}; {needs}"
+            yield _problem(policy, "error", (*place, "time", name), message)
+        if name not in protection.limits:
+            message = f"no limit for {name}: streams over it are refused, but for counts of different units"
+            yield _problem(policy, "warning", (*place, "limits"), message)
+    for limited in protection.limits:
+        if limited not in protection.time:
+            message = f"{limited} is not among the tables of `time`, so a limit says nothing"
+            yield _problem(policy, "error", (*place, "limits", limited), message)
 
 
 def _distance_problems(
@@ -344,17 +419,24 @@ def _missing_facts(policy: Policy, catalog: Catalog, protection: Protection) -> 
         ]
         if open_columns:
             listed = ", ".join(open_columns)
-            message = (
-                f"no range for {listed}: SUM, AVG, MIN, MAX and MEDIAN over them are refused, "
-                "unless the question limits them by BETWEEN"
-            )
+            # where limits are fixed and there is none, a range does not help
+            limited = protection.truncation != "fixed" or name in protection.limits
+            countable = limited or _one_row_each(policy, catalog, protection, name)
+            effect = "SUM, AVG, MIN, MAX and MEDIAN over them are refused"
+            if countable and _found_privately(policy, name):
+                effect = (
+                    "for SUM, AVG, MIN, MAX and MEDIAN over them one is found privately, once, "
+                    "with a part of epsilon"
+                )
+            message = f"no range for {listed}: {effect}, unless the question limits them by BETWEEN"
             yield _problem(policy, "warning", ("tables", name, "columns"), message)
 
 
 def _says_nothing(column: str, facts: TableFacts) -> bool:
     known = facts.columns.get(column, ColumnFacts())
     identifies = column in facts.key or column in facts.references
-    return not identifies and known.range is None and known.values is None
+    nothing = known.range is None and known.values is None and not known.moves
+    return not identifies and nothing
 
 
 def _public_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:

@@ -24,7 +24,7 @@ from secant.terms.beliefs import (
     shares_of,
     suggested_range,
 )
-from secant.terms.policy import ColumnFacts
+from secant.terms.policy import PLACES, ColumnFacts
 from secant.terms.policy_values import (
     days_of,
     describe_range,
@@ -34,6 +34,8 @@ from secant.terms.policy_values import (
     scalar_of,
     values_of,
 )
+
+SMALLEST_MOVE, LARGEST_MOVE = Fraction(1, 10**100), Fraction(10**100)  # squares stay in the doubles
 
 # Unknown means refused (I3). Defaults are validated, so that a key that a kind needs is missed.
 STRICT = ConfigDict(extra="forbid", validate_default=True, strict=True)
@@ -76,6 +78,8 @@ class ColumnModel(BaseModel):
     deviation: Any = None
     tail: Any = None
     prior: Any = None
+    moves: Any = None
+    center: Any = None
     distribution: Any = None  # after all that it needs
 
     @field_validator("range", mode="before")
@@ -166,6 +170,37 @@ class ColumnModel(BaseModel):
             return Belief("weights", shares=shares_of(value, len(values), "value"))
         return pieces_of(value, info.data.get("range"))
 
+    @field_validator("moves", mode="before")
+    @classmethod
+    def _moves(cls, value: object) -> dict[str, Fraction]:
+        """Read one number for all statistics in the unit of the column, or one for each."""
+        if value is None:
+            return {}
+        known = (*PLACES, "variance")
+        given = value if isinstance(value, dict) else dict.fromkeys(PLACES, value)
+        unknown = [key for key in given if key not in known]
+        if unknown or not given:
+            raise ValueError(f"must be a number, or numbers for some of {', '.join(known)}")
+        found = {key: number_of(lambda n: positive(n, "moves"), x) for key, x in given.items()}
+        if not all(SMALLEST_MOVE <= x <= LARGEST_MOVE for x in found.values()):
+            raise ValueError("must be between 1e-100 and 1e100")
+        return found
+
+    @field_validator("center", mode="before")
+    @classmethod
+    def _center(cls, value: object, info: ValidationInfo) -> Fraction:
+        moves = info.data.get("moves") or {}
+        if not any(key in moves for key in PLACES):
+            if value is not None:
+                raise ValueError("goes with moves of an average, a median, a quantile, min or max")
+            return Fraction(0)
+        if value is None:
+            raise ValueError("is missing: say about where the statistics lie, by what is public")
+        center = number_of(Fraction, value)
+        if abs(center) > LARGEST_MOVE:
+            raise ValueError("must be between -1e100 and 1e100")
+        return center
+
     @field_validator("distribution", mode="before")
     @classmethod
     def _distribution(cls, value: object, info: ValidationInfo) -> Belief | None:
@@ -207,6 +242,8 @@ class ColumnModel(BaseModel):
             self.total,
             belief,
             assumed,
+            self.moves,
+            self.center,
         )
 
 

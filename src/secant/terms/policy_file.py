@@ -17,13 +17,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from secant.errors import PolicyError, border
+from secant.errors import PolicyError, UsageError, border
 from secant.terms.policy import Policy
 from secant.terms.policy_check import check_policy, fit_policy
 from secant.terms.policy_models import PolicyModel, known_keys
 from secant.terms.toml_lines import Path, line_numbers, line_of
 
-__all__ = ["check_policy", "fit_policy", "load_policy", "read_policy"]
+__all__ = ["check_policy", "fit_policy", "load_policy", "policy_of", "read_policy"]
 
 LARGEST_FILE = 4_000_000  # characters; a policy is written by a person
 
@@ -34,7 +34,8 @@ def load_policy(path: str | FilePath) -> Policy:
 
     >>> load_policy("missing.toml")
     Traceback (most recent call last):
-    secant.errors.PolicyError: there is no policy file missing.toml
+    secant.errors.PolicyError: POL-001  there is no policy file missing.toml
+      Now: write one with `secant init SOURCE`, or name another with --policy
     """
     place = FilePath(path)
     try:
@@ -60,7 +61,55 @@ def read_policy(text: str, path: FilePath | None = None) -> Policy:
     """Read a policy from its text; `path` is where the text came from."""
     if len(text) > LARGEST_FILE:
         raise PolicyError("POL-001", "the policy file is larger than 4 MB")
-    parsed, lines = _parse(text, path)
+    return _checked(*_parse(text, path), path)
+
+
+@border
+def policy_of(sections: Mapping[str, object] | None = None, /, **more: object) -> Policy:
+    """Give a policy from Python values: the sections and keys of a policy file, with the same checks and messages.
+
+    >>> policy = policy_of(protections={"visits": {"kind": "rows", "epsilon": 3}})
+    >>> policy.protections[0].epsilon
+    Fraction(3, 1)
+    """
+    if sections is not None and not isinstance(sections, Mapping):
+        raise UsageError(
+            "USE-001",
+            "a policy is made of sections",
+            hint='pass {"protections": {"NAME": {"kind": "rows", "epsilon": 3}}}',
+        )
+    return _checked(_as_toml({**(sections or {}), **more}), {}, None)
+
+
+def policy_from(policy: str | FilePath | Mapping[str, Any] | Policy) -> Policy:
+    """Give the policy that a caller means: one that was read, a file, or sections."""
+    if isinstance(policy, Policy):
+        return policy
+    if isinstance(policy, Mapping):
+        return policy_of(policy)
+    if isinstance(policy, (str, FilePath)):
+        return load_policy(policy)
+    raise UsageError(
+        "USE-001",
+        "the policy is neither a file nor a Policy",
+        hint="pass a path, a dict of sections, or secant.Policy(…)",
+    )
+
+
+def _as_toml(value: Any) -> Any:
+    """Give Python values as the parser of TOML would: numbers exactly as they print, names as text."""
+    if isinstance(value, Mapping):
+        return {str(key): _as_toml(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_as_toml(entry) for entry in value]
+    if hasattr(value, "item") and not isinstance(value, (str, bytes)):
+        value = value.item()  # a number of numpy
+    if isinstance(value, float):
+        return Decimal(repr(value))
+    return str(value) if isinstance(value, FilePath) else value
+
+
+def _checked(parsed: Mapping[str, Any], lines: dict[Path, int], path: FilePath | None) -> Policy:
     try:
         model = PolicyModel.model_validate(parsed)
     except ValidationError as error:
@@ -90,7 +139,8 @@ def _parse(text: str, path: FilePath | None) -> tuple[dict[str, Any], dict[Path,
 def _wrong(path: FilePath | None, mistakes: list[str]) -> PolicyError:
     where = f"{path} has" if path else "the policy has"
     count = "a mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
-    hint = "correct the lines above; nothing was read or run"
+    what = "lines" if path else "keys"
+    hint = f"correct the {what} above; nothing was read or run"
     return PolicyError("POL-002", f"{where} {count}", details=tuple(mistakes), hint=hint)
 
 

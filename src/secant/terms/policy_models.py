@@ -29,6 +29,7 @@ from secant.terms.policy import (
     SOFTENINGS,
     USUAL,
     Limits,
+    Offers,
     Policy,
     Protection,
     PublicRows,
@@ -36,15 +37,22 @@ from secant.terms.policy import (
     TableFacts,
 )
 from secant.terms.policy_columns import STRICT, ColumnModel, limit_of, number_of, positive_of
-from secant.terms.policy_streams import StreamModel
+from secant.terms.policy_streams import StreamModel, width_of
 from secant.terms.policy_values import groups_of, memory_of, seconds_of
+from secant.terms.streams import Width
+from secant.terms.windows import LONGEST_WINDOW, Window, window_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 COMPOSITIONS = ("basic", "tight")
 RENEWALS = ("monthly",)
 TRUNCATIONS = ("auto", "fixed", "chosen", "race")
 ANYBODY = "*"
+MOST_COPIES = 1000
+"""A row is counted as often as its unit gives the least amount: statements grow with it."""
 CELLS = ("cells", "rows+cells")
+UNITS = ("unit", "window")
+
+_STRETCH = 'must be a stretch of time such as "30 days", or a number of steps'
 
 V = TypeVar("V")
 
@@ -198,6 +206,8 @@ class ProtectionModel(ShareModel):
 
     kind: Any
     unit: Any = None
+    within: Any = None
+    time: Annotated[dict[str, Any], AfterValidator(_named("table"))] = {}
     tables: Any = None
     replace: Any = None
     limits: Annotated[dict[str, Limit], AfterValidator(_named("table"))] = {}
@@ -213,6 +223,7 @@ class ProtectionModel(ShareModel):
     composition: Any = ""
     gamma: Any = 0
     continues: Any = ()
+    personal: Any = None  # after all that it is held against
 
     @field_validator("kind", mode="before")
     @classmethod
@@ -224,9 +235,29 @@ class ProtectionModel(ShareModel):
     @field_validator("unit", mode="before")
     @classmethod
     def _unit(cls, value: object, info: ValidationInfo) -> object:
-        if _needed("unit", value, info, only=("unit",), always=("unit",)):
+        if _needed("unit", value, info, only=UNITS, always=UNITS):
             return _column_of(value)
         return None
+
+    @field_validator("within", mode="before")
+    @classmethod
+    def _within(cls, value: object, info: ValidationInfo) -> Window | None:
+        if not _needed("within", value, info, only=("window",), always=("window",)):
+            return None
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        width = Width(limit_of(value)) if whole else width_of(value, _STRETCH)
+        found = window_of(width)
+        if found.cells > LONGEST_WINDOW:
+            raise ValueError(f"a stretch has at most {LONGEST_WINDOW} days, hours or steps")
+        return found
+
+    @field_validator("time", mode="after")
+    @classmethod
+    def _time(cls, value: dict[str, object], info: ValidationInfo) -> dict[str, str]:
+        _needed("time", value, info, only=("window",), always=("window",))
+        if not all(isinstance(c, str) and c.strip() for c in value.values()):
+            raise ValueError('must name a column for each table: { visits = "day" }')
+        return {table: str(column).lower() for table, column in value.items()}
 
     @field_validator("tables", mode="before")
     @classmethod
@@ -247,7 +278,7 @@ class ProtectionModel(ShareModel):
     @field_validator("limits", mode="after")
     @classmethod
     def _limits(cls, value: dict[str, int], info: ValidationInfo) -> dict[str, int]:
-        _needed("limits", value, info, only=("unit",))
+        _needed("limits", value, info, only=UNITS)
         return value
 
     @field_validator("distance", mode="after")
@@ -305,6 +336,31 @@ class ProtectionModel(ShareModel):
     def _continues(cls, value: object) -> tuple[str, ...]:
         return () if value == () else _names_of(value)
 
+    @field_validator("personal", mode="before")
+    @classmethod
+    def _personal(cls, value: object, info: ValidationInfo) -> Offers | None:
+        """Read who gives how much; what would give somebody more away than they gave is refused."""
+        if not _needed("personal", value, info, only=("unit",)):
+            return None
+        if not isinstance(value, dict) or set(value) != {"column", "offers"}:
+            raise ValueError('must be { column = "table.column", offers = [epsilon, ...] }')
+        column, listed, given = _column_of(value["column"]), value["offers"], info.data.get
+        if not isinstance(listed, list) or not listed:
+            raise ValueError("offers must be a list of the epsilons that anybody may give")
+        offers = Offers(column, tuple(sorted({number_of(epsilon_of, x) for x in listed})))
+        unit: tuple[str, str] | None = given("unit")
+        if unit is not None and column[0] != unit[0]:
+            raise ValueError("the column must belong to the table of the unit")
+        if given("epsilon") is not None and offers.amounts[-1] != given("epsilon"):
+            raise ValueError("the largest offer must be the epsilon of the protection")
+        if given("delta") or given("composition") == "tight":
+            raise ValueError("goes without delta and without tight composition")
+        if given("truncation") not in (None, "auto", "fixed"):
+            raise ValueError("goes with declared limits, not with limits that are chosen")
+        if offers.copies[-1] > MOST_COPIES:
+            raise ValueError(f"the offers must be in proportions of up to {MOST_COPIES} to 1")
+        return offers
+
     @field_validator("truncation", mode="before")
     @classmethod
     def _truncation(cls, value: object, info: ValidationInfo) -> object:
@@ -320,6 +376,8 @@ class ProtectionModel(ShareModel):
         known = RENEWALS if info.field_name == "renewal" else COMPOSITIONS
         if value != "" and value not in known:
             raise ValueError(f"must be {' or '.join(known)}")
+        if value != "" and info.data.get("kind") == "window":
+            raise ValueError('does not go with kind = "window": its account slides, and adds up')
         return value
 
     def record(self, name: str) -> Protection:
@@ -331,6 +389,8 @@ class ProtectionModel(ShareModel):
             epsilon=self.epsilon,
             delta=self.delta,
             unit=self.unit,
+            within=self.within,
+            time=self.time,
             tables=self.tables if self.kind == "rows" else None,
             replace=self.replace,
             groups=limits.pop("groups", None),
@@ -348,6 +408,7 @@ class ProtectionModel(ShareModel):
             composition=self.composition,
             gamma=self.gamma,
             continues=self.continues,
+            personal=self.personal,
         )
 
 

@@ -7,23 +7,26 @@ into a file or formatted into a message: each of these raises, so that a slip is
 
 from __future__ import annotations
 
-from typing import Any, Generic, NoReturn, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from secant.errors import InternalError
 
 T = TypeVar("T")
+U = TypeVar("U")
+Content = TypeVar("Content", covariant=True)
 
 
 def _sealed(*_: object, **__: object) -> NoReturn:
     raise InternalError("BUG-001", "a private value was looked at outside a mechanism (I5)")
 
 
-class Private(Generic[T]):
+class Private(Generic[Content]):
     """A value that may become the input of a mechanism and nothing else."""
 
     __slots__ = ("_content",)
 
-    def __init__(self, content: T) -> None:
+    def __init__(self, content: Content) -> None:
         object.__setattr__(self, "_content", content)
 
     __repr__ = __str__ = __format__ = _sealed
@@ -38,12 +41,20 @@ class Private(Generic[T]):
     __hash__ = _sealed
 
 
-def unseal(value: Private[T] | T) -> T:
+def sealed_map(value: Private[T], change: Callable[[T], U]) -> Private[U]:
+    """Give what a function makes of a private value, private as well."""
+    return Private(change(unseal(value)))
+
+
+@overload
+def unseal(value: Private[T]) -> T: ...
+@overload
+def unseal(value: T) -> T: ...
+def unseal(value: Any) -> Any:
     """Give the content of a private value, or a plain value as it is.
 
     Called in `secant.mechanisms` and by the owner's `inspect`; a test keeps it so.
     """
     if isinstance(value, Private):
-        content: Any = object.__getattribute__(value, "_content")
-        return content  # type: ignore[no-any-return]
+        return object.__getattribute__(value, "_content")
     return value

@@ -642,7 +642,7 @@ def test_shared_relations_are_read_once():
 
 
 def test_every_node_has_a_meaning():
-    pieces = {n.Branch, n.Named, n.Aggregation, n.SortKey}
+    pieces = {n.Branch, n.Named, n.Aggregation, n.SortKey, n.WindowCall}
     assert SCALARS.covered() | RELATIONS.covered() | pieces == set(n.NODES)
 
 

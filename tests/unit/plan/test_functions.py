@@ -317,9 +317,21 @@ GROUPS = [
 
 
 QUANTILE_PLACES = (Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(15, 16), Fraction(1))
-CALLS = [(name, ()) for name in sorted(set(AGGREGATES) - set(QUANTILES))] + [
+PLAIN = set(AGGREGATES) - set(QUANTILES) - {"array_agg"}  # which gives all values
+CALLS = [(name, ()) for name in sorted(PLAIN)] + [
     (name, (place,)) for name in QUANTILES for place in QUANTILE_PLACES
 ]
+
+
+def test_all_values_of_a_group_are_what_the_engine_gives(duck):
+    for group in ([], [2.5], [1.0, 2.5, 1.0]):
+        rows = ", ".join(f"({x})" for x in group) or "(0)"
+        where = "" if group else " WHERE FALSE"
+        query = f"SELECT array_agg(x::DOUBLE) FROM (VALUES {rows}) AS g(x){where}"
+        (want,) = duck.execute(query).fetchone()
+        got = AGGREGATES["array_agg"].apply(group)
+        assert sorted(want or ()) == sorted(got or ())
+        assert (want is None) == (got is None)
 
 
 @pytest.mark.parametrize(("name", "places"), CALLS, ids=lambda x: "-".join(map(str, [x])))

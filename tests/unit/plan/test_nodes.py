@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from secant.plan import nodes as n
+from secant.plan import total
 from secant.plan.rules import RuleTable
 from secant.terms import types as t
 
@@ -73,3 +74,15 @@ def test_a_rule_for_a_class_does_not_serve_its_subclasses():
     table: RuleTable = RuleTable("example")
     table.rule(n.Not)(lambda node: node)
     assert table.find(Special(TRUE)) is None
+
+
+def test_every_node_says_whether_it_can_fail():
+    assert total.FAILURES.covered() == frozenset(n.NODES)
+
+
+def test_a_node_that_nobody_has_thought_about_can_fail(monkeypatch):
+    text = n.Literal("a", t.TEXT)
+    like = n.Like(n.Column("x", t.TEXT), text)
+    assert not total.can_fail(like)
+    monkeypatch.delitem(total.FAILURES._rules, n.Like)
+    assert total.can_fail(like)

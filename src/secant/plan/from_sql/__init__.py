@@ -9,6 +9,7 @@ from secant.errors import SqlError
 from secant.plan.from_sql.relations import Binder
 from secant.plan.nodes import Node, Relation, children
 from secant.plan.verify import verify
+from secant.sql.parameters import Parameters
 from secant.sql.parse import parse
 from secant.sql.screen import screen
 from secant.terms.catalog import Catalog
@@ -16,9 +17,17 @@ from secant.terms.catalog import Catalog
 MAX_UNFOLDED = 40_000
 
 
-def from_sql(text: str, catalog: Catalog, dialect: str = "duckdb") -> Relation:
-    """Give the verified plan of the one SELECT in `text`. Its columns are named as the user named them."""
-    tree = screen(parse(text, dialect), text)
+def from_sql(
+    text: str,
+    catalog: Catalog,
+    dialect: str = "duckdb",
+    parameters: Parameters | None = None,
+) -> Relation:
+    """Give the verified plan of the one SELECT in `text`. Its columns are named as the user named them.
+
+    With parameters it is the plan of the same text with literals in the places of placeholders.
+    """
+    tree = screen(parse(text, dialect, parameters), text)
     plan = Binder(catalog, text).bind(tree)
     if unfolded_size(plan) > MAX_UNFOLDED:
         raise SqlError(

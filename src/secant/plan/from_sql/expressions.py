@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from secant.errors import SqlError
 from secant.plan import nodes as n
+from secant.plan.from_sql.carried import check_carried
 from secant.plan.from_sql.scope import Scope
 from secant.plan.functions import FUNCTIONS
 from secant.plan.typing import Mistyped, type_of
@@ -72,7 +73,15 @@ UNITS = {
 YEARS = 10_000  # engines keep months in 32 bits
 DAY = 86_400_000_000
 
+
+def is_schema(name: str) -> bool:
+    """Whether a name before a table's is that of the one schema, as engines call it."""
+    return name.lower() in ("main", "public")
+
+
 Collect = Callable[[exp.Expression, Scope], n.Scalar]
+COLLECTED = (exp.Filter, exp.WithinGroup, exp.Window, exp.Grouping, exp.GroupingId)
+"""What the SELECT that it stands in must see, besides aggregates."""
 
 
 class ScalarBinder:
@@ -86,7 +95,7 @@ class ScalarBinder:
         """Give the typed scalar of a syntax tree."""
         rule = _RULES.get(type(tree))
         if rule is None:
-            if aggregate_named(tree) or isinstance(tree, (exp.Filter, exp.WithinGroup)):
+            if aggregate_named(tree) or isinstance(tree, COLLECTED):
                 return collect(tree, scope)
             raise self.refuse(tree, f"{self.word(tree)} is not accepted")
         check_carried(self, tree)
@@ -134,50 +143,6 @@ class ScalarBinder:
         return f"the function {tree.key}" if isinstance(tree, exp.Func) else tree.key.upper()
 
 
-# What each piece of syntax may carry. The parser keeps growing: an argument that no rule reads would be lost
-# silently, and with it the meaning (NOT LIKE is LIKE with `negate`). Everything else is refused.
-CARRIES: dict[type[exp.Expression], frozenset[str]] = {
-    kind: frozenset(names.split())
-    for kind, names in (
-        (exp.Column, "this table"), (exp.Paren, "this"), (exp.Literal, "this is_string"),
-        (exp.Boolean, "this"), (exp.Null, ""), (exp.Div, "this expression typed safe"),
-        (exp.Like, "this expression negate"), (exp.ILike, "this expression negate"),
-        (exp.Is, "this expression negate"), (exp.Between, "this low high"),
-        (exp.In, "this expressions query"), (exp.Exists, "this"), (exp.Case, "this ifs default"),
-        (exp.If, "this true false"), (exp.Cast, "this to"), (exp.TryCast, "this to safe"),
-        (exp.Interval, "this unit"), (exp.DateAdd, "this expression unit"),
-        (exp.DateSub, "this expression unit"), (exp.TimestampTrunc, "this unit input_type_preserved"),
-        (exp.DateTrunc, "this unit input_type_preserved"),
-        (exp.DateDiff, "this expression unit date_part_boundary big_int"), (exp.Trim, "this position"),
-        (exp.Round, "this decimals"), (exp.Least, "this expressions ignore_nulls"),
-        (exp.Greatest, "this expressions ignore_nulls"), (exp.Coalesce, "this expressions"),
-        (exp.Substring, "this start length"), (exp.DPipe, "this expression safe"),
-        (exp.Replace, "this expression replacement"), (exp.Subquery, "this"),
-        (exp.Select, "with_ expressions distinct from_ joins where group having order limit offset"),
-        (exp.Union, "this expression distinct with_ order limit offset"),
-        (exp.Intersect, "this expression distinct with_ order limit offset"),
-        (exp.Except, "this expression distinct with_ order limit offset"),
-        (exp.Table, "this db alias joins"), (exp.Join, "this on side kind using"),
-        (exp.Values, "expressions alias"), (exp.With, "expressions"), (exp.CTE, "this alias materialized"),
-        (exp.TableAlias, "this columns"), (exp.Ordered, "this desc nulls_first"),
-        (exp.Limit, "expression"), (exp.Offset, "expression"), (exp.Group, "expressions all"),
-        (exp.Distinct, "expressions"), (exp.Star, ""), (exp.Count, "this big_int"),
-        (exp.Quantile, "this quantile"), (exp.Order, "expressions"),
-        (exp.Anonymous, "this expressions"),
-    )
-}  # fmt: skip
-_TWO_SIDES = frozenset({"this", "expression"})
-_EMPTY: tuple[Any, ...] = (None, False, "", [])
-
-
-def check_carried(b: ScalarBinder, tree: exp.Expression) -> None:
-    """Refuse syntax that carries anything its rule does not read."""
-    carried = CARRIES.get(type(tree), _TWO_SIDES)
-    for name, value in tree.args.items():
-        if name not in carried and not any(value is e or value == e for e in _EMPTY):
-            raise b.refuse(tree, f"this form of {b.word(tree)} is not accepted")
-
-
 Rule = Callable[[ScalarBinder, Any, Scope, Collect], n.Scalar]
 _RULES: dict[type[exp.Expression], Rule] = {}
 
@@ -193,8 +158,9 @@ def _rule(*kinds: type[exp.Expression]) -> Callable[[Rule], Rule]:
 
 @_rule(exp.Column)
 def _column(b: ScalarBinder, tree: Any, scope: Scope, _: Collect) -> n.Scalar:
-    if tree.args.get("db") or not isinstance(tree.this, exp.Identifier):
-        raise b.refuse(tree, "a column is written as name or table.name")
+    schema = tree.args.get("db")
+    if not isinstance(tree.this, exp.Identifier) or (schema and not is_schema(schema.name)):
+        raise b.refuse(tree, "a column is written as name, table.name or public.table.name")
     return scope.resolve(tree.table or None, tree.name, span_of(tree))
 
 
@@ -276,12 +242,39 @@ def _compare(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Sc
 def dated(
     b: ScalarBinder, tree: exp.Expression, left: n.Scalar, right: n.Scalar
 ) -> tuple[n.Scalar, n.Scalar]:
-    """Read a text literal beside a date as a date, as every engine does."""
-    if type_of(left).temporal and isinstance(right, n.Literal) and right.type == t.TEXT:
-        return left, instant(b, tree, str(right.value), type_of(left))
-    if type_of(right).temporal and isinstance(left, n.Literal) and left.type == t.TEXT:
-        return instant(b, tree, str(left.value), type_of(right)), right
-    return left, right
+    """Read a text literal beside a date as a date, beside a number as a number, as every engine does."""
+    return _beside(b, tree, left, type_of(right)), _beside(b, tree, right, type_of(left))
+
+
+def _beside(b: ScalarBinder, tree: exp.Expression, scalar: n.Scalar, kind: t.Type) -> n.Scalar:
+    if not isinstance(scalar, n.Literal) or scalar.type != t.TEXT:
+        return scalar
+    if kind.temporal:
+        return instant(b, tree, str(scalar.value), kind)
+    if kind.kind in t.NUMERIC_KINDS:
+        return quoted_number(b, tree, str(scalar.value), kind)
+    if kind == t.BOOLEAN and str(scalar.value).strip().lower() in _TRUTH:
+        return n.Literal(_TRUTH[str(scalar.value).strip().lower()], t.BOOLEAN)
+    return scalar
+
+
+_TRUTH = {"true": True, "false": False, "t": True, "f": False}
+
+
+def quoted_number(b: ScalarBinder, tree: exp.Expression, written: str, kind: t.Type) -> n.Literal:
+    """Read a number between quotes, as a client sends a value, as it would be without them."""
+    match = re.fullmatch(r"\s*([+-]?)((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*", written)
+    if match is None or (kind == t.INTEGER and not match[2].isdecimal()):
+        raise SqlError(
+            "SQL-004",
+            f"the text cannot be read as {kind.kind}, which it stands beside",
+            text=b.text,
+            span=span_of(tree),
+            hint="give a number, or cast the other side",
+        )
+    read = number(b, exp.Literal.number(match[2]))
+    assert isinstance(read.value, (int, float, Decimal))
+    return n.Literal(-read.value, read.type) if match[1] == "-" else read
 
 
 def instant(b: ScalarBinder, tree: exp.Expression, written: str, kind: t.Type) -> n.Literal:
@@ -302,8 +295,11 @@ def instant(b: ScalarBinder, tree: exp.Expression, written: str, kind: t.Type) -
             span=span_of(tree),
             hint="write dates as 'YYYY-MM-DD'",
         ) from None
-    if moment.tzinfo is not None:
-        raise b.refuse(tree, "time zones are not accepted", "write the time without a zone")
+    if moment.tzinfo is not None:  # without a zone, times are UTC
+        try:
+            moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
+        except OverflowError:
+            raise b.refuse(tree, "the moment lies beyond all dates") from None
     return n.Literal(moment, t.TIMESTAMP)
 
 
@@ -540,6 +536,22 @@ def _plain(kind: type[exp.Expression], name: str, *slots: str) -> None:
 for _function in FUNCTIONS.values():
     if _function.syntax:
         _plain(getattr(exp, _function.syntax[0]), _function.name, *_function.syntax[1:])
+
+
+@_rule(exp.Concat)
+def _concat(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    """Put texts together; NULL counts as an empty one."""
+    empty = n.Literal("", t.TEXT)
+    found: n.Scalar = empty
+    for item in tree.expressions:
+        part = b.bind(item, scope, collect)
+        if type_of(part).kind == "NULL":
+            continue
+        if type_of(part).kind != "TEXT":
+            part = n.Cast(part, t.TEXT)
+        part = n.Call("coalesce", (part, empty), span_of(item))
+        found = part if found is empty else n.Call("concat_op", (found, part), span_of(tree))
+    return found
 
 
 @_rule(exp.Trim)

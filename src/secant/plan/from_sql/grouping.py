@@ -6,6 +6,8 @@ column that is left over is an error, because it has no single value in a group.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -15,10 +17,12 @@ from sqlglot import exp
 from secant.errors import SqlError
 from secant.plan import nodes as n
 from secant.plan.aggregates import QUANTILES
-from secant.plan.from_sql.expressions import aggregate_named, check_carried, number
+from secant.plan.from_sql.carried import check_carried
+from secant.plan.from_sql.expressions import aggregate_named, number
 from secant.plan.from_sql.scope import Scope
+from secant.plan.from_sql.windowing import misplaced
 from secant.plan.show import same
-from secant.plan.typing import Mistyped, settle, type_of
+from secant.plan.typing import Mistyped, fields_of, settle, type_of
 from secant.sql.parse import span_of
 from secant.terms import types as t
 
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
     from secant.plan.from_sql.relations import Binder, Output
 
 HALF = Fraction(1, 2)
+MOST_SETS = 64
+MOST_MARKS = 32
 
 
 class Grouping:
@@ -38,6 +44,9 @@ class Grouping:
         self.block = block
         self.aggregations: list[n.Aggregation] = []
         self._keys: tuple[n.Named, ...] = ()
+        self._marks: list[tuple[str, tuple[n.Scalar, ...]]] = []
+        """Columns that hold GROUPING(…), and what each asks about."""
+        self._all_sets: list[list[n.Scalar]] = [[]]
 
     @property
     def needed(self) -> bool:
@@ -47,6 +56,10 @@ class Grouping:
     def collect(self, tree: exp.Expression, scope: Scope) -> n.Scalar:
         """Register an aggregate call and give the column that will hold it; equal calls share one."""
         condition = None
+        if isinstance(tree, exp.Window):
+            raise misplaced(self.binder, tree, "HAVING")
+        if isinstance(tree, (exp.Grouping, exp.GroupingId)):
+            return self._mark(tree, scope)
         if isinstance(tree, exp.Filter):
             condition = self.binder.scalars.predicate(
                 tree.expression.this, self.scope, self._nested
@@ -153,27 +166,146 @@ class Grouping:
             hint="aggregate in a subquery first",
         )
 
-    def keys(self, outputs: list[Output], aliases: dict[str, n.Scalar]) -> tuple[n.Named, ...]:
-        """Bind the GROUP BY list: columns first, then positions and output names."""
+    def _mark(self, tree: Any, scope: Scope) -> n.Scalar:
+        check_carried(self.binder.scalars, tree)
+        asked = tuple(self.binder.scalars.bind(x, scope, self._nested) for x in tree.expressions)
+        if len(asked) > MOST_MARKS or not asked:
+            raise self.binder.scalars.refuse(tree, f"GROUPING takes 1 to {MOST_MARKS} keys")
+        name = f"{self.block}.grouping{len(self._marks)}"
+        self._marks.append((name, asked))
+        return n.Column(name, t.INTEGER, span_of(tree))
+
+    def grouped(
+        self, relation: n.Relation, outputs: list[Output], aliases: dict[str, n.Scalar]
+    ) -> n.Relation:
+        """Group rows by the GROUP BY list; several grouping sets are one aggregate each, put together."""
+        sets, span = self._sets(outputs, aliases), span_of(self.tree)
+        keys: list[n.Scalar] = []
+        for scalar in (x for one in sets for x in one):
+            if not any(same(scalar, k) for k in keys):
+                keys.append(scalar)
+        several = len(sets) > 1
+        self._keys = tuple(
+            n.Named(
+                key.name if isinstance(key, n.Column) and not several else f"{self.block}.key{i}",
+                key,
+            )
+            for i, key in enumerate(keys)
+        )
+        if not several and not self._marks:
+            return n.Aggregate(relation, self._keys, tuple(self.aggregations), span)
+        marked = [(name, self._known_keys(asked)) for name, asked in self._marks]
+        found: n.Relation | None = None
+        for index, one in enumerate(sets):
+            number = len(sets) - index  # names of what is put together must differ
+            part = self._set(relation, one, marked, number)
+            if found is None:
+                found = part
+                continue
+            kinds = [f.type for f in fields_of(part)]
+            last = index == len(sets) - 1
+            names = self._shown(marked) if last else [f"{x}.to{index}" for x in self._shown(marked)]
+            columns = tuple(n.Field(c, kind) for c, kind in zip(names, kinds, strict=True))
+            found = n.Union(found, part, True, columns, span)
+        assert found is not None
+        return found
+
+    def _shown(self, marked: list[tuple[str, list[n.Named]]]) -> list[str]:
+        keys = [k.name for k in self._keys]
+        return [*keys, *(a.name for a in self.aggregations), *(name for name, _ in marked)]
+
+    def _known_keys(self, asked: tuple[n.Scalar, ...]) -> list[n.Named]:
+        found = [next((k for k in self._keys if same(k.expression, x)), None) for x in asked]
+        if None in found:
+            raise SqlError(
+                "SQL-008",
+                "GROUPING takes keys of GROUP BY",
+                text=self.binder.text,
+                span=span_of(self.tree),
+                hint="write the key as it stands in GROUP BY",
+            )
+        return [k for k in found if k is not None]
+
+    def _set(
+        self,
+        relation: n.Relation,
+        one: list[n.Scalar],
+        marked: list[tuple[str, list[n.Named]]],
+        number: int,
+    ) -> n.Relation:
+        """Give the groups of one grouping set with NULL for keys that it leaves out."""
+        own = [k for k in self._keys if any(same(k.expression, x) for x in one)]
+        keys = tuple(
+            n.Named(f"{self.block}.set{number}.{_last(k.name)}", k.expression) for k in own
+        )
+        calls = tuple(replace(a, name=f"{a.name}.set{number}") for a in self.aggregations)
+        rows = n.Aggregate(relation, keys, calls, span_of(self.tree))
+        held = dict(zip((k.name for k in own), keys, strict=True))
+        items: list[tuple[str, n.Scalar]] = []
+        for k in self._keys:
+            kind = type_of(k.expression)
+            there = held.get(k.name)
+            items.append(
+                (k.name, n.Literal(None, kind) if there is None else n.Column(there.name, kind))
+            )
+        items += [
+            (a.name, n.Column(call.name, type_of(call)))
+            for a, call in zip(self.aggregations, calls, strict=True)
+        ]
+        for name, asked in marked:
+            bits = sum((k.name not in held) << i for i, k in enumerate(reversed(asked)))
+            items.append((name, n.Literal(bits, t.INTEGER)))
+        end = f".of{number}" if len(self._all_sets) > 1 else ""
+        return n.Project(rows, tuple(n.Named(f"{name}{end}", x) for name, x in items))
+
+    def _sets(self, outputs: list[Output], aliases: dict[str, n.Scalar]) -> list[list[n.Scalar]]:
+        """Bind the GROUP BY list: columns first, then positions and output names; give its grouping sets."""
         group = self.tree.args.get("group")
-        found: list[n.Named] = []
+        sets: list[list[n.Scalar]] = [[]]
         if group is not None:
             check_carried(self.binder.scalars, group)
-            scalars = (
-                [o.scalar for o in outputs if not self._has_aggregate(o.scalar)]
-                if group.args.get("all")
-                else [self._key(item, outputs, aliases) for item in group.expressions]
-            )
-            for scalar in scalars:
-                if not any(same(scalar, k.expression) for k in found):
-                    name = (
-                        scalar.name
-                        if isinstance(scalar, n.Column)
-                        else f"{self.block}.key{len(found)}"
+            if group.args.get("all"):
+                shown = [o.scalar for o in outputs if not self._has_aggregate(o.scalar)]
+                sets = [shown]
+            for item in group.expressions:
+                parts = self._parts(item, outputs, aliases)
+                if len(sets) * len(parts) > MOST_SETS:
+                    raise self.binder.scalars.refuse(
+                        item,
+                        f"there are more than {MOST_SETS} grouping sets",
+                        "name the sets you need",
                     )
-                    found.append(n.Named(name, scalar))
-        self._keys = tuple(found)
-        return self._keys
+                sets = [[*one, *more] for one in sets for more in parts]
+        self._all_sets = sets
+        return sets
+
+    def _parts(
+        self, item: Any, outputs: list[Output], aliases: dict[str, n.Scalar]
+    ) -> list[list[n.Scalar]]:
+        """Give the grouping sets of one item of the list."""
+
+        def together(tree: Any) -> list[n.Scalar]:
+            inner = tree.expressions if isinstance(tree, exp.Tuple) else [tree]
+            return [self._key(x, outputs, aliases) for x in inner]
+
+        if isinstance(item, (exp.Rollup, exp.Cube, exp.GroupingSets)):
+            check_carried(self.binder.scalars, item)
+        if isinstance(item, exp.GroupingSets):
+            return [s for x in item.expressions for s in self._parts(x, outputs, aliases)]
+        if not isinstance(item, (exp.Rollup, exp.Cube)):
+            return [together(item)]
+        parts = [together(x) for x in item.expressions]
+        if isinstance(item, exp.Rollup):
+            chosen = [range(i) for i in range(len(parts), -1, -1)]
+            return [[x for i in some for x in parts[i]] for some in chosen]
+        if len(parts) > MOST_SETS.bit_length() - 1:
+            raise self.binder.scalars.refuse(
+                item, f"there are more than {MOST_SETS} grouping sets", "name the sets you need"
+            )
+        masks = range(2 ** len(parts) - 1, -1, -1)
+        return [
+            [x for i, part in enumerate(parts) if mask >> i & 1 for x in part] for mask in masks
+        ]
 
     def _key(self, item: Any, outputs: list[Output], aliases: dict[str, n.Scalar]) -> n.Scalar:
         if isinstance(item, exp.Literal) and not item.is_string:
@@ -201,8 +333,12 @@ class Grouping:
         )
 
     def _has_aggregate(self, scalar: n.Scalar) -> bool:
-        names = {a.name for a in self.aggregations}
-        return any(isinstance(x, n.Column) and x.name in names for x in n.walk(scalar))
+        names = {a.name for a in self.aggregations} | {name for name, _ in self._marks}
+        visible = {unique for s in self.scope.sources for _, unique, _ in s.columns}
+        return any(
+            isinstance(x, n.Column) and (x.name in names or x.name not in visible)
+            for x in _own(scalar)
+        )
 
     def settle(self, scalar: n.Scalar) -> n.Scalar:
         """Rewrite an expression over the input into one over the groups."""
@@ -241,6 +377,19 @@ class Grouping:
             span=node.span,
             hint="add it to GROUP BY, or aggregate it",
         )
+
+
+def _own(scalar: n.Scalar) -> Iterator[n.Node]:
+    """Give the parts of an expression that stand on its own rows, not those of its subqueries."""
+    pending: list[n.Node] = [scalar]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending += [c for c in n.children(node) if not isinstance(c, n.Relation)]
+
+
+def _last(name: str) -> str:
+    return name.rsplit(".", 1)[-1]
 
 
 def _is_date(argument: n.Scalar | None) -> bool:

@@ -14,10 +14,13 @@ from sqlglot import exp
 
 from secant.errors import Span, SqlError
 from secant.plan import nodes as n
-from secant.plan.from_sql.expressions import ScalarBinder, check_carried, number
+from secant.plan.from_sql.carried import check_carried
+from secant.plan.from_sql.expressions import ScalarBinder, is_schema, number
 from secant.plan.from_sql.grouping import Grouping
+from secant.plan.from_sql.joins import bind_joins
 from secant.plan.from_sql.renaming import renamed
 from secant.plan.from_sql.scope import CommonTable, Scope, Source, fresh, with_aliases
+from secant.plan.from_sql.windowing import Windows, first_of_each, misplaced
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
 from secant.sql.parse import span_of
@@ -100,11 +103,11 @@ class Binder:
         if isinstance(tree, exp.SetOperation):
             return self._set_operation(tree, parent, tables)
         if isinstance(tree, exp.Subquery):
-            self._only(tree, "this", "with_", "order", "limit", "offset", "alias")
+            self.only(tree, "this", "with_", "order", "limit", "offset", "alias")
             bound = self.query(tree.this, parent, tables)
             return self._ordered(tree, bound, Scope(self.text, parent, tables))
         if isinstance(tree, exp.Values):
-            return self._values(tree, self._alias("values"))
+            return self._values(tree, self.alias("values"))
         raise self.scalars.refuse(tree, f"{tree.key.upper()} is not accepted as a query")
 
     def _common_table(self, item: Any, parent: Scope | None, tables: Any) -> CommonTable:
@@ -180,9 +183,9 @@ class Binder:
         order = tree.args.get("order")
         relation = bound.relation
         if order is not None:
-            scope.add(Source(self._alias("result"), bound.columns), None)
+            scope.add(Source(self.alias("result"), bound.columns), None)
             keys = [
-                self._sort_key(item, self._output_column(item.this, bound.columns, scope))
+                self.sort_key(item, self._output_column(item.this, bound.columns, scope))
                 for item in order.expressions
             ]
             relation = n.Sort(relation, tuple(keys))
@@ -192,7 +195,7 @@ class Binder:
         if isinstance(tree, exp.Literal) and not tree.is_string:
             _, unique, kind = columns[self.position(tree, len(columns))]
             return n.Column(unique, kind)
-        return self.scalars.bind(tree, scope, self._no_aggregates("ORDER BY of a set operation"))
+        return self.scalars.bind(tree, scope, self.no_aggregates("ORDER BY of a set operation"))
 
     # ── FROM ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -200,41 +203,39 @@ class Binder:
         start = tree.args.get("from_")
         if start is None:
             return n.Values((), ((),))
-        relation = self._table(start.this, scope)
+        relation = self.table(start.this, scope)
         joins = list(start.this.args.get("joins") or ()) + list(tree.args.get("joins") or ())
-        for join in joins:
-            relation = self._join(relation, join, scope)
-        return relation
+        return bind_joins(self, relation, joins, scope)
 
-    def _table(self, tree: Any, scope: Scope) -> n.Relation:
+    def table(self, tree: Any, scope: Scope) -> n.Relation:
+        """Bind one table expression of FROM, and make it visible."""
         span = span_of(tree)
         if isinstance(tree, exp.Table):
             return self._named_table(tree, scope, span)
         if isinstance(tree, exp.Subquery):
-            self._only(tree, "this", "alias", "joins")
+            self.only(tree, "this", "alias", "joins")
             if not isinstance(tree.this, exp.Query):  # a parenthesised join
-                return self._joined_apart(tree.this, scope)
+                return self.joined_apart(tree.this, scope)
             # A derived table does not see its neighbors in FROM, only the enclosing query.
             bound = self.query(tree.this, scope.parent, scope.tables)
-            alias = tree.alias or self._alias("derived")
+            alias = tree.alias or self.alias("derived")
             scope.add(Source(alias, self._column_aliases(tree, bound.columns)), span)
             return bound.relation
         if isinstance(tree, exp.Values):
             alias = tree.alias or "values"
-            bound = self._values(tree, self._alias(alias))
+            bound = self._values(tree, self.alias(alias))
             scope.add(Source(alias, self._column_aliases(tree, bound.columns)), span)
             return bound.relation
         raise self.scalars.refuse(tree, f"{tree.key.upper()} is not accepted in FROM")
 
-    def _joined_apart(self, tree: Any, scope: Scope) -> n.Relation:
+    def joined_apart(self, tree: Any, scope: Scope) -> n.Relation:
         """Bind a table with joins of its own: their conditions do not see what stands outside of them."""
         joins = tree.args.get("joins") or ()
         if not joins:
-            return self._table(tree, scope)
+            return self.table(tree, scope)
         apart = Scope(self.text, scope.parent, scope.tables)
-        relation = self._table(tree, apart)
-        for join in joins:
-            relation = self._join(relation, join, apart)
+        relation = self.table(tree, apart)
+        relation = bind_joins(self, relation, list(joins), apart)
         for source in apart.sources:
             scope.add(source, span_of(tree))
         scope.hidden |= apart.hidden
@@ -250,7 +251,7 @@ class Binder:
         shown = tree.alias or name
         common = scope.tables.get(name.lower()) if not tree.db else None
         if common is not None:
-            unique = self._alias(shown)
+            unique = self.alias(shown)
             taken: set[str] = set()
             columns = tuple(
                 (c, fresh(f"{unique}.{c}", taken), kind) for c, _, kind in common.columns
@@ -261,11 +262,7 @@ class Binder:
             )
             scope.add(Source(shown, self._column_aliases(tree, columns)), span)
             return n.Project(common.relation, items)
-        table = (
-            self.catalog.table(name)
-            if not tree.db or tree.db.lower() in ("main", "public")
-            else None
-        )
+        table = self.catalog.table(name) if not tree.db or is_schema(tree.db) else None
         if table is None:
             raise SqlError(
                 "SQL-002",
@@ -274,7 +271,7 @@ class Binder:
                 span=span,
                 hint="the tables are: " + ", ".join(sorted(self.catalog.tables)[:40]),
             )
-        unique = self._alias(shown)
+        unique = self.alias(shown)
         fields = tuple(n.Field(f"{unique}.{column}", kind) for column, kind in table.columns)
         columns = tuple(
             (column, field.name, field.type)
@@ -283,78 +280,12 @@ class Binder:
         scope.add(Source(shown, self._column_aliases(tree, columns)), span)
         return n.Scan(table.name, unique, fields, span)
 
-    def _join(self, left: n.Relation, tree: Any, scope: Scope) -> n.Relation:
-        side, kind = (tree.side or "").upper(), (tree.kind or "").upper()
-        method = (tree.args.get("method") or "").upper()
-        if (
-            method
-            or side not in ("", "LEFT", "RIGHT")
-            or kind not in ("", "INNER", "CROSS", "OUTER")
-        ):
-            word = " ".join(w for w in (method, side, kind) if w)
-            raise self.scalars.refuse(
-                tree, f"{word} JOIN is not accepted", "INNER, LEFT, RIGHT and CROSS joins are"
-            )
-        self._only(tree, "this", "on", "side", "kind", "using")
-        known = list(scope.sources)
-        right = (
-            self._joined_apart(tree.this, scope)
-            if isinstance(tree.this, exp.Table)
-            else self._table(tree.this, scope)
-        )
-        new = [s for s in scope.sources if s not in known]
-        span = span_of(tree)
-        if tree.args.get("using"):
-            condition = self._using(tree, known, new, scope, side)
-        elif tree.args.get("on") is not None:
-            condition = self.scalars.predicate(tree.args["on"], scope, self._no_aggregates("ON"))
-        elif side or kind in ("INNER", "OUTER"):
-            raise self.scalars.refuse(
-                tree, "the join has no condition", "write ON or USING, or CROSS JOIN"
-            )
-        else:
-            return n.Join("cross", left, right, None, span)
-        if side == "RIGHT":
-            return n.Join("left", right, left, condition, span)
-        return n.Join("left" if side == "LEFT" else "inner", left, right, condition, span)
-
-    def _using(
-        self, tree: Any, known: list[Source], new: list[Source], scope: Scope, side: str
-    ) -> n.Scalar:
-        parts: list[n.Scalar] = []
-        for item in tree.args["using"]:
-            found = []
-            for sources in (known, new):
-                hits = [h for s in sources for h in s.find(item.name) if h[0] not in scope.hidden]
-                if len(hits) != 1:
-                    code = "SQL-003" if hits else "SQL-002"
-                    raise SqlError(
-                        code,
-                        f"USING needs exactly one column {item.name} on each side",
-                        text=self.text,
-                        span=span_of(item),
-                        hint="write the condition with ON",
-                    )
-                found.append(n.Column(*hits[0]))
-            if not t.comparable(found[0].type, found[1].type):
-                raise SqlError(
-                    "SQL-004",
-                    f"{item.name} is {found[0].type} on one side and {found[1].type} on the other",
-                    text=self.text,
-                    span=span_of(item),
-                    hint="write the condition with ON, and cast one side",
-                )
-            parts.append(n.Compare("=", found[0], found[1], span_of(item)))
-            # The merged column is the one that is never padded with NULL.
-            scope.hidden.add(found[0].name if side == "RIGHT" else found[1].name)
-        return n.conjunction(tuple(parts)) or n.Literal(True, t.BOOLEAN)
-
     def _values(self, tree: Any, alias: str) -> Bound:
         rows = []
         for row in tree.expressions:
             items = row.expressions if isinstance(row, exp.Tuple) else [row]
             scalars = [
-                self.scalars.bind(i, Scope(self.text, None, {}), self._no_aggregates("VALUES"))
+                self.scalars.bind(i, Scope(self.text, None, {}), self.no_aggregates("VALUES"))
                 for i in items
             ]
             if not all(isinstance(s, n.Literal) for s in scalars):
@@ -387,12 +318,13 @@ class Binder:
         relation = self._from(tree, scope)
         where = tree.args.get("where")
         if where is not None:
-            predicate = self.scalars.predicate(where.this, scope, self._no_aggregates("WHERE"))
+            predicate = self.scalars.predicate(where.this, scope, self.no_aggregates("WHERE"))
             relation = n.Filter(relation, predicate, span_of(where))
         grouping = Grouping(self, tree, scope, block)
-        outputs = [
-            o for item in tree.expressions for o in self._outputs(item, scope, grouping.collect)
-        ]
+        windows = Windows(self, tree, grouping, block)
+        outputs: list[Output] = []
+        for item in tree.expressions:
+            outputs += self._outputs(item, scope, outputs, windows.collect)
         if not outputs:
             raise SqlError(
                 "SQL-001",
@@ -401,26 +333,34 @@ class Binder:
                 span=span_of(tree),
                 hint="name what to show, for example count(*)",
             )
-        having_tree = tree.args.get("having")
-        having_span = span_of(having_tree) if having_tree is not None else None
         aliases = {o.name.lower(): o.scalar for o in reversed(outputs)}
-        having = (
-            self.scalars.predicate(having_tree.this, with_aliases(scope, aliases), grouping.collect)
-            if having_tree is not None
-            else None
-        )
-        orders = self._orders(tree, scope, outputs, aliases, grouping)
+        having = self._condition(tree, "having", with_aliases(scope, aliases), grouping.collect)
+        qualify = self._condition(tree, "qualify", with_aliases(scope, aliases), windows.collect)
+        orders = self._orders(tree, scope, outputs, aliases, windows.collect)
+        firsts = self._first_of_each(tree, scope, outputs, aliases, windows.collect)
+        settle = grouping.settle
         if grouping.needed or having is not None:
-            keys = grouping.keys(outputs, aliases)
-            relation = n.Aggregate(relation, keys, tuple(grouping.aggregations), span_of(tree))
-            settle = grouping.settle
+            relation = grouping.grouped(relation, outputs, aliases)
             outputs = [replace(o, scalar=settle(o.scalar)) for o in outputs]
             if having is not None:
-                relation = n.Filter(relation, settle(having), having_span)
+                relation = n.Filter(relation, settle(having), span_of(tree.args["having"]))
             orders = [(settle(scalar), item) for scalar, item in orders]
-        return self._finish(tree, relation, outputs, orders, block)
+            firsts = [settle(scalar) for scalar in firsts]
+            qualify = settle(qualify) if qualify is not None else None
+            windows.settle(settle)
+        shown = [*(o.scalar for o in outputs), *(s for s, _ in orders), *firsts]
+        relation = windows.over(relation, [*shown, qualify] if qualify is not None else shown)
+        if qualify is not None:
+            relation = n.Filter(relation, qualify, span_of(tree.args["qualify"]))
+        return self._finish(tree, relation, outputs, orders, firsts, block)
 
-    def _outputs(self, item: Any, scope: Scope, collect: Any) -> list[Output]:
+    def _condition(
+        self, tree: exp.Select, clause: str, scope: Scope, collect: Any
+    ) -> n.Scalar | None:
+        written = tree.args.get(clause)
+        return None if written is None else self.scalars.predicate(written.this, scope, collect)
+
+    def _outputs(self, item: Any, scope: Scope, before: list[Output], collect: Any) -> list[Output]:
         if isinstance(item, exp.Star) or (
             isinstance(item, exp.Column) and isinstance(item.this, exp.Star)
         ):
@@ -436,7 +376,9 @@ class Binder:
                 if table or unique not in scope.hidden
             ]
         inner = item.this if isinstance(item, exp.Alias) else item
-        scalar = self.scalars.bind(inner, scope, collect)
+        # An output may use the names of outputs before it.
+        aliases = {o.name.lower(): o.scalar for o in reversed(before)}
+        scalar = self.scalars.bind(inner, with_aliases(scope, aliases), collect)
         name = (
             item.alias
             if isinstance(item, exp.Alias)
@@ -457,28 +399,47 @@ class Binder:
         scope: Scope,
         outputs: list[Output],
         aliases: dict[str, n.Scalar],
-        grouping: Grouping,
+        collect: Any,
     ) -> list[tuple[n.Scalar, Any]]:
         order = tree.args.get("order")
         found: list[tuple[n.Scalar, Any]] = []
         for item in order.expressions if order is not None else ():
             check_carried(self.scalars, item)
             inner = item.this
-            if isinstance(inner, exp.Column) and not inner.table and inner.name.lower() == "all":
-                raise self.scalars.refuse(item, "ORDER BY ALL is not accepted", "list the columns")
-            if isinstance(inner, exp.Literal) and not inner.is_string:
-                scalar = outputs[self.position(inner, len(outputs))].scalar
-            elif (
-                isinstance(inner, exp.Column) and not inner.table and inner.name.lower() in aliases
-            ):
-                scalar = aliases[inner.name.lower()]  # an output's name wins in ORDER BY
-            else:
-                scalar = self.scalars.bind(inner, with_aliases(scope, aliases), grouping.collect)
-            found.append((scalar, item))
+            if isinstance(inner, exp.Var) and inner.name.upper() == "ALL":
+                found += [(o.scalar, item) for o in outputs]
+                continue
+            found.append((self._output(inner, scope, outputs, aliases, collect), item))
         return found
 
+    def _output(
+        self, tree: Any, scope: Scope, outputs: list[Output], aliases: Any, collect: Any
+    ) -> n.Scalar:
+        """Bind what may be a position, the name of an output (it wins), or any expression."""
+        if isinstance(tree, exp.Literal) and not tree.is_string:
+            return outputs[self.position(tree, len(outputs))].scalar
+        if isinstance(tree, exp.Column) and not tree.table and tree.name.lower() in aliases:
+            scalar: n.Scalar = aliases[tree.name.lower()]
+            return scalar
+        return self.scalars.bind(tree, with_aliases(scope, aliases), collect)
+
+    def _first_of_each(
+        self, tree: Any, scope: Scope, outputs: list[Output], aliases: Any, collect: Any
+    ) -> list[n.Scalar]:
+        """Bind the list of DISTINCT ON."""
+        distinct = tree.args.get("distinct")
+        on = distinct.args.get("on") if distinct is not None else None
+        written = on.expressions if isinstance(on, exp.Tuple) else [on] if on is not None else []
+        return [self._output(item, scope, outputs, aliases, collect) for item in written]
+
     def _finish(
-        self, tree: Any, relation: n.Relation, outputs: list[Output], orders: Any, block: str
+        self,
+        tree: Any,
+        relation: n.Relation,
+        outputs: list[Output],
+        orders: Any,
+        firsts: list[n.Scalar],
+        block: str,
     ) -> Bound:
         # A key or an aggregate of the block may be called as an output is: a name means one thing in a plan.
         taken = {f.name.lower() for f in fields_of(relation)}
@@ -487,19 +448,20 @@ class Binder:
         columns = tuple(
             (o.name, name, type_of(o.scalar)) for name, o in zip(names, outputs, strict=True)
         )
-        keys = []
-        for scalar, item in orders:
-            place = next((i for i in items if same(i.expression, scalar)), None)
-            if (
-                place is None
-            ):  # ordered by something that is not shown: carried along, dropped at the end
-                place = n.Named(fresh(f"{block}.order{len(items)}", taken), scalar)
-                items.append(place)
-            keys.append(self._sort_key(item, n.Column(place.name, type_of(scalar))))
+
+        def place(scalar: n.Scalar) -> n.Column:
+            found = next((i for i in items if same(i.expression, scalar)), None)
+            if found is None:  # not shown: carried along, dropped at the end
+                found = n.Named(fresh(f"{block}.order{len(items)}", taken), scalar)
+                items.append(found)
+            return n.Column(found.name, type_of(scalar))
+
+        keys = tuple(self.sort_key(item, place(scalar)) for scalar, item in orders)
+        apart = tuple(place(scalar) for scalar in firsts)
         distinct = tree.args.get("distinct")
         if distinct is not None:
             check_carried(self.scalars, distinct)
-        if distinct is not None and len(items) > len(outputs):
+        if distinct is not None and not apart and len(items) > len(outputs):
             raise SqlError(
                 "SQL-008",
                 "with DISTINCT, ORDER BY may use selected columns only",
@@ -508,19 +470,22 @@ class Binder:
                 hint="select the column, or order by a selected one",
             )
         relation = n.Project(relation, tuple(items))
-        if distinct is not None:
+        if apart:
+            relation = first_of_each(relation, apart, keys, fresh(f"{block}.place", taken))
+        elif distinct is not None:
             relation = n.Distinct(relation, span_of(tree))
         if keys:
-            relation = n.Sort(relation, tuple(keys))
+            relation = n.Sort(relation, keys)
         relation = self._limited(tree, relation)
-        if len(items) > len(outputs):
+        if len(items) > len(outputs) or apart:
             shown = [n.Named(name, n.Column(name, kind)) for _, name, kind in columns]
             relation = n.Project(relation, tuple(shown))
         return Bound(relation, columns)
 
     # ── small parts ──────────────────────────────────────────────────────────────────────────────
 
-    def _sort_key(self, item: Any, scalar: n.Scalar) -> n.SortKey:
+    def sort_key(self, item: Any, scalar: n.Scalar) -> n.SortKey:
+        """Read the direction of an item of ORDER BY."""
         descending = bool(item.args.get("desc"))
         written = item.args.get("nulls_first")
         return n.SortKey(scalar, descending, bool(written))
@@ -530,8 +495,6 @@ class Binder:
         if limit is None and offset is None:
             return relation
         for clause in (limit, offset):
-            if clause is not None and not isinstance(clause, (exp.Limit, exp.Offset)):
-                raise self.scalars.refuse(tree, "FETCH is not accepted", "write LIMIT")
             if clause is not None:
                 check_carried(self.scalars, clause)
         count = self._whole(limit) if limit is not None else None
@@ -539,8 +502,11 @@ class Binder:
         return n.Limit(relation, count, skip or 0, span_of(tree))
 
     def _whole(self, tree: Any) -> int:
-        inner = tree.expression
-        if not isinstance(inner, exp.Literal) or inner.is_string or not inner.name.isdecimal():
+        inner = tree.args.get("count") if isinstance(tree, exp.Fetch) else tree.expression
+        options = tree.args.get("limit_options")
+        if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
+            raise self.scalars.refuse(tree, "FETCH takes a number of rows", "write LIMIT")
+        if not isinstance(inner, exp.Literal) or not inner.name.isdecimal():
             raise self.scalars.refuse(tree, "LIMIT and OFFSET take a whole number")
         if len(inner.name) > 18:  # engines add the two in 64 bits
             raise self.scalars.refuse(tree, "LIMIT or OFFSET is too large", "leave it out")
@@ -559,8 +525,12 @@ class Binder:
             )
         return value - 1
 
-    def _no_aggregates(self, clause: str) -> Callable[[exp.Expression, Scope], n.Scalar]:
+    def no_aggregates(self, clause: str) -> Callable[[exp.Expression, Scope], n.Scalar]:
+        """Give what refuses aggregates and window calls in a clause."""
+
         def refuse(tree: exp.Expression, scope: Scope) -> n.Scalar:
+            if isinstance(tree, exp.Window):
+                raise misplaced(self, tree, clause)
             raise SqlError(
                 "SQL-008",
                 f"an aggregate cannot stand in {clause}",
@@ -571,19 +541,20 @@ class Binder:
 
         return refuse
 
-    def _only(self, tree: exp.Expression, *names: str) -> None:
+    def only(self, tree: exp.Expression, *names: str) -> None:
         """Refuse a clause that this place does not read."""
         extra = [k for k, v in tree.args.items() if v and k not in names]
         if extra:
             raise self.scalars.refuse(tree, f"{extra[0].rstrip('_').upper()} is not accepted here")
 
-    def _alias(self, wanted: str) -> str:
+    def alias(self, wanted: str) -> str:
+        """Give an alias that no other table expression has."""
         # Without a dot of its own, an alias ends at the first dot of `alias.column`: no two columns get one name.
         return fresh(wanted.replace(".", "_"), self._aliases)
 
     def _block(self) -> str:
         self._blocks += 1
-        return self._alias(f"q{self._blocks}")
+        return self.alias(f"q{self._blocks}")
 
 
 def _dressed(tree: exp.Expression) -> bool:

@@ -1,0 +1,33 @@
+"""While one question is read and planned: its text for carets, and memory that ends with it.
+
+In: the user's text. Out: typed errors that know it. Never here: a word about data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from secant.errors import SecantError, SqlError
+from secant.plan.rewrite import forget_columns
+from secant.plan.typing import forget_types
+
+
+@contextmanager
+def one_question(text: str) -> Iterator[None]:
+    """Give typed errors the user's text for carets, and let go of what was learned about one question."""
+    try:
+        yield
+    except SecantError as error:
+        if error.span is not None and not error.text:
+            error.text = text
+        raise
+    except RecursionError:
+        raise SqlError(
+            "SQL-007",
+            "the query is nested too deeply",
+            hint="flatten its parentheses or subqueries",
+        ) from None
+    finally:
+        forget_types()  # nodes belong to one question; kept, they would fill the memory
+        forget_columns()
