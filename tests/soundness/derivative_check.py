@@ -32,11 +32,15 @@ from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
 from secant.release import measured, run
 from secant.release.dialect import DUCKDB
-from secant.release.shares import Calibrated, MeasureNoise
+from secant.release.noise.smooth import CurveNoise
+from secant.release.noise.way import Noise, NoNoise
+from secant.release.reading import reading_of
+from secant.release.shares import Calibrated
 from secant.terms.catalog import Catalog
 from secant.terms.policy import USUAL, Policy, Protection
 from secant.terms.policy_check import fit_policy
 from secant.terms.policy_file import read_policy
+from secant.terms.secrecy import unseal
 
 FLOATS = 4096
 """Whole steps (2^-48 of what a row can add, each) that rounding of a few rows and floats may take."""
@@ -128,12 +132,14 @@ class Question:
         found = run.measured(self.bounded, self.job, keys, self.memory)  # type: ignore[arg-type]
         made = {}
         for measure in release.measures:
-            bounds = found.bounds.get(measure.column, [Fraction(0)] * len(found.keys))
+            noise, content = found.noise[measure.column], unseal(found.values[measure.column])
+            whole = noise.unnoised(content)
+            bounds = (
+                noise.sensitivities(content) if isinstance(noise, CurveNoise) else [0] * len(whole)
+            )
             made[measure.column] = {
-                tuple(measured.comparable_key(v) for v in key): Group(value, float(bound))
-                for key, value, bound in zip(
-                    found.keys, found.whole[measure.column], bounds, strict=True
-                )
+                measured.comparable(key): Group(value, float(bound))
+                for key, value, bound in zip(unseal(found.keys), whole, bounds, strict=True)
             }
         return Reading(made)
 
@@ -309,34 +315,28 @@ def _question(
         for column, bound in other.bounds.items()
         if isinstance(bound, Curve)
     } | curves
-    noise = Calibrated(
-        {
-            m.column: MeasureNoise(
-                Fraction(1),
-                None,
-                None,
-                running.get(m.column),
-                beta if m.column in running else None,
-            )
-            for m in release.measures
-        },
-        {},
-        {},
-    )
+    plain: Noise = NoNoise(Fraction(0))  # nothing is drawn here
+    calibrated: Any = None
+    noise = {
+        c: CurveNoise(Fraction(1), calibrated, beta, truthful=True, curve=x)
+        for c, x in running.items()
+    }
+    every = {m.column: noise.get(m.column, plain) for m in release.measures}
     one = Prepared(prepared.post, (bounded,))
     memory = Memory()
     try:
-        made = run._instrument(bounded, noise)
+        reading = reading_of(release, every)
     except Refused as error:
         return str(error)
-    name = release.name
-    statements = made.statements if made is not None else (release.exact,)
-    texts = {run.numbered(name, i): f"{name} {i}" for i in range(len(statements))}
-    for index, relation in enumerate(statements):
-        memory.plans[f"{name} {index}"] = compiled(relation)
-    instruments = {} if made is None else {name: made}
+    texts = {name: f"{name}?" for name in reading.relations()}
+    for name, relation in reading.relations().items():
+        memory.plans[f"{name}?"] = compiled(relation)
     job = SimpleNamespace(
-        prepared=one, noise=noise, statements=texts, instruments=instruments, groups=USUAL.groups
+        prepared=one,
+        noise=Calibrated(every, {}, {}),
+        statements=texts,
+        readings={release.name: reading},
+        groups=USUAL.groups,
     )
     settled = next(c for c in bounded.certificates if c.protection == protection.name)
     return Question(

@@ -174,6 +174,38 @@ CASES: dict[str, Directed] = {
         "SELECT count(*) FROM (SELECT pid, vid FROM visit ORDER BY cost) q", PEOPLE,
         visit=[(1, 1), (2, 1), (3, 1)],
     ),
+    "a window of all rows": case(
+        "SELECT kind, count(*) FROM (SELECT kind, count(*) OVER () AS c FROM visit) q WHERE c >= 3 GROUP BY kind",
+        ROWS, visit=[(1, 1, 1, 1, "a"), (2, 2, 1, 1, "a"), (3, 3, 1, 1, "a")],
+    ),
+    "a window of all people": case(
+        "SELECT kind, count(*) FROM (SELECT kind, count(*) OVER () AS c FROM visit) q WHERE c >= 3 GROUP BY kind",
+        FEW, visit=[(1, 1, 1, 1, "a"), (2, 2, 1, 1, "a"), (3, 3, 1, 1, "a")],
+    ),
+    "a window of a shared number": case(
+        "SELECT kind, count(*) FROM (SELECT kind, count(*) OVER (PARTITION BY vid) AS c FROM visit) q "
+        "WHERE c >= 2 GROUP BY kind",
+        FEW, **DOUBLED,
+    ),
+    "a person's first row of each kind": case(
+        "SELECT count(*) FROM (SELECT row_number() OVER (PARTITION BY pid, kind ORDER BY vid) AS r FROM visit) q "
+        "WHERE r = 1",
+        FIXED, visit=[(1, 1, 1, 1, "a"), (2, 1, 1, 1, "b"), (3, 1, 1, 1, "ab"), (4, 2, 1, 1, "a")],
+    ),
+    "a person's first row, beside a public table": case(
+        "SELECT count(*) FROM (SELECT r FROM (SELECT row_number() OVER (PARTITION BY pid ORDER BY vid) AS r "
+        "FROM visit) q LEFT JOIN place p ON p.region <> 'x') z WHERE r = 1",
+        FIXED, visit=[(1, 1, 1, 1, "a")], place=[(1, "a", 1), (2, "b", 1), (3, "b", 1)],
+    ),
+    "a person's first row": case(
+        "SELECT kind, count(*) FROM (SELECT DISTINCT ON (pid) pid, kind FROM visit ORDER BY pid, cost) q GROUP BY kind",
+        FIXED, visit=[(1, 1, 1, 1, "a"), (2, 1, 1, 1, "b"), (3, 2, 1, 1, "ab"), (4, None, 1, 1, "a"), (5, None)],
+    ),
+    "what changed between a person's rows": case(
+        "SELECT sum(cost - before) FROM (SELECT cost, lag(cost) OVER (PARTITION BY pid ORDER BY vid) AS before "
+        "FROM visit WHERE cost < 3) q WHERE cost > 0",
+        PEOPLE, visit=[(1, 1, 1, -3), (2, 1, 1, 2), (3, 1, 1, 1), (4, 2, 1, 2), (5, 2, 1, 1)],
+    ),
     "different rows": case("SELECT count(*) FROM (SELECT DISTINCT kind FROM visit) q", ROWS,
                            visit=[(1, 1, 1, 1, "a")]),
     "different rows of a shared number": case(
@@ -226,6 +258,15 @@ CASES: dict[str, Directed] = {
         "SELECT (v.vid IS NULL) AS k, count(*) FROM place p LEFT JOIN (SELECT code, max(vid) AS vid "
         "FROM visit GROUP BY code) v ON p.code = v.code GROUP BY (v.vid IS NULL)",
         ROWS, visit=[(1, 1, 1)], place=[(1, "a", 1)],
+    ),
+    "people and visits of one number": case(
+        "SELECT v.kind, count(*) FROM person p JOIN visit v ON p.id = v.vid GROUP BY v.kind",
+        FEW, person=[(1,), (2,), (3,)],
+        visit=[(2, 1, 1, 1, "a"), (2, 2, 1, 1, "b"), (1, 3, 1, 1, "a"), (None, 1, 1, 1, "a")],
+    ),
+    "people with or without a visit of their number": case(
+        "SELECT (v.kind = 'a') AS k, count(*) FROM person p LEFT JOIN visit v ON p.id = v.vid GROUP BY (v.kind = 'a')",
+        FEW, person=[(1,), (2,), (3,)], visit=[(2, 1, 1, 1, "a"), (2, 2, 1, 1, "b"), (1, 3, 1, 1, "a")],
     ),
     "all pairs of people": case(
         "SELECT v.kind, count(*) FROM person p CROSS JOIN visit v GROUP BY v.kind", PEOPLE,

@@ -101,8 +101,10 @@ class Questions:
         kind = self.draw.random()
         if kind < 0.5:
             text, columns = self._grouped(source)
-        elif kind < 0.75:
+        elif kind < 0.7:
             text, columns = self._set(source, self._some(source), 0)
+        elif kind < 0.8:
+            text, columns = self._windowed(source)
         else:
             shown = self._some(source)
             word = self.pick(("DISTINCT ", "DISTINCT ", ""))
@@ -120,6 +122,26 @@ class Questions:
         where = self.where(outer, 1) if self.chance(0.3) else ""
         call = self.pick(("count(*)", self.call(outer)))
         return f"SELECT {key} AS k0, {call} AS c0 FROM ({text}) {alias}{where} GROUP BY {key}"
+
+    def _windowed(self, source: Source) -> tuple[str, tuple[Col, ...]]:
+        """Show what rows around a row say of it, mostly rows of its own unit."""
+        shown = self._some(source)
+        roles = [c for c in source.columns if c.role is not None]
+        by = self.pick(roles if roles and self.chance(0.9) else source.columns).text
+        if self.chance(0.3):
+            by += f", {self.pick(source.columns).text}"
+        x, order = self.pick(source.columns), self.pick(source.columns).text
+        over = f"OVER (PARTITION BY {by} ORDER BY {order}{self.pick(('', ' DESC'))})"
+        call, kind = self.pick((
+            (f"row_number() {over}", "int"), (f"row_number() {over}", "int"), (f"rank() {over}", "int"),
+            (f"lag({x.text}) {over}", x.kind), (f"first_value({x.text}) {over}", x.kind),
+            (f"max({x.text}) {over}", x.kind), (f"count(*) OVER (PARTITION BY {by})", "int"),
+        ))  # fmt: skip
+        where = self.where(source, 1)
+        text = f"SELECT {_list(shown)}, {call} AS w FROM {source.text}{where}"
+        if kind == "int" and self.chance(0.4):
+            text += f" QUALIFY w {self.pick(('=', '<='))} {self.pick('12')}"
+        return text, (*_named(shown), Col("w", kind))
 
     def _answer_with_alias(self) -> str:
         source = self.source(1)

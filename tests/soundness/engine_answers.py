@@ -24,7 +24,7 @@ from secant.plan.evaluate import evaluate
 from secant.plan.measures import Measure
 from secant.plan.values import Failure, same_key
 from secant.release.dialect import DUCKDB, constant, quote, type_name
-from secant.release.duckdb import DuckDBSession, _lock
+from secant.release.duckdb import DuckDBSession, lock
 from secant.release.lower import lower
 from secant.terms import types as t
 from secant.terms.catalog import catalog
@@ -52,7 +52,7 @@ class Engine:
         for name, columns in tables.items():
             written = ", ".join(f"{quote(c)} {self._type(c, kind)}" for c, kind in columns)
             self._connection.execute(f"CREATE TABLE {quote(name)} ({written})")
-        _lock(self._connection, [], 1)
+        lock(self._connection, [], 1)
         self.backend = DuckDBSession(self._connection, catalog, lambda: None, USUAL)
         self._loaded: dict[str, str] = dict.fromkeys(tables, "[]")
 

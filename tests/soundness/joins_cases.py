@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -30,6 +30,8 @@ class Case:
     world: World = field(default_factory=world)
     values: Sequence[Any] = VALUES
     steps: int = 2
+    bags: bool = False
+    """Whether rows that come or go are counted, too, which only an analysis that promises it takes."""
 
     def findings(
         self,
@@ -42,7 +44,7 @@ class Case:
         """Put the case to a room and try what it accepts; with `first`, until something is refuted."""
         findings = Findings()
         draw = random.Random(7)
-        for target in targets_of(self.text, self.world, room, findings, betas):
+        for target in targets_of(self.text, self.world, room, findings, betas, bags=self.bags):
             for start in self.databases:
                 target.walk(start, draw, self.steps if steps is None else steps, self.values)
                 if first and findings.violations:
@@ -76,6 +78,16 @@ DISTINCT_EDGES = "(SELECT DISTINCT x, y FROM e)"
 KEPT = world(unique={"r": ("a",), "o": ("a",), "p": ("a",), "e": ("x", "y")})
 SOME = world(("r", "s"), declared={"p": ("a",), "o": ("a",)})
 TOLD = world(declared={"r": ("a",), "s": ("b",), "o": ("a",)})
+BELIEVED = world(declared={"r": ("a",), "o": ("a",), "p": ("a",), "e": ("x", "y")}, accepted=True)
+SINGLE = (
+    NOTHING,
+    database(r=[(1, 1), (2, 1), (None, 1), (None, 1)], p=[(1, 2), (2, 2)], o=[(1,), (2,)]),
+    database(
+        r=[(1, 2), (2, 2)], t=[(1, 1)] * 4 + [(2, 2)] * 3, o=[(1,), (None,), (None,)],
+        e=[(1, 2), (2, 3), (1, 3), (2, 1), (3, 1), (1, 4), (2, 4)],
+    ),
+)  # fmt: skip
+"""Databases where the accepted keys hold; NULLs are no values of a key."""
 WITH_PUBLIC = (
     database(r=[(1, 1), (2, 1)], s=[(1, 1)], p=[(1, 1), (2, 1), (None, 2)], o=[(1,), (2,)]),
     database(p=[(1, 1)], o=[(1,)], t=[(1, 1)] * 4),
@@ -375,9 +387,31 @@ MERGED: dict[str, Case] = {
     ),
 }  # fmt: skip
 
+_BY_KEY = (
+    "SELECT count(*) FROM r JOIN o ON r.a = o.a",
+    "SELECT count(*) FROM t JOIN o ON t.a = o.a",
+    "SELECT count(*) FROM t JOIN r ON t.a = r.a JOIN p ON p.a = r.a",
+    "SELECT count(*) FROM t LEFT JOIN o ON o.a = t.a",
+    "SELECT t.c, sum(o.a) FROM t JOIN o ON t.a = o.a GROUP BY t.c",
+    f"{TRIANGLE} q1.y = q2.x AND q2.y = q3.y AND q1.x = q3.x AND q1.x < q1.y AND q2.x < q2.y",
+)
+ACCEPTED_KEYS: dict[str, Case] = {
+    f"accepted: {text}": Case(text, SINGLE, BELIEVED, NODES if "q3" in text else VALUES)
+    for text in _BY_KEY
+}
+UNACCEPTED = replace(BELIEVED, policy=replace(BELIEVED.policy, accept=()))
+TOLD_KEYS: dict[str, Case] = {
+    "a public table whose key does not hold": Case(
+        "SELECT count(*) FROM r JOIN p ON r.a = p.a",
+        (database(r=[(1, 1)], p=[(1, 1)]), database(r=[(1, 1)], p=[(1, 1), (1, 2), (1, 1)])),
+        SOME,
+    ),
+    **{f"declared: {text}": Case(text, USUAL, UNACCEPTED) for text in _BY_KEY},
+}
+
 BAD: dict[str, Case] = {**BAD_INPUT, **NULL_KEYS}
 OTHERS: dict[str, Case] = {
     **SELF_JOINS, **TRIANGLES, **SETS, **GROUPED, **PUBLIC_TABLES, **ROUNDED,
-    **CONDITIONS, **MERGED,
+    **CONDITIONS, **MERGED, **ACCEPTED_KEYS, **TOLD_KEYS,
 }  # fmt: skip
 CASES: dict[str, Case] = {**BAD, **OTHERS}

@@ -5,13 +5,15 @@ evaluating plans, and Findings: how many comparisons were made and every promise
 
 The promises, for every beta, with S the least survey of a group: a group's measure moves by at most each * S(D);
 S(D) <= e^beta S(D'); at most `groups` groups have another measure or another S (noise of any other S tells); all
-groups together stay below the cap. A global bound covers all groups together. Both directions of each pair count.
+groups together stay below the cap. A global bound covers all groups together. Both directions of each pair count. Where
+`bags` are asked for, S(D) also bounds the rows of a group that come or go, however they are measured.
 """
 
 from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -30,11 +32,14 @@ from secant.plan import nodes as n
 from secant.plan.domains import Chosen, Listed
 from secant.plan.enforce import Release, enforce
 from secant.plan.evaluate import prepare as compiled
+from secant.plan.facts import Facts
 from secant.plan.from_sql import from_sql
 from secant.plan.measures import Problem
 from secant.plan.rewrite import normalize
+from secant.plan.typing import fields_of
 from secant.plan.values import same_key
 from secant.terms.bounds import GlobalBound
+from secant.terms.keys import Trust
 
 ROOMS = {
     "elastic": ("secant.analysis.elastic.room", "ElasticRoom"),
@@ -57,9 +62,8 @@ class Portfolio:
         found = bound_aggregate(
             request.release.original,
             request.release.name,
-            request.policy,
+            request.facts,
             (request.protection,),
-            request.catalog,
             PublicFacts(),
         )
         return found.certificates[0] if isinstance(found, Bounded) else found[0]
@@ -120,6 +124,8 @@ class Reading:
     """What one database gives: measures in whole steps by group, and each statement's figures."""
 
     measured: Mapping[Key, tuple[Fraction, ...]]
+    bags: Mapping[Key, Counter[Any]]
+    """The rows of each group with all columns that there are, if they are asked for."""
     figures: Mapping[n.Relation, Mapping[Key, Figures] | Figures]
 
 
@@ -134,11 +140,13 @@ class Target:
     tables: frozenset[str]
     findings: Findings
     betas: tuple[Fraction, ...] = BETAS
+    bags: bool = False
     readings: dict[tuple[Any, ...], Reading] = field(default_factory=dict)
     known: dict[tuple[Any, ...], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.exact = compiled(self.release.exact)
+        self.rows = compiled(whole_rows(self.release)) if self.bags else None
         self.width = len(self.release.exact.keys)
         self.surveyed = {
             column: bound
@@ -187,7 +195,11 @@ class Target:
                 group = tuple(map(same_key, row[: self.width]))
                 grouped.setdefault(group, []).append(row[self.width :])
             figures[statement] = {group: tuple(found) for group, found in grouped.items()}
-        return Reading(measured, figures)
+        bags: dict[Key, Counter[Any]] = {}
+        for row in self.rows(database) if self.rows is not None else ():
+            group = tuple(map(same_key, row[: self.width]))
+            bags.setdefault(group, Counter())[tuple(map(same_key, row))] += 1
+        return Reading(measured, bags, figures)
 
     def _is_shown(self, group: Key) -> bool:
         return all(group[index] in values for index, values in self.listed.items())
@@ -266,6 +278,9 @@ class Target:
                 where = (float(beta), group)
                 low, high = (left, right) if left < right else (right, left)
                 yield "moves", where, each * low, float(change)
+                if self.bags:
+                    mine, other = (x.bags.get(group, Counter()) for x in (one, two))
+                    yield "rows", where, low, float(((mine - other) + (other - mine)).total())
                 if low != high:
                     moved.add(group)
                 yield "smooth", where, growth * low, high
@@ -290,10 +305,14 @@ class Target:
     # ── search ───────────────────────────────────────────────────────────────────────────────────
 
     def claims_hold(self, database: Database) -> bool:
-        """Whether the keys of public tables that the certificate rests on are keys; else nothing is released."""
+        """Whether the keys that the certificate claims are keys: else nothing is released, or nothing is promised."""
         for claim in self.certificate.claims:
             places = [COLUMNS[claim.table].index(c) for c in claim.columns]
             seen = [tuple(row[i] for i in places) for row in database[claim.table]]
+            if claim.trust is Trust.ACCEPTED:
+                if "keys" not in self.world.policy.accept:
+                    continue  # nobody has accepted it, so nothing excuses the certificate
+                seen = [values for values in seen if None not in values]
             if len(seen) != len(set(seen)):
                 return False
         return True
@@ -320,6 +339,19 @@ class Target:
             )
 
 
+def whole_rows(release: Release) -> n.Project:
+    """Give the rows that a release aggregates with all columns, which it drops, after its keys."""
+    projected = release.exact.input
+    assert isinstance(projected, n.Project)
+    keys = {k.name: k.expression for k in release.exact.keys}
+    named = {i.name: i.expression for i in projected.items}
+    held = [n.Named(f"key {k}", named[x.name]) for k, x in keys.items() if isinstance(x, n.Column)]
+    assert len(held) == len(keys)
+    fields = fields_of(projected.input)
+    columns = [n.Named(f"row {f.name}", n.Column(f.name, f.type)) for f in fields]
+    return n.Project(projected.input, (*held, *columns))
+
+
 def _steps(value: Any, measure: Any) -> Fraction:
     """Read a measure in steps; a real one is summed in steps already."""
     if value is None:
@@ -340,7 +372,7 @@ def enforced(text: str, world: World) -> list[Release | Problem]:
     for node in n.walk(plan):
         if isinstance(node, n.Aggregate) and any(s in world.varying for s in tables_in(node)):
             protections = world.policy.protections
-            found.append(enforce(node, "release1", world.policy, protections, world.catalog))
+            found.append(enforce(node, "release1", Facts(world.policy, world.catalog), protections))
     return [x for x in found if isinstance(x, Problem) or not x.ranked]
 
 
@@ -357,7 +389,7 @@ def tables_in(relation: n.Relation) -> frozenset[str]:
 def asked(room: Any, release: Release, world: World) -> Certificate | Refusal:
     """Ask a room; a certificate must speak of every measure."""
     outcome: Certificate | Refusal = room.bound(
-        Request(release, world.policy, world.protection, world.catalog)
+        Request(release, Facts(world.policy, world.catalog), world.protection)
     )
     if isinstance(outcome, Certificate):
         assert {m.column for m in release.measures} <= set(outcome.bounds)
@@ -365,7 +397,13 @@ def asked(room: Any, release: Release, world: World) -> Certificate | Refusal:
 
 
 def targets_of(
-    text: str, world: World, room: Any, findings: Findings, betas: tuple[Fraction, ...] = BETAS
+    text: str,
+    world: World,
+    room: Any,
+    findings: Findings,
+    betas: tuple[Fraction, ...] = BETAS,
+    *,
+    bags: bool = False,
 ) -> list[Target]:
     """Give what a room accepts of a query."""
     found = []
@@ -385,7 +423,7 @@ def targets_of(
         ):
             raise AssertionError(f"{outcome.room} bounds keys that are chosen privately: {text}")
         tables = tables_in(release.exact)
-        found.append(Target(text, world, release, outcome, tables, findings, betas))
+        found.append(Target(text, world, release, outcome, tables, findings, betas, bags))
     return found
 
 

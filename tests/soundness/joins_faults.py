@@ -10,16 +10,23 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from joins_cases import EDGES, TRIANGLE
+from joins_operators import ORDERED as IN_ORDER
+
 from secant.analysis.elastic import room as elastic
 from secant.analysis.elastic import rules as elastic_rules
-from secant.analysis.elastic.amounts import ZERO
+from secant.analysis.elastic.amounts import ZERO, most, times
 from secant.analysis.multiplicity import conditions, copies, filling, patterns, reading
 from secant.analysis.residual import room as residual
 from secant.analysis.residual import rules as residual_rules
+from secant.analysis.residual import triangle
 from secant.analysis.smoothing import largest_until
+from secant.analysis.smt import room as smt_room
 from secant.analysis.smt import rules as smt_rules
+from secant.plan import facts
 from secant.plan import nodes as n
 from secant.terms import types as t
+from secant.terms.keys import Key, keys_of
 
 CHAIN = "SELECT count(*) FROM r, s, t WHERE r.b = s.b AND s.c = t.c"
 PAIR = "SELECT count(*) FROM r JOIN s ON r.b = s.b"
@@ -27,6 +34,12 @@ TWICE = "SELECT count(*) FROM (SELECT a, b FROM r UNION ALL SELECT a, b FROM r) 
 THREE = "SELECT count(*) FROM o q1, o q2, o q3 WHERE q1.a = q2.a AND q2.a = q3.a"
 PATHS = "SELECT count(*) FROM e q1, e q2 WHERE q1.y = q2.x"
 OWN_VALUES = "two copies with values of their own"
+DECLARED = "declared: SELECT count(*) FROM t JOIN o ON t.a = o.a"
+DECLARED_THREE = "declared: SELECT count(*) FROM t JOIN r ON t.a = r.a JOIN p ON p.a = r.a"
+DECLARED_BOTH = "declared: SELECT count(*) FROM r JOIN o ON r.a = o.a"
+PUBLIC_KEY = "a public table whose key does not hold"
+ORDERED = f"{TRIANGLE} {IN_ORDER}"
+BY_GROUP = "SELECT b, count(*) FROM (SELECT r.b FROM r, s WHERE r.b = s.b) AS q GROUP BY b "
 NEGATED = "SELECT count(*) FROM r JOIN s ON NOT (r.b = s.b)"
 
 
@@ -39,6 +52,8 @@ class Planted:
     room: str
     plant: Callable[[Any], None]
     case: str
+    refused: bool = False
+    """Whether the right rule refuses the case."""
 
 
 def _put(module: Any, name: str, wrong: Any) -> Callable[[Any], None]:
@@ -168,7 +183,103 @@ def _one_minus_the_largest(patch: Any) -> None:
     patch.setattr(conditions, "projected", wrong)
 
 
+# ── operators, and what residuals are made of ─────────────────────────────────────────────────────
+
+
+def _padded_rows_stay(patch: Any) -> None:
+    patch.setattr(elastic_rules._Joined, "_padded_rows", elastic_rules._Joined._rows)
+
+
+def _groups_count_once(patch: Any) -> None:
+    right = elastic_rules.ELASTIC._rules[n.Aggregate]
+
+    def wrong(e: Any, node: n.Aggregate, pins: Any) -> Any:
+        return replace(right(e, node, pins), rows=e.of(node.input, None).rows)
+
+    patch.setitem(elastic_rules.ELASTIC._rules, n.Aggregate, wrong)
+
+
+def _the_larger_side(self: Any, left: Any, right: Any) -> Any:
+    left_key, right_key = self._keys()
+    return lambda table: most(
+        times(left.rows[table], self._right(right_key)),
+        times(right.rows[table], self._left(left_key)),
+    )
+
+
+def _one_copy_only(patch: Any) -> None:
+    right = residual_rules.subsets
+
+    def wrong(items: Any, least: int = 0) -> Any:
+        found = right(items, least)
+        return [x for x in found if len(x) == least] if least else found
+
+    patch.setattr(residual_rules, "subsets", wrong)
+
+
+def _nothing_grows(patch: Any) -> None:
+    right = residual_rules.Residuals._grown
+    patch.setattr(residual_rules.Residuals, "_manageable", lambda *_: True)
+    patch.setattr(residual_rules.Residuals, "_grown", lambda self, a, b: right(self, a, b)[:1])
+
+
+def _no_group_is_told(patch: Any) -> None:
+    right = residual.grouping_of
+    patch.setattr(
+        residual, "grouping_of", lambda release, shape: replace(right(release, shape), keys={})
+    )
+
+
+# ── keys ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _declared_is_enough(patch: Any) -> None:
+    """Believe the keys of protected tables although the owner does not answer for them."""
+
+    def wrong(table: str, policy: Any, catalog: Any) -> Any:
+        return keys_of(table, replace(policy, accept=("keys",)), catalog)
+
+    patch.setattr(facts, "keys_of", wrong)
+
+
+def _nothing_is_claimed(patch: Any) -> None:
+    """Rest on keys of public tables that nobody checks."""
+    patch.setattr(Key, "claims", ())
+    patch.setattr(smt_room._Proofs, "claims", lambda self: ())
+
+
 FAULTS = (
+    Planted("E-LEFT-JOIN", "rows that were padded stay", "elastic", _padded_rows_stay, "padded by a varying table"),
+    Planted("E-GROUP", "inner groups count once", "elastic", _groups_count_once, "inner counts"),
+    Planted(
+        "E-JOIN", "the larger of both sides", "elastic",
+        _put(elastic_rules._Joined, "_rows", _the_larger_side), "a table with itself",
+    ),
+    Planted(
+        "E-KEYS", "groups that share a figure", "elastic",
+        _put(elastic, "_varies", lambda relation, varying: False), "groups of a formula",
+    ),
+    Planted("J-COPIES", "a row stands for one copy only", "residual", _one_copy_only, PATHS),
+    Planted("J-GROW", "nothing grows", "residual", _nothing_grows, PAIR),
+    Planted(
+        "J-TRIANGLE", "an edge may be there twice", "residual",
+        _put(triangle, "_once", lambda side, keys: ()), f"{ORDERED} ",
+    ),
+    Planted(
+        "J-TRIANGLE", "loops are no edges", "residual",
+        _put(triangle, "_HOLDS", {**triangle._HOLDS, "<=": lambda a, b: a < b}),
+        f"{ORDERED.replace('<', '<=')} {EDGES}",
+    ),
+    Planted(
+        "J-TRIANGLE", "common neighbors do not grow", "residual",
+        _put(residual, "largest_discounted", lambda at, beta, degree: Fraction(at(0))), f"{ORDERED} {EDGES}",
+    ),
+    Planted("J-KEYS", "no figure is told by its group", "residual", _no_group_is_told, BY_GROUP),
+    Planted("C-KEYS", "declared keys are believed", "elastic", _declared_is_enough, DECLARED),
+    Planted("C-KEYS", "declared keys are believed", "residual", _declared_is_enough, DECLARED_THREE),
+    Planted("C-KEYS", "declared keys are believed", "smt", _declared_is_enough, DECLARED_BOTH, refused=True),
+    Planted("C-KEYS", "keys are not checked", "multiplicity", _nothing_is_claimed, PUBLIC_KEY),
+    Planted("C-KEYS", "keys are not checked", "smt", _nothing_is_claimed, PUBLIC_KEY),
     Planted("E-SET", "a union is taken for its left side", "elastic", _union_is_its_left_side, TWICE),
     Planted("S-SET", "a union is taken for its left side", "smt", _union_shows_its_left_side, TWICE),
     Planted("E-JOIN", "k is missing after the first join", "elastic", _only_the_first_figure_grows, CHAIN),

@@ -27,6 +27,7 @@ from secant.plan import nodes as n
 from secant.plan.domains import Listed
 from secant.plan.enforce import Release, enforce
 from secant.plan.evaluate import prepare as compiled
+from secant.plan.facts import Facts
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
 from secant.plan.values import same_key
@@ -152,10 +153,10 @@ def _clippings(text: str, place: World, draw: random.Random) -> list[Clipping]:
             for s in n.walk(node)
         ):
             continue
-        release = enforce(node, "release1", policy, (protection,), place.catalog)
+        release = enforce(node, "release1", Facts(policy, place.catalog), (protection,))
         if not isinstance(release, Release):
             continue
-        outcome = TruncationRoom().bound(Request(release, policy, protection, place.catalog))
+        outcome = TruncationRoom().bound(Request(release, Facts(policy, place.catalog), protection))
         if isinstance(outcome, Refusal):
             assert outcome.reason, outcome
             assert outcome.hint, outcome

@@ -2,7 +2,7 @@
 
 In: a `random.Random`. Out: what is public (catalog and policy of kind `rows`), databases as bags of tuples, and all
 databases that differ in one row of one protected table. Declared facts are broken at will; what the engine keeps
-unique stays unique, on both sides of every pair.
+unique, or the owner accepts as a key, stays unique, on both sides of every pair.
 """
 
 from __future__ import annotations
@@ -69,9 +69,12 @@ class World:
         return tuple(COLUMNS) if tables is None else tables
 
     def unique(self, table: str) -> tuple[tuple[str, ...], ...]:
+        """Give the keys that hold on both sides of every pair: kept by the engine, or accepted by the owner."""
         found = self.catalog.table(table)
         assert found is not None
-        return found.unique
+        believed = "keys" in self.policy.accept and table in self.varying
+        declared = self.policy.facts(table).key
+        return (*found.unique, declared) if believed and declared else found.unique
 
 
 def world(
@@ -81,11 +84,13 @@ def world(
     *,
     replaced: bool = False,
     bare: Sequence[str] = (),
+    accepted: bool = False,
 ) -> World:
     """Give a world: protected tables (None: all), keys that the engine keeps, keys that the owner declares.
 
     With `replaced`, neighbors have another row in the place of one. Of the columns of `bare` tables nothing is
-    declared: groups are looked up there if the table is public, and chosen privately if it is not.
+    declared: groups are looked up there if the table is public, and chosen privately if it is not. With `accepted`, the
+    owner answers for the declared keys of protected tables.
     """
     kept, told = unique or {}, declared or {}
     known = catalog(
@@ -112,7 +117,8 @@ def world(
     rows = Protection(
         "rows", "rows", Fraction(1), Fraction(1, 1000), tables=tables, replace=replaced
     )
-    return World(known, name_public(Policy("", facts, (rows,)), known))
+    policy = Policy("", facts, (rows,), accept=("keys",) if accepted else ())
+    return World(known, name_public(policy, known))
 
 
 def draw_world(draw: random.Random, *, replaced: bool = False) -> World:
@@ -124,7 +130,8 @@ def draw_world(draw: random.Random, *, replaced: bool = False) -> World:
     unique = {x: k for x, k in KEYS.items() if draw.random() < 0.2}
     declared = {x: k for x, k in KEYS.items() if draw.random() < 0.4}
     bare = [x for x in ("p", "o", "t") if draw.random() < 0.25]
-    return world(protected, unique, declared, replaced=replaced, bare=bare)
+    accepted = draw.random() < 0.25
+    return world(protected, unique, declared, replaced=replaced, bare=bare, accepted=accepted)
 
 
 # ── databases ────────────────────────────────────────────────────────────────────────────────────

@@ -26,6 +26,7 @@ from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
 from secant.plan.values import Failure, compare, same_key
 from secant.plan.verify import verify
+from secant.release import measured
 from secant.terms.bounds import GlobalBound
 from secant.terms.catalog import Catalog
 from secant.terms.policy import Policy, Protection
@@ -346,6 +347,8 @@ def _steps(value: Any, measure: Any) -> Fraction:
     """Read a measure in steps; a real one is summed in steps already."""
     if value is None:
         return Fraction(0)
+    if measure.preprocessed is not None:
+        return Fraction(measured.in_steps(value, measure))
     return Fraction(value) if measure.type.kind == "DOUBLE" else Fraction(value) / measure.step
 
 

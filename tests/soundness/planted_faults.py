@@ -162,6 +162,21 @@ def _unchecked_join(work: Any, node: Any) -> rules.Stable:
     return _larger_side(work, node)
 
 
+def _as_many_as_below(found: rules.Stable, work: Any, node: n.Truncate) -> rules.Stable:
+    below = work.of(node.input).changed
+    return found if below is None else replace(found, changed=min(found.changed or 0, below))
+
+
+def _both_sides(change: Callable[[int, int], int]) -> Fault:
+    """Count two sides that differ in another way."""
+
+    def wrong(found: rules.Stable, work: Any, node: n.Join) -> rules.Stable:
+        left, right = work.of(node.left).changed, work.of(node.right).changed
+        return replace(found, changed=change(left, right)) if left and right else found
+
+    return _wrapped(STABILITY, n.Join, wrong)
+
+
 def _single_truncation(work: Any, node: Any) -> rules.Stable:
     """The new row is counted, the one that it pushes out is not."""
     inner = work.of(node.input)
@@ -266,6 +281,14 @@ def _any_comparison_pins(inner: Ownership, parts: Any) -> frozenset[Term]:
                 if isinstance(a, n.Column) and isinstance(b, n.Outer):
                     pins |= {replace(t, column=b.name) for t in inner.terms if t.column == a.name}
     return frozenset(pins)
+
+
+def _all_numbered(found: Ownership, work: Any, node: n.Window) -> Ownership:
+    return replace(found, numbered=found.numbered | {call.name for call in node.calls})
+
+
+def _still_numbered(found: Ownership, work: Any, node: n.Join) -> Ownership:
+    return replace(found, numbered=work.of(node.left).numbered | work.of(node.right).numbered)
 
 
 def _merged_with_everything(work: Any, node: Any) -> Ownership:
@@ -410,6 +433,15 @@ FAULTS: tuple[Planted, ...] = (
     Planted("G-SORT", "a changed row is lost", _wrapped(STABILITY, n.Sort, _halved), "a sorted table"),
     Planted("G-SORT", "what sort keys ask is skipped", _sort_keys_are_skipped, "a sort key that asks all rows"),
     Planted("O-SORT", "what sort keys ask is skipped", _sort_keys_are_skipped, "a sort key that asks people"),
+    Planted("G-WINDOW", "a window passes rows through", _put(STABILITY, n.Window, _through), "a window of all rows"),
+    Planted("O-WINDOW", "a window may hold rows of all units", _put(OWNERSHIP, n.Window, _through),
+            "a window of all people"),
+    Planted("O-WINDOW", "a window may hold rows of several units", _put(OWNERSHIP, n.Window, _through),
+            "a window of a shared number"),
+    Planted("O-WINDOW", "numbers of several partitions of a unit are taken for one",
+            _wrapped(OWNERSHIP, n.Window, _all_numbered), "a person's first row of each kind"),
+    Planted("O-WINDOW", "a join is taken to keep rows numbered", _wrapped(OWNERSHIP, n.Join, _still_numbered),
+            "a person's first row, beside a public table"),
     Planted("G-LIMIT", "LIMIT passes rows through", _put(STABILITY, n.Limit, _through),
             "the first row of all"),
     Planted("G-DISTINCT", "a changed row is lost", _wrapped(STABILITY, n.Distinct, _halved),
@@ -419,6 +451,11 @@ FAULTS: tuple[Planted, ...] = (
     Planted("G-JOIN", "no key is asked for", _put(STABILITY, n.Join, _unchecked_join), "a join on no key"),
     Planted("G-JOIN", "both sides may differ", _put(STABILITY, n.Join, _unchecked_join),
             "a join of two protected tables"),
+    Planted("G-JOIN", "the larger side instead of both", _both_sides(max), "people and visits of one number"),
+    Planted("G-JOIN", "only the left side is counted", _both_sides(lambda a, b: a),
+            "people with or without a visit of their number"),
+    Planted("G-TRUNCATE", "a row of another owner that moves up is forgotten",
+            _wrapped(STABILITY, n.Truncate, _as_many_as_below), "people and visits of one number"),
     Planted("G-JOIN", "padding is forgotten", _put(STABILITY, n.Join, lambda work, node: replace(
             _larger_side(work, node), changed=1)), "a padded public table"),
     Planted("G-SET", "the larger side instead of both", _put(STABILITY, n.Union, _larger_side),
@@ -536,9 +573,18 @@ REFUSALS = {
 """Ids that only name a refusal: without them there would be no plan, so there is nothing to be wrong about."""
 
 ELSEWHERE = {
+    "G-PERSONAL": (
+        "test_personal_amounts",
+        "test_planted_faults_are_seen_by_those_who_give_little",
+    ),
+    "T-PERSONAL": (
+        "test_personal_amounts",
+        "test_planted_faults_are_seen_by_those_who_give_little",
+    ),
+    "G-MOVES": ("test_declared_moves", "test_planted_faults_are_seen"),
     "U-NOBODY": (
         "test_rows_of_nobody",
         "test_rows_of_nobody_scaled_down_together_are_seen",
-    )
+    ),
 }
 """Ids whose claim is about other neighbors than these, with the test that plants a fault among those."""

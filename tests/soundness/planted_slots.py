@@ -247,7 +247,10 @@ def _inner_argument(function: str) -> Plan:
         rows = _base(table)
         call = _call("g.w", function, number(x))
         grouped = n.Aggregate(rows, (n.Named("g.k", column(rows, "k")),), (call,))
-        held = n.Clamp(n.Cast(n.Column("g.w", type_of(call)), t.INTEGER), whole(0), whole(9))
+        made = n.Column("g.w", type_of(call))
+        # All values of a group are no number, whatever their type says: all that is asked is whether there are any.
+        held = number(made) if function == "array_agg" else n.Cast(made, t.INTEGER)
+        held = n.Clamp(held, whole(0), whole(9))
         return _summed(n.Project(grouped, (n.Named("held.w", held),)))
 
     return plan
@@ -279,6 +282,38 @@ def _outer_key(table: str, x: n.Scalar) -> n.Relation:
     return n.Aggregate(rows, keys, (n.Aggregation("out.rows", "count", None),))
 
 
+def _windowed(make: Callable[[n.Relation, n.Scalar], n.WindowCall]) -> Plan:
+    """Sum what a window call says of each row."""
+
+    def plan(table: str, x: n.Scalar) -> n.Relation:
+        rows = _base(table)
+        call = make(rows, x)
+        held = n.Clamp(n.Column(call.name, type_of(call)), whole(0), whole(9))
+        return _summed(n.Project(n.Window(rows, (call,)), (n.Named("held.w", held),)))
+
+    return plan
+
+
+def _key(rows: n.Relation) -> n.Column:
+    """Give the first column: of protected rows, their owner, without whom no window is accepted."""
+    return n.Column(fields_of(rows)[0].name, t.INTEGER)
+
+
+def _window_argument(rows: n.Relation, x: n.Scalar) -> n.WindowCall:
+    whole_partition = n.Frame("rows", None, None)
+    return n.WindowCall("win.w", "max", (_chosen(rows, x),), (_key(rows),), (), whole_partition)
+
+
+def _window_partition(rows: n.Relation, x: n.Scalar) -> n.WindowCall:
+    parts = (_key(rows), _chosen(rows, x))
+    return n.WindowCall("win.w", "count", (), parts, (), n.Frame("rows", None, None))
+
+
+def _window_order(rows: n.Relation, x: n.Scalar) -> n.WindowCall:
+    order = (n.SortKey(_chosen(rows, x), True, False),)
+    return n.WindowCall("win.w", "rank", (), (_key(rows),), order)
+
+
 PLACES: dict[str, tuple[tuple[type[n.Node], str], Plan]] = {
     "a condition": (
         (n.Filter, "predicate"), lambda table, x: _summed(n.Filter(_base(table), truth(x))),
@@ -299,6 +334,9 @@ PLACES: dict[str, tuple[tuple[type[n.Node], str], Plan]] = {
     "a sort key under a limit, ranked": (
         (n.SortKey, "expression"), lambda table, x: _largest(n.Limit(_sorted(table, x), 1, 0)),
     ),
+    "a window's argument": ((n.WindowCall, "arguments"), _windowed(_window_argument)),
+    "a window's partition": ((n.WindowCall, "partition"), _windowed(_window_partition)),
+    "a window's order": ((n.SortKey, "expression"), _windowed(_window_order)),
     "an inner key": ((n.Named, "expression"), _inner_groups),
     "a key": ((n.Named, "expression"), _outer_key),
     **{
@@ -345,6 +383,17 @@ def _first(make: Any) -> n.Relation:
     return _summed(make(_asked(), **names, **given))
 
 
+def _numbered(function: str) -> n.Relation:
+    """Sum what a window over the protected rows of each owner says."""
+    owner, value = n.Column("asked.k", t.INTEGER), n.Column("asked.w", t.INTEGER)
+    if function == "max":
+        call = n.WindowCall("win.w", function, (value,), (owner,), (), n.Frame("rows", None, None))
+    else:
+        call = n.WindowCall("win.w", function, (), (owner,), (n.SortKey(value, True, False),))
+    held = n.Clamp(n.Column("win.w", t.INTEGER), whole(0), whole(9))
+    return _summed(n.Project(n.Window(_asked(), (call,)), (n.Named("held.w", held),)))
+
+
 INPUTS: dict[tuple[type[n.Node], str], tuple[Callable[[], n.Relation], ...]] = {
     (n.Filter, "input"): (lambda: _summed(
         n.Filter(_asked(), n.Compare(">", n.Column("asked.w", t.INTEGER), whole(3)))),),
@@ -355,6 +404,8 @@ INPUTS: dict[tuple[type[n.Node], str], tuple[Callable[[], n.Relation], ...]] = {
     (n.Sort, "input"): (lambda: _summed(n.Limit(n.Sort(_asked(), (
         n.SortKey(n.Column("asked.w", t.INTEGER), True, False),)), 1, 0)),),
     (n.Limit, "input"): (lambda: _summed(n.Limit(_asked(), 1, 0)),),
+    (n.Window, "input"): tuple(
+        lambda f=function: _numbered(f) for function in ("row_number", "rank", "max")),
     (n.Truncate, "input"): (lambda: _first(n.Truncate),),
     (n.TruncateGroups, "input"): (lambda: _first(n.TruncateGroups),),
     **{(n.Join, side): tuple(lambda k=kind, s=side: _join_side(k, s == "left")

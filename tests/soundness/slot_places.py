@@ -112,6 +112,25 @@ def _sort(q: SlotQuestions) -> str:
     return f"SELECT {q.plain_call(outer)} AS c0 FROM {outer.text}"
 
 
+def _window(q: SlotQuestions) -> str:
+    """What a window says of each row: over rows that hold the expression, or of those that pass it."""
+    source = q.source()
+    key = q.pick([c for c in source.columns if c.role] or source.columns)
+    if q.chance(0.3):
+        call = f"count(*) FILTER (WHERE {q.make(source, 'bool')})"
+        text = f"SELECT {key.text}, {call} OVER (PARTITION BY {key.text}) FROM {source.text}"
+    else:
+        text = f"SELECT {key.text}, {q.make(source, 'num')} FROM {source.text}"
+        inner = q.named(text, [key, Col("", "num")])
+        owner, value = (c.text for c in inner.columns)
+        call = q.pick(("rank()", "row_number()", f"max({value})", "count(*)"))
+        over = q.pick(("", f" ORDER BY {q.order(value)}", f", {value}"))
+        text = f"SELECT {owner}, {call} OVER (PARTITION BY {owner}{over}) FROM {inner.text}"
+    outer = q.named(text, [key, Col("", "num", None, True)])
+    where = f" WHERE {outer.columns[1].text} {q.pick(COMPARISONS)} {q.pick('12')}"
+    return f"SELECT {q.plain_call(outer)} AS c0 FROM {outer.text}{where if q.chance(0.7) else ''}"
+
+
 def _having(q: SlotQuestions) -> str:
     """A condition of groups inside, or of released groups."""
     source = q.source()
@@ -221,6 +240,7 @@ PLACES: Mapping[str, Callable[[SlotQuestions], str]] = {
     "Join.condition, right": _join("RIGHT JOIN"),
     "Join, cross": _cross,
     "Sort.keys": _sort,
+    "Window.input": _window,
     "HAVING": _having,
     "shown": _shown,
     "shown, ordered": _shown_order,
@@ -248,6 +268,7 @@ SYNTAX: Mapping[str, Callable[[SlotQuestions], str]] = {
     "OFFSET": _syntax("SELECT count(*) FROM (SELECT {column} FROM {source} ORDER BY 1 LIMIT 1 OFFSET {e}) z"),
     "VALUES": _syntax("SELECT sum(v) FROM (VALUES (0), ({e})) z(v), {source}"),
     "OVER PARTITION BY": _syntax("SELECT sum(s) FROM (SELECT count(*) OVER (PARTITION BY {e}) AS s FROM {source}) z"),
+    "OVER": _syntax("SELECT sum(s) FROM (SELECT max({e}) OVER (PARTITION BY {column}) AS s FROM {source}) z"),
     "OVER ORDER BY": _syntax("SELECT sum(s) FROM (SELECT rank() OVER (ORDER BY {e}) AS s FROM {source}) z"),
     "QUALIFY": _syntax("SELECT {column} FROM {source} QUALIFY row_number() OVER (ORDER BY {e}) = 1"),
     "DISTINCT ON": _syntax("SELECT count(*) FROM (SELECT DISTINCT ON ({e}) {column} FROM {source}) z"),

@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from slot_coverage import LAYERS
+from slot_coverage import LAYERS, UNREACHABLE
 from slot_places import PLACES, SYNTAX
 from slot_questions import COLLIDING, FUNCTION_WRAPS, SLOT_WRAPS, WRAPS, Target
 from slot_worlds import COMBINATIONS, STYLES
@@ -19,7 +19,8 @@ from slot_worlds import COMBINATIONS, STYLES
 from secant.plan.functions import AGGREGATES
 
 CORES = ("Exists", "InSubquery", "ScalarSubquery")
-CALLS = tuple(f"{a}{d}" for a in AGGREGATES for d in ("", " distinct"))
+WRITTEN = tuple(a for a in AGGREGATES if f"aggregate {a}" not in UNREACHABLE)
+CALLS = tuple(f"{a}{d}" for a in WRITTEN for d in ("", " distinct"))
 
 
 SLOT_OF = {
@@ -108,6 +109,8 @@ def aimed(draw: random.Random, key: str) -> Target:
         return replace(plain, place="side of a set")
     if rest.startswith(("Sort", "Limit")) or word in ("sort", "limit"):
         return replace(plain, place="Sort.keys")
+    if rest.startswith("Window"):
+        return replace(plain, place="Window.input")
     if word == "protections":
         return replace(plain, combination=rest)
     if word == "tables":

@@ -55,9 +55,8 @@ def same(a, b):
 def compared(questions, backend, database):
     count = 0
     for question in questions:
-        name = question.bounded.release.name
-        made = question.job.instruments.get(name)
-        for relation in made.statements if made else (question.bounded.release.exact,):
+        reading = question.job.readings[question.bounded.release.name]
+        for relation in reading.instrument.statements:
             found = ordered(backend.rows(lower(relation, backend.dialect)))
             meant = ordered(evaluate(relation, database))
             assert len(found) == len(meant), question.text

@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 from joins_cases import MERGED, OTHERS
 from joins_check import BETAS, ROOMS, room_of
+from joins_operators import OPERATORS, RESIDUALS
 
 from chance import LONG
 
@@ -25,3 +26,16 @@ def test_no_neighbor_refutes_a_directed_case(name):
         checks += findings.checks
         assert [str(v) for v in findings.violations[:1]] == []
     assert checks > (500 if name == "smt" else 5_000)
+
+
+@pytest.mark.parametrize(("name", "cases"), [("elastic", OPERATORS), ("residual", RESIDUALS)])
+def test_no_neighbor_refutes_what_an_analysis_is_made_of(name, cases):
+    """Every case is accepted, and tried around the empty database and drawn ones; in the long profile, farther away."""
+    room, checks = room_of(name), 0
+    for text, case in cases.items():
+        steps, betas = (None, BETAS) if LONG else (0, FEW_BETAS)
+        findings = case.findings(room, steps=steps, betas=betas)
+        assert findings.accepted, text
+        assert [str(v) for v in findings.violations[:1]] == []
+        checks += findings.checks
+    assert checks > 4_000

@@ -16,7 +16,10 @@ from joins_worlds import neighbors, world
 
 from chance import LONG
 from secant.analysis.portfolio import Bounded, PublicFacts, bound_aggregate
+from secant.plan.facts import Facts
 from secant.release import shares
+from secant.release.noise import choosing
+from secant.release.noise.smooth import SurveyNoise
 
 EPSILON = 1.0
 TEXTS = (
@@ -70,7 +73,7 @@ def largest_loss(text, *, replaced=False, pairs=40):
     place, draw = world(replaced=replaced), random.Random(2)
     (release,) = releases_of(text, place)
     bounded = bound_aggregate(
-        release.original, release.name, place.policy, (place.protection,), place.catalog, PublicFacts()
+        release.original, release.name, Facts(place.policy, place.catalog), (place.protection,), PublicFacts()
     )  # fmt: skip
     assert isinstance(bounded, Bounded)
     made = shares.calibrate(
@@ -97,11 +100,10 @@ def loss(target, made, before, after):
         noise = made.noise[measure.column]
         for group in groups:
             values = [float(r.measured.get(group, nothing)[index]) for r in (one, two)]
-            if noise.smooth is None:
-                assert noise.scale is not None
-                total += abs(values[0] - values[1]) / float(noise.scale)
+            if not isinstance(noise, SurveyNoise):
+                total += abs(values[0] - values[1]) / float(noise.law.scale)
                 continue
-            bound = noise.curve
+            bound = noise.bound
             scales = [
                 noise.smooth.scale(
                     Fraction(bound.each) * Fraction(target.bound(bound, noise.beta, r, group))
@@ -140,8 +142,10 @@ def test_noise_that_is_too_small_is_noticed(monkeypatch):
 
 
 def test_groups_that_do_not_share_epsilon_are_noticed(monkeypatch):
-    right = shares._surveyed_noise
+    right = choosing._surveyed
     monkeypatch.setattr(
-        shares, "_surveyed_noise", lambda bound, share: right(replace(bound, groups=1), share)
+        choosing,
+        "_surveyed",
+        lambda bound, share, truthful: right(replace(bound, groups=1), share, truthful),
     )
     assert largest_loss(TEXTS[3]) > EPSILON

@@ -10,7 +10,7 @@ import pytest
 from joins_check import BETAS, Findings, room_of, smallest
 from joins_search import attack
 
-from chance import LONG
+from chance import LONG, seeds
 
 SEEDS = {"elastic": 35, "residual": 25, "multiplicity": 20, "smt": 20, "portfolio": 12}
 MORE = 15
@@ -20,9 +20,9 @@ CHECKS = {"elastic": 900, "residual": 600, "multiplicity": 150, "smt": 25, "port
 FEW_BETAS = (Fraction(1, 10), Fraction(1))
 
 
-def search(name, seeds, betas, *, replaced=False):
+def search(name, drawn, betas, *, replaced=False):
     room, findings = room_of(name), Findings()
-    for seed in seeds:
+    for seed in drawn:
         attack(room, seed, findings, replaced=replaced, betas=betas)
         assert [str(smallest(v, room)) for v in findings.violations[:1]] == []
     print(
@@ -34,15 +34,15 @@ def search(name, seeds, betas, *, replaced=False):
 
 @pytest.mark.parametrize("name", SEEDS)
 def test_no_neighbor_refutes_a_room(name, record_property):
-    seeds = range(SEEDS[name] * (MORE if LONG else 1))
+    drawn = seeds(SEEDS[name] * (MORE if LONG else 1))
     few = name in ("multiplicity", "portfolio")
-    findings = search(name, seeds, FEW_BETAS if few else BETAS)
+    findings = search(name, drawn, FEW_BETAS if few else BETAS)
     record_property("checks", findings.checks)
-    assert findings.checks >= CHECKS[name] * len(seeds)
+    assert findings.checks >= CHECKS[name] * len(drawn)
 
 
 def test_no_replaced_row_refutes_all_rooms_together(record_property):
-    seeds = range(120 if LONG else 10)
-    findings = search("portfolio", seeds, FEW_BETAS, replaced=True)
+    drawn = seeds(120 if LONG else 10)
+    findings = search("portfolio", drawn, FEW_BETAS, replaced=True)
     record_property("checks", findings.checks)
-    assert findings.checks >= 100 * len(seeds)
+    assert findings.checks >= 100 * len(drawn)

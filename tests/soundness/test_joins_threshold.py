@@ -84,7 +84,7 @@ def most_likely(text, place, pairs):
     made = shares.calibrate(
         outcome.bounded, protections, Fraction(1), {p.name: DELTA for p in protections}
     )
-    choice, law = made.choices[release.name], made.noise[release.selector].law()
+    choice, law = made.choices[release.name], made.noise[release.selector].law
     run, width = compiled(release.exact), len(release.exact.keys)
     column = width + [m.column for m in release.measures].index(release.selector)
 

@@ -224,13 +224,34 @@ def test_a_function_that_is_switched_off_is_missed(hasty, monkeypatch):
     assert "function sqrt" in hasty().missing()
 
 
+WINDOWS = (
+    "max({0}) OVER ()", "lag(age, 1, {0}) OVER (ORDER BY age)", "count(*) OVER (PARTITION BY age, {0})",
+    "rank() OVER (ORDER BY {0})", "count(*) FILTER (WHERE CAST({0} AS INTEGER) = 1) OVER (PARTITION BY age)",
+    "count(*) FILTER (WHERE {0}) OVER (PARTITION BY age)",
+)  # fmt: skip
+"""Window calls with a subquery in each of their parts."""
+
+
 def test_what_no_text_leads_to_is_never_drawn():
     """Else it must be asked for."""
     catalog, found = draw_world(random.Random(0), "unit", "plain").real.catalog, set()
-    for call in ("min(DISTINCT age)", "max(DISTINCT age)", "sum(log10(age))", "sum(log(age))"):
+    calls = ["min(DISTINCT age)", "max(DISTINCT age)", "sum(log10(age))", "sum(log(age))"]
+    calls += [
+        "array_agg(age)",
+        "array_agg(DISTINCT age)",
+        "list(age)",
+        "rank() OVER (ORDER BY age)",
+    ]
+    for asked in (
+        "(SELECT max(code) FROM visit)",
+        "EXISTS (SELECT 1 FROM visit)",
+        "age IN (SELECT code FROM visit)",
+    ):
+        calls += [window.format(asked) for window in WINDOWS]
+    for call in calls:
         with contextlib.suppress(SqlError):
             found |= keys_of(from_sql(f"SELECT {call} FROM person", catalog), lambda table: True)
-    assert found >= {"aggregate min", "aggregate max"}
+    assert found >= {"aggregate min", "aggregate max", "node Window"}
     assert not (found | wanted()) & UNREACHABLE.keys()
 
 

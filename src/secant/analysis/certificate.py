@@ -10,6 +10,7 @@ from typing import Any
 from secant.plan import nodes as n
 from secant.plan.nodes import Node
 from secant.terms.bounds import GlobalBound
+from secant.terms.keys import Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +21,6 @@ class Step:
     place: str
     value: str
     premises: tuple[Step, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class KeyClaim:
-    """A key of a public table that a bound rests on. It is checked on the public data before anything is spent."""
-
-    table: str
-    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +140,16 @@ class Certificate:
     """Groups that differ between neighbors, at most."""
     contribution: int
     """What the number by which private keys are chosen can move in one group, at most."""
-    claims: tuple[KeyClaim, ...]
+    claims: tuple[Key, ...]
+    """Keys that a bound rests on and the engine does not keep: checked before anything is spent, or accepted."""
     derivation: tuple[Step, ...]
     squares: Mapping[str, Fraction] = field(default_factory=dict)
     """Measure column -> the squared length (L2) of its move, all groups together, at most, in squared steps.
 
     For a `GlobalBound`; where none is given, the square of that bound holds.
     """
+    tried: tuple[Refusal, ...] = ()
+    """What other ways of the same analysis said against it."""
 
     def squared(self, column: str) -> Fraction:
         """Bound the squared length of a measure's move that has a public bound."""
@@ -171,6 +167,8 @@ class Refusal:
     reason: str
     hint: str
     node: Node | None = None
+    others: tuple[Refusal, ...] = ()
+    """What other ways of the same analysis say."""
 
 
 class CannotBound(Exception):  # noqa: N818 - a verdict that becomes a Refusal at the room's door

@@ -9,6 +9,7 @@ from __future__ import annotations
 from secant.analysis.derivative.space import space_of
 from secant.errors import PolicyError, Refused
 from secant.plan import nodes as n
+from secant.plan.lineage import stored_column
 from secant.plan.reads import scans
 from secant.terms.coverage import is_protected
 from secant.terms.policy import Policy, Protection
@@ -41,7 +42,7 @@ def refuse_uncovered(
             for p in left_out:
                 lost = (set(space_of(p, (scan,)).variables) & read) - kept
                 if lost:
-                    column = min(lost)[len(scan.alias) + 1 :]
+                    column = stored_column(scan, min(lost))
                     raise _not_chosen(scan, f"{table}.{column}", [p.name])
 
 

@@ -32,9 +32,9 @@ def derivation(certificate: Certificate) -> list[str]:
 
 
 def claims(certificate: Certificate) -> list[str]:
-    """Give what is checked on public tables before the release."""
+    """Give the keys that a bound rests on: what is checked before the release, and what the owner accepts."""
     return [
-        f"checked on public data before release: ({', '.join(c.columns)}) is a key of {c.table}"
+        f"{c.trust.value}: ({', '.join(c.columns)}) is a key of {c.table}"
         for c in certificate.claims
     ]
 

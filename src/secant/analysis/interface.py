@@ -8,25 +8,41 @@ from typing import Protocol
 
 from secant.analysis.certificate import Certificate, Refusal
 from secant.plan.enforce import Release
+from secant.plan.facts import Facts
 from secant.plan.nodes import Scalar
 from secant.terms.catalog import Catalog
+from secant.terms.coverage import EveryTable
 from secant.terms.policy import Policy, Protection
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a room is asked: this release, under this protection of this policy."""
+    """What a room is asked: this release, under this protection, where these facts hold."""
 
     release: Release
-    policy: Policy
+    facts: Facts
     protection: Protection
-    catalog: Catalog
     public_rows: Mapping[str, Scalar] = field(default_factory=dict)
     """Scan alias -> condition on public columns under which a row does not move, for `cells`."""
     count: Callable[[str], int | None] = lambda table: None
     """Rows of a table, where their number is public."""
     fan: Callable[[str, tuple[str, ...]], int | None] = lambda table, columns: None
     """Rows of a table that agree in some public columns, at most, where that is public."""
+
+    @property
+    def policy(self) -> Policy:
+        """The owner's policy."""
+        return self.facts.policy
+
+    @property
+    def catalog(self) -> Catalog:
+        """The engine's tables."""
+        return self.facts.catalog
+
+    @property
+    def covered(self) -> frozenset[str] | EveryTable:
+        """The tables that the protection covers."""
+        return self.facts.covered(self.protection)
 
 
 class Analysis(Protocol):

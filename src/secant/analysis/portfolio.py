@@ -16,11 +16,9 @@ from secant.analysis.certificate import (
     Certificate,
     Clipped,
     Curve,
-    Figures,
     Move,
     Refusal,
-    Survey,
-    Surveyed,
+    Step,
     is_still,
 )
 from secant.analysis.covered import refuse_uncovered
@@ -28,31 +26,27 @@ from secant.analysis.derivative.public_rows import public_rows_of
 from secant.analysis.derivative.room import DerivativeRoom
 from secant.analysis.derivative.soften import Softened, soften
 from secant.analysis.derivative.space import space_of
-from secant.analysis.elastic.room import ElasticRoom
-from secant.analysis.growth import growth
 from secant.analysis.interface import Analysis, Request
-from secant.analysis.multiplicity.room import MultiplicityRoom
-from secant.analysis.residual.room import ResidualRoom
+from secant.analysis.joins import JoinsRoom
 from secant.analysis.smt.room import SmtRoom
 from secant.analysis.split import Bounded, Exposed, Split, many_released, with_reals
 from secant.analysis.stability.room import StabilityRoom
-from secant.analysis.summands import replaced_bound
 from secant.analysis.truncation.room import TruncationRoom
 from secant.errors import InternalError
-from secant.numeric.ball import ball, upper, working_precision
 from secant.plan import nodes as n
-from secant.plan.conjunctive import Conjunctive, conjunctive
 from secant.plan.enforce import Release, Steps, enforce
+from secant.plan.facts import Facts
+from secant.plan.lineage import stored_column
 from secant.plan.measures import Problem
 from secant.plan.quotients import Family, cut_together, quotients_of
-from secant.plan.reads import scans
+from secant.plan.reads import expressions, scans
 from secant.plan.scopes import read_columns
 from secant.plan.typing import fields_of
 from secant.plan.unfailing import still_failing, unfailing
 from secant.plan.verify import verify
 from secant.terms.bounds import GlobalBound
 from secant.terms.catalog import Catalog
-from secant.terms.coverage import is_protected, tables_of
+from secant.terms.coverage import is_protected
 from secant.terms.policy import Policy, Protection
 
 __all__ = [
@@ -71,9 +65,7 @@ ANALYSES: tuple[Analysis, ...] = (
     StabilityRoom(),
     TruncationRoom(),
     SmtRoom(),
-    ResidualRoom(),
-    ElasticRoom(),
-    MultiplicityRoom(),
+    JoinsRoom(),
     DerivativeRoom(),
 )
 
@@ -134,16 +126,18 @@ def prepare(
         for f in fields_of(r)
     )
     taken |= catalog.tables.keys()  # a released table must not hide one of the engine's
-    read, known = read_columns(plan), facts or PublicFacts()
+    read, known, held = read_columns(plan), facts or PublicFacts(), Facts(policy, catalog)
     refuse_uncovered(plan, policy, protections, read)
 
-    def touched(relation: n.Relation) -> bool:
-        return any(_shows_protected(s, policy, protections, read) for s in scans(relation))
+    def touched(node: n.Node) -> bool:
+        return any(_shows_protected(s, policy, protections, read) for s in scans(node))
+
+    inside = _in_window(plan, touched)
+    if inside is not None:
+        return (inside,)
 
     def bound(aggregate: n.Aggregate, name: str) -> Bounded | Sequence[Refusal]:
-        return bound_aggregate(
-            aggregate, name, policy, protections, catalog, known, quotients, stepped
-        )
+        return bound_aggregate(aggregate, name, held, protections, known, quotients, stepped)
 
     quotients = quotients_of(plan)
     work = Split(bound, touched, taken)
@@ -169,6 +163,16 @@ def prepare(
     if touched(post):  # the last wall before a plan runs without noise
         raise InternalError("BUG-001", "a protected table is left outside of every release")
     return Prepared(post, tuple(work.bounded))
+
+
+def _in_window(plan: n.Relation, touched: Callable[[n.Node], bool]) -> Refusal | None:
+    """Refuse a protected subquery inside a window call: no rule bounds what it tells there."""
+    windows = (r for r in n.walk(plan) if isinstance(r, n.Window))
+    asking = next((c for w in windows for c in expressions(w) if touched(c)), None)
+    if asking is None:
+        return None
+    reason, hint = "a window call holds a subquery", "compute the subquery in FROM and join it"
+    return Refusal("portfolio", "T-SUBQUERY", reason, hint, asking)
 
 
 def _shows_protected(
@@ -200,15 +204,14 @@ def _about_public(facts: PublicFacts, policy: Policy) -> PublicFacts:
 def bound_aggregate(
     aggregate: n.Aggregate,
     name: str,
-    policy: Policy,
+    held: Facts,
     protections: tuple[Protection, ...],
-    catalog: Catalog,
     facts: PublicFacts,
     quotients: tuple[Family, ...] = (),
     stepped: Steps | None = None,
 ) -> Bounded | Sequence[Refusal]:
     """Enforce one aggregate and bound it under every protection, or give all reasons against it."""
-    read = read_columns(aggregate)
+    policy, read = held.policy, read_columns(aggregate)
 
     def touched(p: Protection) -> bool:
         return any(_shows_protected(s, policy, (p,), read) for s in scans(aggregate))
@@ -224,12 +227,12 @@ def bound_aggregate(
         try:
             softened = soften(aggregate, policy, cells, share, estimate, facts.ends)
             used = scans(softened.aggregate)
-            public_rows = {p.name: public_rows_of(p, policy, used, catalog) for p in cells}
+            public_rows = {p.name: public_rows_of(p, policy, used, held.catalog) for p in cells}
         except CannotBound as verdict:
             return (verdict.refusal("derivative"),)
-        release = enforce(softened.aggregate, name, policy, protections, catalog, moving=moving)
+        release = enforce(softened.aggregate, name, held, protections, moving=moving)
     else:
-        release = _enforced(aggregate, name, policy, protections, catalog, facts, stepped)
+        release = _enforced(aggregate, name, held, protections, facts, stepped)
     if isinstance(release, Problem):
         return (Refusal("enforce", release.rule, release.reason, release.hint, release.node),)
     if softened is not None:
@@ -240,16 +243,15 @@ def bound_aggregate(
     for protection in protections:
         request = Request(
             release,
-            policy,
+            held,
             protection,
-            catalog,
             public_rows.get(protection.name, {}),
             facts.count,
             facts.fan,
         )
         found, against = _ask(request)
         if found is not None:
-            certificates.append(found)
+            certificates.append(_for_those_who_give_least(found, protection, release))
             refusals += against
         else:  # what stands in the way comes first: the analyst is told to mend that
             refusals[:0] = against
@@ -264,17 +266,16 @@ def bound_aggregate(
 def _enforced(
     aggregate: n.Aggregate,
     name: str,
-    policy: Policy,
+    held: Facts,
     protections: tuple[Protection, ...],
-    catalog: Catalog,
     facts: PublicFacts,
     stepped: Steps | None,
 ) -> Release | Problem:
     """Enforce what is declared; ranges that are missing are looked up where a table is public (C-ENDS)."""
-    release = enforce(aggregate, name, policy, protections, catalog, stepped=stepped)
+    release = enforce(aggregate, name, held, protections, stepped=stepped)
     if not isinstance(release, Problem) or release.rule != "T-RANGE":
         return release
-    read = read_columns(aggregate)
+    policy, read = held.policy, read_columns(aggregate)
     tables = dict(policy.tables)
     looked: list[str] = []
     for scan in scans(aggregate):
@@ -282,7 +283,7 @@ def _enforced(
             continue
         table = scan.table.lower()
         for f in scan.columns:
-            column = f.name[len(scan.alias) + 1 :].lower()
+            column = stored_column(scan, f.name).lower()
             known = policy.column(table, column)
             if not f.type.numeric or f.name not in read or known.range or known.values:
                 continue
@@ -292,8 +293,8 @@ def _enforced(
                 columns = {**old.columns, column: replace(known, range=ends)}
                 tables[table] = replace(old, columns=columns)
                 looked.append(f"range of {table}.{column}: looked up, the table is public")
-    enlarged = replace(policy, tables=tables)
-    found = enforce(aggregate, name, enlarged, protections, catalog, stepped=stepped)
+    enlarged = Facts(replace(policy, tables=tables), held.catalog)
+    found = enforce(aggregate, name, enlarged, protections, stepped=stepped)
     if isinstance(found, Problem):
         return found
     return replace(found, notes=(*dict.fromkeys(looked), *found.notes))
@@ -307,25 +308,35 @@ def _ask(request: Request) -> tuple[Certificate | None, list[Refusal]]:
     for room in [r for r in ANALYSES if kind in r.kinds] or ANALYSES:
         if kind == "rows" and any(_is_global(c) for c in found):
             break
-        if any(c.room == "residual" for c in found) and not _may_be_less(room, request):
-            continue
         outcome = room.bound(request)
         if isinstance(outcome, Certificate):
             found.append(outcome)
+            refusals += outcome.tried
         else:
-            refusals.append(outcome)
+            refusals += (outcome, *outcome.others)
     together = _limited if kind == "unit" else _least
     return together(found, request), refusals
 
 
-def _may_be_less(room: Analysis, request: Request) -> bool:
-    """Whether a room can prove less than the residual room of the same query: only by looking into an OR (C-LEAST)."""
-    covered = tables_of(request.policy, request.protection)
-    if room.name != "multiplicity":
-        return False
-    form = conjunctive(request.release.exact.input, lambda table: table in covered)
-    return isinstance(form, Conjunctive) and any(
-        isinstance(part, n.Or) for c in form.conditions for part in n.walk(c.scalar)
+def _for_those_who_give_least(
+    certificate: Certificate, protection: Protection, release: Release
+) -> Certificate:
+    """Where units give different amounts, let bounds be in shares of what those give who give most (G-PERSONAL)."""
+    offers = protection.personal
+    if offers is None or all(is_still(x) for x in certificate.bounds.values()):
+        return certificate
+    if protection.name in release.copied:
+        words = f"rows count in proportion, up to {offers.copies[-1]} times"
+        step = Step("G-PERSONAL", words, "who gives less moves it less")
+        return replace(certificate, derivation=(*certificate.derivation, step))
+    bounds: dict[str, Move] = {}
+    for column, bound in certificate.bounds.items():
+        assert isinstance(bound, GlobalBound), "other bounds were refused"
+        bounds[column] = replace(bound, value=bound.value / offers.least)
+    words = f"everybody counts alike, so noise is for those who give {float(offers.least):.4g} of the most"
+    step = Step("G-PERSONAL", words, f"bounds times {float(1 / offers.least):.6g}")
+    return replace(
+        certificate, bounds=bounds, squares={}, derivation=(*certificate.derivation, step)
     )
 
 
@@ -334,62 +345,9 @@ def _is_global(certificate: Certificate) -> bool:
 
 
 def _least(found: list[Certificate], request: Request) -> Certificate | None:
-    """Take the smallest global bound, else a curve, else all surveys together: the least of them holds (C-LEAST)."""
-    if not found:
-        return None
+    """Take the smallest global bound, else what was found first."""
     public = [c for c in found if _is_global(c)]
-    if public:
-        return min(public, key=_most)
-    if len(found) == 1 and not request.protection.replace:
-        return found[0]
-    bounds: dict[str, Move] = {}
-    for column in found[0].bounds:
-        known = [b for c in found if isinstance(b := c.bounds.get(column), Surveyed)]
-        if not known:
-            return found[0]
-        # A group's share of epsilon must cover all surveys that it rests on.
-        fewest = min(b.groups for b in known)
-        known = [b for b in known if b.groups == fewest]
-        surveys = tuple(s for b in known for s in b.surveys)
-        each, groups = min(b.each for b in known), fewest
-        if request.protection.replace:
-            swapped = _swapped(request, column)
-            surveys = tuple(_replaced(s, grows=swapped is not None) for s in surveys)
-            each = each if swapped is None else swapped
-            groups = 2 * fewest if request.release.exact.keys else fewest
-        bounds[column] = Surveyed(surveys, each, groups)
-    return replace(
-        found[0],
-        room=", ".join(c.room for c in found),
-        bounds=bounds,
-        claims=tuple(dict.fromkeys(x for c in found for x in c.claims)),
-        derivation=tuple(step for c in found for step in c.derivation),
-    )
-
-
-def _swapped(request: Request, column: str) -> Fraction | None:
-    """Give what one row more, in place of another, moves a measure; None if a row that comes may take others away."""
-    covered = tables_of(request.policy, request.protection)
-    exact = request.release.exact
-    if growth(exact.input, lambda table: table in covered) is None:
-        return None
-    step = next(m.step for m in request.release.measures if m.column == column)
-    call = next(c for c in exact.aggregations if c.name == column)
-    return replaced_bound(call, 1, False, step)[1]
-
-
-def _replaced(survey: Survey, *, grows: bool) -> Survey:
-    """One row replaced is one row less and one more: two steps of half the smoothness (C-REPLACE).
-
-    Where rows only grow, what goes and what comes do not add up: the larger of the two decides.
-    """
-
-    def rows(beta: Fraction, figures: tuple[Figures, ...]) -> Fraction:
-        with working_precision(128):
-            factor = upper((0 if grows else 1) + ball(beta / 2).exp())
-        return survey.rows(beta / 2, figures) * factor
-
-    return replace(survey, rows=rows)
+    return min(public, key=_most) if public else next(iter(found), None)
 
 
 def _limited(found: list[Certificate], request: Request) -> Certificate | None:

@@ -14,7 +14,7 @@ from secant.analysis.certificate import Certificate, Refusal
 from secant.analysis.derivative.soften import Softened
 from secant.plan import nodes as n
 from secant.plan.decorrelate import grouped, one_row, single_aggregate
-from secant.plan.domains import Chosen
+from secant.plan.domains import Chosen, Listed
 from secant.plan.enforce import Release
 from secant.plan.rewrite import retype
 from secant.plan.scopes import borrowed
@@ -219,8 +219,8 @@ class Split:
 
 
 def many_released(post: n.Relation, bounded: list[Bounded]) -> Refusal | None:
-    """A scalar subquery over released groups would fail after it was paid for."""
-    keyed = {b.release.name for b in bounded if b.release.exact.keys}
+    """A scalar subquery over several released groups would be NULL after it was paid for."""
+    keyed = {b.release.name for b in bounded if b.release.exact.keys and not _one_group(b)}
     for node in n.walk(post):
         if isinstance(node, n.ScalarSubquery):
             inner = node.relation
@@ -235,6 +235,11 @@ def many_released(post: n.Relation, bounded: list[Bounded]) -> Refusal | None:
                     node,
                 )
     return None
+
+
+def _one_group(b: Bounded) -> bool:
+    """Whether a release has one group by the text itself, such as `WHERE store = 4 GROUP BY store`."""
+    return all(isinstance(d, Listed) and len(d.values) <= 1 for d in b.release.domains)
 
 
 def with_reals(plan: n.Relation) -> n.Relation | Refusal:

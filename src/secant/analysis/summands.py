@@ -11,6 +11,7 @@ from fractions import Fraction
 from secant.analysis.certificate import CannotBound
 from secant.plan import nodes as n
 from secant.plan.facts_keys import told_apart
+from secant.plan.measures import STEPS_OF_A_MOVE
 from secant.plan.ownership import Ownership, Ownerships
 from secant.plan.ranges import NOTHING_DECLARED, Ranges
 from secant.plan.show import show_scalar
@@ -42,6 +43,9 @@ def measure_bound(
         return "G-COUNT-DISTINCT", Fraction(changed), f"{changed} rows, 1 value each"
     if call.function == "count":
         return "G-COUNT", Fraction(changed), f"{changed} rows, 1 each"
+    if call.function == "array_agg":
+        words = f"{changed} rows, {amount(STEPS_OF_A_MOVE * step)} each, as declared"
+        return "G-MOVES", Fraction(changed * STEPS_OF_A_MOVE), words
     high, low = ends_of_row(call, step)
     units = max(high, -low)
     rule = "G-SUM-DISTINCT" if call.distinct else "G-SUM"
@@ -61,6 +65,8 @@ def replaced_bound(
             return "G-COUNT", Fraction(0), "as many rows come as go"
         rule = "G-COUNT-DISTINCT" if call.distinct else "G-COUNT"
         return rule, Fraction(once), f"{once} rows go, {once} come"
+    if call.function == "array_agg":
+        return measure_bound(call, 2 * once, 1, None, step)
     high, low = ends_of_row(call, step)
     rule = "G-SUM-DISTINCT" if call.distinct else "G-SUM"
     ends = f"{amount(low * step)} to {amount(high * step)} each"
@@ -133,3 +139,8 @@ def never_negative(call: n.Aggregation) -> bool:
 def rows_differ(number: int) -> str:
     """Say how many rows differ."""
     return "1 row differs" if number == 1 else f"{number} rows differ"
+
+
+def shortened(text: str, width: int) -> str:
+    """Cut a long text for a derivation."""
+    return text if len(text) <= width else text[: width - 3] + "..."

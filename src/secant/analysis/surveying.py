@@ -1,35 +1,88 @@
-"""What every room that surveys joins says in the same way: whom it turns away, and what its survey means for measures.
+"""What every room that surveys joins does in the same way: whom it turns away, and what its survey means for measures.
 
-In: a request, and the room's own rule ids. Out: refusals, and the bounds and steps of a certificate. Never here: a
-survey; how many rows differ is what the rooms find out.
+In: a request, and what the room itself has to say: how to count the rows that differ, and the ids of its rules. Out: a
+certificate or a refusal. Never here: a survey; how many rows differ is what the rooms find out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 
-from secant.analysis.certificate import CannotBound, Certificate, Step, Survey, Surveyed
+from secant.analysis.certificate import CannotBound, Certificate, Refusal, Step, Survey, Surveyed
 from secant.analysis.interface import Request
 from secant.analysis.summands import amount, each_row
 from secant.plan.domains import Listed, Looked
 from secant.plan.enforce import Release
 from secant.terms.bounds import GlobalBound
+from secant.terms.keys import Key, in_order
 
 
-def only_rows_that_add_up(request: Request, *, kind: str, rank: str) -> None:
-    """Turn away what no survey of rows bounds: other kinds of protection, and order statistics. Rules are named."""
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The ids under which a room says what all of them say."""
+
+    kind: str
+    rank: str
+    public: str
+    measures: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How a room counts the rows that differ: its survey, the groups that one row moves, and why."""
+
+    survey: Survey
+    groups: int
+    why: Step
+    """What measures rest on."""
+    keys: Step | None
+    """Why no more groups move; None without keys."""
+    claims: frozenset[Key] = frozenset()
+
+
+def surveyed(
+    room: str, request: Request, count: Callable[[Request], Counted | None], rules: Rules
+) -> Certificate | Refusal:
+    """Bound every measure by the rows that a survey counts, or say what stands in the way.
+
+    `count` gives None where no table of the protection is read.
+    """
+    release, name = request.release, request.protection.name
+    try:
+        _only_rows_that_add_up(request, rules)
+        found = count(request)
+        if found is None:
+            step = Step(rules.public, "no table of this protection is read", "0 rows differ")
+            still = {m.column: GlobalBound(Fraction(0)) for m in release.measures}
+            return Certificate(room, name, still, 0, 0, 0, (), (step,))
+        bounds: dict[str, Surveyed] = {}
+        steps = [found.why] if found.keys is None else [found.why, found.keys]
+        for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
+            each = each_row(call, measure.step)
+            bounds[measure.column] = Surveyed((found.survey,), each, found.groups)
+            value = f"moves by at most {amount(each * measure.step)} for each row that differs"
+            steps.append(Step(rules.measures, measure.words, value, (found.why,)))
+    except CannotBound as verdict:
+        return verdict.refusal(room)
+    claims = in_order(found.claims)
+    return Certificate(room, name, bounds, 0, found.groups, 0, claims, tuple(steps))
+
+
+def _only_rows_that_add_up(request: Request, rules: Rules) -> None:
+    """Turn away what no survey of rows bounds: other kinds of protection, and order statistics."""
     release, protection = request.release, request.protection
     if protection.kind != "rows":
         raise CannotBound(
-            kind,
+            rules.kind,
             release.exact,
             f"protections of kind {protection.kind} are not bounded here",
             "use kind `rows`",
         )
     if release.ranked:
         raise CannotBound(
-            rank,
+            rules.rank,
             release.exact,
             "order statistics are not bounded here",
             "ask for counts and sums in a query of their own",
@@ -55,24 +108,3 @@ def unknown_groups(release: Release, *, rule: str) -> CannotBound:
         "one row can move groups whose number is not declared",
         "declare the values of the grouped columns",
     )
-
-
-def nothing_read(room: str, request: Request, *, rule: str) -> Certificate:
-    """Certify that no measure moves, since no table of the protection is read."""
-    step = Step(rule, "no table of this protection is read", "0 rows differ")
-    still = {m.column: GlobalBound(Fraction(0)) for m in request.release.measures}
-    return Certificate(room, request.protection.name, still, 0, 0, 0, (), (step,))
-
-
-def measures_of(
-    release: Release, survey: Survey, groups: int, counted: Step, *, rule: str
-) -> tuple[Mapping[str, Surveyed], tuple[Step, ...]]:
-    """Price the rows that a survey counts, measure by measure."""
-    bounds: dict[str, Surveyed] = {}
-    steps = []
-    for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
-        each = each_row(call, measure.step)
-        bounds[measure.column] = Surveyed((survey,), each, groups)
-        value = f"moves by at most {amount(each * measure.step)} for each row that differs"
-        steps.append(Step(rule, measure.words, value, (counted,)))
-    return bounds, tuple(steps)

@@ -4,7 +4,6 @@ import math
 from fractions import Fraction
 
 import pytest
-from test_elastic_neighbors import FACTS, POLICY, PROTECTION, bound_of, release_of
 
 from secant.analysis.certificate import Certificate, Refusal
 from secant.analysis.elastic import rules
@@ -22,16 +21,50 @@ from secant.analysis.elastic.amounts import (
     times,
 )
 from secant.analysis.elastic.groups import plain, reached
+from secant.analysis.elastic.room import ElasticRoom
 from secant.analysis.explain import derivation
+from secant.analysis.interface import Request
 from secant.errors import UsageError
 from secant.plan import nodes as n
 from secant.plan.domains import Looked
+from secant.plan.enforce import Release, enforce
 from secant.plan.evaluate import evaluate
+from secant.plan.facts import Facts
+from secant.plan.from_sql import from_sql
+from secant.plan.rewrite import normalize
 from secant.plan.typing import fields_of
+from secant.terms import types as t
 from secant.terms.bounds import GlobalBound
-from secant.terms.policy import Policy, Protection, TableFacts
+from secant.terms.catalog import Table, catalog
+from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
 
 BETA = Fraction(1, 10)
+TABLES = {"r": ("a", "b"), "s": ("b", "c"), "p": ("a", "w"), "u": ("k", "a")}
+CATALOG = catalog(
+    *(
+        Table(name, tuple((c, t.INTEGER) for c in columns), (("k",),) if name == "u" else ())
+        for name, columns in TABLES.items()
+    )
+)
+PROTECTION = Protection("rows", "rows", Fraction(1), tables=("r", "s", "u"))
+FACTS = {
+    "r": TableFacts((), {}, {"a": ColumnFacts(values=(1, 2)), "b": ColumnFacts(range=(0, 2))}),
+    "s": TableFacts((), {}, {"c": ColumnFacts(values=(1, 2))}),
+}
+POLICY = Policy("", FACTS, (PROTECTION,))
+
+
+def release_of(text: str, policy: Policy = POLICY) -> Release:
+    plan = normalize(from_sql(text, CATALOG))
+    aggregate = next(x for x in n.walk(plan) if isinstance(x, n.Aggregate))
+    release = enforce(aggregate, "released", Facts(policy, CATALOG), policy.protections)
+    assert isinstance(release, Release), release
+    return release
+
+
+def bound_of(text: str, policy: Policy = POLICY):
+    request = Request(release_of(text, policy), Facts(policy, CATALOG), policy.protections[0])
+    return ElasticRoom().bound(request)
 
 
 def survey_of(text, policy=POLICY):

@@ -15,6 +15,7 @@ from secant.analysis.multiplicity.room import MOST_ATOMS, MultiplicityRoom
 from secant.plan import nodes as n
 from secant.plan.enforce import Release, enforce
 from secant.plan.evaluate import prepare
+from secant.plan.facts import Facts
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
 from secant.plan.values import same_key
@@ -45,14 +46,14 @@ def release_of(text, policy=POLICY):
     (aggregate,) = [
         node for node in n.walk(normalize(from_sql(text, CATALOG))) if isinstance(node, n.Aggregate)
     ]
-    found = enforce(aggregate, "release1", policy, policy.protections, CATALOG)
+    found = enforce(aggregate, "release1", Facts(policy, CATALOG), policy.protections)
     assert isinstance(found, Release), found
     return found
 
 
 def asked(text, policy=POLICY):
     release = release_of(text, policy)
-    request = Request(release, policy, policy.protections[0], CATALOG)
+    request = Request(release, Facts(policy, CATALOG), policy.protections[0])
     return release, MultiplicityRoom().bound(request)
 
 
@@ -464,7 +465,7 @@ def test_what_has_no_rule_is_refused_with_a_hint(text, rule):
 def test_other_kinds_of_protection_are_refused():
     units = Protection("people", "unit", Fraction(1), unit=("r", "a"), limits={"r": 1})
     release = release_of("SELECT count(*) FROM r")
-    found = MultiplicityRoom().bound(Request(release, POLICY, units, CATALOG))
+    found = MultiplicityRoom().bound(Request(release, Facts(POLICY, CATALOG), units))
     assert isinstance(found, Refusal)
     assert found.rule == "M-KIND"
 

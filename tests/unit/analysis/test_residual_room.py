@@ -18,6 +18,7 @@ from secant.analysis.residual.room import ResidualRoom
 from secant.plan import nodes as n
 from secant.plan.enforce import Release, enforce
 from secant.plan.evaluate import evaluate
+from secant.plan.facts import Facts
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
 from secant.plan.verify import verify
@@ -61,9 +62,9 @@ def asked(
     policy = Policy("", facts, (rows,))
     plan = normalize(from_sql(text, known))
     aggregate = next(x for x in n.walk(plan) if isinstance(x, n.Aggregate))
-    release = enforce(aggregate, "release1", policy, (rows,), known)
+    release = enforce(aggregate, "release1", Facts(policy, known), (rows,))
     assert isinstance(release, Release), release
-    return ResidualRoom().bound(Request(release, policy, rows, known))
+    return ResidualRoom().bound(Request(release, Facts(policy, known), rows))
 
 
 def bounded(text: str, **more: Any) -> Certificate:

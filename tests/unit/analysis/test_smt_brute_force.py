@@ -15,11 +15,12 @@ from secant.analysis.interface import Request
 from secant.analysis.smt import marks, rules
 from secant.analysis.smt.language import Language
 from secant.analysis.smt.room import SmtRoom
-from secant.analysis.smt.rules import Encoder, Key
+from secant.analysis.smt.rules import EncodedKey, Encoder
 from secant.analysis.smt.search import Search, solver_of
 from secant.plan import nodes as n
 from secant.plan.enforce import Release, enforce
 from secant.plan.evaluate import prepare
+from secant.plan.facts import Facts
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
 from secant.terms import types as t
@@ -50,9 +51,9 @@ KEYS = {"a": [("k",)], "b": [("k", "s")], "c": [], "d": [("x",)]}
 def asked(text):
     plan = normalize(from_sql(text, CATALOG))
     aggregate = next(x for x in n.walk(plan) if isinstance(x, n.Aggregate))
-    release = enforce(aggregate, "r", POLICY, POLICY.protections, CATALOG)
+    release = enforce(aggregate, "r", Facts(POLICY, CATALOG), POLICY.protections)
     assert isinstance(release, Release), release
-    return Request(release, POLICY, POLICY.protections[0], CATALOG)
+    return Request(release, Facts(POLICY, CATALOG), POLICY.protections[0])
 
 
 # ── questions ────────────────────────────────────────────────────────────────────────────────────
@@ -194,7 +195,7 @@ def witness(relation, table, rows):
     encoder = Encoder(
         Language(z3),
         table,
-        lambda name: tuple(Key(tuple((c, "INTEGER") for c in key)) for key in KEYS[name]),
+        lambda name: tuple(EncodedKey(tuple((c, "INTEGER") for c in key)) for key in KEYS[name]),
     )
     state, solver = Search(encoder, relation), solver_of(encoder)
     for _ in range(rows):
@@ -231,7 +232,8 @@ def attained(text):
     tables = {s.table for s in n.walk(relation) if isinstance(s, n.Scan)} & {"a", "b", "c"}
     for table in sorted(tables):
         only = replace(POLICY.protections[0], tables=(table,))
-        request = replace(asked(text), policy=replace(POLICY, protections=(only,)), protection=only)
+        facts = Facts(replace(POLICY, protections=(only,)), CATALOG)
+        request = replace(asked(text), facts=facts, protection=only)
         found = SmtRoom(seconds=20, most=6).bound(request)
         if isinstance(found, Certificate) and found.rows:
             yield found.rows, differing(run, *witness(relation, table, found.rows))
@@ -350,7 +352,7 @@ FAULTS = {
     ),
     "a declared key of a protected table is believed": (
         lambda patch: patch.setattr(
-            "secant.analysis.smt.room.is_protected", lambda *_: False
+            "secant.terms.keys.is_open", lambda *_: True
         ),
         "SELECT c.y AS p, a.x AS q FROM a JOIN c ON c.x = a.k",
     ),

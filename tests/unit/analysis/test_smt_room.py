@@ -7,19 +7,21 @@ from fractions import Fraction
 import pytest
 import z3
 
-from secant.analysis.certificate import Certificate, KeyClaim, Refusal
+from secant.analysis.certificate import Certificate, Refusal
 from secant.analysis.interface import Request
 from secant.analysis.smt.language import Language
 from secant.analysis.smt.room import SmtRoom, smt_lib
-from secant.analysis.smt.rules import Encoder, Key
+from secant.analysis.smt.rules import EncodedKey, Encoder
 from secant.analysis.smt.search import search
 from secant.errors import UsageError
 from secant.plan import nodes as n
 from secant.plan.enforce import Release, enforce
+from secant.plan.facts import Facts
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
 from secant.terms import types as t
 from secant.terms.catalog import Table, catalog
+from secant.terms.keys import Key, Trust
 from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
 
 CATALOG = catalog(
@@ -50,9 +52,9 @@ POLICY = Policy("", FACTS, (ROWS,))
 def asked(text, policy=POLICY):
     plan = normalize(from_sql(text, CATALOG))
     aggregate = next(x for x in n.walk(plan) if isinstance(x, n.Aggregate))
-    release = enforce(aggregate, "r", policy, policy.protections, CATALOG)
+    release = enforce(aggregate, "r", Facts(policy, CATALOG), policy.protections)
     assert isinstance(release, Release), release
-    return Request(release, policy, policy.protections[0], CATALOG)
+    return Request(release, Facts(policy, CATALOG), policy.protections[0])
 
 
 def bounded(text, policy=POLICY, **limits):
@@ -254,7 +256,7 @@ def test_which_of_equal_floats_are_left_is_not_bounded():
 
 def test_keys_of_public_tables_are_claimed_only_where_the_proof_needs_them():
     joined = bounded("SELECT count(*) FROM person p JOIN city c ON p.city = c.name")
-    assert joined.claims == (KeyClaim("city", ("name",)),)
+    assert joined.claims == (Key("city", ("name",), Trust.CHECKED),)
     alone = bounded(
         "SELECT count(*) FROM person WHERE EXISTS (SELECT 1 FROM city WHERE name = 'a')"
     )
@@ -269,7 +271,7 @@ def test_declared_keys_of_protected_tables_are_believed_only_if_the_owner_accept
     found = bounded(DECLARED, replace(POLICY, accept=("keys",)))
     assert found.rows == 1
     assert "S-KEY" in rules_of(found.derivation)
-    assert found.claims == ()
+    assert found.claims == (Key("note", ("kind",), Trust.ACCEPTED),)
 
 
 def test_a_reference_makes_its_target_a_key_if_the_owner_accepts_it():
@@ -277,7 +279,8 @@ def test_a_reference_makes_its_target_a_key_if_the_owner_accepts_it():
     text = "SELECT count(*) FROM note m JOIN person p ON m.pid = p.id"
     for accept, expected in (((), "S-UNBOUNDED"), (("keys",), "S-UNBOUNDED")):
         request = asked(text, replace(POLICY, accept=accept))
-        request = replace(request, catalog=catalog(*{**CATALOG.tables, "person": loose}.values()))
+        without = catalog(*{**CATALOG.tables, "person": loose}.values())
+        request = replace(request, facts=Facts(request.policy, without))
         found = SmtRoom(60).bound(request)
         assert isinstance(found, Refusal)
         assert found.rule == expected
@@ -326,7 +329,7 @@ def test_the_table_is_bounded_precisely_or_one_use_after_another():
         f"AND v.slot IN {three} AND w.slot IN {three}"
     )
     relation = asked(text).release.exact.input
-    key = Key((("pid", "INTEGER"), ("slot", "INTEGER")))
+    key = EncodedKey((("pid", "INTEGER"), ("slot", "INTEGER")))
     found = []
     for copy in (None, 0, 1):
         encoder = Encoder(Language(z3), "visit", lambda table: (key,), copy)

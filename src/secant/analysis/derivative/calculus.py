@@ -11,7 +11,6 @@ and the room scales s until the whole is as smooth as the noise needs (D-RATES).
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -37,9 +36,9 @@ from secant.plan.rewrite import columns_of
 from secant.plan.rules import RuleTable
 from secant.plan.show import same
 from secant.plan.typing import type_of
+from secant.plan.values import EPOCH
 from secant.terms import types as t
 
-EPOCH = datetime.date(1970, 1, 1)
 LOWEST_FLOOR, HIGHEST_FLOOR = Fraction(1, 1024), Fraction(1, 16)
 """A fading bound stops at a part of its peak between these: far rows need no exponential then (D-FLOOR)."""
 FLAT = Fraction(3, 20)

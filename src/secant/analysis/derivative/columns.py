@@ -11,10 +11,10 @@ import datetime
 from fractions import Fraction
 
 from secant.analysis.derivative import shapes
-from secant.analysis.derivative.calculus import EPOCH
 from secant.analysis.derivative.writing import literal
 from secant.plan import nodes as n
 from secant.plan.ranges import as_number, as_text
+from secant.plan.values import EPOCH
 from secant.terms import types as t
 
 

@@ -7,44 +7,75 @@ empty is public (D-NULL), and so is whether an expression is empty that only pas
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from secant.plan import nodes as n
 from secant.plan.functions import FUNCTIONS
 from secant.plan.reads import columns_named
 from secant.plan.rewrite import columns_of
+from secant.plan.rules import RuleTable
 from secant.terms import types as t
 
 _ANY = ("coalesce", "least", "greatest")
+Empty = n.Scalar | bool | None
 
 
-def emptiness(scalar: n.Scalar) -> n.Scalar | bool | None:
+EMPTINESS: RuleTable[Callable[..., Empty]] = RuleTable("emptiness")
+
+
+def emptiness(scalar: n.Scalar) -> Empty:
     """Give the condition under which an expression is empty, from which cells are; None if that is not all.
 
-    True and False stand for always and never.
+    True and False stand for always and never. A node without a rule may be empty for any reason (I3).
     """
-    if isinstance(scalar, n.Literal):
-        return scalar.value is None
-    if isinstance(scalar, n.Column):
-        return n.IsNull(scalar)
-    if isinstance(scalar, n.Negate) or (isinstance(scalar, n.Cast) and scalar.type.numeric):
-        return emptiness(scalar.operand)
-    if isinstance(scalar, n.Clamp):
-        return _any([emptiness(x) for x in (scalar.operand, scalar.low, scalar.high)])
-    if isinstance(scalar, n.Arithmetic) and scalar.op in ("+", "-", "*"):
+    rule = EMPTINESS.find(scalar)
+    return None if rule is None else rule(scalar)
+
+
+@EMPTINESS.rule(n.Literal)
+def _literal(scalar: n.Literal) -> Empty:
+    return scalar.value is None
+
+
+@EMPTINESS.rule(n.Column)
+def _column(scalar: n.Column) -> Empty:
+    return n.IsNull(scalar)
+
+
+@EMPTINESS.rule(n.Negate)
+def _negate(scalar: n.Negate) -> Empty:
+    return emptiness(scalar.operand)
+
+
+@EMPTINESS.rule(n.Cast)
+def _cast(scalar: n.Cast) -> Empty:
+    return emptiness(scalar.operand) if scalar.type.numeric else None
+
+
+@EMPTINESS.rule(n.Clamp)
+def _clamp(scalar: n.Clamp) -> Empty:
+    return _any([emptiness(x) for x in (scalar.operand, scalar.low, scalar.high)])
+
+
+@EMPTINESS.rule(n.Arithmetic)
+def _arithmetic(scalar: n.Arithmetic) -> Empty:
+    if scalar.op in ("+", "-", "*"):
         return _any([emptiness(scalar.left), emptiness(scalar.right)])
-    if isinstance(scalar, n.Arithmetic) and scalar.op == "/":
-        divisor = scalar.right
-        never_zero = isinstance(divisor, n.Literal) and bool(divisor.value)
-        return emptiness(scalar.left) if never_zero else None
-    if isinstance(scalar, n.Call) and FUNCTIONS[scalar.function].never_null:
+    divisor = scalar.right
+    never_zero = isinstance(divisor, n.Literal) and bool(divisor.value)
+    return emptiness(scalar.left) if scalar.op == "/" and never_zero else None
+
+
+@EMPTINESS.rule(n.Call)
+def _call(scalar: n.Call) -> Empty:
+    if FUNCTIONS[scalar.function].never_null:
         return _any([emptiness(a) for a in scalar.arguments])
-    if isinstance(scalar, n.Call) and scalar.function in _ANY:
+    if scalar.function in _ANY:
         return _all([emptiness(a) for a in scalar.arguments])
     return None
 
 
-def _any(parts: list[n.Scalar | bool | None]) -> n.Scalar | bool | None:
+def _any(parts: list[Empty]) -> Empty:
     if None in parts:
         return None
     if True in parts:
@@ -55,7 +86,7 @@ def _any(parts: list[n.Scalar | bool | None]) -> n.Scalar | bool | None:
     return conditions[0] if len(conditions) == 1 else n.Or(tuple(conditions))
 
 
-def _all(parts: list[n.Scalar | bool | None]) -> n.Scalar | bool | None:
+def _all(parts: list[Empty]) -> Empty:
     if None in parts:
         return None
     if False in parts:

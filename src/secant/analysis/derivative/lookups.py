@@ -2,21 +2,20 @@
 
 In: rows that public conditions decide, and keys that are declared or kept by the engine. Out: for each
 scan whether its rows stand in at most one joined row, the keys that this rests on, and else the columns
-by which joined rows are gathered. A declared key is not believed: it is checked on public columns
-before anything is spent, and gathering by too few columns only makes a bound larger (D-GATHER).
+by which joined rows are gathered. A key is believed only as far as C-KEYS goes, and gathering by too few columns only
+makes a bound larger (D-GATHER).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from secant.analysis.certificate import KeyClaim
 from secant.plan import nodes as n
-from secant.plan.ranges import conditions_on
+from secant.plan.facts import Facts
+from secant.plan.lineage import named_in, stored_column, stored_columns
+from secant.plan.regions import joined
 from secant.plan.typing import fields_of
-from secant.terms.catalog import Catalog
-from secant.terms.policy import Policy
+from secant.terms.keys import Key
 
 Fan = tuple[str, tuple[str, ...]]
 """A table and columns: how many rows agree in these columns, at most? None of them: all its rows."""
@@ -30,7 +29,7 @@ class Gathering:
     """Whether a row stands in at most one joined row."""
     keys: tuple[n.Column, ...]
     """Otherwise: columns that rows of the scan have in common at most with each other."""
-    claims: frozenset[KeyClaim]
+    claims: frozenset[Key]
     decided: frozenset[str]
     """Columns whose values one row of the scan decides."""
     fans: tuple[Fan, ...] | None = None
@@ -47,16 +46,13 @@ class Lookups:
     leaves: tuple[n.Relation, ...]
     equal: tuple[tuple[str, str | None], ...]
     """Pairs of columns that are equal in every row; None stands for a constant."""
-    policy: Policy
-    catalog: Catalog
-    trusted: Callable[[str], bool]
-    """Whether a table's declared key may be checked: everything about its keys is public."""
+    facts: Facts
 
     def of(self, scan: n.Scan, protected: frozenset[str]) -> Gathering:
         """Follow lookups by key from one scan."""
         decided = {f.name for f in fields_of(scan)}
         found: set[n.Relation] = {scan}
-        claims: set[KeyClaim] = set()
+        claims: set[Key] = set()
         grown = True
         while grown:
             grown = False
@@ -81,13 +77,13 @@ class Lookups:
         keys: tuple[n.Column, ...],
         found: set[n.Relation],
         decided: set[str],
-        claims: set[KeyClaim],
+        claims: set[Key],
     ) -> tuple[Fan, ...] | None:
         """Follow lookups that find several rows, too; the gathering columns must be a key that is checked."""
-        table = scan.table.lower()
-        key = self.policy.facts(table).key
-        named = tuple(k.name[len(scan.alias) + 1 :].lower() for k in keys)
-        if not key or set(named) != set(key) or not self.trusted(table):
+        gathered = {stored_column(scan, k.name).lower() for k in keys}
+        known_keys = self.facts.keys(scan.table.lower())
+        key = next((k for k in known_keys if k.holds and set(k.columns) == gathered), None)
+        if key is None:
             return None
         seen, known, claimed = set(found), set(decided), set(claims)
         fans: list[Fan] = []
@@ -104,36 +100,28 @@ class Lookups:
                 if len(scans) < len(rest):
                     return None
                 leaf = max(scans, key=lambda x: len(self._fixed(x, known)))
-                other = leaf.table.lower()
-                if not self.trusted(other):
+                other, fixed = leaf.table.lower(), tuple(sorted(self._fixed(leaf, known)))
+                if not self.facts.is_open(other, fixed):
                     return None
-                fans.append((other, tuple(sorted(self._fixed(leaf, known)))))
+                fans.append((other, fixed))
             seen.add(leaf)
             known |= {f.name for f in fields_of(leaf)}
-        claims |= claimed | {KeyClaim(table, key)}
+        claims |= claimed | set(key.claims)
         return tuple(fans)
 
     def _fixed(self, leaf: n.Scan, decided: set[str]) -> set[str]:
         """Give the columns of a leaf that what is decided fixes."""
-        prefix = f"{leaf.alias}."
-        return {
-            a[len(prefix) :].lower()
-            for a, b in self._pairs()
-            if a.startswith(prefix) and (b is None or b in decided)
-        }
+        names = stored_columns(leaf)
+        return {names[a] for a, b in self._pairs() if a in names and (b is None or b in decided)}
 
-    def _looked_up(self, leaf: n.Relation, decided: set[str]) -> tuple[KeyClaim, ...] | None:
+    def _looked_up(self, leaf: n.Relation, decided: set[str]) -> tuple[Key, ...] | None:
         """Whether what is decided names at most one row of a leaf; with the key claimed for that."""
         if not isinstance(leaf, n.Scan):
             return None
-        table, fixed = leaf.table.lower(), self._fixed(leaf, decided)
-        known = self.catalog.table(table)
-        for unique in known.unique if known is not None else ():
-            if {c.lower() for c in unique} <= fixed:
-                return ()
-        key = self.policy.facts(table).key
-        if key and set(key) <= fixed and self.trusted(table):
-            return (KeyClaim(table, key),)
+        fixed = self._fixed(leaf, decided)
+        for key in self.facts.keys(leaf.table.lower()):
+            if key.holds and fixed.issuperset(key.columns):
+                return key.claims
         return None
 
     def _pairs(self) -> list[tuple[str, str | None]]:
@@ -141,30 +129,18 @@ class Lookups:
 
     def _row_of(self, scan: n.Scan, protected: frozenset[str]) -> tuple[n.Column, ...]:
         """Give columns to gather by: the declared key, or else all public columns."""
-        prefix = len(scan.alias) + 1
         public = [f for f in scan.columns if f.name not in protected]
-        key = self.policy.facts(scan.table.lower()).key
-        named = [f for f in public if f.name[prefix:].lower() in key]
+        key = named_in(scan, self.facts.policy.facts(scan.table).key) or ()
+        named = [f for f in public if f.name in key]
         chosen = named if key and len(named) == len(key) else public
         return tuple(n.Column(f.name, f.type) for f in chosen)
 
 
-def lookups_of(
-    relation: n.Relation, policy: Policy, catalog: Catalog, trusted: Callable[[str], bool]
-) -> Lookups:
+def lookups_of(relation: n.Relation, facts: Facts) -> Lookups:
     """Collect leaves and equalities of a tree of filters and inner joins; anything else is a leaf."""
-    leaves: list[n.Relation] = []
-    stack = [relation]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, n.Filter):
-            stack.append(node.input)
-        elif isinstance(node, n.Join) and node.kind != "left":
-            stack += [node.right, node.left]
-        else:
-            leaves.append(node)
+    found = joined(relation)
     pairs: list[tuple[str, str | None]] = []
-    for condition in conditions_on(relation):
+    for condition in found.conditions:
         if isinstance(condition, n.Compare) and condition.op == "=":
             left, right = condition.left, condition.right
             for a, b in ((left, right), (right, left)):
@@ -176,4 +152,4 @@ def lookups_of(
                 and left.type == right.type
             ):
                 pairs.append((left.name, right.name))
-    return Lookups(tuple(leaves), tuple(pairs), policy, catalog, trusted)
+    return Lookups(tuple(found.leaves), tuple(pairs), facts)

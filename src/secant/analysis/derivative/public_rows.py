@@ -14,6 +14,7 @@ from secant.analysis.derivative.space import space_of
 from secant.errors import SecantError
 from secant.plan import nodes as n
 from secant.plan.from_sql import from_sql
+from secant.plan.lineage import stored_column
 from secant.plan.reads import columns_read, scans
 from secant.plan.rewrite import substitute
 from secant.plan.total import total
@@ -67,7 +68,7 @@ def _condition(marked: PublicRows, scan: n.Scan, policy: Policy, catalog: Catalo
         )
     predicate = filters[0].predicate
     own: dict[str, n.Scalar] = {
-        f"marked.{f.name[len(scan.alias) + 1 :]}": n.Column(f.name, f.type) for f in scan.columns
+        f"marked.{stored_column(scan, f.name)}": n.Column(f.name, f.type) for f in scan.columns
     }
     return total(substitute(predicate, own))
 

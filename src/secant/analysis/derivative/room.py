@@ -8,11 +8,11 @@ It checks by itself that nothing but continuous functions of protected values is
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from secant.analysis.certificate import CannotBound, Certificate, Curve, KeyClaim, Refusal, Step
+from secant.analysis.certificate import CannotBound, Certificate, Curve, Refusal, Step
 from secant.analysis.derivative import function_rules, shapes
 from secant.analysis.derivative.calculus import (
     HIGHEST_FLOOR,
@@ -48,8 +48,9 @@ from secant.plan.ranges import as_number, declared
 from secant.plan.reads import scans
 from secant.plan.rewrite import substitute
 from secant.terms.bounds import GlobalBound
-from secant.terms.coverage import is_protected
-from secant.terms.norms import CombinedNorm, columns_of, dual_power, parse_norm
+from secant.terms.keys import Key as TableKey
+from secant.terms.keys import in_order
+from secant.terms.norms import CombinedNorm, columns_of, dual_power
 
 RULES = function_rules.__name__  # the calculus' calls are registered there
 SELECTIVE = 0.6
@@ -90,11 +91,18 @@ class _Work:
         protected = frozenset(space.variables)
         bounds: dict[str, GlobalBound | Curve] = {}
         steps: list[Step] = []
-        claims: set[KeyClaim] = set()
+        claims: set[TableKey] = set()
         reader = None
         for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
             if reader is None and _touches(release.exact.input, call, protected):
                 reader = _Reader(self.request, space, protected)
+            if reader is not None and measure.preprocessed is not None:
+                raise CannotBound(
+                    "D-AGGREGATE",
+                    release.original,
+                    "values that move have no bound beside a declared `moves`",
+                    "let the owner list the protections as alternatives",
+                )
             found = None if reader is None else reader.curve(measure, call)
             if found is None:
                 bounds[measure.column] = GlobalBound(Fraction(0))
@@ -123,7 +131,7 @@ class _Work:
             0,
             0,
             0,
-            tuple(sorted(claims, key=lambda c: (c.table, c.columns))),
+            in_order(claims),
             tuple(steps),
         )
 
@@ -164,8 +172,7 @@ class _Reader:
                 "this is a fault of the softener",
             )
         self._check_keys(request.release.exact.keys)
-        trusted = _trusted(request)
-        lookups = lookups_of(self.rows.relation, request.policy, request.catalog, trusted)
+        lookups = lookups_of(self.rows.relation, request.facts)
         used = {s.alias: s for s in scans(self.rows.relation)}
         self.gatherings = {
             role: lookups.of(used[role], protected) for role in space.roles if role in used
@@ -191,7 +198,7 @@ class _Reader:
 
     def curve(
         self, measure: Measure, call: n.Aggregation
-    ) -> tuple[GlobalBound | Curve, Step, set[KeyClaim]] | None:
+    ) -> tuple[GlobalBound | Curve, Step, set[TableKey]] | None:
         """Give the bound of one measure, its derivation and what it rests on; None if it does not move."""
         argument = (
             None if call.argument is None else substitute(call.argument, self.rows.definitions)
@@ -209,7 +216,7 @@ class _Reader:
         probe = calculus.of(value)
         roles = [r for r in probe.reach if any(k.role == r for k in probe.slopes)]
         additive = call.function == "sum"
-        claims: set[KeyClaim] = set()
+        claims: set[TableKey] = set()
         caps: dict[str, Fraction | None] = {}
         for role in roles:
             gathering = self.gatherings[role]
@@ -539,17 +546,3 @@ def _declared(value: n.Scalar) -> bool:
         if isinstance(end, n.Literal)
     ]
     return all(end is None or abs(end) < FARTHEST for end in ends)
-
-
-def _trusted(request: Request) -> Callable[[str], bool]:
-    """Declared keys are checked only where all that is protected is values that are not keys."""
-    cells = [p for p in request.policy.protections if p.kind == "cells"]
-    others = tuple(p for p in request.policy.protections if p.kind != "cells")
-
-    def trusted(table: str) -> bool:
-        norms = [parse_norm(p.distance[table]) for p in cells if table in p.distance]
-        named = {column for norm in norms for column in columns_of(norm)}
-        key = set(request.policy.facts(table).key)
-        return not is_protected(table, request.policy, others) and not key & named
-
-    return trusted

@@ -16,7 +16,6 @@ from fractions import Fraction
 from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative import shapes
 from secant.analysis.derivative.calculus import (
-    EPOCH,
     Calculus,
     double,
 )
@@ -44,11 +43,13 @@ from secant.analysis.derivative.writing import (
 from secant.numeric import interval as iv
 from secant.plan import nodes as n
 from secant.plan.functions import FUNCTIONS
+from secant.plan.lineage import origins_of
 from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number, declared
 from secant.plan.reads import scans
 from secant.plan.rewrite import substitute
 from secant.plan.total import total
 from secant.plan.typing import type_of
+from secant.plan.values import EPOCH
 from secant.terms import types as t
 from secant.terms.policy import Policy, Protection, Softening
 
@@ -100,11 +101,7 @@ class Softener:
         # Only what moves how far is asked here, which no rate changes; at a tiny one sizes are constants.
         self.calculi = tuple(Calculus(space, Fraction(1, 10**30)) for space in self.spaces)
         self.protected = frozenset(name for s in self.spaces for name in s.variables)
-        self.origins = {
-            f.name: (s.table.lower(), f.name[len(s.alias) + 1 :].lower())
-            for s in used
-            for f in s.columns
-        }
+        self.origins = origins_of(*used)
         stripped = strip(source, self.protected)
         self.stripped = self._not_empty(stripped)
         self.count: int | None = None

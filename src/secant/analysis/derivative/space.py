@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from secant.analysis.derivative import shapes
 from secant.plan import nodes as n
+from secant.plan.lineage import stored_column
 from secant.terms.norms import (
     ColumnNorm,
     LogNorm,
@@ -133,9 +134,8 @@ def space_of(protection: Protection, scans: Iterable[n.Scan]) -> Space:
         found.roles[scan.alias] = Role(scan.alias, table, norm)
         named = set(columns_of(norm))
         logarithms = set(logarithms_of(norm))
-        prefix = len(scan.alias) + 1
         for f in scan.columns:
-            column = f.name[prefix:].lower()
+            column = stored_column(scan, f.name).lower()
             if column in named:
                 found.variables[f.name] = Variable(
                     scan.alias, column, f.name, f.type, column in logarithms

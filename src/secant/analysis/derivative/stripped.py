@@ -7,6 +7,7 @@ there are, and which belong together, cannot tell of a protected value (D-STRIP)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from secant.analysis.certificate import CannotBound
@@ -14,6 +15,7 @@ from secant.analysis.derivative.emptiness import moves
 from secant.plan import nodes as n
 from secant.plan.reads import columns_read
 from secant.plan.rewrite import substitute
+from secant.plan.rules import RuleTable
 from secant.plan.typing import fields_of
 
 MOST_NODES = 5_000
@@ -56,21 +58,14 @@ def unshared(relation: n.Relation) -> n.Relation:
     return found
 
 
+STRIPPED: RuleTable[Callable[..., Stripped]] = RuleTable("stripped")
+
+
 def strip(relation: n.Relation, protected: frozenset[str]) -> Stripped:
-    """Take protected conditions off, or raise CannotBound."""
-    if isinstance(relation, n.Scan):
-        return Stripped(relation, _identity(relation), ())
-    if isinstance(relation, n.Filter):
-        below = strip(relation.input, protected)
-        return _parted(below, n.conjuncts(relation.predicate), protected, relation)
-    if isinstance(relation, n.Project):
-        below = strip(relation.input, protected)
-        made = {i.name: _written(i.expression, below.definitions) for i in relation.items}
-        return Stripped(below.relation, made, below.conditions)
-    if isinstance(relation, n.Sort):
-        return strip(relation.input, protected)
-    if isinstance(relation, n.Join):
-        return _joined(relation, protected)
+    """Take protected conditions off, or raise CannotBound; a node without a rule must see nothing protected (I3)."""
+    rule = STRIPPED.find(relation)
+    if rule is not None:
+        return rule(relation, protected)
     if not sees(relation, protected):
         return Stripped(relation, _identity(relation), ())
     raise CannotBound(
@@ -79,6 +74,29 @@ def strip(relation: n.Relation, protected: frozenset[str]) -> Stripped:
         f"{type(relation).__name__.lower()} over protected values jumps",
         "aggregate the joined and filtered rows directly",
     )
+
+
+@STRIPPED.rule(n.Scan)
+def _scan(relation: n.Scan, protected: frozenset[str]) -> Stripped:
+    return Stripped(relation, _identity(relation), ())
+
+
+@STRIPPED.rule(n.Filter)
+def _filter(relation: n.Filter, protected: frozenset[str]) -> Stripped:
+    below = strip(relation.input, protected)
+    return _parted(below, n.conjuncts(relation.predicate), protected, relation)
+
+
+@STRIPPED.rule(n.Project)
+def _project(relation: n.Project, protected: frozenset[str]) -> Stripped:
+    below = strip(relation.input, protected)
+    computed = {i.name: _written(i.expression, below.definitions) for i in relation.items}
+    return Stripped(below.relation, computed, below.conditions)
+
+
+@STRIPPED.rule(n.Sort)
+def _sort(relation: n.Sort, protected: frozenset[str]) -> Stripped:
+    return strip(relation.input, protected)
 
 
 def _identity(relation: n.Relation) -> dict[str, n.Scalar]:
@@ -120,6 +138,7 @@ def _parted(
     return Stripped(rows, below.definitions, below.conditions + private)
 
 
+@STRIPPED.rule(n.Join)
 def _joined(relation: n.Join, protected: frozenset[str]) -> Stripped:
     left, right = strip(relation.left, protected), strip(relation.right, protected)
     definitions = {**left.definitions, **right.definitions}

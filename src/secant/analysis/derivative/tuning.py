@@ -15,6 +15,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from secant.numeric import interval as iv
+from secant.plan.values import EPOCH
 from secant.terms.types import Type
 
 QUANTILE = 3.2
@@ -157,7 +158,7 @@ def spread_points(
 
 def _of_kind(value: Fraction, kind: Type) -> object:
     if kind.kind == "DATE":
-        return datetime.date(1970, 1, 1) + datetime.timedelta(days=int(value))
+        return EPOCH + datetime.timedelta(days=int(value))
     if kind.kind == "INTEGER":
         return int(value)
     if kind.kind == "DECIMAL":

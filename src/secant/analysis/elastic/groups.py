@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from secant.plan import nodes as n
+from secant.plan.lineage import stored_columns
 from secant.plan.matching import equal_columns
 from secant.plan.rewrite import columns_of
 from secant.plan.typing import fields_of
@@ -111,15 +112,14 @@ def reached(relation: n.Relation, sources: Sources, varying: frozenset[str]) -> 
 
 
 def _at_scan(node: n.Scan, sources: Sources, occurrence: int) -> tuple[object, ...]:
-    names = {f.name for f in node.columns}
-    cut = len(node.alias) + 1
+    names = stored_columns(node)
 
     def one(source: Source | None) -> object:
-        if source is None or not source.columns <= names:
+        if source is None or not source.columns <= names.keys():
             return None
         if source.plain:
             (column,) = source.columns
-            return column[cut:].lower()
+            return names[column]
         return occurrence  # a formula: another use of the table may have another one
 
     return tuple(map(one, sources))

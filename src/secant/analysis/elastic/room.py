@@ -10,7 +10,6 @@ import math
 from fractions import Fraction
 
 from secant.analysis.certificate import (
-    CannotBound,
     Certificate,
     Figures,
     Refusal,
@@ -23,18 +22,10 @@ from secant.analysis.elastic.groups import Pins, plain, reached
 from secant.analysis.elastic.rules import Elastic
 from secant.analysis.interface import Request
 from secant.analysis.smoothing import largest_discounted
-from secant.analysis.surveying import (
-    measures_of,
-    nothing_read,
-    only_known_keys,
-    only_rows_that_add_up,
-    unknown_groups,
-)
+from secant.analysis.surveying import Counted, Rules, only_known_keys, surveyed, unknown_groups
 from secant.plan import nodes as n
-from secant.plan.domains import Listed, Looked
 from secant.plan.enforce import Release
 from secant.plan.reads import tables_read
-from secant.terms.coverage import tables_of
 
 
 class ElasticRoom:
@@ -45,35 +36,30 @@ class ElasticRoom:
 
     def bound(self, request: Request) -> Certificate | Refusal:
         """Bound every measure of the release, or say what stands in the way."""
-        try:
-            return _bound(self.name, request)
-        except CannotBound as verdict:
-            return verdict.refusal(self.name)
+        return surveyed(self.name, request, _count, RULES)
 
 
-def _bound(room: str, request: Request) -> Certificate:
-    release, name = request.release, request.protection.name
-    only_rows_that_add_up(request, kind="E-KIND", rank="E-RANK")
-    covered = tables_of(request.policy, request.protection)
-    varying = frozenset(t for t in tables_read(*release.aggregates) if t in covered)
+RULES = Rules("E-KIND", "E-RANK", "E-PUBLIC", "E-MEASURES")
+
+
+def _count(request: Request) -> Counted | None:
+    release = request.release
+    varying = frozenset(t for t in tables_read(*release.aggregates) if t in request.covered)
     if not varying:
-        return nothing_read(room, request, rule="E-PUBLIC")
-    work = Elastic(varying, request.catalog)
+        return None
+    work = Elastic(varying, request.facts)
     pins = _pins(release)
     work.row_by_row(release.exact)
     found = work.of(release.exact.input, pins)
     total = most(*found.rows.values())
     groups = _groups(release, total, pins, varying)
-    survey = _survey(room, total)
     premises = tuple(found.steps[t] for t in sorted(varying) if found.rows[t] is not ZERO)
     words = f"the largest of {shown(total)}, discounted by exp(-beta k), over all k >= 0"
     smooth = Step("E-SMOOTH", "the worst table", words, premises)
-    steps = [smooth]
-    if release.exact.keys:
-        said = "1 group moves" if groups == 1 else f"{groups} groups move"
-        steps.append(Step("E-KEYS", "keys beside one row", said))
-    bounds, priced = measures_of(release, survey, groups, smooth, rule="E-MEASURES")
-    return Certificate(room, name, bounds, 0, groups, 0, (), (*steps, *priced))
+    said = "1 group moves" if groups == 1 else f"{groups} groups move"
+    keys = Step("E-KEYS", "keys beside one row", said) if release.exact.keys else None
+    survey = _survey(ElasticRoom.name, total)
+    return Counted(survey, groups, smooth, keys, frozenset(work.claims))
 
 
 def _pins(release: Release) -> Pins:
@@ -107,14 +93,7 @@ def _groups(release: Release, total: Amount, pins: Pins, varying: frozenset[str]
     if not release.exact.keys:
         return 1
     only_known_keys(release, rule="E-KEYS")
-    sizes: dict[str, int | None] = {}
-    for domain in release.domains:
-        if isinstance(domain, Listed):
-            sizes[domain.key] = len(domain.values)
-        elif isinstance(domain, Looked):
-            sizes.update(dict.fromkeys(domain.keys))
-    ordered = [sizes[k.name] for k in release.exact.keys]
-    listed = _product(ordered)
+    ordered, listed = list(release.listed_values), release.listed_groups
     figures, _ = computation(total)
     shared = any(f.keys is None and _varies(f.relation, varying) for f in figures)
     # A figure that all groups share moves the noise of all of them.

@@ -3,7 +3,7 @@
 In: a relation of a release, and the tables of which one row may come or go. Out: for each such table an amount that
 bounds the rows in the symmetric difference of the outputs, as bags; and for any columns an amount that bounds how
 many rows agree in them, none being NULL. Amounts rest on figures that are measured later. One rule a node; a node
-without a rule refuses (I3). Never here: data, and keys that a protected table is only declared to have.
+without a rule refuses (I3). Never here: data, and keys that nobody answers for.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ from secant.analysis.elastic.amounts import (
     times,
 )
 from secant.analysis.elastic.groups import Pins, by_place, pins_below, renamed
+from secant.analysis.summands import shortened
 from secant.plan import nodes as n
+from secant.plan.facts import Facts
 from secant.plan.matching import equal_columns
 from secant.plan.reads import expressions, tables_read
 from secant.plan.rules import RuleTable
 from secant.plan.show import show_scalar
 from secant.plan.typing import fields_of
-from secant.terms.catalog import Catalog
+from secant.terms.keys import Key
 
 Columns = frozenset[str]
 Agreeing = Callable[[Columns], Amount | None]
@@ -57,7 +59,9 @@ class Elastic:
     """Readings of every relation of one plan. With pins, of its rows of one group only."""
 
     varying: frozenset[str]
-    catalog: Catalog
+    facts: Facts
+    claims: set[Key] = field(default_factory=set)
+    """Keys that the readings rest on."""
     readings: dict[tuple[n.Relation, Pins], Reading] = field(default_factory=dict)
     frequencies: dict[tuple[n.Relation, Columns, Pins], Amount] = field(default_factory=dict)
 
@@ -139,13 +143,9 @@ class Elastic:
         steps = {}
         for table, amount in amounts.items():
             said = shown(amount)
-            value = "1 row differs" if said == "1" else f"{_cut(said)} rows differ"
+            value = "1 row differs" if said == "1" else f"{shortened(said, 160)} rows differ"
             steps[table] = Step(rule, words, value, tuple(i.steps[table] for i in inputs))
         return Reading(amounts, steps, agreeing)
-
-
-def _cut(text: str, width: int = 160) -> str:
-    return text if len(text) <= width else text[: width - 3] + "..."
 
 
 # ── sources ──────────────────────────────────────────────────────────────────────────────────────
@@ -154,17 +154,15 @@ def _cut(text: str, width: int = 160) -> str:
 @ELASTIC.rule(n.Scan, id="E-SCAN")
 def _scan(e: Elastic, node: n.Scan, pins: Pins) -> Reading:
     table = node.table.lower()
-    names = {f.name[len(node.alias) + 1 :].lower(): f.name for f in node.columns}
-    known = e.catalog.table(table)
-    # Only keys that the engine keeps: they hold in every neighbor, too.
-    unique = [
-        frozenset(names[c.lower()] for c in key)
-        for key in (known.unique if known is not None else ())
-        if all(c.lower() in names for c in key)
-    ]
+    # Only keys that hold in every neighbor, too.
+    unique = [(names, key) for names, key in e.facts.keys_in(node) if key.holds_unseen]
 
     def agreeing(columns: Columns) -> Amount | None:
-        return ONE if any(key <= columns for key in unique) else None
+        held = next((key for names, key in unique if names <= columns), None)
+        if held is None:
+            return None
+        e.claims.update(held.claims)
+        return ONE
 
     words = f"{table} differs in one row" if table in e.varying else f"{table} does not differ"
     return e.reading("E-SCAN", words, lambda x: ONE if x == table else ZERO, (), agreeing)
@@ -182,7 +180,7 @@ def _public(e: Elastic, node: n.Values | n.Released, pins: Pins) -> Reading:
 def _filter(e: Elastic, node: n.Filter, pins: Pins) -> Reading:
     (below,) = pins_below(node, pins)
     inner = e.of(node.input, below)
-    words = f"rows with {_cut(show_scalar(node.predicate), 70)}"
+    words = f"rows with {shortened(show_scalar(node.predicate), 70)}"
 
     def agreeing(columns: Columns) -> Amount:
         return e.frequency(node.input, columns, below)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from secant.analysis.certificate import KeyClaim
 from secant.analysis.multiplicity.conditions import (
     conditions_of,
     equal_to,
@@ -22,10 +21,8 @@ from secant.plan import nodes as n
 from secant.plan.conjunctive import Conjunctive
 from secant.plan.rewrite import substitute
 from secant.plan.typing import fields_of
+from secant.terms.keys import Key
 from secant.terms.types import INTEGER, Type
-
-Keys = tuple[tuple[frozenset[str], tuple[KeyClaim, ...]], ...]
-"""Sets of base columns that no two rows share, each with what it rests on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,7 @@ class Layout:
     copies: tuple[Copy, ...]
     statements: tuple[n.Relation, ...]
     keyed: tuple[bool, ...]
-    claims: frozenset[KeyClaim]
+    claims: frozenset[Key]
     kinds: tuple[frozenset[str], ...]
     """For each class the kinds of types that its columns have."""
 
@@ -81,13 +78,13 @@ class Planner:
     query: Conjunctive
     keys: tuple[n.Scalar, ...]
     """The release's keys over columns of atoms."""
-    unique: Callable[[int], Keys]
-    """Keys of the table of a public atom."""
+    unique: Callable[[str], tuple[Key, ...]]
+    """Keys of a table."""
     tag: str
     """What names of the statements' columns begin with."""
     statements: dict[tuple[object, ...], tuple[n.Relation, bool]] = field(default_factory=dict)
     """What a statement counts -> the statement, and whether it does so by the release's keys."""
-    claims: set[KeyClaim] = field(default_factory=set)
+    claims: set[Key] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.conditions = conditions_of(self.query)
@@ -205,9 +202,9 @@ class Planner:
             for c in group
             if self.query.home[c] == j and c in atom.origin
         }
-        for key, claims in self.unique(j):
-            if key <= bound:
-                self.claims.update(claims)
+        for key in self.unique(atom.table) if atom.table is not None else ():
+            if key.holds and bound.issuperset(key.columns):
+                self.claims.update(key.claims)
                 return True
         return False
 

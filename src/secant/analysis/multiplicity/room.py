@@ -6,34 +6,24 @@ reads is counted by the engine and stays private; nothing here sees it before th
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 from secant.analysis.certificate import (
     CannotBound,
     Certificate,
-    KeyClaim,
     Refusal,
     Step,
     Survey,
 )
 from secant.analysis.interface import Request
-from secant.analysis.multiplicity.copies import Copy, Keys, Layout, Planner, keys_over, over_atoms
+from secant.analysis.multiplicity.copies import Copy, Layout, Planner, keys_over, over_atoms
 from secant.analysis.multiplicity.reading import rows_that_differ
-from secant.analysis.surveying import (
-    measures_of,
-    nothing_read,
-    only_known_keys,
-    only_rows_that_add_up,
-    unknown_groups,
-)
+from secant.analysis.surveying import Counted, Rules, only_known_keys, surveyed, unknown_groups
 from secant.plan import nodes as n
 from secant.plan.conjunctive import Conjunctive, NotConjunctive, conjunctive
-from secant.plan.domains import Listed
 from secant.plan.enforce import Release
 from secant.plan.reads import reads
 from secant.plan.typing import fields_of
-from secant.terms.coverage import is_protected, tables_of
 
 MOST_ATOMS = 12
 """Copies in one query. Doubles hold products of that many counts, and statements grow with their square."""
@@ -47,40 +37,35 @@ class MultiplicityRoom:
 
     def bound(self, request: Request) -> Certificate | Refusal:
         """Bound every measure of the release, or say what stands in the way."""
-        try:
-            return _bound(self.name, request)
-        except CannotBound as verdict:
-            return verdict.refusal(self.name)
+        return surveyed(self.name, request, _count, RULES)
 
 
-def _bound(room: str, request: Request) -> Certificate:
-    release, name = request.release, request.protection.name
-    only_rows_that_add_up(request, kind="M-KIND", rank="M-RANK")
+RULES = Rules("M-KIND", "M-RANK", "M-PUBLIC", "M-MEASURES")
+
+
+def _count(request: Request) -> Counted | None:
+    release = request.release
     query = _query(request)
     if not any(atom.varying for atom in query.atoms):
-        return nothing_read(room, request, rule="M-PUBLIC")
+        return None
     keys = over_atoms(query, release.exact.keys)
-    layout = Planner(query, keys, partial(_keys, request, query), f"{release.name}_m").layout()
+    layout = Planner(query, keys, request.facts.keys, f"{release.name}_m").layout()
     groups = _groups(release, query, keys)
-    survey = Survey(room, layout.statements, layout.keyed, partial(rows_that_differ, layout))
-    steps = [_smoothing(query, layout)]
-    if keys:
-        said = f"{groups} group{'' if groups == 1 else 's'} move with one row"
-        steps.append(Step("M-GROUPS", "what one row's group follows from", said))
-    bounds, priced = measures_of(release, survey, groups, steps[0], rule="M-MEASURES")
-    claims = tuple(sorted(layout.claims, key=lambda c: (c.table, c.columns)))
-    return Certificate(room, name, bounds, 0, groups, 0, claims, (*steps, *priced))
+    rows = partial(rows_that_differ, layout)
+    survey = Survey(MultiplicityRoom.name, layout.statements, layout.keyed, rows)
+    said = f"{groups} group{'' if groups == 1 else 's'} move with one row"
+    told = Step("M-GROUPS", "what one row's group follows from", said) if keys else None
+    return Counted(survey, groups, _smoothing(query, layout), told, layout.claims)
 
 
 def _query(request: Request) -> Conjunctive:
     """Take the release apart, or say why that cannot be done (M-SHAPE)."""
     exact = request.release.exact
-    covered = tables_of(request.policy, request.protection)
-    query = conjunctive(exact.input, lambda table: table in covered)
+    query = conjunctive(exact.input, request.covered.__contains__)
     if isinstance(query, NotConjunctive):
         raise CannotBound("M-SHAPE", query.node, query.reason, query.hint)
     for part in (*exact.keys, *exact.aggregations):
-        if reads(part, lambda table: table in covered):
+        if reads(part, request.covered.__contains__):
             raise CannotBound(
                 "M-SHAPE",
                 part,
@@ -109,21 +94,6 @@ def _merges_reals(node: n.Node) -> bool:
     return isinstance(node, n.Distinct) and any(f.type.kind == "DOUBLE" for f in fields_of(node))
 
 
-def _keys(request: Request, query: Conjunctive, place: int) -> Keys:
-    """Give keys of the table of a public atom: kept by the engine, or declared and then checked (M-KEYED)."""
-    table = query.atoms[place].table
-    if table is None:
-        return ()
-    known = request.catalog.table(table)
-    found: list[tuple[frozenset[str], tuple[KeyClaim, ...]]] = [
-        (frozenset(c.lower() for c in key), ()) for key in (known.unique if known else ())
-    ]
-    declared = request.policy.facts(table).key
-    if declared and not is_protected(table, request.policy, request.policy.protections):
-        found.append((frozenset(declared), (KeyClaim(table, declared),)))
-    return tuple(found)
-
-
 # ── groups ───────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -132,8 +102,7 @@ def _groups(release: Release, query: Conjunctive, keys: tuple[n.Scalar, ...]) ->
     if not keys:
         return 1
     only_known_keys(release, rule="M-GROUPS")
-    lists = [len(d.values) for d in release.domains if isinstance(d, Listed)]
-    listed = math.prod(lists) if len(lists) == len(release.domains) else None
+    listed = release.listed_groups
     ways: dict[str, set[tuple[object, ...]]] = {}
     for place, atom in enumerate(query.atoms):
         if not atom.varying:

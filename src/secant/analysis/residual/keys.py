@@ -6,7 +6,6 @@ key, and how many groups one row can move. Never here: values of keys.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from secant.analysis.certificate import CannotBound
@@ -52,15 +51,15 @@ def grouping_of(release: Release, shape: Shape) -> Grouping:
     if shape.varying <= keys.keys():
         groups = max(_ways(shape, table, keys) for table in shape.tables)
         return Grouping(keys, types, groups, "each row tells its group")
-    if not all(isinstance(d, Listed) for d in release.domains):
+    if release.listed_groups is None:
         raise CannotBound(
             "J-KEYS",
             release.exact,
             "one row can move every group, and their number is not known before",
             "group by a column of each protected table, or declare the values of the grouped columns",
         )
-    sizes = [len(d.values) for d in release.domains if isinstance(d, Listed)]
-    return Grouping(keys, types, max(1, math.prod(sizes)), "one row can move every listed group")
+    moved = max(1, release.listed_groups)
+    return Grouping(keys, types, moved, "one row can move every listed group")
 
 
 def _over_atoms(key: n.Scalar, shape: Shape) -> n.Scalar:

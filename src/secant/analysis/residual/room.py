@@ -26,9 +26,8 @@ from secant.analysis.residual.shape import Shape, shape_of
 from secant.analysis.residual.statements import Statements
 from secant.analysis.residual.triangle import Triangle, triangle_of
 from secant.analysis.smoothing import largest_discounted, largest_split, last_useful, value_at
-from secant.analysis.surveying import measures_of, only_rows_that_add_up
+from secant.analysis.surveying import Counted, Rules, surveyed
 from secant.plan.conjunctive import NotConjunctive, conjunctive
-from secant.terms.coverage import tables_of
 
 MOST_CELLS = 20_000
 """About as many splits are looked at; where there are more, every table gets all changes (J-SPLIT)."""
@@ -45,20 +44,18 @@ class ResidualRoom:
 
     def bound(self, request: Request) -> Certificate | Refusal:
         """Bound every measure of the release, or say what stands in the way."""
-        try:
-            return _bound(self.name, request)
-        except CannotBound as verdict:
-            return verdict.refusal(self.name)
+        return surveyed(self.name, request, _count, RULES)
 
 
-def _bound(room: str, request: Request) -> Certificate:
-    release = request.release
-    only_rows_that_add_up(request, kind="J-KIND", rank="J-RANK")
-    covered = tables_of(request.policy, request.protection)
-    form = conjunctive(release.exact.input, lambda table: table in covered)
+RULES = Rules("J-KIND", "J-RANK", "J-FORM", "J-MEASURES")
+
+
+def _count(request: Request) -> Counted:
+    release, room = request.release, ResidualRoom.name
+    form = conjunctive(release.exact.input, request.covered.__contains__)
     if isinstance(form, NotConjunctive):
         raise CannotBound("J-FORM", form.node, form.reason, form.hint)
-    shape = shape_of(form, request.catalog, request.policy)
+    shape = shape_of(form, request.facts)
     if not shape.varying:
         raise CannotBound(
             "J-FORM", release.exact, "no table of this protection is read", "it needs no noise"
@@ -66,17 +63,15 @@ def _bound(room: str, request: Request) -> Certificate:
     grouping = grouping_of(release, shape)
     triangle = None
     if not release.exact.keys and len(shape.tables) == 1:
-        table = request.catalog.table(shape.tables[0])
-        triangle = triangle_of(shape, table.unique if table is not None else ())
+        triangle = triangle_of(shape, request.facts.keys(shape.tables[0]))
     survey, counted = (
         _triangle_survey(room, triangle) if triangle else _survey(room, shape, grouping)
     )
-    steps = [counted]
+    keys = None
     if release.exact.keys:
-        steps.append(Step("J-KEYS", grouping.words, f"{grouping.groups} groups move"))
-    bounds, priced = measures_of(release, survey, grouping.groups, counted, rule="J-MEASURES")
-    name = request.protection.name
-    return Certificate(room, name, bounds, 0, grouping.groups, 0, (), (*steps, *priced))
+        keys = Step("J-KEYS", grouping.words, f"{grouping.groups} groups move")
+    claims = shape.claims | (triangle.claims if triangle else frozenset())
+    return Counted(survey, grouping.groups, counted, keys, claims)
 
 
 def _told(shape: Shape, growth: Growth, found: Residuals) -> Step:

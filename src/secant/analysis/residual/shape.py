@@ -11,9 +11,9 @@ from functools import cached_property
 from itertools import combinations
 
 from secant.plan import nodes as n
-from secant.plan.conjunctive import Atom, Conjunctive
-from secant.terms.catalog import Catalog
-from secant.terms.policy import Policy
+from secant.plan.conjunctive import Conjunctive
+from secant.plan.facts import Facts
+from secant.terms.keys import Key
 
 Atoms = frozenset[int]
 Classes = frozenset[int]
@@ -27,9 +27,11 @@ class Shape:
     touched: tuple[Classes, ...]
     """For each atom the classes that it has a column in."""
     kept: tuple[tuple[Classes, ...], ...]
-    """For each atom the classes that hold a key that the engine keeps, or that a DISTINCT makes one."""
+    """For each atom the classes that hold a key that holds in every neighbor, or that a DISTINCT makes one."""
     likely: tuple[tuple[Classes, ...], ...]
     """The same with declared keys, which nobody has checked: for costs only."""
+    claims: frozenset[Key] = frozenset()
+    """Keys among those that hold which the owner accepts."""
 
     @cached_property
     def everything(self) -> Atoms:
@@ -121,7 +123,7 @@ class Shape:
         )
 
 
-def shape_of(form: Conjunctive, catalog: Catalog, policy: Policy) -> Shape:
+def shape_of(form: Conjunctive, facts: Facts) -> Shape:
     """Number the classes, and find the keys of every atom among them."""
     place = {c: number for number, group in enumerate(form.classes) for c in group}
     touched = tuple(
@@ -129,24 +131,23 @@ def shape_of(form: Conjunctive, catalog: Catalog, policy: Policy) -> Shape:
         for i in range(len(form.atoms))
     )
 
-    def keys(atom: Atom, columns: tuple[tuple[str, ...], ...]) -> tuple[Classes, ...]:
-        at = {base: place[c] for c, base in atom.origin.items() if c in place}
-        return tuple(
-            frozenset(at[c.lower()] for c in key)
-            for key in columns
-            if key and all(c.lower() in at for c in key)
-        )
-
-    kept, likely = [], []
+    kept: list[tuple[Classes, ...]] = []
+    likely: list[tuple[Classes, ...]] = []
+    claims: set[Key] = set()
     for atom in form.atoms:
-        table = catalog.table(atom.table) if atom.table is not None else None
-        sure = keys(atom, table.unique) if table is not None else ()
+        at = {base: place[c] for c, base in atom.origin.items() if c in place}
+        sure: list[Classes] = []
+        others: list[Classes] = []
+        for key in facts.keys(atom.table) if atom.table is not None else ():
+            if all(c in at for c in key.columns):
+                held = frozenset(at[c] for c in key.columns)
+                (sure if key.holds_unseen else others).append(held)
+                claims.update(key.claims if key.holds_unseen else ())
         if atom.key and atom.key <= place.keys():
-            sure += (frozenset(place[c] for c in atom.key),)
-        declared = policy.facts(atom.table).key if atom.table is not None else ()
-        kept.append(sure)
-        likely.append(sure + keys(atom, (declared,) if declared else ()))
-    return Shape(form, touched, tuple(kept), tuple(likely))
+            sure.append(frozenset(place[c] for c in atom.key))
+        kept.append(tuple(sure))
+        likely.append((*sure, *others))
+    return Shape(form, touched, tuple(kept), tuple(likely), frozenset(claims))
 
 
 def subsets(items: tuple[int, ...], least: int = 0) -> list[Atoms]:

@@ -2,7 +2,7 @@
 
 In: a shape. Out: what measures the largest number of common neighbors of two nodes, and how many triangles a third
 node can make with one row; None if the query is no triangle whose nodes its conditions tell apart, or if an edge can
-be there twice. Never here: more than the query and the keys that the engine keeps.
+be there twice. Never here: data.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from secant.plan.rewrite import columns_of, substitute
 from secant.plan.show import same
 from secant.plan.typing import fields_of
 from secant.terms import types as t
+from secant.terms.keys import Key
 
 _HOLDS = {
     "<": lambda a, b: a < b,
@@ -37,6 +38,8 @@ class Triangle:
 
     statement: n.Relation
     times: int
+    claims: frozenset[Key] = frozenset()
+    """Keys by which an edge is there once, where the owner accepts them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +57,17 @@ class _Side:
     """Those that read the ends only, over columns of the atom."""
 
 
-def triangle_of(shape: Shape, unique: tuple[tuple[str, ...], ...]) -> Triangle | None:
-    """Recognize a triangle, given the keys that the engine keeps of its table (J-TRIANGLE)."""
+def triangle_of(shape: Shape, keys: tuple[Key, ...]) -> Triangle | None:
+    """Recognize a triangle, given the keys of its table (J-TRIANGLE)."""
     sides = _sides(shape)
-    if sides is None or not all(_simple(side, unique) for side in sides):
+    if sides is None:
         return None
+    claims: set[Key] = set()
+    for side in sides:
+        held = _once(side, keys)
+        if held is None:
+            return None
+        claims.update(held)
     orders = [o for side in sides for part in side.orders for o in _order(part, shape)]
     orders += [o for c in shape.form.conditions for o in _order(c.scalar, shape)]
     allowed = {
@@ -74,7 +83,8 @@ def triangle_of(shape: Shape, unique: tuple[tuple[str, ...], ...]) -> Triangle |
     )
     ways = {nodes[side.classes[0]] < nodes[side.classes[1]] for nodes in allowed for side in sides}
     rows = _rows(sides)
-    return Triangle(_shared_neighbors(rows, sides[0].ends, ways), times) if ways else None
+    shared = _shared_neighbors(rows, sides[0].ends, ways)
+    return Triangle(shared, times, frozenset(claims)) if ways else None
 
 
 def _sides(shape: Shape) -> tuple[_Side, ...] | None:
@@ -148,12 +158,14 @@ def _orders(atom: Atom, ends: tuple[n.Column, n.Column]) -> Iterator[n.Scalar]:
         node = node.input
 
 
-def _simple(side: _Side, unique: tuple[tuple[str, ...], ...]) -> bool:
-    """Whether an edge is there once: by a key that is kept, or because rows are its two ends, each once."""
-    if any(key and {c.lower() for c in key} <= side.base for key in unique):
-        return True
+def _once(side: _Side, keys: tuple[Key, ...]) -> tuple[Key, ...] | None:
+    """Give what is claimed so that an edge is there once: a key, or nothing if rows are its two ends, each once."""
+    for key in keys:
+        if key.holds_unseen and side.base.issuperset(key.columns):
+            return key.claims
     shown = {f.name for f in fields_of(side.core)}
-    return isinstance(side.core, n.Distinct) and shown == {end.name for end in side.ends}
+    distinct = isinstance(side.core, n.Distinct) and shown == {end.name for end in side.ends}
+    return () if distinct else None
 
 
 def _order(part: n.Scalar, shape: Shape) -> Iterator[Order]:

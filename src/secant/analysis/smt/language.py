@@ -30,7 +30,6 @@ _WHOLE = ("INTEGER", "DATE")
 """Kinds with nothing between neighboring whole numbers. Engines may keep parts of microseconds."""
 _BEYOND = 10**309
 """Above every finite float: where infinity and NaN are put."""
-_FIRST_DAY = date(1970, 1, 1).toordinal()
 EXACT = ("INTEGER", "DECIMAL")
 """Numbers whose sums and products the engine computes exactly, or fails."""
 MANY_FACES = ("DOUBLE", "INTERVAL")
@@ -278,9 +277,9 @@ def _whole(value: object) -> int:
     if isinstance(value, tuple):
         return int(v.order_key(value)[1])
     if isinstance(value, date) and type(value) is date:
-        return value.toordinal() - _FIRST_DAY
+        return v.day_of(value)
     moment = v.midnight(value)  # type: ignore[arg-type]  # what is left is a timestamp
-    _, days, microseconds = v.between(moment, date(1970, 1, 1))
+    _, days, microseconds = v.between(moment, v.EPOCH)
     return days * v.MICROSECONDS_PER_DAY + microseconds
 
 
@@ -290,6 +289,6 @@ def shown(kind: str, place: object, texts: dict[Fraction, str]) -> str:
         found = Fraction(str(place))
         return f"'{texts[found]}'" if found in texts else f"text {found}"
     if kind == "DATE":
-        day = int(str(place)) + _FIRST_DAY
-        return date.fromordinal(day).isoformat() if 0 < day < date.max.toordinal() else str(place)
+        day = v.date_of(int(str(place)))
+        return str(place) if day is None else day.isoformat()
     return str(place).lower() if kind == "BOOLEAN" else str(place)

@@ -13,6 +13,7 @@ from secant.analysis.smt.rules import Encoder
 from secant.analysis.smt.search import ask, described, solver_of
 from secant.plan import nodes as n
 from secant.plan.domains import region_of
+from secant.plan.lineage import stored_columns
 from secant.plan.typing import fields_of
 
 
@@ -93,8 +94,7 @@ def _of_scans(
 
 def _loose(encoder: Encoder, scan: n.Scan, free: frozenset[str]) -> bool:
     """Whether every key of the table has a column that can take a new value."""
-    prefix = len(scan.alias) + 1
-    names = {f.name[prefix:].lower() for f in scan.columns if f.name in free}
+    names = {base for name, base in stored_columns(scan).items() if name in free}
     return all(any(c in names for c, _ in key.columns) for key in encoder.keys(scan.table.lower()))
 
 

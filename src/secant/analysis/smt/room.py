@@ -10,26 +10,24 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from secant.analysis.certificate import CannotBound, Certificate, KeyClaim, Refusal, Step
+from secant.analysis.certificate import CannotBound, Certificate, Refusal, Step
 from secant.analysis.growth import growth
 from secant.analysis.interface import Request
 from secant.analysis.smt.language import Language, load
 from secant.analysis.smt.pumping import boundless
-from secant.analysis.smt.rules import Encoder, Key
+from secant.analysis.smt.rules import EncodedKey, Encoder
 from secant.analysis.smt.search import Search, Verdict, search, solver_of
 from secant.analysis.summands import amount, measure_bound, replaced_bound, rows_differ
 from secant.errors import UsageError
 from secant.plan import nodes as n
 from secant.plan.reads import tables_read
 from secant.terms.bounds import GlobalBound
-from secant.terms.coverage import is_protected, tables_of
+from secant.terms.keys import Key, Trust, in_order
 
 SECONDS = 60.0
 """How long the solver may think about one release, unless the caller says otherwise; steps run out long before."""
 MOST = 12
 """The largest number of rows that is looked for: beyond it bounds are useless and proofs are slow."""
-ACCEPTED = "keys"
-"""What an owner lists under `accept` to have declared keys of protected tables believed."""
 
 
 class SmtRoom:
@@ -136,8 +134,7 @@ class _Proofs:
 
     def tables(self, relation: n.Relation) -> list[str]:
         """Give the protected tables that a relation reads."""
-        covered = tables_of(self.request.policy, self.request.protection)
-        return sorted(t for t in tables_read(relation) if t in covered)
+        return sorted(t for t in tables_read(relation) if t in self.request.covered)
 
     def swaps(self, exact: n.Aggregate) -> bool:
         """Say whether a replaced row brings into the one group at most what one row can (C-GROWS)."""
@@ -240,43 +237,31 @@ class _Proofs:
         read = tables_read(relation)
         return frozenset(key.label for table in read for key in self.keys(table) if key.label)
 
-    def keys(self, table: str) -> tuple[Key, ...]:
-        """Keys that the engine keeps, keys of public tables, and keys that the owner has accepted (S-KEY)."""
-        policy = self.request.policy
+    def keys(self, table: str) -> tuple[EncodedKey, ...]:
+        """Give the keys that proofs may use (S-KEY)."""
         known = self.request.catalog.table(table)
-        if known is None:
-            return ()
-        kinds = {name.lower(): kind.kind for name, kind in known.columns}
+        kinds = {name.lower(): kind.kind for name, kind in known.columns} if known else {}
+        return tuple(
+            EncodedKey(tuple((c, kinds[c]) for c in key.columns), _label(key))
+            for key in self.request.facts.keys(table)
+            if key.holds
+        )
 
-        def key(columns: tuple[str, ...], label: str) -> list[Key]:
-            names = [c.lower() for c in columns]
-            if not names or not all(c in kinds for c in names):
-                return []
-            return [Key(tuple((c, kinds[c]) for c in names), label)]
-
-        found = [k for columns in known.unique for k in key(columns, "")]
-        declared = policy.facts(table).key
-        if not is_protected(table, policy, policy.protections):
-            found += key(declared, _CHECKED + f"{table}({', '.join(declared)})")
-        elif ACCEPTED in policy.accept:
-            believed = [declared] if declared else []
-            for facts in policy.tables.values():
-                believed += [(c,) for parent, c in facts.references.values() if parent == table]
-            for columns in dict.fromkeys(believed):
-                found += key(columns, _ASSUMED + f"{table}({', '.join(columns)})")
-        return tuple(found)
-
-    def claims(self) -> tuple[KeyClaim, ...]:
-        """Give the keys of public tables that the proofs use."""
-        found = set()
-        for label in self.used:
-            if label.startswith(_CHECKED):
-                table = label.removeprefix(_CHECKED).partition("(")[0]
-                found.add(KeyClaim(table, self.request.policy.facts(table).key))
-        return tuple(sorted(found, key=lambda c: (c.table, c.columns)))
+    def claims(self) -> tuple[Key, ...]:
+        """Give the keys that the proofs use and the engine does not keep."""
+        tables = tables_read(*self.request.release.aggregates)
+        known = (key for table in tables for key in self.request.facts.keys(table))
+        return in_order({key for key in known if _label(key) in self.used})
 
 
 _CHECKED, _ASSUMED = "public key ", "declared key "
+
+
+def _label(key: Key) -> str:
+    if key.trust is Trust.KEPT:
+        return ""
+    word = _CHECKED if key.trust is Trust.CHECKED else _ASSUMED
+    return word + f"{key.table}({', '.join(key.columns)})"
 
 
 def _differ(rows: int) -> str:

@@ -16,6 +16,7 @@ from secant.analysis.smt.language import MANY_FACES, Expression, Language, Value
 from secant.analysis.smt.marks import Branch, Each, Mark, Outputs, Padding, Rows, Some
 from secant.analysis.smt.scalars import Scope
 from secant.plan import nodes as n
+from secant.plan.lineage import stored_columns
 from secant.plan.reads import expressions, tables_read
 from secant.plan.rewrite import columns_of
 from secant.plan.rules import RuleTable
@@ -60,7 +61,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class EncodedKey:
     """Columns that no two rows of a table share, unless one of them is NULL."""
 
     columns: tuple[tuple[str, str], ...]
@@ -75,7 +76,7 @@ class Encoder:
 
     language: Language
     table: str
-    keys: Callable[[str], tuple[Key, ...]]
+    keys: Callable[[str], tuple[EncodedKey, ...]]
     copy: int | None = None
     """With a number, only that use of the table differs, and every use is a table of its own (S-COPIES)."""
     counted: n.Relation | None = None
@@ -146,9 +147,9 @@ def _scan(e: Encoder, node: n.Scan, path: str, wanted: frozenset[str]) -> Item:
             space = f"{table} use {use}"
         if e.copy in (None, use):
             differs = row == e.removed
-    prefix = len(node.alias) + 1
+    base = stored_columns(node)
     held = {
-        f.name: language.column(space, f.name[prefix:].lower(), f.type.kind, row)
+        f.name: language.column(space, base[f.name], f.type.kind, row)
         for f in node.columns
         if f.name in wanted
     }

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from secant.analysis.certificate import CannotBound, Certificate, KeyClaim, Refusal, Step
+from secant.analysis.certificate import CannotBound, Certificate, Refusal, Step
 from secant.analysis.growth import growth
 from secant.analysis.interface import Request
 from secant.analysis.stability.rules import Stabilities, Stable, owned_by
@@ -21,25 +21,23 @@ from secant.analysis.summands import (
     unit_columns,
 )
 from secant.plan import nodes as n
-from secant.plan.domains import Listed
 from secant.plan.enforce import Release
-from secant.plan.ownership import Ownership, Ownerships, Paths
+from secant.plan.ownership import Ownership, Ownerships
 from secant.plan.ranked import Ranked
 from secant.plan.reads import tables_read
 from secant.terms.bounds import GlobalBound
-from secant.terms.coverage import is_protected, tables_of
+from secant.terms.keys import Key, in_order
 
 
 class StabilityRoom:
     """Global bounds for COUNT, SUM, what is made of them, and ranks, under `rows` and `unit`."""
 
     name = "stability"
-    kinds: tuple[str, ...] = ("rows", "unit")
+    kinds: tuple[str, ...] = ("rows", "unit", "window")  # of `window` only that it is not read
 
     def bound(self, request: Request) -> Certificate | Refusal:
         """Bound every measure of the release, or say which node stands in the way."""
-        covered = tables_of(request.policy, request.protection)
-        if not any(t in covered for t in tables_read(*request.release.aggregates)):
+        if not any(t in request.covered for t in tables_read(*request.release.aggregates)):
             step = Step("G-PUBLIC", "no table of this protection is read", "0 rows differ")
             columns = [m.column for m in request.release.measures]
             columns += [r.column for r in request.release.ranked]
@@ -52,6 +50,13 @@ class StabilityRoom:
                 return self._unit(request)
         except CannotBound as verdict:
             return verdict.refusal(self.name)
+        if request.protection.kind == "window":
+            return Refusal(
+                self.name,
+                "G-KIND",
+                f"{request.protection.name} hides what lies within a stretch of time, and pays for streams only",
+                "ask under another protection, if the owner lists both under `alternatives`, or declare a stream",
+            )
         return Refusal(
             self.name,
             "G-KIND",
@@ -61,7 +66,7 @@ class StabilityRoom:
 
     def _rows(self, request: Request) -> Certificate:
         """One row of one table differs: the worst over the protected tables that the query reads."""
-        claims: set[KeyClaim] = set()
+        claims: set[Key] = set()
         rows = request.release.exact.input
         changed, step = _row_change(request, rows, claims)
         ranks = [_row_change(request, r.cells.input, claims) for r in request.release.ranked]
@@ -71,8 +76,8 @@ class StabilityRoom:
     def _unit(self, request: Request) -> Certificate:
         """Everything of one unit differs."""
         release = request.release
-        ownerships = Ownerships(Paths(request.policy, request.protection))
-        claims: set[KeyClaim] = set()
+        ownerships = request.facts.owners(request.protection)
+        claims: set[Key] = set()
         try:
             changed, step = _unit_change(request, release.exact.input, ownerships, claims)
         except CannotBound:
@@ -107,14 +112,14 @@ def _units_once(request: Request, ownerships: Ownerships) -> Certificate | None:
     return Certificate(StabilityRoom.name, name, bounds, 0, 1, 1, (), (step,))
 
 
-def _row_change(request: Request, relation: n.Relation, claims: set[KeyClaim]) -> tuple[int, Step]:
+def _row_change(request: Request, relation: n.Relation, claims: set[Key]) -> tuple[int, Step]:
     """Give how many rows of a relation differ if one row of a protected table does, at most."""
     protection = request.protection
-    covered = tables_of(request.policy, protection)
+    covered = request.covered
     worst: Stable | None = None
     changed = 0
     for table in sorted(t for t in tables_read(*request.release.aggregates) if t in covered):
-        work = _stabilities(request, _only(table), None)
+        work = Stabilities(_only(table), request.facts, None)
         found = work.of(relation)
         assert found.changed is not None, "rows of a table always have a number"
         claims |= work.claims
@@ -151,7 +156,7 @@ class _Change:
 
 def _swap(request: Request, relation: n.Relation, changed: int) -> _Swap | None:
     """Say what a replaced row takes away and brings; None if what comes and goes may be either (C-GROWS)."""
-    covered = tables_of(request.policy, request.protection)
+    covered = request.covered
     found = [growth(relation, _only(t)) for t in tables_read(relation) if t in covered]
     if None in found:
         return None
@@ -159,17 +164,17 @@ def _swap(request: Request, relation: n.Relation, changed: int) -> _Swap | None:
 
 
 def _unit_change(
-    request: Request, relation: n.Relation, ownerships: Ownerships, claims: set[KeyClaim]
+    request: Request, relation: n.Relation, ownerships: Ownerships, claims: set[Key]
 ) -> tuple[int, Step]:
     """Give how many rows of a relation differ if a unit is taken out, at most."""
     owned = ownerships.of(relation)
-    work = _stabilities(request, lambda name: name in ownerships.paths.reached, ownerships)
+    work = Stabilities(ownerships.paths.reached.__contains__, request.facts, ownerships)
     blocked = owned.blocked
     try:
         found = work.of(relation)
     except CannotBound:
-        if blocked is None:
-            raise
+        if blocked is None or blocked.rule == "O-TRUNCATE":
+            raise  # the rule that stopped says more than that rows were limited on the way
         raise CannotBound(blocked.rule, blocked.node, blocked.reason, blocked.hint) from None
     claims |= work.claims
     changed, step = found.changed, found.step
@@ -198,15 +203,6 @@ def _only(table: str) -> Callable[[str], bool]:
     return lambda name: name == table
 
 
-def _stabilities(
-    request: Request, varying: Callable[[str], bool], ownerships: Ownerships | None
-) -> Stabilities:
-    def public(table: str) -> bool:
-        return not is_protected(table, request.policy, request.policy.protections)
-
-    return Stabilities(varying, public, request.policy, request.catalog, ownerships)
-
-
 def _groups(release: Release, ownerships: Ownerships, changed: int) -> int:
     """Groups that one unit can reach: no more than its rows, its own group limit, or the listed keys."""
     if not release.exact.keys:
@@ -217,12 +213,8 @@ def _groups(release: Release, ownerships: Ownerships, changed: int) -> int:
         if isinstance(node, n.TruncateGroups) and owned_by(ownerships, node.input, node.owner):
             reach = min(reach, node.limit)
         node = node.input
-    if all(isinstance(d, Listed) for d in release.domains):
-        listed = 1
-        for domain in release.domains:
-            assert isinstance(domain, Listed)
-            listed *= len(domain.values)
-        reach = min(reach, max(1, listed))
+    if release.listed_groups is not None:
+        reach = min(reach, max(1, release.listed_groups))
     return reach
 
 
@@ -233,7 +225,7 @@ def _certificate(
     groups: int,
     rows: Step,
     owned: tuple[Ownerships, Ownership] | None,
-    claims: set[KeyClaim],
+    claims: set[Key],
     ranks: list[tuple[int, Step]],
     swap: _Swap | None = None,
 ) -> Certificate:
@@ -263,7 +255,6 @@ def _certificate(
         place = f"{ranked.words}: {differ} rows, {amount(ranked.span)} each"
         told = f"rank distances of two points move apart by at most {amount(value)} rows"
         steps.append(Step("G-RANK", place, told, (counted,)))
-    ordered = tuple(sorted(claims, key=lambda c: (c.table, c.columns)))
     together = changed if swap is None else swap.once  # one group loses what the other gains
     contribution = _contribution(request.release, together, owned)
     return Certificate(
@@ -273,7 +264,7 @@ def _certificate(
         changed,
         groups,
         contribution,
-        ordered,
+        in_order(claims),
         tuple(steps),
         squares,
     )
@@ -287,6 +278,8 @@ def _square(
         return value**2
     if rule == "G-COUNT-UNITS":
         return value  # once in each group
+    if rule == "G-MOVES":
+        return value**2
     each = value / change.rows
     if change.swap is not None:
         high, low = ends_of_row(call, step)

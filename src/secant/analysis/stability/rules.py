@@ -10,17 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from secant.analysis.certificate import CannotBound, KeyClaim, Step
-from secant.analysis.summands import rows_differ
+from secant.analysis.certificate import CannotBound, Step
+from secant.analysis.summands import rows_differ, shortened
 from secant.plan import nodes as n
+from secant.plan.facts import Facts
 from secant.plan.matching import equal_columns
 from secant.plan.ownership import Ownerships
 from secant.plan.reads import expressions, reads, scans
 from secant.plan.rules import RuleTable
 from secant.plan.show import show_scalar
 from secant.plan.typing import fields_of
-from secant.terms.catalog import Catalog
-from secant.terms.policy import Policy
+from secant.terms.keys import Key
+
+Keys = tuple[tuple[frozenset[str], tuple[Key, ...]], ...]
+"""Columns that identify a row, and what must be claimed for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class Stable:
 
     changed: int | None
     step: Step
-    keys: tuple[tuple[frozenset[str], tuple[KeyClaim, ...]], ...] = ()
+    keys: Keys = ()
 
 
 STABILITY: RuleTable[Callable[..., Stable]] = RuleTable("stability")
@@ -41,14 +44,11 @@ class Stabilities:
 
     varying: Callable[[str], bool]
     """Whether rows of a table may differ between the neighbors."""
-    fixed_public: Callable[[str], bool]
-    """Whether a table is public, so that its declared keys can be checked."""
-    policy: Policy
-    catalog: Catalog
+    facts: Facts
     ownerships: Ownerships | None
     """For a unit: whose rows are whose."""
     done: dict[n.Relation, Stable] = field(default_factory=dict)
-    claims: set[KeyClaim] = field(default_factory=set)
+    claims: set[Key] = field(default_factory=set)
 
     def of(self, relation: n.Relation) -> Stable:
         """Give the stability of a relation, or raise CannotBound."""
@@ -95,30 +95,12 @@ def _step(rule: str, node: n.Node, value: int | None, *premises: Stable, words: 
 @STABILITY.rule(n.Scan, id="G-SCAN")
 def _scan(s: Stabilities, node: n.Scan) -> Stable:
     table = node.table.lower()
-    keys = _keys_of_scan(s, node)
+    keys = tuple((columns, key.claims) for columns, key in s.facts.keys_in(node) if key.holds)
     if not s.varying(table):
         return Stable(0, _step("G-SCAN", node, 0, words=f"{table} does not differ"), keys)
     if s.ownerships is not None:
         return Stable(None, _step("G-SCAN", node, None, words=f"{table} holds rows of units"), keys)
     return Stable(1, _step("G-SCAN", node, 1, words=f"{table} differs in one row"), keys)
-
-
-def _keys_of_scan(
-    s: Stabilities, node: n.Scan
-) -> tuple[tuple[frozenset[str], tuple[KeyClaim, ...]], ...]:
-    """Keys that the engine keeps, and declared keys of public tables, which can be checked."""
-    table = node.table.lower()
-    prefix = len(node.alias) + 1
-    names = {f.name[prefix:].lower(): f.name for f in node.columns}
-    found: list[tuple[frozenset[str], tuple[KeyClaim, ...]]] = []
-    known = s.catalog.table(table)
-    for key in known.unique if known is not None else ():
-        if all(c.lower() in names for c in key):
-            found.append((frozenset(names[c.lower()] for c in key), ()))
-    declared = s.policy.facts(table).key
-    if declared and s.fixed_public(table) and all(c in names for c in declared):
-        found.append((frozenset(names[c] for c in declared), (KeyClaim(table, declared),)))
-    return tuple(found)
 
 
 @STABILITY.rule(n.Values, n.Released, id="G-PUBLIC")
@@ -129,7 +111,7 @@ def _public(s: Stabilities, node: n.Relation) -> Stable:
 @STABILITY.rule(n.Filter, id="G-FILTER")
 def _filter(s: Stabilities, node: n.Filter) -> Stable:
     inner = s.of(node.input)
-    words = f"rows with {_cut(show_scalar(node.predicate))}"
+    words = f"rows with {shortened(show_scalar(node.predicate), 70)}"
     return Stable(
         inner.changed, _step("G-FILTER", node, inner.changed, inner, words=words), inner.keys
     )
@@ -151,6 +133,23 @@ def _project(s: Stabilities, node: n.Project) -> Stable:
 def _sort(s: Stabilities, node: n.Sort) -> Stable:
     inner = s.of(node.input)
     return Stable(inner.changed, inner.step, inner.keys)
+
+
+@STABILITY.rule(n.Window, id="G-WINDOW")
+def _window(s: Stabilities, node: n.Window) -> Stable:
+    inner = s.of(node.input)
+    owned = s.ownerships.of(node) if s.ownerships is not None else None
+    if inner.changed != 0 and (owned is None or not owned.local):
+        blocked = owned.blocked if owned is not None else None
+        raise CannotBound(
+            "G-WINDOW",
+            node,
+            blocked.reason if blocked is not None else "a window shows a row what others hold",
+            blocked.hint
+            if blocked is not None
+            else "protect units, and let windows be of one unit",
+        )
+    return Stable(inner.changed, _step("G-WINDOW", node, inner.changed, inner), inner.keys)
 
 
 @STABILITY.rule(n.Limit, id="G-LIMIT")
@@ -201,14 +200,25 @@ def _join(s: Stabilities, node: n.Join) -> Stable:
         claims = _partner(s, node, left, [a for a, _ in equal], node.left)
         step = _step("G-JOIN", node, right.changed, left, right, words=f"join on a key of {claims}")
         return Stable(right.changed, step, _keys_after(left, right, equal))
+    if left.changed is not None and right.changed is not None and _meets_one(left, right, equal):
+        # A right row that comes or goes also unpads or pads the left row that it meets.
+        changed = left.changed + right.changed * (2 if node.kind == "left" else 1)
+        words = "each row meets at most one row of the other side"
+        return Stable(changed, _step("G-JOIN", node, changed, left, right, words=words))
     raise CannotBound(
         "G-JOIN",
         node,
         "both sides of the join hold protected rows, so one row can meet many"
         if left.changed != 0 and right.changed != 0
         else "a LEFT JOIN onto protected rows changes which rows are padded",
-        "protect a unit that owns both sides, or leave one table out of the protection's `tables`",
+        "join on a declared key of each side, or tie them by a unit that owns both",
     )
+
+
+def _meets_one(left: Stable, right: Stable, equal: list[tuple[str, str]]) -> bool:
+    """Whether the join compares a key of either side that holds by itself, without a claim."""
+    sides = (left, {a for a, _ in equal}), (right, {b for _, b in equal})
+    return all(any(k <= names and not claims for k, claims in s.keys) for s, names in sides)
 
 
 def _partner(
@@ -228,9 +238,7 @@ def _partner(
     )
 
 
-def _keys_after(
-    left: Stable, right: Stable, equal: list[tuple[str, str]]
-) -> tuple[tuple[frozenset[str], tuple[KeyClaim, ...]], ...]:
+def _keys_after(left: Stable, right: Stable, equal: list[tuple[str, str]]) -> Keys:
     """The left side's keys survive a join on a key of the right side."""
     used = next((claims for key, claims in right.keys if key <= {b for _, b in equal}), None)
     if used is None:
@@ -251,14 +259,16 @@ def _set_operation(s: Stabilities, node: n.Union | n.Intersect | n.Except) -> St
 def _truncate(s: Stabilities, node: n.Truncate) -> Stable:
     inner = s.of(node.input)
     words = f"first {node.limit} rows of each {node.owner[0].rsplit('.', 1)[-1]}"
+    # One row of each owner: then the owner tells rows apart, but for those that are NULL and meet nothing.
+    keys = ((frozenset(node.owner), ()), *inner.keys) if node.limit <= 1 else inner.keys
     if s.ownerships is not None and owned_by(s.ownerships, node.input, node.owner):
         known = node.limit if inner.changed is None else min(node.limit, inner.changed)
-        return Stable(known, _step("G-TRUNCATE", node, known, inner, words=words), inner.keys)
+        return Stable(known, _step("G-TRUNCATE", node, known, inner, words=words), keys)
     if inner.changed is None:
-        return Stable(None, _step("G-TRUNCATE", node, None, inner, words=words), inner.keys)
+        return Stable(None, _step("G-TRUNCATE", node, None, inner, words=words), keys)
     # A new row can push another one of the same owner out.
     changed = 2 * inner.changed
-    return Stable(changed, _step("G-TRUNCATE", node, changed, inner, words=words), inner.keys)
+    return Stable(changed, _step("G-TRUNCATE", node, changed, inner, words=words), keys)
 
 
 def owned_by(ownerships: Ownerships, relation: n.Relation, owner: tuple[str, ...]) -> bool:
@@ -283,7 +293,3 @@ def _truncate_groups(s: Stabilities, node: n.TruncateGroups) -> Stable:
         "one row can push a whole group of another protection's unit out",
         "remove `groups` from the limits of the other protection",
     )
-
-
-def _cut(text: str, width: int = 70) -> str:
-    return text if len(text) <= width else text[: width - 3] + "..."

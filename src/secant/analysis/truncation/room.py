@@ -37,7 +37,7 @@ from secant.plan.enforce import Release
 from secant.plan.expected import expected_share
 from secant.plan.measures import Measure
 from secant.plan.owners import unit_column
-from secant.plan.ownership import Ownership, Ownerships, Paths
+from secant.plan.ownership import Ownership, Ownerships
 
 GAIN = 4
 """A limit is chosen privately if a usual unit adds less than this part of what the declared limits allow."""
@@ -64,10 +64,14 @@ class TruncationRoom:
 
     def _bound(self, request: Request) -> Certificate:
         release, protection = request.release, request.protection
+        if protection.personal is not None:
+            reason = "units give different amounts of epsilon, so one limit does not fit all"
+            hint = f"declare limits in protections.{protection.name}"
+            raise CannotBound("G-PERSONAL", release.exact, reason, hint)
         if protection.kind not in self.kinds:
             raise CannotBound("U-CLIP", release.exact, "only units add up", "use kind `unit`")
-        ownerships = Ownerships(Paths(request.policy, protection))
-        rows, limit, unit = _owned_rows(release, ownerships)
+        ownerships = request.facts.owners(protection)
+        rows, limit, unit = owned_rows(release, ownerships)
         found = _limits(request, rows, limit, ownerships)
         if not found:
             raise CannotBound(
@@ -217,7 +221,7 @@ def _told(call: n.Aggregation, measure: Measure, bound: Clipped) -> Step:
     )
 
 
-def _owned_rows(release: Release, ownerships: Ownerships) -> tuple[n.Relation, int | None, str]:
+def owned_rows(release: Release, ownerships: Ownerships) -> tuple[n.Relation, int | None, str]:
     """Give the rows before they are limited, the declared limit, and the column of their unit."""
     rows, limit = release.exact.input, None
     while isinstance(rows, n.Truncate):
