@@ -14,6 +14,7 @@ import secant.mechanisms
 from secant.errors import SecantError, UsageError
 from secant.mechanisms.personal import PersonalLimit
 from secant.mechanisms.registry import MECHANISMS
+from secant.mechanisms.selection import Choice
 from secant.terms.bounds import GlobalBound, SmoothBound
 from secant.terms.secrecy import Private
 
@@ -138,13 +139,14 @@ def noise_delta(noise: Any) -> Fraction:
 @every
 def test_the_error_grows_with_the_level(mechanism: Any) -> None:
     noise = calibrated(mechanism)
-    errors = [noise.error(level) for level in (0.1, 0.5, 0.95, 0.999)]
+    among = (2,) if isinstance(noise, Choice) else ()  # candidates
+    errors = [noise.error(level, *among) for level in (0.1, 0.5, 0.95, 0.999)]
     assert errors == sorted(errors)
     assert errors[-1] > 0
     assert noise.error_unit in ("answer", "sensitivity", "score")
     for level in (0, 1, -1, float("nan")):
         with pytest.raises(UsageError) as caught:
-            noise.error(level)
+            noise.error(level, *among)
         assert caught.value.code == "USE-004"
 
 

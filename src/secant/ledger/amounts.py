@@ -21,6 +21,7 @@ from secant.terms.events import (
     PureEvent,
     exceptional_share,
 )
+from secant.terms.windows import Span
 
 EPSILON_UNITS = 10**9
 """One ε in ledger units (nano-ε)."""
@@ -91,6 +92,8 @@ class Charge:
     """In units of 1e-18."""
     event: Event | None = field(default=None, kw_only=True)
     """What a tighter composition may know; without it the release is (ε, δ) and no more."""
+    span: Span | None = field(default=None, kw_only=True)
+    """Of which periods it is the price, where an account slides (L-WINDOW); None: of all time."""
 
     def __post_init__(self) -> None:
         _epsilon(Fraction(self.epsilon, EPSILON_UNITS))

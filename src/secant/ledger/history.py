@@ -13,6 +13,7 @@ from typing import Any
 from secant.ledger.amounts import Charge
 from secant.ledger.records import Record
 from secant.terms.events import event_from_json
+from secant.terms.windows import read_span
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,4 +66,5 @@ def _charge(fields: Mapping[str, Any]) -> Charge:
         fields["epsilon"],
         fields["delta"],
         event=None if event is None else event_from_json(event),
+        span=None if (span := fields.get("span")) is None else read_span(span),
     )

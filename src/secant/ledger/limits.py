@@ -12,8 +12,10 @@ from typing import Any
 
 from secant.errors import UsageError
 from secant.ledger.amounts import Budget, Charge, Spent, decimals, total
-from secant.ledger.composition import BASIC, COMPOSITIONS, TIGHT, read, surely_covered
+from secant.ledger.composition import BASIC, COMPOSITIONS, TIGHT, Reading, read, surely_covered
+from secant.ledger.sliding import read_sliding
 from secant.ledger.state import Account, State, spent_of
+from secant.terms.windows import Window
 
 MONTHLY = "monthly"
 RENEWALS = (MONTHLY,)
@@ -41,11 +43,14 @@ class Limits:
     """By protection: `basic` or `tight`."""
     continues: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By protection: names that it had before; what they spent counts as spent."""
+    windows: Mapping[str, Window] = field(default_factory=dict)
+    """By protection: the stretch of time whose worst place has to keep to the budget (L-WINDOW)."""
     retired: tuple[str, ...] = ()
     """Protections that the owner has given up; what they spent counts nowhere."""
 
     def __post_init__(self) -> None:
-        for protection in [*self.analysts, *self.renewals, *self.compositions, *self.continues]:
+        named = [self.analysts, self.renewals, self.compositions, self.continues, self.windows]
+        for protection in [name for names in named for name in names]:
             if protection not in self.budgets:
                 raise UsageError("USE-005", f"there is no budget for protection {protection!r}")
         in_force = {name.casefold() for name in self.budgets}
@@ -85,6 +90,23 @@ class Limits:
             if accounts and name.casefold() not in known
         }
 
+    def read(
+        self, protection: str, accounts: Sequence[Account], new: Sequence[Charge], budget: Budget
+    ) -> Reading:
+        """Read accounts and new charges against a budget, as the protection adds them up."""
+        window = self.windows.get(protection)
+        if window is not None:
+            return read_sliding(accounts, new, budget, window)
+        return read(accounts, new, budget, self.composition(protection))
+
+    def surely_covered(
+        self, protection: str, accounts: Sequence[Account], new: Sequence[Charge], budget: Budget
+    ) -> bool:
+        """Say yes only if `read` would say that it fits; quicker, for the time before ε runs short."""
+        if protection in self.windows:
+            return False
+        return surely_covered(accounts, new, budget, self.composition(protection))
+
     def composition(self, protection: str) -> str:
         """Give the chosen composition; by default the tight one wherever a δ gives it room."""
         chosen = self.compositions.get(protection)
@@ -107,6 +129,8 @@ class Balance:
     """What `spent` rests on; see the proofs of ledger.accounting."""
     renewal: str = ""
     month: str = ""
+    window: Window | None = None
+    """Where the account slides: `spent` is then what its worst stretch of time has taken."""
 
     @property
     def remaining(self) -> Budget:
@@ -122,6 +146,11 @@ class Balance:
         now = amount_text(self.budget)
         if self.budget.gamma or self.spent.gamma:
             now += f"; {_RANDOM}"
+        if self.window is not None:
+            return (
+                f"In any {self.window} in a row all releases together stay within {now}. Over a longer time they add "
+                f"up: so far they take {amount_text(self.lifetime)}."
+            )
         if not self.renewal:
             return f"All releases together stay within {now}."
         return (
@@ -142,6 +171,8 @@ class Balance:
             )
         }
         told = {"theorem": self.theorem, "renewal": self.renewal, "month": self.month}
+        if self.window is not None:
+            told["window"] = str(self.window)
         return {**amounts, **{name: text or None for name, text in told.items()}}
 
 
@@ -154,12 +185,12 @@ def balance(
         return None
     within = _within(limits, protection, month)
     accounts = _accounts(state, limits, protection, month=within, analyst=analyst)
-    reading = read(accounts, (), budget, limits.composition(protection))
+    reading = limits.read(protection, accounts, (), budget)
     lifetime = spent_of(_accounts(state, limits, protection, month=None, analyst=analyst))
     renewal = limits.renewals.get(protection, "")
-    return Balance(
-        budget, reading.spent, lifetime, reading.theorem, renewal, month if renewal else ""
-    )
+    month = month if renewal else ""
+    window = limits.windows.get(protection)
+    return Balance(budget, reading.spent, lifetime, reading.theorem, renewal, month, window)
 
 
 def shortfalls(
@@ -176,10 +207,9 @@ def shortfalls(
             accounts = _accounts(
                 state, limits, protection, month=_within(limits, protection, month), analyst=owner
             )
-            composition = limits.composition(protection)
-            if surely_covered(accounts, new, budget, composition):
+            if limits.surely_covered(protection, accounts, new, budget):
                 continue
-            reading = read(accounts, new, budget, composition)
+            reading = limits.read(protection, accounts, new, budget)
             if not reading.fits:
                 account = balance(state, limits, protection, month=month, analyst=owner)
                 assert account is not None

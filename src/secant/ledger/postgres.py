@@ -141,7 +141,7 @@ class PostgresJournal:
         create: bool = True,
         wait_seconds: float = 30.0,
     ) -> None:
-        self._address, name = _split(address)
+        self._address, name = split_address(address)
         self.started = False
         self._schema = sql.Identifier(name)
         self._wait_seconds = wait_seconds
@@ -260,7 +260,7 @@ class PostgresJournal:
         self._connection.drop()
 
 
-def _split(address: str) -> tuple[str, str]:
+def split_address(address: str) -> tuple[str, str]:
     """Take the schema's name out of the address; the rest is the driver's."""
     parts = urlsplit(address)
     options = parse_qsl(parts.query, keep_blank_values=True)

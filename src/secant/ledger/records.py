@@ -14,7 +14,7 @@ from typing import Any
 
 from secant.errors import BudgetError, UsageError
 
-VERSION = 4
+VERSION = 5
 """The version that this code writes. Bodies of every earlier version stay readable:
 
 1. `open`, `reserve`, `sent`, `settle`, `return`; a charge is protection, epsilon, delta.
@@ -23,6 +23,7 @@ VERSION = 4
 3. `restored` marks that an owner took the chain for whole although it did not go through its anchor.
    Times never go back; a summary holds the latest.
 4. `stream` declares a stream that was paid for just before; `drawn` holds the numbers of its next step.
+5. A charge may say of which periods it is the price (`span`); it then counts in stretches of time that meet them.
 """
 KINDS = (
     "open",

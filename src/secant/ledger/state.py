@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from secant.ledger.amounts import Charge, Spent, gamma_units
 from secant.ledger.records import START, Anchor, Record, broken, canonical, check_link
 from secant.terms.events import Event, event_from_json, to_json
+from secant.terms.windows import read_span, span_fields
 
 SUMMARY_INTERVAL = 1000
 """So many records, at least, lie between two summaries."""
@@ -28,6 +29,8 @@ class Price(NamedTuple):
     epsilon: int
     delta: int
     event: str
+    span: str = ""
+    """Canonical JSON, where it is the price of some periods only (L-WINDOW)."""
 
 
 def gamma_of(price: Price) -> int:
@@ -215,7 +218,12 @@ class State:
             "ledger": self.ledger_id,
             "latest": self.latest,
             "accounts": [
-                [protection, analyst, month, sorted([*p, n] for p, n in account.prices.items())]
+                [
+                    protection,
+                    analyst,
+                    month,
+                    [[*_written(p), n] for p, n in sorted(account.prices.items())],
+                ]
                 for protection, by_key in sorted(self.accounts.items())
                 for (analyst, month), account in sorted(by_key.items())
             ],
@@ -224,7 +232,9 @@ class State:
                     "release": release.release_id,
                     "analyst": release.analyst,
                     "month": release.month,
-                    "charges": [[protection, *price] for protection, price in release.charges],
+                    "charges": [
+                        [protection, *_written(price)] for protection, price in release.charges
+                    ],
                     "lease_until": release.lease_until,
                     "sent": release.sent,
                 }
@@ -250,8 +260,8 @@ def starting_at(record: Record) -> State:
     )
     for protection, analyst, month, prices in fields["accounts"]:
         account = state.accounts.setdefault(protection, {})[analyst, month] = Account()
-        for epsilon, delta, event, count in prices:
-            account.change(Price(epsilon, delta, event), count)
+        for *parts, count in prices:
+            account.change(Price(*parts), count)
     for item in fields["open"]:
         state.open[item["release"]] = OpenRelease(
             item["release"],
@@ -290,18 +300,20 @@ def merged(accounts: Iterable[Account]) -> Counter[Price]:
 def price_of(charge: Charge) -> Price:
     """Give the price of a charge as the fold counts it."""
     event = "" if charge.event is None else canonical(to_json(charge.event))
-    return Price(charge.epsilon, charge.delta, event)
+    span = "" if charge.span is None else canonical(span_fields(charge.span))
+    return Price(charge.epsilon, charge.delta, event, span)
 
 
 def charge_fields(charge: Charge) -> dict[str, Any]:
     """Give a charge as a record holds it."""
     event = None if charge.event is None else to_json(charge.event)
-    return {
+    fields = {
         "protection": charge.protection,
         "epsilon": charge.epsilon,
         "delta": charge.delta,
         "event": event,
     }
+    return fields if charge.span is None else {**fields, "span": span_fields(charge.span)}
 
 
 def _price(fields: Mapping[str, Any]) -> Price:
@@ -309,7 +321,18 @@ def _price(fields: Mapping[str, Any]) -> Price:
     epsilon, delta = fields["epsilon"], fields["delta"]
     if not (type(epsilon) is int and type(delta) is int and epsilon >= 0 and delta >= 0):
         raise ValueError("amounts are whole numbers of at least 0")
-    return Price(epsilon, delta, "" if event is None else canonical(event))
+    span = fields.get("span")
+    return Price(
+        epsilon,
+        delta,
+        "" if event is None else canonical(event),
+        "" if span is None else canonical(span_fields(read_span(span))),
+    )
+
+
+def _written(price: Price) -> list[Any]:
+    """Give a price as a summary holds it: without a span as ever."""
+    return [*price] if price.span else [price.epsilon, price.delta, price.event]
 
 
 def _opened(state: State, sequence: int, fields: dict[str, Any]) -> None:

@@ -37,6 +37,7 @@ from secant.ledger.state import State, charge_fields, month_of, starting_at
 from secant.ledger.witness import forgotten
 from secant.processes import ProcessLock
 from secant.terms.policy import LONGEST_NAME
+from secant.terms.windows import Window
 
 LONGEST_LEASE = 31 * 24 * 3600
 """Seconds; a longer lease would lock budget for good when its process is killed."""
@@ -66,6 +67,8 @@ class Ledger:
         self._trusting = False
         self._seen = START
         self._process = os.getpid()
+        self._numbers: dict[str, tuple[int, dict[str, int]]] = {}
+        """By stream: up to which record its numbers were read, and the numbers."""
 
     @classmethod
     def open(
@@ -77,6 +80,7 @@ class Ledger:
         renewals: Mapping[str, str] | None = None,
         compositions: Mapping[str, str] | None = None,
         continues: Mapping[str, Sequence[str]] | None = None,
+        windows: Mapping[str, Window] | None = None,
         retired: Sequence[str] = (),
         create: bool = True,
         restored: bool = False,
@@ -91,6 +95,7 @@ class Ledger:
             renewals: By protection, `monthly` where the owner declares that the budget comes back.
             compositions: By protection, `basic` or `tight`; by default tight where there is a δ.
             continues: By protection, names that it had before: what they spent counts as spent.
+            windows: By protection, the stretch of time whose worst place has to keep to the budget.
             retired: Protections that the owner has given up; others that the ledger knows stop it.
             create: Whether a missing ledger is made; otherwise it is an error. `started` says that it was.
             restored: The owner's word that the chain is whole although it does not go through the anchor
@@ -103,6 +108,7 @@ class Ledger:
             dict(renewals or {}),
             dict(compositions or {}),
             {name: tuple(before) for name, before in (continues or {}).items()},
+            dict(windows or {}),
             tuple(retired),
         )
         if not 0 < wait_seconds <= 3600:
@@ -281,11 +287,15 @@ class Ledger:
                 return None
             declaration = self._declaration(transaction, name)
             assert declaration is not None
-            values: dict[str, int] = {}
-            for record in transaction.after(known.declared):
+            # Records never change: only those that came since the last call are read.
+            place, values = self._numbers.get(name, (known.declared, {}))
+            found: dict[str, int] = {}
+            for record in transaction.after(place):
                 fields = record.fields
                 if fields["kind"] == "drawn" and fields["stream"] == name:
-                    values.update(fields["values"])
+                    found.update(fields["values"])
+            values = {**values, **found} if found else values
+            self._numbers[name] = (self._state.anchor.sequence, values)
             return StreamAccount(declaration, known.through, values, known.lost)
 
     def clock(self) -> float:
@@ -397,11 +407,20 @@ class Ledger:
         with self._reading() as transaction:
             fresh.advance(transaction.after(0))
             _check_end(fresh, transaction.head())
-            if anchor is not None:
-                record = transaction.at(anchor.sequence)
-                if record is None or record.digest != anchor.digest:
-                    raise broken(anchor.sequence, "is not the one that the anchor names")
+        if anchor is not None and not self.goes_through(anchor):
+            raise broken(anchor.sequence, "is not the one that the anchor names")
         return fresh.anchor
+
+    def end(self) -> Anchor:
+        """Give the end of the chain as it is now, for an anchor that is kept elsewhere."""
+        with self._reading():
+            return self._state.anchor
+
+    def goes_through(self, anchor: Anchor) -> bool:
+        """Say whether a record of the chain is the one that an anchor names."""
+        with self._reading() as transaction:
+            record = transaction.at(anchor.sequence)
+            return record is not None and record.digest == anchor.digest
 
     @contextmanager
     def _writing(self) -> Iterator[Transaction]:

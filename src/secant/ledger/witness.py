@@ -30,8 +30,13 @@ def anchor_file(ledger: Path) -> Path:
 
 def read_anchor(ledger: Path) -> Anchor | None:
     """Give the anchor of a ledger file; None if it has none."""
+    return read_anchor_at(anchor_file(ledger))
+
+
+def read_anchor_at(place: Path) -> Anchor | None:
+    """Give the anchor that a file holds; None if there is no file."""
     try:
-        text = anchor_file(ledger).read_text(encoding="ascii")
+        text = place.read_text(encoding="ascii")
     except FileNotFoundError:
         return None
     except ValueError:
@@ -42,7 +47,7 @@ def read_anchor(ledger: Path) -> Anchor | None:
         if text != _line(found):  # a number of another kind, a key too many, a changed bit
             raise ValueError
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise forgotten("the anchor beside the ledger is damaged") from None
+        raise forgotten(f"the anchor of the ledger, {place.name}, is damaged") from None
     return found
 
 
@@ -51,14 +56,20 @@ def write_anchor(ledger: Path, anchor: Anchor, *, backward: bool = False) -> Non
 
     `backward` lets it go back, which only an owner may ask for.
     """
-    target = anchor_file(ledger)
+    mode = stat.S_IMODE(ledger.stat().st_mode) & 0o666  # whoever shares the ledger shares it
+    write_anchor_at(anchor_file(ledger), anchor, mode=mode, backward=backward)
+
+
+def write_anchor_at(
+    target: Path, anchor: Anchor, *, mode: int = 0o600, backward: bool = False
+) -> None:
+    """Make durable, in a file anywhere, that a chain has come as far as `anchor`."""
     draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}.new")
     # Two processes may come here in the other order than they were in the chain.
-    with _alone(ledger.parent) as folder:
-        known = None if backward else read_anchor(ledger)
+    with _alone(target.parent) as folder:
+        known = None if backward else read_anchor_at(target)
         if known is not None and known.sequence >= anchor.sequence:
             return
-        mode = stat.S_IMODE(ledger.stat().st_mode) & 0o666  # whoever shares the ledger shares it
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(descriptor, "w", encoding="ascii") as file:

@@ -72,7 +72,7 @@ class Choice:
         best = max(exact)
         return [(best - score) * self.sharpness for score in exact]
 
-    def error(self, level: Number, candidates: int = 2) -> Fraction:
+    def error(self, level: Number, candidates: int) -> Fraction:
         """Give t with P(best score - chosen score ≤ t) ≥ level, for any scores (N-EXPONENTIAL)."""
         miss = (1 - level_of(level)) / count_of(candidates, "the number of candidates")
         with working_precision(128):

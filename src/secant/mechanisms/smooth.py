@@ -87,6 +87,12 @@ class SmoothNoise:
         """Release the answer with noise, as a multiple of the grid."""
         return release(self.law, value, self.scale(sensitivity), self.grid)
 
+    def draw_whole(
+        self, pairs: Private[list[tuple[int, Fraction]]], widening: Fraction
+    ) -> list[int]:
+        """Release whole numbers on a grid of 1, each with the bound beside it, widened."""
+        return [int(self.draw(value, bound + widening)) for value, bound in unseal(pairs)]
+
     def scale(self, sensitivity: Secret) -> fmpq:
         """Give the private scale of the noise; for the draw and for the owner's inspection."""
         bound = private_bound(sensitivity, cap=self.cap, grid=self.grid)

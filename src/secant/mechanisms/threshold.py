@@ -7,7 +7,7 @@ is shown with probability at most δ; keys that do not exist are never shown.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal, TypeVar
@@ -21,8 +21,10 @@ from secant.mechanisms.smooth import Secret
 from secant.numeric.ball import ball, lower, working_precision
 from secant.numeric.parameters import Number, count_of, delta_of, epsilon_of, positive
 from secant.terms.bounds import Bound, GlobalBound
+from secant.terms.secrecy import Private, unseal
 
 Key = TypeVar("Key", bound=Hashable)
+Shown = TypeVar("Shown")
 Kind = Literal["laplace", "gaussian"]
 
 
@@ -44,6 +46,15 @@ def gaussian_threshold(
     # rounds to τ, so from τ - 1/2 on
     far = sigma * reach(GaussianLaw(), 1 - 2 * each) + Fraction(1, 2)
     return contribution + max(1, -(-far.numerator // far.denominator))
+
+
+def reached(
+    keys: Private[list[Shown]], noisy: Sequence[int], threshold: int
+) -> tuple[list[int], list[Shown]]:
+    """Give the places and the keys whose noisy number reaches the threshold; those below are never seen."""
+    places = [i for i, number in enumerate(noisy) if number >= threshold]
+    all_keys = unseal(keys)
+    return places, [all_keys[i] for i in places]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import ClassVar, TypeVar
 
 from secant.mechanisms.discrete_laplace import (
     add_discrete_laplace,
@@ -22,8 +23,11 @@ from secant.mechanisms.grid import draw_cell, rational
 from secant.mechanisms.laws import GaussianLaw, reach
 from secant.mechanisms.threshold import gaussian_threshold
 from secant.numeric.parameters import positive
+from secant.terms.secrecy import Private, unseal
 
 _SHIFT = 1 << 48
+Value = TypeVar("Value")
+Whole = Private[list[int]] | Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +36,20 @@ class WholeLaplace:
 
     scale: Fraction
     """In whole steps."""
+    normal: ClassVar[bool] = False
 
-    def add(self, values: Sequence[int]) -> list[int]:
+    @property
+    def size(self) -> Fraction:
+        """What the standard shape of the law is multiplied by."""
+        return self.scale
+
+    def add(self, values: Whole) -> list[int]:
         """Add independent noise to each value."""
-        return add_discrete_laplace(values, scale=self.scale)
+        return add_discrete_laplace(unseal(values), scale=self.scale)
+
+    def tail(self, v: float) -> float:
+        """Give P(noise > v sizes), as of the continuous law."""
+        return 1 - 0.5 * math.exp(v) if v < 0 else 0.5 * math.exp(-v)
 
     def error(self, level: Fraction) -> int:
         """Give the smallest t with P(|noise| ≤ t) ≥ level."""
@@ -56,11 +70,21 @@ class WholeNormal:
 
     deviation: Fraction
     """In whole steps."""
+    normal: ClassVar[bool] = True
 
-    def add(self, values: Sequence[int]) -> list[int]:
+    @property
+    def size(self) -> Fraction:
+        """What the standard shape of the law is multiplied by."""
+        return self.deviation
+
+    def add(self, values: Whole) -> list[int]:
         """Add independent noise to each value."""
         width = rational(positive(self.deviation, "the noise in steps"))
-        return [draw_cell(GaussianLaw(), rational(value), width) for value in values]
+        return [draw_cell(GaussianLaw(), rational(value), width) for value in unseal(values)]
+
+    def tail(self, v: float) -> float:
+        """Give P(noise > v sizes), as of the continuous law."""
+        return math.erfc(v / 2**0.5) / 2
 
     def error(self, level: Fraction) -> int:
         """Give the smallest t with P(|noise| ≤ t) ≥ level: a whole t is passed from t + 1/2 on."""
@@ -78,6 +102,11 @@ class WholeNormal:
 
 
 WholeLaw = WholeLaplace | WholeNormal
+
+
+def unmoved(values: Private[list[Value]]) -> list[Value]:
+    """Give what no protection moves as it is: nobody's data are in it."""
+    return unseal(values)
 
 
 @lru_cache(maxsize=1024)

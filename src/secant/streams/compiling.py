@@ -19,6 +19,7 @@ from secant.analysis.certificate import Certificate, is_still
 from secant.analysis.growth import growth
 from secant.analysis.portfolio import Bounded, Prepared, RawRows, prepare
 from secant.errors import Refused
+from secant.ledger.amounts import Charge
 from secant.mechanisms.continual import Choice, StreamFacts, Way, choose
 from secant.plan import nodes as n
 from secant.plan.domains import Chosen, Listed, Looked
@@ -28,6 +29,7 @@ from secant.plan.reads import scans, tables_read
 from secant.plan.rewrite import normalize
 from secant.plan.typing import fields_of, type_of
 from secant.release.shares import shares_of
+from secant.streams.within import Stretches, as_unit, check_window, stretches_of, window_of
 from secant.terms import types as t
 from secant.terms.bounds import GlobalBound
 from secant.terms.catalog import Catalog
@@ -58,6 +60,19 @@ class Compiled:
     protections: tuple[Protection, ...]
     periods: Calendar | None = None
     """Where limits hold in every period anew: when these begin (V-PERIOD)."""
+    stretches: Stretches | None = None
+    """Where only what lies within a stretch of time is hidden: how many periods one meets (V-WINDOW)."""
+
+    @property
+    def by_step(self) -> bool:
+        """Whether limits hold in every step anew, of which each is one key."""
+        return self.stretches is not None and self.stream.personal is None and self.single
+
+    @property
+    def single(self) -> bool:
+        """Whether each step is one key: days of a date, whole numbers one by one."""
+        start, step = self.calendar.start, self.stream.step
+        return type(start) in (int, datetime.date) and step.count == 1 and step.unit in ("", "day")
 
     def period(self, step: int) -> int:
         """Give the first step of the period that a step lies in; limits go by all steps where there are no periods."""
@@ -95,19 +110,22 @@ def compile_stream(
     step = keys[first.name]
     calendar = _calendar(stream, type_of(step.expression))
     _check_kinds(stream, in_force)
+    window = window_of(in_force)
+    if window is not None:
+        check_window(stream, policy, in_force, window, aggregate, step, calendar)
     rows, step, arrival = _in_time(stream, aggregate, step)
     inside = _since_start(step.expression, calendar)
     others = tuple(k for k in aggregate.keys if k.name != step.name)
     changed = replace(aggregate, input=n.Filter(rows, inside), keys=(step, *others))
-    fixed = tuple(_limited(p, stream) if p.kind == "unit" else p for p in in_force)
+    fixed = tuple(_limited(p, stream) for p in in_force)
     steps = Steps(step.name, None if arrival is None else arrival.name)
     outcome = prepare(_replaced(plan, aggregate, changed), policy, fixed, catalog, stepped=steps)
     if not isinstance(outcome, Prepared):
         raise _unbounded(outcome)
     bounded = _only(outcome)
     _check_monotone(stream, bounded, fixed)
-    periods = _periods(stream, calendar, bounded)
-    return Compiled(
+    periods = _periods(stream, calendar, bounded, window)
+    found = Compiled(
         stream,
         calendar,
         bounded,
@@ -115,35 +133,50 @@ def compile_stream(
         step.name,
         step.expression,
         arrival,
-        _facts(stream, bounded, calendar, periods),
+        (),
         in_force,
         periods,
+        None
+        if window is None or periods is None
+        else stretches_of(stream, window, calendar, periods),
     )
+    return replace(found, facts=_facts(found))
 
 
 def _limited(protection: Protection, stream: Stream) -> Protection:
     """Give a protection with limits that are not chosen, and where they hold in every period, with those."""
+    if protection.kind == "window":
+        protection = as_unit(protection)
+    if protection.kind != "unit":
+        return protection
     limits = dict(protection.limits)
     if stream.personal is not None:
         limits[stream.personal.table] = stream.personal.rows
     return replace(protection, truncation="fixed", limits=limits)
 
 
-def _periods(stream: Stream, calendar: Calendar, bounded: Bounded) -> Calendar | None:
-    """Give when periods begin, if limits hold in each of them."""
+def _periods(
+    stream: Stream, calendar: Calendar, bounded: Bounded, window: Protection | None
+) -> Calendar | None:
+    """Give when periods begin, if limits hold in each of them; within stretches of time each step is one."""
     personal = stream.personal
     if personal is None:
-        return None
+        return None if window is None else calendar
     exact = bounded.release.exact
     if personal.table not in tables_read(exact) or isinstance(exact.input, n.Project):
         raise refused(
             f"the question limits no rows of {personal.table}",
             "`personal` names a table of the question whose rows belong to units",
         )
-    if stream.steps is None or isinstance(calendar.start, int):
+    if isinstance(calendar.start, int):
+        raise refused(
+            "steps that are numbers have no periods of time",
+            "leave `personal` out",
+        )
+    if stream.steps is None and window is None:
         raise refused(
             "limits that come back in every period add up without end",
-            "declare how many `steps` there will be, of dates or times",
+            "declare how many `steps` there will be",
         )
     return Calendar(calendar.start, personal.period)
 
@@ -199,9 +232,10 @@ def _calendar(stream: Stream, kind: t.Type) -> Calendar:
 
 def _check_kinds(stream: Stream, in_force: tuple[Protection, ...]) -> None:
     for protection in in_force:
-        if protection.kind not in ("rows", "unit"):
+        if protection.kind not in ("rows", "unit", "window"):
             raise refused(
-                f"the protection {protection.name} is of kind {protection.kind}, and streams protect rows or units",
+                f"the protection {protection.name} is of kind {protection.kind}, and streams protect rows, units or "
+                "stretches of time",
                 "name another protection in the stream, among the policy's alternatives",
             )
         if protection.renewal:
@@ -294,10 +328,10 @@ def _only(outcome: Prepared) -> Bounded:
             else "ask for the inner numbers first, and write them into the question",
         )
     bounded = outcome.bounded[0]
-    if bounded.release.ranked:
+    if bounded.release.ranked or any(m.preprocessed for m in bounded.release.measures):
         raise refused(
-            "minimum, maximum, median and quantiles of a step do not add up over steps",
-            "use count, sum, avg or variance",
+            "order statistics, and statistics that `moves` is declared for, do not add up over steps",
+            "use count, sum, avg or variance of columns with a range",
         )
     if any(isinstance(d, Chosen) for d in bounded.release.domains):
         raise refused(
@@ -335,14 +369,19 @@ def _check_monotone(stream: Stream, bounded: Bounded, in_force: tuple[Protection
         )
 
 
-def _facts(
-    stream: Stream, bounded: Bounded, calendar: Calendar, periods: Calendar | None
-) -> tuple[StreamFacts, ...]:
-    """Gather what decides how each measure is released: public facts. Periods add up (V-PERIOD)."""
-    # The keys of one step are added up, so the length of the move over keys is none over steps (V-STEPS).
-    single = type(calendar.start) is int or type(calendar.start) is datetime.date
-    single = single and stream.step.count == 1 and stream.step.unit in ("", "day")
-    often = 1 if periods is None else _count(calendar, periods)
+def _often(compiled: Compiled) -> tuple[int, int]:
+    """Give in how many periods one protected thing moves, and how many times its bound it moves in each."""
+    if compiled.stretches is not None:
+        return compiled.stretches.span.priced, compiled.stretches.both
+    if compiled.periods is None:
+        return 1, 1
+    return _count(compiled.calendar, compiled.periods), 1
+
+
+def _facts(compiled: Compiled) -> tuple[StreamFacts, ...]:
+    """Gather what decides how each measure is released: public facts. Periods add up (V-PERIOD, V-WINDOW)."""
+    stream, bounded = compiled.stream, compiled.bounded
+    often, both = _often(compiled)
     shares = shares_of((bounded,), stream.epsilon)
     found = []
     for measure in bounded.release.measures:
@@ -353,14 +392,18 @@ def _facts(
                 "leave it out, and ask for it as a plain query",
             )
         bounds = [_sizes(c, column) for c in bounded.certificates]
+        size = both * max(size for size, _ in bounds)
+        # The keys of one step are added up, so the length of the move over keys is none over steps (V-STEPS).
+        squared = max(squared if compiled.single else size**2 for size, squared in bounds)
         found.append(
             StreamFacts(
                 horizon=stream.steps,
                 epsilon=shares[column],
                 delta=stream.delta / len(bounded.release.measures),
-                bound=often * max(size for size, _ in bounds),
-                squared=often * max(squared if single else size**2 for size, squared in bounds),
-                times=often * max(1, *(c.groups for c in bounded.certificates)),
+                bound=often * size,
+                squared=often * both**2 * squared,
+                times=often * both * max(1, *(c.groups for c in bounded.certificates)),
+                each=size if often > 1 else None,
                 shows=stream.shows,  # type: ignore[arg-type]
                 objective=stream.objective,  # type: ignore[arg-type]
             )
@@ -380,6 +423,16 @@ def _sizes(certificate: Certificate, column: str) -> tuple[int, int]:
 def choices(compiled: Compiled) -> list[Choice]:
     """Choose how each measure is released, by public facts; once, before a stream begins."""
     return [choose(facts) for facts in compiled.facts]
+
+
+def charges(compiled: Compiled, ways: Sequence[Way]) -> list[Charge]:
+    """Give what is charged when a stream begins; within stretches of time, with when its periods are (L-WINDOW)."""
+    span = None if compiled.stretches is None else compiled.stretches.span
+    windowed = None if compiled.stretches is None else compiled.stretches.protection.name
+    return [
+        replace(Charge.of_event(name, event), span=span if name == windowed else None)
+        for name, event in costs(compiled, ways).items()
+    ]
 
 
 def costs(compiled: Compiled, ways: Sequence[Way]) -> dict[str, Event]:

@@ -15,6 +15,7 @@ from typing import Any
 from secant.errors import BudgetError, PolicyError
 from secant.ledger.records import canonical
 from secant.mechanisms.continual import Way, way_of
+from secant.plan.lineage import stored_column
 from secant.plan.reads import scans
 from secant.plan.scopes import read_columns
 from secant.plan.typing import type_of
@@ -108,6 +109,7 @@ def _protected(protection: Protection) -> list[Any]:
         protection.replace,
         protection.groups,
         dict(protection.limits),
+        *([] if protection.within is None else [str(protection.within), dict(protection.time)]),
     ]
 
 
@@ -121,7 +123,7 @@ def _facts(compiled: Compiled, policy: Policy) -> dict[str, Any]:
         facts = policy.facts(table)
         found[table] = [list(facts.key), {c: list(r) for c, r in facts.references.items()}]
         for field in scan.columns:
-            column = field.name[len(scan.alias) + 1 :].lower()
+            column = stored_column(scan, field.name).lower()
             known = facts.columns.get(column)
             if field.name in read and known is not None:
                 found[f"{table}.{column}"] = [

@@ -1,15 +1,18 @@
 """Numbers are drawn once: read, add noise, make durable, and only then show (V-ONCE).
 
 In: a compiled stream, its books, a way to begin a session. Out: the books with all steps that are complete. Exact sums
-live here and in `reading` until noise is on them (I5), and in memory only. What was drawn and could not be made durable
-is forgotten: nobody has seen it. What is durable is never drawn again.
+live here and in `reading` until noise is on them (I5), and in memory only: `Kept` holds those that blocks still need,
+shows nothing and cannot be copied out. What was drawn and could not be made durable is forgotten: nobody has seen it.
+What is durable is never drawn again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from typing import NoReturn
 
+from secant.errors import InternalError
 from secant.ledger.store import Ledger, StreamAccount
 from secant.mechanisms.continual import Output, Way
 from secant.release.backend import Session
@@ -19,6 +22,35 @@ from secant.streams.reading import Group, Sums, read
 
 TOGETHER = 64
 """So many steps are made durable at once, at most: a backlog is not written step by step."""
+
+
+class Kept:
+    """Exact sums of the last steps, for blocks that are not complete yet (V-KEPT). Private: for `advance` only."""
+
+    __slots__ = ("_stream", "_sums")
+
+    def __init__(self) -> None:
+        self._stream: str | None = None
+        self._sums: Sums = {}
+
+    def __repr__(self) -> str:
+        return "<sums that are kept>"
+
+    def __reduce__(self, *_: object) -> NoReturn:
+        raise InternalError("BUG-001", "exact sums do not leave their process (I5)")
+
+    __copy__ = __deepcopy__ = __reduce__
+
+    def before(self, stream: str, first: int, needed: int) -> Sums:
+        """Give the sums of steps up to `first`, if all from `needed` on are here; forget what does not go on."""
+        whole = self._stream == stream and max(self._sums, default=0) == first - 1
+        if not whole or min(self._sums, default=first) > needed:
+            self._stream, self._sums = stream, {}
+        return self._sums
+
+    def keep(self, sums: Sums, since: int) -> None:
+        """Keep what blocks that end later still need."""
+        self._sums = {step: found for step, found in sums.items() if step >= since}
 
 
 def name_of(measure: int, group: int, output: str) -> str:
@@ -33,6 +65,7 @@ def advance(
     ledger: Ledger,
     until: int,
     session: Callable[[], AbstractContextManager[Session]],
+    kept: Kept,
 ) -> StreamAccount:
     """Release every step up to `until` that is not released yet, in order; give the books afterwards."""
     name = compiled.stream.name
@@ -43,12 +76,15 @@ def advance(
         if first > last:
             return account
         due = {step: [way.due(step) for way in ways] for step in range(first, last + 1)}
+        needed = _needed(due.values())
+        before = kept.before(name, first, min(needed))
         with session() as engine:
-            # All at one moment, and forgotten afterwards (V-FIRST).
-            sums = read(compiled, _needed(due.values()), engine)
+            # All that is new at one moment (V-FIRST); steps of before as they were read then (V-KEPT).
+            sums = {**before, **read(compiled, needed - before.keys(), engine)}
             engine.confirm()  # what has seen two states is withheld, and nothing is drawn
         # If somebody else is faster, what was drawn here is forgotten, and the books are read again.
-        _draw(name, ways, groups, ledger, due, sums)
+        done = _draw(name, ways, groups, ledger, due, sums)
+        kept.keep(sums if done else {}, min(way.open_since(last) for way in ways))
 
 
 def _draw(
@@ -58,14 +94,15 @@ def _draw(
     ledger: Ledger,
     due: Mapping[int, list[tuple[Output, ...]]],
     sums: Sums,
-) -> None:
-    """Draw the numbers of some steps and make them durable, up to where somebody else has done so before."""
+) -> bool:
+    """Draw the numbers of some steps and make them durable; say no where somebody else has done so before."""
     steps = list(due)
     for start in range(0, len(steps), TOGETHER):
         batch = steps[start : start + TOGETHER]
         numbers = [_numbers(ways, groups, due[step], sums) for step in batch]
         if not ledger.draw_stream(name, batch[0], numbers):
-            return
+            return False
+    return True
 
 
 def _numbers(

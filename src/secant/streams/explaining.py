@@ -11,10 +11,10 @@ from secant.analysis import explain as wording
 from secant.ledger.amounts import Charge
 from secant.release.dialect import Dialect
 from secant.release.lower import lower
-from secant.release.report import Explanation, protects
+from secant.release.report import Explanation
 from secant.streams.compiling import Compiled, choices, costs
 from secant.streams.reading import statement
-from secant.streams.releasing import Opened
+from secant.streams.releasing import Opened, told_protection
 
 
 def explain_stream(opened: Opened) -> Explanation:
@@ -24,9 +24,10 @@ def explain_stream(opened: Opened) -> Explanation:
     lines = [f"Stream {compiled.stream.name}: {_words(compiled)}", ""]
     for told in record["guarantee"]:
         lines.append(
-            f"Guarantee  {told['protects']}: epsilon {told['epsilon']:g}, delta {told['delta']:g}, "
-            "once for the whole stream"
+            f"Guarantee  {told['protects']}: epsilon {told['epsilon']:g}, delta {told['delta']:g}, paid once"
         )
+    if compiled.stretches is not None:
+        lines.append(f"Stretches  {_stretch_words(compiled)}")
     for measure in record["measures"]:
         lines += ["", f"Ways to release the {measure['measure']} (errors are standard errors)"]
         width = max(len(f"{c['way']} {c['law']}") for c in measure["compared"])
@@ -42,6 +43,17 @@ def explain_stream(opened: Opened) -> Explanation:
 
 def _statements(compiled: Compiled, dialect: Dialect) -> tuple[str, ...]:
     return (lower(statement(compiled, 1, 1), dialect),)
+
+
+def _stretch_words(compiled: Compiled) -> str:
+    found = compiled.stretches
+    assert found is not None
+    periods = "steps" if compiled.stream.personal is None else "periods"
+    twice = "" if found.both == 1 else ", twice, for others may count in the place of those that go"
+    return (
+        f"one of {found.protection.within} meets at most {found.span.priced} {periods}; limits count in each of "
+        f"them{twice} (V-WINDOW)"
+    )
 
 
 def _words(compiled: Compiled) -> str:
@@ -66,7 +78,7 @@ def _record(compiled: Compiled) -> dict[str, Any]:
             guarantee.append(
                 {
                     "protection": protection.name,
-                    "protects": protects(protection),
+                    "protects": told_protection(protection),
                     "epsilon": charge.epsilon / 10**9,
                     "delta": charge.delta / 10**18,
                 }

@@ -5,11 +5,10 @@ In: a series, which is public. Out: the text of an SVG file.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from html import escape
 
 from secant.errors import UsageError
+from secant.shown.chart import readable, text_at, ticks
 from secant.streams.series import Series, Step
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 860, 420, 80, 24, 48, 60
@@ -51,23 +50,23 @@ def picture(series: Series) -> str:
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
             f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12" role="img">'
         ),
-        f"<title>{_readable(series.name)}</title>",
+        f"<title>{readable(series.name)}</title>",
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-        _text(
+        text_at(
             LEFT,
             24,
             f"{series.name}: {name}, with the band that holds the true number at {level:g} %",
         ),
     ]
-    for tick in _ticks(low, high):
+    for tick in ticks(low, high):
         parts.append(
             f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" stroke="#dddddd"/>'
         )
-        parts.append(_text(LEFT - 8, y(tick) + 4, f"{tick:,.6g}", "end"))
+        parts.append(text_at(LEFT - 8, y(tick) + 4, f"{tick:,.6g}", "end"))
     longest = max(lines.values(), key=len)
     for place in sorted({round(i * (count - 1) / 4) for i in range(5)}):
         anchor = "end" if place == count - 1 and count > 1 else "middle" if place else "start"
-        parts.append(_text(x(place), HEIGHT - BOTTOM + 20, str(longest[place].step), anchor))
+        parts.append(text_at(x(place), HEIGHT - BOTTOM + 20, str(longest[place].step), anchor))
     for number, (group, line) in enumerate(lines.items()):
         color = COLORS[number % len(COLORS)]
         parts += _band(line, name, x, y, color)
@@ -81,7 +80,7 @@ def picture(series: Series) -> str:
         )
         if group:
             told = ", ".join(str(v) for v in group)
-            parts.append(_text(LEFT + 10, TOP + 14 * (number + 1), told, "start", color))
+            parts.append(text_at(LEFT + 10, TOP + 14 * (number + 1), told, "start", color))
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -105,19 +104,3 @@ def _band(line: Sequence[Step], name: str, x, y, color: str) -> list[str]:  # ty
 
 def _number(value: object) -> float | None:
     return None if value is None else float(value)  # type: ignore[arg-type]
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Give about five round numbers of a range."""
-    size = 10 ** math.floor(math.log10((high - low) / 4))
-    step = next(size * k for k in (1, 2, 5, 10) if (high - low) / (size * k) <= 6)
-    return [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
-
-
-def _text(x: float, y: float, words: str, anchor: str = "start", color: str = "#22303c") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{color}">{_readable(words)}</text>'
-
-
-def _readable(words: str) -> str:
-    # Characters that XML forbids would make the whole drawing unreadable.
-    return escape("".join(c if c.isprintable() else "?" for c in words))

@@ -48,13 +48,23 @@ def statement(compiled: Compiled, first: int, last: int) -> n.Aggregate:
         return replace(exact, input=inside)
     # Which rows of a unit come first hangs on those before it in its period, and never on later ones.
     begin = compiled.calendar.first(compiled.period(first))
-    if compiled.period(last) != compiled.period(first):
+    limited = exact.input
+    if compiled.by_step:
+        limited = _by_key(limited, compiled.step_key)
+    elif compiled.period(last) != compiled.period(first):
         raise InternalError("BUG-001", "a statement reads steps of two periods")
-    rows = _filtered(exact.input, _between(step, begin, high, None))
+    rows = _filtered(limited, _between(step, begin, high, None))
     key = n.Column(compiled.step_key, type_of(compiled.raw_step))
     predicate = n.conjunction(tuple(_between(key, low, high, compiled.arrival)))
     assert predicate is not None
     return replace(exact, input=n.Filter(rows, predicate))
+
+
+def _by_key(rows: n.Relation, key: str) -> n.Relation:
+    """Let limits hold for each value of a key anew."""
+    if isinstance(rows, (n.Truncate, n.TruncateGroups)):
+        return replace(rows, input=_by_key(rows.input, key), owner=(*rows.owner, key))
+    return rows
 
 
 def _filtered(rows: n.Relation, conditions: list[n.Scalar]) -> n.Relation:
@@ -129,7 +139,7 @@ def _runs(compiled: Compiled, steps: list[int]) -> list[tuple[int, int]]:
     runs: list[tuple[int, int]] = []
     for step in steps:
         joined = runs and runs[-1][1] == step - 1 and compiled.arrival is None
-        if joined and compiled.period(step) == compiled.period(runs[-1][0]):
+        if joined and (compiled.by_step or compiled.period(step) == compiled.period(runs[-1][0])):
             runs[-1] = (runs[-1][0], step)
         else:
             runs.append((step, step))

@@ -24,14 +24,16 @@ from secant.release.backend import Backend, Session
 from secant.release.lower import lower
 from secant.release.report import protects
 from secant.release.run import check_claims
-from secant.streams.compiling import Compiled, choices, compile_stream, costs
+from secant.streams.compiling import Compiled, charges, choices, compile_stream, costs
 from secant.streams.declaring import declaration, settled
-from secant.streams.drawing import advance
+from secant.streams.drawing import Kept, advance
 from secant.streams.reading import Group, groups_of, statement
 from secant.streams.series import LEVEL, Series, errors_of, key_columns, shown
 from secant.terms.policy import Policy, Protection
 from secant.terms.policy_values import moment_of
 from secant.terms.streams import Calendar, Stream, as_time
+
+__all__ = ["Kept", "Opened", "opened_stream", "release_stream", "stream_named", "told_protection"]
 
 MOST_AT_ONCE = 100_000
 """Steps that one call releases, at most."""
@@ -84,6 +86,7 @@ def release_stream(
     *,
     until: object = None,
     analyst: str = "",
+    kept: Kept | None = None,
 ) -> Series:
     """Release every complete step up to `until` that was not released yet, and give the series up to there."""
     compiled = opened.compiled
@@ -104,7 +107,7 @@ def release_stream(
             f"more than {MOST_AT_ONCE} steps are due",
             hint="release them in parts with `until`, or declare longer steps",
         )
-    account = advance(compiled, ways, groups, books, complete, opened.session)
+    account = advance(compiled, ways, groups, books, complete, opened.session, kept or Kept())
     return _series(opened, books, account, groups, ways, _end(complete, until, account))
 
 
@@ -129,8 +132,8 @@ def _begun(
     now = declaration(compiled, policy, groups, ways)
     if account is not None:
         return settled(compiled, account.declaration, now)
-    charges = [Charge.of_event(name, event) for name, event in costs(compiled, ways).items()]
-    written = books.declare_stream(compiled.stream.name, now, charges, analyst=analyst)
+    held = charges(compiled, ways)
+    written = books.declare_stream(compiled.stream.name, now, held, analyst=analyst)
     return settled(compiled, written, now)
 
 
@@ -224,7 +227,7 @@ def _series(
             charge = Charge.of_event(protection.name, paid[protection.name])
         told: dict[str, Any] = {
             "protection": protection.name,
-            "protects": f"{protects(protection)}, over the whole stream",
+            "protects": told_protection(protection),
             "epsilon": 0.0 if charge is None else charge.epsilon / 10**9,
             "delta": 0.0 if charge is None else charge.delta / 10**18,
         }
@@ -246,7 +249,7 @@ def _series(
         }
         for m, w in zip(measures, ways, strict=False)
     ]
-    accounts = {name: a.to_dict() for name, a in accounts_of(books).items() if name in paid}
+    accounts = accounts_of(books).of(paid)
     answer = Answer(
         found.columns, found.rows, guarantee, error, told_ways, accounts, None, raw=found.rows
     )
@@ -259,6 +262,12 @@ def _series(
         _seconds_to_next(compiled, books),
         lambda after: shown(compiled, ways, groups, numbers, until, after=after),
     )
+
+
+def told_protection(protection: Protection) -> str:
+    """Say what a stream hides: over all of its steps, or within any stretch of time."""
+    what = protects(protection)
+    return what if protection.kind == "window" else f"{what}, over the whole stream"
 
 
 def _seconds_to_next(compiled: Compiled, books: Ledger) -> float | None:

@@ -7,14 +7,18 @@ numbers: it can be done again at any time, and by anybody.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from secant.analysis.summands import never_negative
 from secant.errors import UsageError
 from secant.mechanisms.continual import Estimate, Point, Way
-from secant.mechanisms.continual.afterwards import isotonic, revised
+from secant.mechanisms.continual.afterwards import followed, isotonic, revised
+from secant.mechanisms.continual.ways import ranges
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.rewrite import columns_of, substitute, transform
@@ -57,6 +61,8 @@ class Afterwards:
 
     revised: bool = False
     isotonic: bool = False
+    spread: float | None = None
+    """How far a step usually lies from the one before: the belief of a filter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +82,22 @@ class Series:
     again: Callable[[Afterwards], Shown] | None = field(default=None, repr=False, compare=False)
     """Makes the rows anew from the same released numbers."""
 
-    def afterwards(self, *, revised: bool = False, isotonic: bool = False) -> Series:
-        """Make better estimates of the same released numbers, for nothing (F-REVISED, F-ISOTONIC).
+    def afterwards(
+        self, *, revised: bool = False, isotonic: bool = False, spread: float | None = None
+    ) -> Series:
+        """Make better estimates of the same released numbers, for nothing (F-REVISED, F-ISOTONIC, F-FILTER).
 
         Args:
             revised: Weigh all numbers up to the last step together: earlier steps profit from blocks that were complete
                 only later, so what is shown of them changes as time goes by.
             isotonic: For running totals of what is never below zero: give the nearest series that never falls. Ends
                 stay those of the series before.
+            spread: Follow the steps as a walk that moves by about so much from step to step: a Kalman filter through
+                all numbers so far. It is a belief: if it is wrong the series is. Ends stay those of the series before.
         """
         if self.again is None:
             return self
-        found = self.again(Afterwards(revised, isotonic))
+        found = self.again(Afterwards(revised, isotonic, spread))
         error = {**self.error, **errors_of(found)}
         answer = replace(self.answer, rows=found.rows, raw=found.rows, error=error)
         return replace(self, answer=answer)
@@ -140,21 +150,21 @@ class Series:
 
     def to_pandas(self, *, errors: bool = False) -> Any:
         """Give the rows as a pandas DataFrame (extra `frames`), with `errors` also the ends."""
-        frame = self.answer.to_pandas()
-        if errors:
-            for name in (c for c in self.columns[1:] if c not in self.keys):
-                place = self.columns.index(name)
-                for side in ("low", "high"):
-                    frame[f"{name}_{side}"] = [row[place] for row in self.error[side]]
-        return frame
+        return self.answer.to_pandas(errors=errors)
 
-    def to_polars(self) -> Any:
-        """Give the rows as a Polars DataFrame (extra `frames`)."""
-        return self.answer.to_polars()
+    def to_polars(self, *, errors: bool = False) -> Any:
+        """Give the rows as a Polars DataFrame (extra `frames`), with `errors` also the ends."""
+        return self.answer.to_polars(errors=errors)
 
-    def to_arrow(self) -> Any:
-        """Give the rows as an Arrow table (extra `frames`)."""
-        return self.answer.to_arrow()
+    def to_arrow(self, *, errors: bool = False) -> Any:
+        """Give the rows as an Arrow table (extra `frames`), with `errors` also the ends."""
+        return self.answer.to_arrow(errors=errors)
+
+    def __str__(self) -> str:
+        return str(self.answer)
+
+    def _repr_html_(self) -> str:
+        return self.answer._repr_html_()
 
     def to_dict(self) -> dict[str, Any]:
         """Give the series as plain values."""
@@ -219,6 +229,8 @@ def shown(
     plain_ends = chosen(points)
     wide_ends = plain_ends if level == LEVEL else chosen(points_at(level))
     numbers = [[e.value for e in row] for row in plain_ends]
+    if after.spread is not None:
+        numbers = _followed(compiled, ways, parts, (since, until), after.spread)
     if after.isotonic:
         numbers = _never_falling(numbers, len(groups))
     table = _table(compiled, groups, places, numbers, since)
@@ -236,6 +248,15 @@ def _check_fits(compiled: Compiled, after: Afterwards) -> None:
             "sums of the last steps are not revised",
             hint='declare a stream with shows = "running" or "steps", or leave `revised` out',
         )
+    if after.spread is not None:
+        if not 0 < after.spread < math.inf:
+            raise UsageError("USE-010", "how far steps lie apart is a number above 0")
+        if after.revised or len(compiled.bounded.release.measures) != 1:
+            raise UsageError(
+                "USE-010",
+                "a filter follows one count or sum, and weighs all numbers by itself",
+                hint="leave `revised` out, and declare a stream for each count or sum (an average is made of two)",
+            )
     calls = compiled.bounded.release.exact.aggregations
     if after.isotonic and not (shows == "running" and all(map(never_negative, calls))):
         raise UsageError(
@@ -243,6 +264,26 @@ def _check_fits(compiled: Compiled, after: Afterwards) -> None:
             "only running totals of what is never below zero cannot fall",
             hint="leave `isotonic` out, or declare a stream of running counts, or of sums whose range begins at 0",
         )
+
+
+def _followed(
+    compiled: Compiled,
+    ways: Sequence[Way],
+    parts: list[list[dict[str, int]]],
+    ends: tuple[int, int],
+    spread: float,
+) -> list[list[float]]:
+    """Give the numbers of each step and group as a walk through all that was released (F-FILTER)."""
+    since, until = ends
+    (measure,) = compiled.bounded.release.measures
+    drift = (spread / float(measure.step)) ** 2
+    columns = []
+    for released in parts[0]:
+        steps = followed(ways[0], released, until, drift)
+        running = np.concatenate(([0.0], np.cumsum(steps)))
+        low, high = ranges(until, compiled.stream.shows)
+        columns.append((running[high] - running[low])[since - 1 :])
+    return [[float(value)] for row in zip(*columns, strict=True) for value in row]
 
 
 def _never_falling(numbers: list[list[float]], groups: int) -> list[list[float]]:

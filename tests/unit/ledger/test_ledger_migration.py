@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from secant.errors import BudgetError
 from secant.ledger import Anchor, Budget, Charge, Ledger
 from secant.ledger.export import check_export
 from secant.ledger.records import VERSION
+from secant.terms.windows import Span, Window
 
 STORED = Path(__file__).parents[2] / "data" / "ledgers"
 BUDGETS = {"customers": Budget.of(5, "1e-8"), "cells": Budget.of(10)}
@@ -162,3 +164,23 @@ def test_version_3_is_carried_on_and_keeps_streams_from_then_on(tmp_path: Path) 
         found = ledger.stream("visits")
         assert found is not None
         assert (found.through, found.values) == (1, {"a": 5})
+
+
+def test_version_4_is_carried_on_and_takes_charges_of_periods_from_then_on(tmp_path: Path) -> None:
+    path = tmp_path / "shop.ledger"
+    for end in ("", ".anchor"):
+        shutil.copy(STORED / f"v4.ledger{end}", f"{path}{end}")
+    end_of_v4 = Anchor(10, "c5ca3a68a4cd8f250cc247fd2381a6b30cc248d458f238001c656cae5e57b28a")
+    span = Span("number", 0, 10, 1, True, 5, 5)
+    with Ledger.open(path, BUDGETS, compositions=BASIC, windows={"cells": Window(5)}) as ledger:
+        assert ledger.verify() == end_of_v4
+        assert version_of(path) == 4
+        assert ledger.stream("visits").values == {"a": 6}
+        assert (
+            ledger.balances()["cells"].spent.epsilon == 10**9
+        )  # without periods: in every stretch
+        charge = replace(Charge.of("cells", 1), span=span)
+        ledger.declare_stream("recent", {"form": 1}, [charge])
+        assert ledger.balances()["cells"].spent.epsilon == 2 * 10**9
+        ledger.verify(end_of_v4)
+    assert version_of(path) == VERSION

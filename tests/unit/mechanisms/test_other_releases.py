@@ -12,9 +12,8 @@ from secant.errors import Refused, UsageError
 from secant.mechanisms.bernstein import BernsteinNoise, BernsteinRelease
 from secant.mechanisms.discrete_laplace import discrete_laplace_tail
 from secant.mechanisms.personal import PersonalLimit, PersonalNoise, personal_scale
-from secant.mechanisms.registry import MECHANISMS, accuracy, choose, default_beta
+from secant.mechanisms.registry import MECHANISMS
 from secant.mechanisms.revealed import RevealedNoise, level_index, level_value
-from secant.mechanisms.smooth import Rounding
 from secant.terms.bounds import GlobalBound, SmoothBound
 from secant.terms.secrecy import Private
 
@@ -164,54 +163,6 @@ def test_bad_limits() -> None:
         personal_scale([PersonalLimit(Fraction(1), Fraction(1))], "swap")  # type: ignore[arg-type]
     with pytest.raises(UsageError):
         PersonalNoise().calibrate_choice([PersonalLimit(Fraction(0), Fraction(1))])
-
-
-# --- choosing
-
-
-@pytest.mark.parametrize(
-    ("bound", "delta", "whole", "name"),
-    [
-        (GlobalBound(Fraction(1)), 0, True, "discrete-laplace"),
-        (GlobalBound(Fraction(1)), 0, False, "laplace"),
-        (GlobalBound(Fraction(1)), 1e-9, True, "discrete-laplace"),
-        (GlobalBound(Fraction(1)), 0.3, False, "gaussian"),
-        (GlobalBound(Fraction(1), "l2"), 1e-6, False, "gaussian"),
-        (GlobalBound(Fraction(1), "l2"), 1e-6, True, "discrete-gaussian"),
-        (SmoothBound(Fraction(1, 10), 0), 0, False, "optimal"),
-    ],
-)
-def test_the_choice_reads_public_fields(
-    bound: GlobalBound, delta: float, whole: bool, name: str
-) -> None:
-    assert choose(bound, epsilon=0.5, grid=1, delta=delta, whole=whole).name == name
-
-
-def test_rounding_of_the_answer_widens_a_global_bound() -> None:
-    plain = choose(GlobalBound(Fraction(1)), epsilon=1, grid=1)
-    wide = choose(GlobalBound(Fraction(1)), epsilon=1, grid=1, rounding=Rounding(Fraction(1, 10)))
-    assert wide.scale == plain.scale + Fraction(1, 5)  # type: ignore[union-attr]
-
-
-def test_what_cannot_be_chosen() -> None:
-    with pytest.raises(UsageError):
-        choose(GlobalBound(Fraction(1), "linf"), epsilon=1, grid=1)
-    with pytest.raises(UsageError) as caught:
-        choose(GlobalBound(Fraction(1), "l2"), epsilon=1, grid=1)
-    assert caught.value.code == "USE-003"
-    with pytest.raises(UsageError):
-        default_beta(1, "fast")  # type: ignore[arg-type]
-
-
-def test_the_default_smoothness() -> None:
-    assert default_beta(1) == Fraction(1, 10)
-    assert default_beta(1, "polynomial") == Fraction(1, 2)
-    assert default_beta(2, "large") == Fraction(1, 20)
-
-
-def test_accuracy_is_the_error_read_the_other_way() -> None:
-    noise = choose(GlobalBound(Fraction(1)), epsilon=1, grid=Fraction(1, 10**6))
-    assert float(accuracy(noise, failure=Fraction(1, 20))) == pytest.approx(math.log(20), abs=1e-6)
 
 
 def test_every_mechanism_is_listed_once_with_its_proof() -> None:

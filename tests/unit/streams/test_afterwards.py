@@ -111,3 +111,27 @@ def test_what_does_not_fit_is_refused(clinic, declared, options, words):
     clinic.declare(ROWS, declared)
     with pytest.raises(UsageError, match=words):
         clinic.stream().afterwards(**options)
+
+
+def test_a_filter_is_reachable_and_keeps_the_ends(clinic):
+    for day in range(1, 8):
+        clinic.add(f"2025-01-0{day}")
+    clinic.declare(ROWS, stream(steps=7, shows="steps", epsilon=1.0))
+    series = clinic.stream()
+    found = series.afterwards(spread=0.01)
+    assert found.error["low"] == series.error["low"]
+    assert len({row[1] for row in found.rows}) == 1  # nothing moves, believes the reader
+    assert series.afterwards(spread=10**6).rows == series.rows
+    for wrong in (0, -1, float("inf")):
+        with pytest.raises(UsageError):
+            series.afterwards(spread=wrong)
+    with pytest.raises(UsageError):
+        series.afterwards(spread=1, revised=True)
+
+
+def test_a_filter_follows_one_measure(clinic):
+    query = "SELECT day, avg(cost) AS c FROM visits GROUP BY day"
+    clinic.declare(ROWS, stream(query, steps=2))
+    with pytest.raises(UsageError) as caught:
+        clinic.stream().afterwards(spread=1)
+    assert "one count or sum" in caught.value.message

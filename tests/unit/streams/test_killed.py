@@ -7,7 +7,8 @@ import subprocess
 import sys
 import time
 
-from stream_clinic import ROWS, stream
+import pytest
+from stream_clinic import ROWS, UNIT, stream
 
 import chance
 from secant.ledger import Budget, Ledger
@@ -28,8 +29,18 @@ while True:
 """
 
 
-def books(clinic) -> Ledger:
-    return Ledger.open(clinic.folder / "policy.ledger", {"visits": Budget.of(10**6)})
+KINDS = {
+    "rows": ("visits", ROWS, {}),
+    "personal": (
+        "patients",
+        UNIT,
+        {"append_only": True, "personal": {"visits": 1, "period": "1 month"}},
+    ),
+}
+
+
+def books(clinic, protection) -> Ledger:
+    return Ledger.open(clinic.folder / "policy.ledger", {protection: Budget.of(10**6)})
 
 
 def started(clinic, steps):
@@ -37,11 +48,13 @@ def started(clinic, steps):
     return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def test_killed_processes_draw_nothing_twice_and_lose_nothing(clinic):
+@pytest.mark.parametrize("kind", KINDS if chance.LONG else ["personal"])
+def test_killed_processes_draw_nothing_twice_and_lose_nothing(clinic, kind):
+    protection, section, more = KINDS[kind]
     steps = STEPS if chance.LONG else 150
     for day in range(1, 4):
         clinic.add(f"2010-01-0{day}")
-    clinic.declare(ROWS, stream(start="2010-01-01", steps=steps, epsilon=0.25))
+    clinic.declare(section, stream(start="2010-01-01", steps=steps, epsilon=0.25, **more))
     draw, kills = random.Random(chance.fresh_seed()), 0
     seen: dict[str, int] = {}
     running = [started(clinic, steps) for _ in range(2)]
@@ -55,7 +68,7 @@ def test_killed_processes_draw_nothing_twice_and_lose_nothing(clinic):
         if not (clinic.folder / "policy.ledger").exists():
             running[victim] = started(clinic, steps)
             continue
-        with books(clinic) as ledger:
+        with books(clinic, protection) as ledger:
             ledger.verify()
             found = ledger.stream("s")
             if found is not None:
@@ -67,11 +80,11 @@ def test_killed_processes_draw_nothing_twice_and_lose_nothing(clinic):
         assert process.wait() == 0
     shown = clinic.stream()
     assert len(shown) == steps
-    with books(clinic) as ledger:
+    with books(clinic, protection) as ledger:
         drawn = [r.fields for r in ledger.records() if r.fields["kind"] == "drawn"]
         assert [fields["step"] for fields in drawn] == list(range(1, steps + 1))
         names = [name for fields in drawn for name in fields["values"]]
         assert len(names) == len(set(names))
         assert seen.items() <= ledger.stream("s").values.items()
-        assert ledger.balances()["visits"].spent.epsilon == 250_000_000
+        assert ledger.balances()[protection].spent.epsilon == 250_000_000
         assert len(ledger.history()) == 1

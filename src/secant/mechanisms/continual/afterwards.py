@@ -14,8 +14,8 @@ import numpy as np
 
 from secant.errors import UsageError
 from secant.mechanisms.continual.encoder import Encoder
-from secant.mechanisms.continual.ends import LEVEL, Kind, ends_level, half_width
-from secant.mechanisms.continual.levels import Floats, Tree
+from secant.mechanisms.continual.ends import LEVEL, Kind, ends_level, half_width, variance_of
+from secant.mechanisms.continual.levels import Floats, Tree, number
 from secant.mechanisms.continual.records import Estimate, Point
 from secant.mechanisms.continual.ways import Stretch, Way
 from secant.mechanisms.revealed import LevelRelease
@@ -147,6 +147,43 @@ def filtered(seen: Sequence[LevelRelease | Estimate], drift: float) -> list[floa
             variance *= 1 - gain
         found.append(mean)
     return found
+
+
+MOST_FOLLOWED = 4000
+"""Steps that are followed through blocks at once: the equations are solved as they stand."""
+
+
+def followed(way: Way, released: Mapping[str, int], until: int, drift: float) -> Floats:
+    """Give steps 1 to `until` as a walk through all numbers so far, of blocks as well as of steps (F-FILTER).
+
+    The same belief as in `filtered`, of which it is the last word: of each step it gives what is likeliest after all
+    numbers up to `until`, and for the last step what a Kalman filter over all blocks gives.
+    """
+    if not 0 < drift < math.inf:
+        raise UsageError("USE-001", "the drift of a walk is a number above 0")
+    if until > MOST_FOLLOWED:
+        raise UsageError(
+            "USE-010",
+            f"up to {MOST_FOLLOWED} steps can be followed",
+            hint="ask for fewer steps with `until`, or leave the filter out",
+        )
+    # How likely steps are: differences of neighbors, and each number with its noise. The least sum of squares.
+    precision, pull = np.zeros((until, until)), np.zeros(until)
+    inner = np.arange(until - 1)
+    precision[inner, inner] += 1 / drift
+    precision[inner + 1, inner + 1] += 1 / drift
+    precision[inner, inner + 1] -= 1 / drift
+    precision[inner + 1, inner] -= 1 / drift
+    for step in range(1, until + 1):
+        weight = 1 / variance_of(way.stretch(step).noise)
+        for output in way.due(step):
+            row = np.zeros(output.last - output.first + 1)
+            for at, times in output.weights:
+                row[at - output.first] = times
+            inside = slice(output.first - 1, output.last)
+            precision[inside, inside] += weight * np.outer(row, row)
+            pull[inside] += weight * number(released, output.name) * row
+    return np.asarray(np.linalg.solve(precision, pull), np.float64)
 
 
 def _noise(seen: LevelRelease | Estimate) -> float:

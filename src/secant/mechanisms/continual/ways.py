@@ -113,6 +113,16 @@ class Way:
         found = self.stretch(step)
         return tuple(found.design.due(step - found.start, found.start))
 
+    def open_since(self, step: int) -> int:
+        """Give the first step that outputs after `step` may still add up."""
+        found = self.stretch(step)
+        if found.start + (found.length or step + 1) == step:
+            return step + 1
+        if isinstance(found.design, Encoder):
+            return found.start + 1
+        top = found.design.block(found.design.levels - 1)
+        return found.start + (step - found.start) // top * top + 1
+
     def draw(self, output: Output, exact: int) -> int:
         """Add noise to the exact number of an output."""
         return self.stretch(output.last).noise.add([exact])[0]

@@ -1,0 +1,70 @@
+"""Sums of steps that a process keeps: blocks are added up without reading rows again, and nothing of them is shown."""
+
+import copy
+import pickle
+
+import pytest
+from stream_clinic import ROWS, stream
+
+from secant.errors import InternalError
+from secant.mechanisms.continual import Way
+from secant.streams import drawing
+from secant.streams.drawing import Kept
+
+DAYS = range(1, 13)
+
+
+@pytest.fixture
+def read(monkeypatch):
+    """Note which steps are read."""
+    right, seen = drawing.read, []
+
+    def reading(compiled, steps, session):
+        seen.append(sorted(steps))
+        return right(compiled, steps, session)
+
+    monkeypatch.setattr(drawing, "read", reading)
+    monkeypatch.setattr(Way, "draw", lambda self, output, exact: exact)  # no noise: sums show
+    return seen
+
+
+def declared(clinic) -> None:
+    for day in DAYS:
+        clinic.add(f"2025-01-{day:02}")
+    clinic.declare(ROWS, stream(steps=64, epsilon=1.0))
+
+
+def through(clinic, days, kept):
+    return [clinic.numbers_of(until=f"2025-01-{day:02}", kept=kept)[-1] for day in days]
+
+
+def test_each_step_is_read_once(clinic, read):
+    declared(clinic)
+    assert through(clinic, DAYS, Kept()) == list(DAYS)
+    # blocks are complete on the way, and their rows are not read again
+    assert read == [[day] for day in DAYS]
+
+
+def test_without_it_blocks_are_read_again(clinic, read):
+    declared(clinic)
+    assert through(clinic, DAYS, None) == list(DAYS)
+    assert max(map(len, read)) > 1  # all steps of a block
+
+
+def test_what_does_not_go_on_is_forgotten(clinic, read):
+    declared(clinic)
+    kept = Kept()
+    through(clinic, (1, 2), kept)
+    through(clinic, (3,), None)  # somebody else
+    assert through(clinic, (4, 12), kept) == [4, 12]
+    assert read[-1][0] == 1  # from the beginning of the block
+    assert through(clinic, (13, 14), kept) == [12, 12]
+
+
+def test_nothing_of_it_is_shown():
+    kept = Kept()
+    kept.keep({1: {(): (5,)}}, 1)
+    assert "5" not in repr(kept) + str(kept) + f"{kept}"
+    for out in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(InternalError):
+            out(kept)
