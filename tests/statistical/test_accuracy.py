@@ -17,7 +17,6 @@ from secant.mechanisms.bernstein import BernsteinNoise
 from secant.mechanisms.discrete_gaussian import DiscreteGaussianNoise
 from secant.mechanisms.gaussian import ClassicalGaussianNoise, GaussianNoise
 from secant.mechanisms.laplace import DiscreteLaplaceNoise, LaplaceNoise
-from secant.mechanisms.registry import accuracy
 from secant.mechanisms.revealed import RevealedNoise
 from secant.mechanisms.selection import ExponentialNoise, PermuteAndFlip, ReportNoisyMax
 from secant.mechanisms.smooth import CauchyNoise, OptimalNoise, SmoothLaplaceNoise, StudentNoise
@@ -52,7 +51,7 @@ def judge(misses: int, count: int, *, tight: bool) -> None:
 @pytest.mark.parametrize(("noise", "tight"), ADDITIVE, ids=lambda value: getattr(value, "name", ""))
 def test_additive_noise(noise: Any, tight: bool) -> None:
     count = draws(12_000, 200_000)
-    alpha = accuracy(noise, failure=FAILURE)
+    alpha = noise.error(1 - FAILURE)
     released = noise.draw_many([0] * count)
     judge(sum(abs(value) > alpha for value in released), count, tight=tight)
 
@@ -60,7 +59,7 @@ def test_additive_noise(noise: Any, tight: bool) -> None:
 @pytest.mark.parametrize(("noise", "short"), SCALED, ids=lambda value: getattr(value, "name", ""))
 def test_noise_on_smooth_bounds_in_units_of_the_bound(noise: Any, short: int) -> None:
     count, sensitivity = draws(short, 10 * short), Fraction(7)
-    alpha = accuracy(noise, failure=FAILURE) * sensitivity + FINE / 2
+    alpha = noise.error(1 - FAILURE) * sensitivity + FINE / 2
     misses = sum(abs(noise.draw(0, sensitivity)) > alpha for _ in range(count))
     judge(misses, count, tight=True)
 
@@ -75,13 +74,13 @@ def test_the_gaussian_line_of_the_notes_and_not_its_table() -> None:
     root = math.log(1.25e5)
     line = 2 / 0.5 * math.sqrt(root) * erfinv(0.9)
     table = 2 / 0.5 * math.sqrt(root * erfinv(0.9))
-    assert float(accuracy(noise, failure=FAILURE)) == pytest.approx(line, rel=1e-6)
+    assert float(noise.error(1 - FAILURE)) == pytest.approx(line, rel=1e-6)
     assert abs(table - line) > 0.05 * line
 
 
 def test_the_laplace_line_of_the_notes() -> None:
     noise = LaplaceNoise().calibrate(GlobalBound(Fraction(3)), epsilon=2, grid=Fraction(1, 10**9))
-    assert float(accuracy(noise, failure=FAILURE)) == pytest.approx(1.5 * math.log(10), rel=1e-6)
+    assert float(noise.error(1 - FAILURE)) == pytest.approx(1.5 * math.log(10), rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +120,7 @@ def test_a_revealed_level_gives_an_error_bar_that_holds() -> None:
 
 def test_half_of_the_stated_error_is_caught() -> None:
     noise = ADDITIVE[0][0]
-    alpha = accuracy(noise, failure=FAILURE) / 2
+    alpha = noise.error(1 - FAILURE) / 2
     misses = sum(abs(value) > alpha for value in noise.draw_many([0] * 12_000))
     with pytest.raises(AssertionError):
         judge(misses, 12_000, tight=False)

@@ -24,7 +24,7 @@ from secant.mechanisms.gaussian import normal_delta
 from secant.mechanisms.whole import WholeNormal
 from secant.numeric.ball import lower, working_precision
 from secant.release import laws
-from secant.release.run import unnoised
+from secant.release.inspection import unnoised
 from secant.terms.events import ConcentratedEvent, PureEvent
 
 GROUPS = 9
@@ -85,8 +85,7 @@ def worst(jobs: list[Compiled], count: int) -> float:
         shown, _ = unnoised(job.job, job.keys, job.backend)
         exact = [int(str(row[1])) for row in shown.rows]
         (noise,) = job.job.noise.noise.values()
-        law = noise.law()
-        assert law is not None
+        law = noise.law
         return [float(sum(law.add(exact))) for _ in range(count)]
 
     one, two = map(totals, jobs)
@@ -99,7 +98,7 @@ def test_one_person_in_many_groups_is_hidden_as_charged(
 ) -> None:
     jobs = compiled(sides)
     (noise,) = jobs[0].job.noise.noise.values()
-    assert noise.rho
+    assert noise.share.rho
     assert noise.squared == GROUPS
     cost = jobs[0].job.noise.paid["people"]
     assert cost.price == (cost.normal[0], DELTA)
@@ -111,7 +110,7 @@ def test_one_person_in_many_groups_is_hidden_as_charged(
 def really(job: Compiled, epsilon: Fraction) -> Fraction:
     """Give the exact δ of one person more in every group, by the curve of the noise that is added."""
     (noise,) = job.job.noise.noise.values()
-    law = noise.law()
+    law = noise.law
     assert isinstance(law, WholeNormal)
     with working_precision(128):
         return lower(normal_delta(law.deviation / isqrt(GROUPS), epsilon))

@@ -15,6 +15,7 @@ from judging import draws, misfits
 from secant.plan.ranked import Grid, Ranked
 from secant.release import ranked as by_rank
 from secant.terms import types as t
+from secant.terms.secrecy import Private
 
 HALF = Fraction(1, 2)
 CELLS = ((1, 3), (2, 1), (5, 4), (6, 2))
@@ -49,7 +50,7 @@ CASES = [
 def test_draws_fit(count: int, q: Fraction) -> None:
     ranked = statistic(count, q)
     noise = by_rank.rank_noise(ranked, ranked.span, Fraction(3, 2))
-    sample = [by_rank.drawn(ranked, noise, CELLS) for _ in range(draws(3_000, 60_000))]
+    sample = by_rank.drawn(ranked, noise, Private([CELLS] * draws(3_000, 60_000)))
     # permute-and-flip is integrated to 1e-5, far below what so many draws can tell
     assert misfits(sample, shares(ranked, noise)) == []
 
@@ -60,7 +61,7 @@ def test_half_the_sharpness_is_seen(count: int, q: Fraction) -> None:
     noise = by_rank.rank_noise(ranked, ranked.span, Fraction(6))
     assert noise.choice is not None
     blunt = replace(noise, choice=replace(noise.choice, sharpness=noise.choice.sharpness / 2))
-    sample = [by_rank.drawn(ranked, blunt, CELLS) for _ in range(3_000)]
+    sample = by_rank.drawn(ranked, blunt, Private([CELLS] * 3_000))
     assert misfits(sample, shares(ranked, noise))
 
 

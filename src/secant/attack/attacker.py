@@ -210,6 +210,9 @@ def _member(prior: Fraction, table: str, policy: Policy, protection: Protection)
     if protection.kind == "cells":
         words = "who is in the data is public to this protection"
         return Question("nothing", bound, lambda a: False, {"words": words})
+    if protection.kind == "window":
+        words = "who is in the data at all is not hidden by this protection, only what lies within a stretch of time"
+        return Question("nothing", bound, lambda a: False, {"words": words})
     if table not in covered:
         words = f"{table} is not among its tables, so it is public to this protection"
         return Question("nothing", bound, lambda a: False, {"words": words})

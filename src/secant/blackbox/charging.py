@@ -71,6 +71,12 @@ def check_purse(purse: Purse | None) -> None:
             "a budget is a protection of an open connection",
             hint="pass budget=db.protection(NAME), with db = secant.connect(…)",
         )
+    if getattr(getattr(purse, "protection", None), "personal", None) is not None:
+        raise Refused(
+            "REF-101",
+            f"people under the protection {purse.name!r} give different amounts of epsilon",
+            hint="ask in SQL, or with secant.stats.personal",
+        )
     if ACCEPTED not in purse.accept:
         raise Refused(
             "REF-101",

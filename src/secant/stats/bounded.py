@@ -288,12 +288,15 @@ def uniform_finding(
     *,
     endless: bool = False,
 ) -> Finding:
-    """Give g of sorted values with one limit for everybody; `endless` as for `ordered_finding`."""
+    """Give g of sorted values with one limit for everybody.
+
+    With `endless` no size is refused that could be visited at all: a release must not tell that it was too much.
+    """
     if isinstance(spec, str):
         return _variance(ordered, limit, LARGEST if endless else LARGEST_QUADRATIC)
     if isinstance(spec, OrderedFunction):
         return registered_finding(spec, ordered, Units(center, limit))
-    return ordered_finding(spec, ordered, Units(center, limit), endless=endless)
+    return ordered_finding(spec, ordered, Units(center, limit))
 
 
 def _variance(ordered: Values, delta: Fraction, largest: int) -> Finding:

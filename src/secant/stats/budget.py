@@ -33,6 +33,8 @@ class Allowance:
     analyst: str = ""
     accept: tuple[str, ...] = ()
     """Assumptions that the owner accepts by name."""
+    in_proportion: bool = False
+    """Whether a release costs everybody in proportion to what they give; else it costs all alike."""
 
     @property
     def name(self) -> str:
@@ -55,6 +57,8 @@ class Allowance:
         if self.protection.kind == "unit" and self.protection.unit is not None:
             one = f"unit of {'.'.join(self.protection.unit)}"
         found = [f"no {one} under protection {self.name!r} has more than one of the values"]
+        if self.in_proportion:
+            found.append("the epsilon beside each value is in proportion to what its unit gives")
         if self.not_covered:
             found.append("the protections " + ", ".join(self.not_covered) + " are not meant")
         return tuple(found)
@@ -63,6 +67,11 @@ class Allowance:
         self, epsilon: Fraction, delta: Fraction = Fraction(0), *, note: Mapping[str, Any]
     ) -> Reservation:
         """Hold the price, or raise BUD-001. Nothing may be read before its `mark_sent()` returns."""
+        offers = self.protection.personal
+        if offers is not None and not self.in_proportion:
+            epsilon /= (
+                offers.least
+            )  # what costs all alike must be affordable to those who give least
         event = ApproximateEvent(epsilon, delta) if delta else PureEvent(epsilon)
         charge = Charge.of(self.name, epsilon, delta, event=event)
         return self.ledger().reserve([charge], analyst=self.analyst, note=note)
@@ -77,6 +86,11 @@ def budget_of(budget: object) -> Allowance | None:
             "USE-001",
             "a budget is a protection of an open connection",
             hint="Pass budget=db.protection(NAME), with db = secant.connect(…).",
+        )
+    if budget.protection.kind == "window":
+        raise UsageError(
+            "USE-005",
+            f"the protection {budget.name!r} hides stretches of time: only streams are charged to it",
         )
     if budget.protection.kind not in ("rows", "unit"):
         raise UsageError(

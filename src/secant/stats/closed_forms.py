@@ -1,7 +1,7 @@
 """P-MEDIAN, P-EXTREME: median, minimum and maximum, bounded in O(n).
 
-In: sorted values in units of Δ (see units.py). Out: g in whole steps, exactly what the sweep over
-all windows of ordered.py gives, without visiting them. No Python loop runs over the values.
+In: sorted values in units of Δ (see units.py). Out: g in whole steps, exactly what P-ORDERED gives
+by visiting all windows, without visiting them. No Python loop runs over the values.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""P-ORDERED, P-SANDWICH: ordered functions of sorted values, bounded in O(n²) time, O(n) memory.
+"""P-ORDERED, P-SANDWICH: ordered functions of windows of sorted values, in whole steps.
 
-In: sorted values in units of Δ (see units.py) and a rule that evaluates all windows of one size.
-Out: g of the whole, in whole steps, exactly; and two numbers around it in O(n). A function is
-ordered when a larger value in place of a smaller one never makes it smaller; every rule here keeps
-that through its rounding, because each rounding keeps the order of what it rounds. Nothing here
-knows Δ, the center, or where the values came from.
+In: sorted values in units of Δ (see units.py). Out: the function of any window, and two numbers around g in O(n);
+staircase.py closes in on g itself. A function is ordered when a larger value in place of a smaller one never makes it
+smaller; every rule here keeps that through its rounding, because each rounding keeps the order of what it rounds.
+Nothing here knows Δ, the center, or where the values came from.
 """
 
 from __future__ import annotations
@@ -17,7 +16,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from secant.stats.inputs import Values
+from secant.stats.staircase import Window
 from secant.stats.units import LARGEST_QUADRATIC, ONE, Whole, split
+
+_ONE = int(ONE)
 
 
 class Windows(Protocol):
@@ -28,12 +30,12 @@ class Windows(Protocol):
         """Give the number of values."""
         ...
 
-    def fill(self, size: int, out: Values, spare: Values) -> None:
-        """Write the function of every window of `size` values, in whole steps, into `out`."""
+    def reader(self) -> Window:
+        """Give the function of single windows."""
         ...
 
-    def chain(self, *, smallest: bool) -> list[float]:
-        """Give the function of the 1, 2, … smallest (or largest) values, the same numbers as `fill`."""
+    def chain(self, *, smallest: bool) -> list[int]:
+        """Give the function of the 1, 2, … smallest (or largest) values, the same numbers as `reader`."""
         ...
 
 
@@ -59,22 +61,27 @@ class Means:
         """Give the number of values."""
         return self.coarse.size - 1
 
-    def fill(self, size: int, out: Values, spare: Values) -> None:
-        """Write the trimmed means of every window of `size` values."""
-        left, right, factor = self._cut(size)
-        if size <= LARGEST_QUADRATIC < self.count:  # what a smaller database would compute
-            ends = slice(left, left + out.size), slice(right, right + out.size)
-            sums = (self.coarse[ends[1]] - self.coarse[ends[0]]).astype(np.float64)
-            sums += (self.fine[ends[1]] - self.fine[ends[0]]).astype(np.float64)
-            np.rint(sums * factor, out)
-            return
-        np.subtract(self.coarse[right : right + out.size], self.coarse[left : left + out.size], out)
-        np.subtract(self.fine[right : right + out.size], self.fine[left : left + out.size], spare)
-        np.add(out, spare, out)  # the one rounding of an exact sum
-        np.multiply(out, factor, out)
-        np.rint(out, out)
+    def reader(self) -> Window:
+        """Give trimmed means of single windows."""
+        count, above, below = self.count, self.trim.numerator, self.trim.denominator
+        short = self.coarse.dtype == np.float64
+        coarse: Any = self.coarse.tolist() if short else self.coarse
+        fine: Any = self.fine.tolist() if short else self.fine
+        rounded: Callable[[Any], int] = round if short else _rounded
 
-    def chain(self, *, smallest: bool) -> list[float]:
+        def window(first: int, last: int) -> int:
+            size = count - first - last
+            cut = above * size // below
+            left, right = first + cut, first + size - cut
+            whole, part = coarse[right] - coarse[left], fine[right] - fine[left]
+            if size <= LARGEST_QUADRATIC:  # what a smaller database would compute
+                whole, part = float(whole), float(part)
+            # `whole + part` is the one rounding of an exact sum
+            return rounded((whole + part) * (ONE / (size - 2 * cut)))
+
+        return window
+
+    def chain(self, *, smallest: bool) -> list[int]:
         """Give the trimmed means of the 1, 2, … smallest or largest values."""
         cuts = [self._cut(size) for size in range(1, self.count + 1)]
         starts = _starts(self.count, smallest=smallest)
@@ -111,16 +118,20 @@ class Ranks:
         """Give the number of values."""
         return self.scaled.size
 
-    def fill(self, size: int, out: Values, spare: Values) -> None:
-        """Write the quantiles of every window of `size` values."""
-        place, part = self._place(size)
-        np.multiply(self.scaled[place : place + out.size], (1 - part) * ONE, out)
-        if part:
-            np.multiply(self.scaled[place + 1 : place + 1 + out.size], part * ONE, spare)
-            np.add(out, spare, out)
-        np.rint(out, out)
+    def reader(self) -> Window:
+        """Give quantiles of single windows."""
+        count, scaled = self.count, self.scaled.tolist()
+        above, below = self.share.numerator, self.share.denominator
 
-    def chain(self, *, smallest: bool) -> list[float]:
+        def window(first: int, last: int) -> int:
+            place, rest = divmod((count - first - last - 1) * above, below)
+            part = rest / below
+            found: float = scaled[first + place] * ((1 - part) * ONE)
+            return round(found + scaled[first + place + 1] * (part * ONE) if rest else found)
+
+        return window
+
+    def chain(self, *, smallest: bool) -> list[int]:
         """Give the quantiles of the 1, 2, … smallest or largest values."""
         places = [self._place(size) for size in range(1, self.count + 1)]
         part = np.array([place[1] for place in places])
@@ -140,7 +151,7 @@ class Called:
     """A function that a user registered, called on each window."""
 
     values: Values
-    function: Callable[[Values], float]
+    function: Callable[[Values], int]
     """Takes sorted values and gives whole steps."""
 
     @property
@@ -148,12 +159,12 @@ class Called:
         """Give the number of values."""
         return self.values.size
 
-    def fill(self, size: int, out: Values, spare: Values) -> None:
-        """Call the function on every window of `size` values."""
-        for start in range(out.size):
-            out[start] = self.function(self.values[start : start + size].copy())
+    def reader(self) -> Window:
+        """Call the function on single windows."""
+        count = self.count
+        return lambda first, last: self.function(self.values[first : count - last].copy())
 
-    def chain(self, *, smallest: bool) -> list[float]:
+    def chain(self, *, smallest: bool) -> list[int]:
         """Call the function on the 1, 2, … smallest or largest values."""
         starts = _starts(self.count, smallest=smallest).tolist()
         return [
@@ -162,40 +173,29 @@ class Called:
         ]
 
 
-def sweep(windows: Windows) -> float:
-    """Give g of all values: Algorithm 2, one row of windows of equal size after another (P-ORDERED)."""
-    count = windows.count
-    bounded = np.zeros(count + 1, dtype=digits(count))
-    row, spare = np.empty_like(bounded), np.empty_like(bounded)
-    for size in range(1, count + 1):
-        width = count - size + 1
-        out, other = row[:width], spare[:width]
-        windows.fill(size, out, other)
-        np.add(bounded[:width], ONE, other)  # without the largest value, one step up
-        np.minimum(out, other, out=out)
-        np.subtract(bounded[1 : width + 1], ONE, other)  # without the smallest, one step down
-        np.maximum(out, other, out=bounded[:width])
-    return float(bounded[0])
-
-
-def sandwich(windows: Windows) -> tuple[float, float]:
+def sandwich(windows: Windows) -> tuple[int, int]:
     """Give two numbers around g in O(n): only largest, only smallest values removed (P-SANDWICH).
 
-    Where they meet, g is known and the sweep is not needed.
+    Where they meet, g is known.
     """
     return _followed(windows.chain(smallest=True)), _followed(windows.chain(smallest=False))
 
 
-def _followed(targets: list[float]) -> float:
+def _followed(targets: list[int]) -> int:
     """Go toward each target in turn, by at most one Δ at a time."""
-    reached = 0.0
+    reached = 0
     for target in targets:
-        reached = max(min(target, reached + ONE), reached - ONE)
+        reached = max(min(target, reached + _ONE), reached - _ONE)
     return reached
 
 
-def _listed(numbers: Values) -> list[float]:
-    return [float(number) for number in numbers.tolist()]
+def _rounded(number: Any) -> int:
+    """Round a long float, which `round` would shorten first."""
+    return int(np.rint(number))
+
+
+def _listed(numbers: Values) -> list[int]:
+    return [int(number) for number in numbers.tolist()]  # long floats hold more than a float does
 
 
 def _starts(count: int, *, smallest: bool) -> Whole:

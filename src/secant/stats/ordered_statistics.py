@@ -1,7 +1,7 @@
 """The ordered statistics by name, and the way to each bounded value that is shortest.
 
 In: sorted values, a public center and Δ. Out: a Finding. Closed forms where they exist; for the others first
-what O(n) can prove (P-RANGE, P-SANDWICH), then the sweep over all windows. What would not end is refused.
+what O(n) can prove (P-RANGE, P-SANDWICH), then the way along a staircase of windows (P-STAIRCASE).
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from secant.errors import UsageError
 from secant.stats.closed_forms import bounded_maximum, bounded_median, bounded_minimum
 from secant.stats.individual import whole_numbers
 from secant.stats.inputs import Values
-from secant.stats.ordered import Ranks, Windows, means, sandwich, sweep
+from secant.stats.ordered import EXTENDED, Ranks, Windows, means, sandwich
 from secant.stats.promises import Finding
+from secant.stats.staircase import bounded_between
 from secant.stats.units import LARGEST, LARGEST_QUADRATIC, ONE, Units, exact_parts
 
 _MARGIN = 2.0**-20
@@ -98,13 +99,8 @@ def quantile_statistic(share: Fraction, name: str | None = None) -> Statistic:
     return Statistic(name or f"quantile {float(share):g}", share=share)
 
 
-def ordered_finding(
-    statistic: Statistic, values: Values, units: Units, *, endless: bool = False
-) -> Finding:
-    """Give g of sorted values by the shortest way that is proved for the statistic.
-
-    With `endless` no size is refused that could be visited at all: a release must not tell that it was too much.
-    """
+def ordered_finding(statistic: Statistic, values: Values, units: Units) -> Finding:
+    """Give g of sorted values by the shortest way that is proved for the statistic."""
     if not values.size:
         return Finding(
             units.empty, float(units.empty), 0.0, True, "there are no values", "P-SUBSETS"
@@ -116,34 +112,35 @@ def ordered_finding(
     closed = _closed(statistic, scaled)
     if closed is not None:
         steps, proof = closed
-        at_goal = steps == _goal(Ranks(scaled, statistic.share or Fraction(0)))
+        at_goal = steps == Ranks(scaled, statistic.share or Fraction(0)).reader()(0, 0)
         reason = "g was found in closed form"
-        return _finding(frame, float(steps), (math.inf, reason), at_goal, proof)
+        return _finding(frame, steps, (math.inf, reason), at_goal, proof)
     bound = (math.inf, "")
     if statistic.trim == 0:
         if _in_range(scaled):
             total = math.fsum(exact_parts(scaled))
-            mean = float(np.rint(total * (ONE / scaled.size)))
+            mean = round(total * (ONE / scaled.size))
             certain = (0.0, "by the range condition of Theorem 1.7")
             return _finding(frame, mean, certain, True, "P-RANGE")
         bound = (mean_error_bound(values, target, units), "Theorem 1.7")
-    refuse_endless(values.size, LARGEST if endless else LARGEST_QUADRATIC)
     if statistic.trim is not None:
-        return swept(means(scaled, statistic.trim), units, target, bound)
+        if not EXTENDED and values.size > LARGEST_QUADRATIC:
+            raise UsageError("USE-001", "on this machine floats are too short for so many values")
+        return closed_in(means(scaled, statistic.trim), units, target, bound)
     assert statistic.share is not None
-    return swept(Ranks(scaled, statistic.share), units, target, bound)
+    return closed_in(Ranks(scaled, statistic.share), units, target, bound)
 
 
-def swept(windows: Windows, units: Units, target: float, bound: tuple[float, str]) -> Finding:
-    """Give g from the two numbers around it, or by the sweep where they do not meet."""
-    goal, frame = _goal(windows), (units, target, windows.count)
+def closed_in(windows: Windows, units: Units, target: float, bound: tuple[float, str]) -> Finding:
+    """Give g from the two numbers around it, or by closing in where they do not meet."""
+    goal, frame = windows.reader()(0, 0), (units, target, windows.count)
     lower, upper = sandwich(windows)
     around = float(units.delta) * max(abs(lower - goal), abs(upper - goal)) / ONE
     bound = min(bound, (around, "between the two one-sided recursions, P-SANDWICH"))
     if lower == upper:
         return _finding(frame, lower, bound, lower == goal, "P-SANDWICH")
-    steps = sweep(windows)
-    return _finding(frame, steps, bound, steps == goal, "P-ORDERED")
+    steps = bounded_between(windows.reader(), windows.count, lower, upper)
+    return _finding(frame, steps, bound, steps == goal, "P-STAIRCASE")
 
 
 def mean_error_bound(values: Values, target: float, units: Units) -> float:
@@ -176,13 +173,6 @@ def _closed(statistic: Statistic, scaled: Values) -> tuple[int, str] | None:
     return form(scaled), proof
 
 
-def _goal(windows: Windows) -> float:
-    """Give f of all values in whole steps."""
-    out, spare = np.empty(1), np.empty(1)
-    windows.fill(windows.count, out, spare)
-    return float(out[0])
-
-
 def _in_range(scaled: Values) -> bool:
     """Say whether values and center fit into n·Δ, with room for the rounding of means (P-RANGE)."""
     stretch = max(float(scaled[-1]), 0.0) - min(float(scaled[0]), 0.0)
@@ -191,7 +181,7 @@ def _in_range(scaled: Values) -> bool:
 
 def _finding(
     frame: tuple[Units, float, int],
-    steps: float,
+    steps: int,
     bound: tuple[float, str],
     at_goal: bool,
     proof: str,

@@ -8,6 +8,7 @@ Somebody with half the ε may move the statistic half as far; the noise is that 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +17,7 @@ from secant.errors import UsageError, border
 from secant.mechanisms.personal import PersonalLimit, PersonalNoise
 from secant.numeric.parameters import Number, epsilon_of, positive
 from secant.stats.bounded import NAMES, specified, uniform_finding
+from secant.stats.budget import Allowance
 from secant.stats.calls import terms_of
 from secant.stats.inputs import Values, clamped, public_number, values_of, written
 from secant.stats.layers import bounded_layers
@@ -76,6 +78,7 @@ def personal(
         (), epsilon=most, budget=budget, neighbors=ADD_REMOVE, n=None, compare=False,
         mechanism="auto", level=level,
     )  # fmt: skip
+    terms = replace(terms, budget=_in_proportion(terms.budget, declared))
     limits = [PersonalLimit(width * own, own) for own in declared]
     calibrated = PersonalNoise().calibrate(limits, grid=width * min(declared) / _FINE)
 
@@ -100,6 +103,21 @@ def personal(
         terms, statistic.replace("_", " "), calibrated.noise, answer, words,
         least=Fraction(0) if statistic == "variance" else None,
     )  # fmt: skip
+
+
+def _in_proportion(budget: Allowance | None, declared: list[Fraction]) -> Allowance | None:
+    """Let a budget be charged in proportion, where the policy says that people give in these proportions."""
+    offers = None if budget is None else budget.protection.personal
+    if budget is None or offers is None:
+        return budget
+    shares = {amount / offers.amounts[-1] for amount in offers.amounts}
+    if {own / declared[-1] for own in declared} != shares:
+        raise UsageError(
+            "USE-005",
+            f"people under the protection {budget.name!r} do not give epsilon in these proportions",
+            hint="Pass the offers of the policy, or the same part of each of them.",
+        )
+    return replace(budget, in_proportion=True)
 
 
 def _offers(offers: Sequence[Number]) -> list[Fraction]:

@@ -17,7 +17,7 @@ from secant.errors import UsageError, border
 from secant.numeric.parameters import count_of
 from secant.stats.inputs import Values
 from secant.stats.ordered import Called
-from secant.stats.ordered_statistics import CERTAIN, refuse_endless, swept
+from secant.stats.ordered_statistics import CERTAIN, closed_in, refuse_endless
 from secant.stats.preprocessing import called
 from secant.stats.promises import Finding
 from secant.stats.units import LARGEST, ONE, Units
@@ -93,12 +93,12 @@ def registered_finding(statistic: OrderedFunction, values: Values, units: Units)
     refuse_endless(values.size, LARGEST_CALLED)
     cap, empty, delta = LARGEST * ONE, float(units.empty), float(units.delta)
 
-    def steps(window: Values) -> float:
+    def steps(window: Values) -> int:
         result = (called(statistic.function, window) - empty) / delta * ONE
-        return float(np.rint(max(min(result, cap), -cap)))
+        return round(max(min(result, cap), -cap))
 
     target = called(statistic.function, values.copy())
-    return swept(Called(values, steps), units, target, (math.inf, ""))
+    return closed_in(Called(values, steps), units, target, (math.inf, ""))
 
 
 def _exchange(generator: np.random.Generator) -> tuple[Values, Values]:

@@ -47,9 +47,9 @@ class Units:
         scaled *= 2.0**-VALUE_BITS
         return scaled
 
-    def back(self, steps: float) -> Fraction:
+    def back(self, steps: int) -> Fraction:
         """Give the number that so many steps of Δ/2³⁴ from the center stand for, unrounded."""
-        return self.empty + self.delta * Fraction(int(steps), 1 << RESULT_BITS)
+        return self.empty + self.delta * Fraction(steps, 1 << RESULT_BITS)
 
     def rounding(self, target: float, count: int) -> float:
         """Give how far grids and floats move a result near `target`, at most, with no value farther than n·Δ."""

@@ -369,7 +369,7 @@ def test_a_failure_on_the_data_says_only_that(purse, how, workers):
     assert str(DATA[0]) not in caught.value.render()
     assert caught.value.__cause__ is None
     assert (
-        str(caught.value)
+        caught.value.message
         == "the function failed on the protected data; what was charged stays charged"
     )
     assert spent(purse) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 from fractions import Fraction
 
@@ -9,9 +10,11 @@ import numpy as np
 import pytest
 
 from chance import fresh_seed
+from secant.stats import staircase
 from secant.stats.closed_forms import bounded_maximum, bounded_median, bounded_minimum
-from secant.stats.ordered import Ranks, means, sandwich, sweep
+from secant.stats.ordered import Ranks, Windows, means, sandwich
 from secant.stats.ordered_statistics import mean_statistic, ordered_finding
+from secant.stats.staircase import bounded_between
 from secant.stats.units import (
     LARGEST_QUADRATIC,
     ONE,
@@ -50,6 +53,59 @@ def drawn(source: random.Random, largest: int) -> np.ndarray:
     return np.sort(np.array(values))
 
 
+def sweep(windows: Windows) -> int:
+    """Give g by P-ORDERED as it is written: all windows, one row of windows of equal size after another."""
+    count, window, one = windows.count, windows.reader(), int(ONE)
+    bounded = [0] * (count + 1)
+    for size in range(1, count + 1):
+        bounded = [
+            max(min(window(i, count - i - size), bounded[i] + one), bounded[i + 1] - one)
+            for i in range(count - size + 1)
+        ]
+    return bounded[0]
+
+
+def kinds_of_windows(scaled: np.ndarray) -> tuple[Windows, ...]:
+    return means(scaled), means(scaled, Fraction(1, 5)), Ranks(scaled, Fraction(1, 3))
+
+
+def staircase_differs(source: random.Random, tries: int) -> int:
+    """Count how often the staircase gives something else than all windows do."""
+    differ = 0
+    for _ in range(tries):
+        scaled = Units(Fraction(0), Fraction(1)).of(drawn(source, 30))
+        for windows in kinds_of_windows(scaled):
+            lower, upper = sandwich(windows)
+            try:
+                steps = bounded_between(windows.reader(), windows.count, lower, upper)
+            except (IndexError, ZeroDivisionError):  # a fault can lead out of the values
+                steps = None
+            differ += steps != sweep(windows)
+    return differ
+
+
+def test_the_staircase_is_the_sweep():
+    assert not staircase_differs(random.Random(SEED), 300)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("level + (below - place) * _ONE", "level + (below + place) * _ONE"),
+        ("level + (below - place) * _ONE", "level"),
+        ("level - count * _ONE) // (2 * _ONE)", "level) // _ONE"),
+        ("low, upper = level, stairs", "low, lower = level, stairs"),
+    ],
+)
+def test_a_staircase_that_goes_wrong_is_seen(right, wrong, monkeypatch):
+    text = inspect.getsource(staircase)
+    assert right in text
+    planted = {"__name__": "planted"}
+    exec(compile(text.replace(right, wrong), "planted", "exec"), planted)
+    monkeypatch.setitem(globals(), "bounded_between", planted["bounded_between"])
+    assert staircase_differs(random.Random(SEED), 60)
+
+
 @pytest.mark.parametrize("form", SHARES)
 def test_a_closed_form_is_the_sweep(form):
     source = random.Random(SEED)
@@ -68,11 +124,7 @@ def test_g_lies_between_the_one_sided_recursions():
     source, met = random.Random(SEED), 0
     for _ in range(300):
         scaled = Units(Fraction(0), Fraction(1)).of(drawn(source, 40))
-        for windows in (
-            means(scaled),
-            means(scaled, Fraction(1, 5)),
-            Ranks(scaled, Fraction(1, 3)),
-        ):
+        for windows in kinds_of_windows(scaled):
             lower, upper = sandwich(windows)
             assert lower <= sweep(windows) <= upper, (SEED, scaled)
             met += lower == upper
@@ -117,7 +169,7 @@ def test_units_keep_the_order_and_lie_on_the_grid():
     assert (scaled[:-1] <= scaled[1:]).all()
     assert all((Fraction(value) * 2**VALUE_BITS).denominator == 1 for value in scaled.tolist())
     assert np.abs(scaled).max() == REACH
-    assert units.back(ONE) == Fraction(1, 3) + Fraction(1, 10)
+    assert units.back(int(ONE)) == Fraction(1, 3) + Fraction(1, 10)
     assert units.back(-1) == Fraction(1, 3) - Fraction(1, 10 * 2**RESULT_BITS)
 
 
