@@ -12,19 +12,23 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from secant import attack, blackbox, stats
     from secant.engine import Answer, Connection, Explanation, connect
+    from secant.frames import protect
     from secant.proofs import rule
     from secant.terms.policy_file import load_policy, read_policy
+    from secant.terms.policy_file import policy_of as Policy  # noqa: N812
 
 __all__ = [
     "Answer",
     "Connection",
     "Explanation",
+    "Policy",
     "__version__",
     "attack",
     "blackbox",
     "connect",
     "errors",
     "load_policy",
+    "protect",
     "read_policy",
     "rule",
     "stats",
@@ -34,7 +38,9 @@ _HOMES = {
     "Answer": "secant.engine",
     "Connection": "secant.engine",
     "Explanation": "secant.engine",
+    "Policy": "secant.terms.policy_file:policy_of",
     "connect": "secant.engine",
+    "protect": "secant.frames",
     "load_policy": "secant.terms.policy_file",
     "read_policy": "secant.terms.policy_file",
     "rule": "secant.proofs",
@@ -47,7 +53,8 @@ def __getattr__(name: str) -> object:
 
         return version("secant")
     if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        home, _, inside = _HOMES[name].partition(":")
+        return getattr(importlib.import_module(home), inside or name)
     if name in ("attack", "blackbox", "errors", "stats"):
         return importlib.import_module(f"secant.{name}")
     raise AttributeError(f"module 'secant' has no attribute {name!r}")

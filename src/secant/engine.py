@@ -5,58 +5,59 @@
 
 from __future__ import annotations
 
+import copy
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from decimal import Decimal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from secant.analysis import explain as wording
 from secant.analysis.certificate import CannotBound
 from secant.analysis.interface import Request
-from secant.analysis.portfolio import Prepared, PublicFacts, RawRows, prepare
+from secant.analysis.portfolio import Prepared, PublicFacts, prepare
 from secant.analysis.smt.room import smt_lib
-from secant.attack import Attacker, attack_lines, attack_report, parse_attacker
+from secant.attack import attack_lines, attack_report, parse_attacker
 from secant.errors import (
     BudgetError,
-    PolicyError,
     Refused,
-    SecantError,
-    Span,
-    SqlError,
     UsageError,
     border,
 )
+from secant.finding import Situation, assumed_facts, explained, find_facts, relied_upon, with_found
 from secant.guessed import charged_before, refuse_beyond, within_allowance
 from secant.ledger.amounts import Charge, as_written
 from secant.ledger.opening import (
     Account,
+    Accounts,
     accounts_of,
     ledger_place,
     ledger_was_started,
     open_ledger,
 )
 from secant.ledger.store import Ledger
-from secant.numeric.parameters import delta_of, epsilon_of, level_of
+from secant.numeric.parameters import epsilon_of, level_of
 from secant.plan import nodes as n
+from secant.plan.facts import Facts
 from secant.plan.from_sql import from_sql
+from secant.plan.one_question import one_question
 from secant.plan.ranges_report import range_lines, range_report
-from secant.plan.rewrite import forget_columns, normalize
-from secant.plan.typing import forget_types
+from secant.plan.rewrite import normalize
+from secant.plan.typing import fields_of
 from secant.processes import ProcessLock
+from secant.questions import Asked, Number, deltas_of, in_force, named_protection, refusal_of
 from secant.release.answer import Answer
 from secant.release.backend import Backend, Session
 from secant.release.cautions import Caution, cautions, trusting
 from secant.release.foreseen import foresee
+from secant.release.inspection import inspection, unnoised
 from secant.release.job import Job, Keys
 from secant.release.lookups import public_facts
 from secant.release.lower import lower
-from secant.release.report import Explanation, explanation, guarantee, inspection, mechanisms
+from secant.release.report import Explanation, explanation, guarantee, mechanisms
 from secant.release.run import (
     Shown,
     check_job,
@@ -66,51 +67,50 @@ from secant.release.run import (
     look_up_keys,
     plan_release,
     run,
-    unnoised,
 )
 from secant.release.shares import Calibrated, calibrate
 from secant.release.sources import open_source
+from secant.release.unstated import Found, completed
 from secant.release.wanted import Wanted, held, least_epsilon, refuse_above, wanted_of
+from secant.release.watch import Interrupt, interruptible
 from secant.simulated import held_tables, simulated
+from secant.sql.parameters import Parameters
 from secant.stats.budget import Allowance
 from secant.streams.explaining import explain_stream
-from secant.streams.releasing import Opened, opened_stream, release_stream
+from secant.streams.releasing import Kept, Opened, opened_stream, release_stream
 from secant.streams.series import Series
 from secant.terms.catalog import Catalog
-from secant.terms.coverage import holding
 from secant.terms.policy import Policy, Protection
 from secant.terms.policy_check import fit_policy
-from secant.terms.policy_file import load_policy
-
-Number = float | int | str | Decimal | Fraction
+from secant.terms.policy_file import policy_from
+from secant.terms.types import Type
 
 __all__ = ["Account", "Answer", "Connection", "Explanation", "connect"]
 
 
 @border
 def connect(
-    source: str | None = None,
+    source: str | Mapping[str, object] | None = None,
     *,
-    policy: str | Path | Policy,
+    policy: str | Path | Mapping[str, Any] | Policy,
     ledger: str | Path | None = None,
     create: bool | None = None,
 ) -> Connection:
     """Open a data source under a policy.
 
     Args:
-        source: `duckdb:FILE`, `parquet:DIR`, `csv:DIR` or `postgresql://…`; by default what the policy names.
-        policy: The policy file, or a policy.
-        ledger: Where the budget is kept; by default beside the policy file.
+        source: `duckdb:FILE`, `parquet:DIR`, `csv:DIR` or `postgresql://…`, by default what the policy names; or tables
+            by name: pandas, Polars and Arrow frames, DuckDB relations, paths of CSV and Parquet files.
+        policy: The policy file, a policy, or a dict of its sections.
+        ledger: Where the budget is kept; by default beside the policy file. Frames without a policy file have one for
+            this process only, and say so; `":memory:"` asks for that.
         create: Whether a missing ledger is started; by default it is if none ever was there, with a warning in
             the log. A ledger that is gone is an error in any case.
     """
-    if not isinstance(policy, (str, Path, Policy)):
-        raise UsageError("USE-001", "the policy is neither a file nor a Policy")
-    read = policy if isinstance(policy, Policy) else load_policy(policy)
-    beside = read.path.parent if read.path is not None else None
-    place = ledger_place(read, ledger)
-    named, start = (source, None) if source else (read.source, beside)
-    backend = open_source(named, beside=start, limits=read.limits)
+    read = policy_from(policy)
+    place = ledger_place(read, ledger, frames=isinstance(source, Mapping))
+    beside = None if source or read.path is None else read.path.parent
+    backend = open_source(source or read.source, beside=beside, limits=read.limits)
     try:
         return Connection(backend, fit_policy(read, backend.catalog()), place, create=create)
     except BaseException:
@@ -130,6 +130,7 @@ class Connection:
         self._create = create
         self._ledger: Ledger | None = None
         self._opening = ProcessLock()
+        self._found: tuple[Found, ...] = ()
 
     @border
     def close(self) -> None:
@@ -174,19 +175,14 @@ class Connection:
 
     @property
     @border
-    def budget(self) -> dict[str, Account]:
+    def budget(self) -> Accounts:
         """What each protection has, has spent, and has left."""
         return accounts_of(self.ledger)
 
     @border
     def protection(self, name: str) -> Allowance:
         """Give a protection with its budget, for `secant.stats` and `secant.blackbox` to charge."""
-        found = self.policy.protection(name)
-        if found is None:
-            known = ", ".join(p.name for p in self.policy.protections)
-            raise UsageError(
-                "USE-005", f"there is no protection {name!r}", hint=f"there are: {known}"
-            )
+        found = named_protection(self.policy, name)
         others = tuple(p.name for p in self.policy.protections if p.name != name)
         return Allowance(found, lambda: self.ledger, others, accept=self.policy.accept)
 
@@ -197,6 +193,7 @@ class Connection:
         self,
         text: str,
         *,
+        parameters: Parameters | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
         max_error: Number | None = None,
@@ -206,6 +203,7 @@ class Connection:
         protection: str | None = None,
         analyst: str = "",
         warn: Callable[[Caution], object] | None = None,
+        interrupt: Interrupt | None = None,
     ) -> Answer:
         """Answer a query privately and charge its price to every protection that it touches.
 
@@ -213,35 +211,58 @@ class Connection:
         error at most. `max_error` refuses to spend where an error would be larger. Both are amounts (`20`) or shares of
         one (`"5% of 2000"`). `attacker`, such as "visits.cost within 50 at most 30%", refuses to spend where more could
         be guessed after all answers so far; alone, it finds the largest epsilon that keeps to it. `warn` is called with
-        each warning before anything is spent; the answer holds them, too.
+        each warning before anything is spent; the answer holds them, too. `parameters` are values for `?`, `$1` or
+        `:name`, as public as the text. Another thread may stop `interrupt`; what was sent by then is paid for.
         """
-        with _with_carets(text):
+        with one_question(text), interruptible(interrupt) if interrupt else nullcontext():
             asked = self._asked(epsilon, error, delta, level, protection, attacker)
             allowed = None if max_error is None else wanted_of(max_error, "max_error")
-            with self._question(text) as (plan, session, facts):
-                job, keys = self._compiled(text, plan, asked, session, facts)
-                check_job(job, session)
-                said = self._foresee(job, keys, plan, asked, session, facts, allowed)
-                if warn is not None:
-                    for caution in said:
-                        warn(caution)
-                release_id = None
-                if not job.prepared.bounded:
-                    shown = finish(job, {}, from_engine(session), {})
-                else:
-                    charges = _charges(job.noise)
-                    with self.ledger.reserve(charges, analyst=analyst, note=_note(job)) as permit:
-                        shown = run(job, keys, session, permit)
-                        session.confirm()  # what has seen two states is paid for, and withheld
-                    # leaving the block has settled; if that failed, the answer is paid for all the same
-                    release_id = permit.release_id
-            return self._answer(shown, job, asked.in_force, said, release_id)
+            try:
+                answer = self._released(text, parameters, asked, allowed, analyst, warn)
+                return with_found(answer, relied_upon(answer, self._found), Fraction(0), None)
+            except Refused as refusal:  # nothing was spent
+                if asked.epsilon is None or not (allowed is None and asked.attacker is None):
+                    raise
+                case = self._situation(refusal, text, parameters, asked)
+            found, paid, caution = find_facts(case, asked.epsilon, self.ledger, analyst, warn)
+            self.policy, self._found = completed(self.policy, found), (*self._found, *found)
+            answer = self._released(text, parameters, self._rest(asked, paid), None, analyst, warn)
+            return with_found(answer, found, paid, caution)
+
+    def _released(
+        self,
+        text: str,
+        parameters: Parameters | None,
+        asked: Asked,
+        allowed: Wanted | None,
+        analyst: str,
+        warn: Callable[[Caution], object] | None,
+    ) -> Answer:
+        with self._question(text, parameters) as (plan, session, facts):
+            job, keys = self._compiled(text, plan, asked, session, facts)
+            check_job(job, session)
+            said = self._foresee(job, keys, plan, asked, session, facts, allowed)
+            if warn is not None:
+                for caution in said:
+                    warn(caution)
+            release_id = None
+            if not job.prepared.bounded:
+                shown = finish(job, {}, from_engine(session), {})
+            else:
+                charges = _charges(job.noise)
+                with self.ledger.reserve(charges, analyst=analyst, note=_note(job)) as permit:
+                    shown = run(job, keys, session, permit)
+                    session.confirm()  # what has seen two states is paid for, and withheld
+                # leaving the block has settled; if that failed, the answer is paid for all the same
+                release_id = permit.release_id
+        return self._answer(shown, job, asked.in_force, said, release_id)
 
     @border
     def explain(
         self,
         text: str,
         *,
+        parameters: Parameters | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
         delta: Number | None = None,
@@ -255,29 +276,70 @@ class Connection:
         `error` finds the epsilon that `sql` would spend for it. `attacker`, such as "visits.cost within 50", adds what
         the answer would let somebody guess; `ranges` adds which ranges follow from declared facts, and from what.
         """
-        with _with_carets(text):
+        with one_question(text):
             assumed = epsilon is None and error is None
             given = 1 if assumed else epsilon
             asked = self._asked(given, error, delta, level, protection)
-            with self._question(text) as (plan, session, facts):
-                job, keys = self._compiled(text, plan, asked, session, facts)
-                # What is explained is answered: the same checks, on public data only.
-                check_job(job, session)
-                said = self._foresee(job, keys, plan, asked, session, facts, None)
-            told = explanation(text, job, asked.in_force, said, assumed=assumed)
+            try:
+                told, job = self._explained(text, parameters, asked, assumed)
+            except Refused as refusal:
+                if asked.epsilon is None:
+                    raise
+                case = self._situation(refusal, text, parameters, asked)
+                books = self.ledger if self.has_ledger else None
+                found, paid, words = assumed_facts(case, asked.epsilon, books)
+                other = self._having(found)
+                told, job = other._explained(text, parameters, other._rest(asked, paid), assumed)
+                told = explained(told, found, paid, words)
             if ranges:
-                report = self.ranges(text)
+                report = self.ranges(text, parameters=parameters)
                 lines = "\n".join([told.text, *range_lines(report)])
-                told = Explanation(
-                    lines, {**told.record, "ranges": report}, told.statements, told.warnings
-                )
+                told = replace(told, text=lines, record={**told.record, "ranges": report})
             return told if attacker is None else self._with_attacker(told, attacker, job)
 
+    def _explained(
+        self, text: str, parameters: Parameters | None, asked: Asked, assumed: bool
+    ) -> tuple[Explanation, Job]:
+        with self._question(text, parameters) as (plan, session, facts):
+            job, keys = self._compiled(text, plan, asked, session, facts)
+            # What is explained is answered: the same checks, on public data only.
+            check_job(job, session)
+            said = self._foresee(job, keys, plan, asked, session, facts, None)
+        return explanation(text, job, asked.in_force, said, assumed=assumed), job
+
+    def _situation(
+        self, refusal: Refused, text: str, parameters: Parameters | None, asked: Asked
+    ) -> Situation:
+        question = partial(self._question, text, parameters)
+        return Situation(refusal, question, self.policy, self.catalog, asked.in_force)
+
+    def _having(self, found: Sequence[Found]) -> Connection:
+        other = copy.copy(self)
+        other.policy = completed(self.policy, found)
+        return other
+
+    def _rest(self, asked: Asked, paid: Fraction) -> Asked:
+        """Give what is left to ask once facts were found: the policy has them now."""
+        names = [p.name for p in asked.in_force]
+        in_force = tuple(p for p in self.policy.protections if p.name in names)
+        assert asked.epsilon is not None
+        return replace(asked, epsilon=asked.epsilon - paid, in_force=in_force)
+
     @border
-    def ranges(self, text: str) -> list[dict[str, Any]]:
+    def ranges(self, text: str, *, parameters: Parameters | None = None) -> list[dict[str, Any]]:
         """Give which ranges follow from declared facts for the values of a query, and from what."""
-        with _with_carets(text):
-            return range_report(normalize(from_sql(text, self.catalog)), self.policy)
+        with one_question(text):
+            plan = from_sql(text, self.catalog, parameters=parameters)
+            return range_report(normalize(plan), self.policy)
+
+    @border
+    def describe(
+        self, text: str, *, parameters: Parameters | None = None
+    ) -> tuple[tuple[str, Type], ...]:
+        """Give names and types of the columns that an answer would have. Spends, reads and proves nothing."""
+        with one_question(text):
+            plan = from_sql(text, self.catalog, parameters=parameters)
+            return tuple((field.name, field.type) for field in fields_of(plan))
 
     @border
     def obligation(
@@ -288,7 +350,7 @@ class Connection:
         For a query under a `rows` protection: that `rows` rows of its input can differ, by default one more than is
         proved. `unsat` from any solver confirms it. Reads no protected data, spends nothing.
         """
-        with _with_carets(text):
+        with one_question(text):
             in_force = [p for p in self._in_force(protection) if p.kind == "rows"]
             if not in_force:
                 raise UsageError("USE-001", "only `rows` protections have such an obligation")
@@ -297,7 +359,7 @@ class Connection:
             found = []
             for b in prepared.bounded:
                 for p in in_force:
-                    request = Request(b.release, self.policy, p, self.catalog)
+                    request = Request(b.release, Facts(self.policy, self.catalog), p)
                     try:
                         found.append(smt_lib(request, rows))
                     except CannotBound as verdict:
@@ -305,12 +367,16 @@ class Connection:
             return "(reset)\n".join(found)
 
     @border
-    def stream(self, name: str, *, until: object = None, analyst: str = "") -> Series:
+    def stream(
+        self, name: str, *, until: object = None, analyst: str = "", kept: Kept | None = None
+    ) -> Series:
         """Release all steps of a stream that are complete and not released yet; give the series so far.
 
         `until` ends at the step that it lies in. The first call pays for the whole stream; no number is drawn twice.
+        `kept`, given to each call of one process, lets longer blocks be added up without reading their rows again.
         """
-        return release_stream(self._stream(name), lambda: self.ledger, until=until, analyst=analyst)
+        opened = self._stream(name)
+        return release_stream(opened, lambda: self.ledger, until=until, analyst=analyst, kept=kept)
 
     @border
     def explain_stream(self, name: str) -> Explanation:
@@ -331,9 +397,7 @@ class Connection:
             charged=charged_before(self.ledger) if self.has_ledger else None,
         )
         text = "\n".join([told.text, *attack_lines(asked, report)])
-        return Explanation(
-            text, {**told.record, "attacker": report}, told.statements, told.warnings
-        )
+        return replace(told, text=text, record={**told.record, "attacker": report})
 
     @border
     def inspect(
@@ -346,7 +410,7 @@ class Connection:
         protection: str | None = None,
     ) -> list[dict[str, Any]]:
         """For the data owner only: the true answer beside what a release would do. Releases nothing."""
-        with _with_carets(text):
+        with one_question(text):
             started = time.perf_counter()
             asked = self._asked(epsilon, None, delta, level, protection)
             with self._question(text) as (plan, session, facts):
@@ -356,21 +420,21 @@ class Connection:
                 checked = time.perf_counter()
                 exact = session.rows(lower(plan, session.dialect))
                 answered = time.perf_counter()
-                softened, bounds = unnoised(job, keys, session)
+                softened, seen = unnoised(job, keys, session)
                 released = time.perf_counter()
             seconds = {
                 "compile": compiled - started,
                 "plain": answered - checked,
                 "release": released - answered + (checked - compiled),
             }
-            return inspection(job, exact, softened, bounds, seconds)
+            return inspection(job, exact, softened, seen, seconds)
 
     @border
     def simulate(
         self, text: str, attacker: str, *, protection: str | None = None
     ) -> dict[str, Any]:
         """For the data owner only: what one who knows no row would guess, by Bayes' rule. It is no guarantee."""
-        with _with_carets(text), self._question(text) as (plan, session, _):
+        with one_question(text), self._question(text) as (plan, session, _):
             held = held_tables(plan, session)
         inspect = partial(self.inspect, text, protection=protection)
         return simulated(plan, held, attacker, self.policy, self.catalog, inspect)
@@ -378,12 +442,14 @@ class Connection:
     # ── stages ───────────────────────────────────────────────────────────────────────────────────
 
     @contextmanager
-    def _question(self, text: str) -> Iterator[tuple[n.Relation, Session, PublicFacts]]:
+    def _question(
+        self, text: str, parameters: Parameters | None = None
+    ) -> Iterator[tuple[n.Relation, Session, PublicFacts]]:
         """Give the plan of a query, a session in which all tables stay as they are that it may read, and public facts.
 
         Facts are looked up in that session, each at most once a question.
         """
-        plan = normalize(from_sql(text, self.catalog))
+        plan = normalize(from_sql(text, self.catalog, parameters=parameters))
         asked = {node.table for node in n.walk(plan) if isinstance(node, n.Scan)}
         # Keys, owners and public rows are looked up in tables that the query does not name, but the policy does.
         named = {*asked, *self.policy.tables, *self.policy.public}
@@ -398,7 +464,7 @@ class Connection:
         level: Number,
         protection: str | None,
         attacker: str | None = None,
-    ) -> _Asked:
+    ) -> Asked:
         """Read the numbers of a question."""
         aim = None if attacker is None else parse_attacker(attacker)
         if None not in (epsilon, error) or (epsilon is None and error is None and aim is None):
@@ -413,10 +479,10 @@ class Connection:
         budget = None
         if epsilon is not None:
             budget = epsilon_of(as_written(epsilon, what="epsilon", code="USE-002"))
-        return _Asked(budget, wanted, aim, _deltas(in_force, delta), confidence, in_force)
+        return Asked(budget, wanted, aim, deltas_of(in_force, delta), confidence, in_force)
 
     def _compiled(
-        self, text: str, plan: n.Relation, asked: _Asked, session: Session, facts: PublicFacts
+        self, text: str, plan: n.Relation, asked: Asked, session: Session, facts: PublicFacts
     ) -> tuple[Job, dict[str, Keys | None]]:
         """Fix the noise of a question, at the epsilon that is given or at the least that gives the wanted error."""
 
@@ -453,7 +519,7 @@ class Connection:
         job: Job,
         keys: dict[str, Keys | None],
         plan: n.Relation,
-        asked: _Asked,
+        asked: Asked,
         session: Session,
         facts: PublicFacts,
         allowed: Wanted | None,
@@ -479,40 +545,10 @@ class Connection:
         outcome = prepare(plan, self.policy, in_force, self.catalog, facts)
         if isinstance(outcome, Prepared):
             return outcome
-        if isinstance(outcome, RawRows):
-            raise Refused(
-                "REF-102",
-                f"the query shows rows of the protected table {outcome.scan.table}",
-                text=text,
-                span=outcome.scan.span,
-                hint="ask for counts, sums or averages instead",
-            )
-        first = outcome[0]
-        raise Refused(
-            "REF-101",
-            "no analysis can bound this query",
-            text=text,
-            span=_span(first.node),
-            details=tuple(dict.fromkeys(wording.refusal_line(r) for r in outcome)),
-            hint=first.hint,
-        )
+        raise refusal_of(outcome, text)
 
     def _in_force(self, chosen: str | None) -> tuple[Protection, ...]:
-        """All protections hold together; among declared alternatives a query may choose one."""
-        if not self.policy.protections:
-            raise PolicyError(
-                "POL-003", "the policy protects nothing", hint="add a [protections.NAME] section"
-            )
-        if chosen is None:
-            return self.policy.protections
-        self.protection(chosen)
-        if chosen not in self.policy.alternatives:
-            raise UsageError(
-                "USE-005",
-                f"{chosen} is not an alternative: all protections of the policy hold together",
-                hint="the data owner can list it under `alternatives`",
-            )
-        return holding(self.policy, chosen)
+        return in_force(self.policy, chosen)
 
     def _answer(
         self,
@@ -523,60 +559,21 @@ class Connection:
         release_id: str | None,
     ) -> Answer:
         uncovered = [p.name for p in self.policy.protections if p not in in_force]
-        accounts: dict[str, Any] = {}
+        accounts = Accounts()
         # The answer is paid for: it leaves also if the books cannot be read now.
         with suppress(BudgetError):
-            accounts = {n: a.to_dict() for n, a in self.budget.items() if n in job.noise.costs}
+            accounts = self.budget.of(job.noise.costs)
         return Answer(
             columns=list(shown.columns),
             rows=shown.rows,
             guarantee=[guarantee(p, job.noise, uncovered) for p in in_force],
             error=error_of(shown, job),
-            mechanisms=mechanisms(job, shown.limits),
+            mechanisms=mechanisms(job, shown.settled),
             budget=accounts,
             release_id=release_id,
             warnings=said,
             raw=shown.rows if shown.raw is None else shown.raw,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """The numbers of a question: an epsilon, or an error from which one is found."""
-
-    epsilon: Fraction | None
-    error: Wanted | None
-    attacker: Attacker | None
-    deltas: dict[str, Fraction]
-    level: Fraction
-    in_force: tuple[Protection, ...]
-
-
-@contextmanager
-def _with_carets(text: str) -> Iterator[None]:
-    """Give typed errors the user's text for carets, and let go of what was found out about one question."""
-    try:
-        yield
-    except SecantError as error:
-        if error.span is not None and not error.text:
-            error.text = text
-        raise
-    except RecursionError:
-        raise SqlError(
-            "SQL-007",
-            "the query is nested too deeply",
-            hint="flatten its parentheses or subqueries",
-        ) from None
-    finally:
-        forget_types()  # nodes belong to one question; kept, they would fill the memory
-        forget_columns()
-
-
-def _deltas(protections: tuple[Protection, ...], delta: Number | None) -> dict[str, Fraction]:
-    if delta is None:
-        return {p.name: p.delta / 100 for p in protections}
-    asked = delta_of(as_written(delta, what="delta", code="USE-003"))
-    return {p.name: asked for p in protections}
 
 
 def _charges(noise: Calibrated) -> list[Charge]:
@@ -591,8 +588,3 @@ def _note(job: Job) -> dict[str, Any]:
     """What the ledger keeps of a release: the shape, never the answer."""
     found = [len(b.release.measures) + len(b.release.ranked) for b in job.prepared.bounded]
     return {"measures": sum(found)}
-
-
-def _span(node: n.Node | None) -> Span | None:
-    found = getattr(node, "span", None)
-    return found if isinstance(found, Span) else None

@@ -53,11 +53,15 @@ class SecantError(Exception):
         self.span = span
         self.details = details
 
+    def __str__(self) -> str:
+        return self.render()
+
     def to_dict(self) -> dict[str, object]:
-        """Give the error as plain values, for JSON and for a server's response."""
+        """Give the error as plain values, for JSON and a server's response; `text` is all of it, as people read it."""
         return {
             "code": self.code,
             "message": self.message,
+            "text": self.render(),
             "hint": self.hint,
             "span": [self.span.start, self.span.end] if self.span else None,
             "details": list(self.details),
@@ -127,6 +131,20 @@ class BackendError(SecantError):
 
     family = "BAK"
     exit_status = 5
+
+
+class AccessError(SecantError):
+    """Who asks could not be told, or may not do this."""
+
+    family = "AUT"
+    exit_status = 6
+
+
+class ServiceError(SecantError):
+    """The service cannot take the request, or did not finish it."""
+
+    family = "SRV"
+    exit_status = 7
 
 
 class InternalError(SecantError):
@@ -202,6 +220,7 @@ CODES: tuple[tuple[str, str], ...] = (
     ("USE-008", "a function cannot be sampled or released"),
     ("USE-009", "the state of a sampling run cannot be used"),
     ("USE-010", "there is no such stream, or no such step of it"),
+    ("USE-011", "the parameters do not fit the placeholders of the query"),
     ("SQL-001", "the text cannot be parsed"),
     ("SQL-002", "there is no such table or column"),
     ("SQL-003", "a name is ambiguous"),
@@ -238,6 +257,15 @@ CODES: tuple[tuple[str, str], ...] = (
     ("BAK-003", "the engine cannot express the query"),
     ("BAK-004", "the data source changed after it was opened"),
     ("BAK-005", "a limit of time, memory or groups was reached"),
+    ("BAK-006", "the question was canceled"),
+    ("AUT-001", "the login or the token is refused"),
+    ("AUT-002", "the role does not allow this"),
+    ("AUT-003", "too many logins have failed"),
+    ("SRV-001", "the service is full, or stops"),
+    ("SRV-002", "the idempotency key belongs to another request"),
+    ("SRV-003", "a request of this key was interrupted, and may have been charged"),
+    ("SRV-004", "the request cannot be read"),
+    ("SRV-005", "the store of users cannot be used"),
     ("BUG-001", "an invariant of Secant broke"),
 )
 _KNOWN = frozenset(code for code, _ in CODES)
@@ -251,6 +279,7 @@ WARNINGS: tuple[tuple[str, str], ...] = (
     ("WRN-005", "few rows stand behind a number, which may drown in noise"),
     ("WRN-006", "an epsilon this large hides next to nothing"),
     ("WRN-007", "a delta this large may show somebody openly"),
+    ("WRN-009", "a range or limit that nobody declared is found privately with a part of epsilon"),
     (
         "WRN-008",
         "a wanted error was foreseen for a declared number of rows, and is larger with fewer",

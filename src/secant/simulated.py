@@ -23,6 +23,7 @@ from secant.attack.priors import Floats, Prior
 from secant.errors import Refused, UsageError
 from secant.plan import nodes as n
 from secant.plan.evaluate import prepare
+from secant.plan.lineage import stored_columns
 from secant.plan.values import Failure
 from secant.release.backend import Session
 from secant.release.lower import lower
@@ -108,8 +109,7 @@ def _answers(
 ) -> tuple[float, Floats, float]:
     """Give the true number, its mean by the value of one row, and how widely the other rows spread it."""
     scan, rows = held[goal.table]
-    start = len(scan.alias) + 1
-    at = next(i for i, f in enumerate(scan.columns) if f.name[start:].lower() == goal.column)
+    at = list(stored_columns(scan).values()).index(goal.column)
     kind = scan.columns[at].type.kind
     answer, (values, shares) = prepare(plan), points
     tables = {name: list(some) for name, (_, some) in held.items()}

@@ -51,8 +51,24 @@ Keep = Annotated[
 ]
 
 
-def demo(*, keep: Keep = None, json: Json = False) -> int:
+Serve = Annotated[
+    bool,
+    Parameter(
+        name="--serve", negative="", help="Serve the sample data: the console and the HTTP API."
+    ),
+]
+Http = Annotated[
+    int, Parameter(name="--http", help="With --serve: the port, 0 for any.", metavar="PORT")
+]
+
+
+def demo(*, keep: Keep = None, serve: Serve = False, http: Http = 8443, json: Json = False) -> int:
     """Answer private questions about sample data made on the spot."""
+    if serve:
+        from secant.cli.demo_service import serve_clinic
+
+        with _place(keep) as directory:
+            return serve_clinic(Path(directory), http)
     import secant
     from secant.cli import show
     from secant.cli.demo_data import make_clinic
@@ -125,16 +141,13 @@ def _introduce() -> None:
 
 def _tell(words: str, sql: str, answer: Answer, truth: list[tuple[object, ...]]) -> None:
     from secant.cli import show
+    from secant.shown.parts import table_parts
 
     show.say(words, style="bold cyan")
     show.say(textwrap.indent(sql, "  "), style="dim")
     show.say()
-    show.print_answer(
-        answer.columns,
-        answer.rows,
-        answer.error,
-        beside=("true (sample data)", truth),
-    )
+    beside = ("true (sample data)", truth)
+    show.print_parts(table_parts(answer.columns, answer.rows, answer.error, beside=beside))
     show.say()
     show.print_guarantees(answer.guarantee)
     show.say()
@@ -152,8 +165,5 @@ def _report(
             for words, sql, answer, truth in asked
         ],
         "refused": {"sql": TOO_CURIOUS, "error": refusal.to_dict()},
-        "budget": {
-            name: {"spent": account.spent_epsilon, "remaining": account.remaining_epsilon}
-            for name, account in connection.budget.items()
-        },
+        "budget": connection.budget.to_list(),
     }

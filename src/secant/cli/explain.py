@@ -11,6 +11,7 @@ from secant.cli.options import (
     Epsilon,
     Json,
     Level,
+    ParameterValues,
     PolicyPath,
     ProtectionName,
     Question,
@@ -84,6 +85,7 @@ def explain(
     *,
     rule: RuleId = None,
     stream: StreamName = None,
+    parameter: ParameterValues = None,
     epsilon: Epsilon | None = None,
     error: WantedError = None,
     delta: Delta = None,
@@ -104,6 +106,7 @@ def explain(
     from secant.cli import show
     from secant.errors import Refused, UsageError
     from secant.plan.ranges_report import range_lines
+    from secant.sql.parameters import named_values
 
     if rule is not None or stream is not None:
         if sql is not None or None not in (rule, stream):
@@ -122,6 +125,7 @@ def explain(
             hint="write a SELECT statement, --rule ID or --stream NAME",
         )
     text = question_of(sql)
+    values = named_values(text, parameter or ())
     if attacker is not None:
         parse_attacker(attacker)  # a slip of the pen is told before anything is opened
     if plot is not None and attacker is None:
@@ -137,6 +141,7 @@ def explain(
         try:
             explanation = database.explain(
                 text,
+                parameters=values,
                 epsilon=epsilon,
                 error=error,
                 delta=delta,
@@ -147,7 +152,7 @@ def explain(
             )
         except Refused:
             if ranges and not json:  # they may tell which fact is missing
-                for line in range_lines(database.ranges(text)):
+                for line in range_lines(database.ranges(text, parameters=values)):
                     show.say(line)
             raise
         report = explanation.to_dict()

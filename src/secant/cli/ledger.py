@@ -73,7 +73,7 @@ def ledger(
     if json:
         if unnamed:
             report["unnamed"] = sorted(unnamed)
-        report["budget"] = {name: _account(account) for name, account in accounts.items()}
+        report["budget"] = accounts.to_list()
         if history:
             report["history"] = [_entry(release) for release in releases]
         show.print_json(report)
@@ -145,13 +145,6 @@ def _write(lines: Iterable[str], target: str) -> None:
 
 def _ended(line: str) -> str:
     return line if line.endswith("\n") else line + "\n"
-
-
-def _account(account: object) -> dict[str, object]:
-    names = ("epsilon", "delta", "spent_epsilon", "spent_delta")
-    more = ("remaining_epsilon", "remaining_delta")
-    shares = ("gamma", "spent_gamma") if getattr(account, "gamma", 0) else ()
-    return {name: getattr(account, name) for name in names + more + shares}
 
 
 def _entry(release: Release) -> dict[str, object]:

@@ -27,6 +27,16 @@ Question = Annotated[
         help="One SELECT statement; `-` reads it from standard input.", allow_leading_hyphen=True
     ),
 ]
+ParameterValues = Annotated[
+    list[str] | None,
+    Parameter(
+        name="--parameter",
+        help="A value for the next `?` or `$1`, or NAME=VALUE for `:NAME`; may be given several times.",
+        metavar="VALUE",
+        allow_leading_hyphen=True,
+        negative="",
+    ),
+]
 Epsilon = Annotated[
     str,
     Parameter(
@@ -84,6 +94,14 @@ ProtectionName = Annotated[
 Analyst = Annotated[
     str,
     Parameter(name="--analyst", help="Who asks, for the ledger and its shares.", metavar="NAME"),
+]
+NoCreate = Annotated[
+    bool,
+    Parameter(
+        name="--no-create",
+        negative="",
+        help="Fail where there is no ledger yet, instead of starting one.",
+    ),
 ]
 Source = Annotated[
     str | None,

@@ -47,6 +47,13 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
         "secant.cli.inspect:inspect",
         "OWNER ONLY: true answer, sensitivity, noise, times.",
     ),
+    (
+        "serve",
+        "secant.cli.serve:serve",
+        "Let people ask over the network, without holding the data.",
+    ),
+    ("mcp", "secant.cli.mcp:mcp", "Let an agent ask, within a cap for the conversation."),
+    ("user", "secant.cli.user:user", "Add, list and remove users of the service; make tokens."),
     ("ledger", "secant.cli.ledger:ledger", "Show budgets and history; export and verify them."),
     (
         "bench",

@@ -10,6 +10,8 @@ from secant.cli.options import (
     Json,
     Level,
     MaxError,
+    NoCreate,
+    ParameterValues,
     PolicyPath,
     ProtectionName,
     Question,
@@ -23,6 +25,7 @@ def query(
     sql: Question,
     /,
     *,
+    parameter: ParameterValues = None,
     epsilon: Epsilon | None = None,
     error: WantedError = None,
     max_error: MaxError = None,
@@ -33,27 +36,31 @@ def query(
     analyst: Analyst = "",
     policy: PolicyPath = "policy.toml",
     source: Source = None,
+    no_create: NoCreate = False,
     json: Json = False,
 ) -> int:
     """Ask a question: spends budget, prints the private answer, its guarantee and its error."""
     import secant
     from secant.cli import show
     from secant.errors import UsageError
+    from secant.sql.parameters import named_values
 
     if epsilon is None and error is None and attacker is None:
         hint = "add --epsilon 1, or --error 20 to have it found; see `secant query --help`"
         raise UsageError("USE-001", "--epsilon or --error is missing", hint=hint)
     text = question_of(sql)
+    values = named_values(text, parameter or ())
     if attacker is not None:
         from secant.attack import parse_attacker
 
         parse_attacker(attacker)  # a slip of the pen is told before anything is opened
     with (
         show.working("asking", quiet=json),
-        secant.connect(source, policy=policy) as database,
+        secant.connect(source, policy=policy, create=False if no_create else None) as database,
     ):
         answer = database.sql(
             text,
+            parameters=values,
             epsilon=epsilon,
             error=error,
             max_error=max_error,
@@ -64,15 +71,8 @@ def query(
             analyst=analyst,
             warn=None if json else show.warn,
         )
-        accounts = database.budget
     if json:
         show.print_json(answer.to_dict())
         return 0
-    show.print_answer(answer.columns, answer.rows, answer.error)
-    show.print_left_out(answer.error)
-    show.print_hidden(answer.warnings)
-    show.say()
-    show.print_guarantees(answer.guarantee)
-    show.print_budget(accounts)
-    show.say(f"Release   {answer.release_id}")
+    show.print_answer(answer)
     return 0

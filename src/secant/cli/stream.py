@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from secant.cli.options import Analyst, Json, PolicyPath, Source
 
 if TYPE_CHECKING:
+    from secant.streams.drawing import Kept
     from secant.streams.series import Series
 
 Until = Annotated[
@@ -43,6 +44,14 @@ Isotonic = Annotated[
         help="Show running totals of what is never below zero as the nearest series that never falls.",
     ),
 ]
+Filter = Annotated[
+    float | None,
+    Parameter(
+        name="--filter",
+        help="Follow the steps as a walk that moves by about so much from step to step: a belief, no ends of its own.",
+        metavar="SPREAD",
+    ),
+]
 Follow = Annotated[
     bool,
     Parameter(
@@ -61,6 +70,7 @@ def stream(
     plot: Plot = None,
     revised: Revised = False,
     isotonic: Isotonic = False,
+    filter: Filter = None,
     follow: Follow = False,
     analyst: Analyst = "",
     policy: PolicyPath = "policy.toml",
@@ -73,17 +83,20 @@ def stream(
     """
     from secant.cli import show
     from secant.errors import UsageError
+    from secant.streams.drawing import Kept
 
     if follow and until is not None:
         raise UsageError("USE-001", "--follow goes on, and --until ends", hint="use one of them")
+    if filter is not None and not 0 < filter < float("inf"):
+        raise UsageError("USE-001", "--filter takes a number above 0", hint="nothing was released")
     if plot is not None:
         _check_writable(plot)
-    shown = 0
+    shown, kept = 0, Kept()
     while True:
         with show.working("releasing", quiet=json):
-            series, accounts, pause = _released(name, until, analyst, policy, source)
-            if revised or isotonic:
-                series = series.afterwards(revised=revised, isotonic=isotonic)
+            series, accounts, pause = _released(name, until, analyst, policy, source, kept)
+            if revised or isotonic or filter is not None:
+                series = series.afterwards(revised=revised, isotonic=isotonic, spread=filter)
         if plot is not None and series.rows:
             _draw(series, plot)
         if json:
@@ -98,32 +111,33 @@ def stream(
 
 
 def _released(
-    name: str, until: str | None, analyst: str, policy: str, source: str | None
+    name: str, until: str | None, analyst: str, policy: str, source: str | None, kept: Kept
 ) -> tuple[Series, Any, float | None]:
     """Release what is complete; say also how many seconds it takes until the next step is."""
     import secant
 
     # A source that is written to has to be opened again to see what is new.
     with secant.connect(source, policy=policy) as database:
-        series = database.stream(name, until=until, analyst=analyst)
+        series = database.stream(name, until=until, analyst=analyst, kept=kept)
         return series, database.budget, series.seconds_to_next
 
 
 def _print(series: Series, accounts: Any, since: int) -> None:
     from secant.cli import show
+    from secant.shown.parts import MOST_ROWS, table_parts
 
     rows = series.rows[since:]
     if not series.rows:
         show.say(f"No step of {series.name} is complete yet; nothing was spent.")
         return
-    hidden = max(0, len(rows) - show.MOST_ROWS)
+    hidden = max(0, len(rows) - MOST_ROWS)
     if hidden:
         show.say(f"... {hidden:,} earlier rows; --json prints all")
     error = {
         side: values[since + hidden :] if isinstance(values, list) else values
         for side, values in series.error.items()
     }
-    show.print_answer(series.columns, rows[hidden:], error)
+    show.print_parts(table_parts(series.columns, rows[hidden:], error))
     show.say()
     show.print_guarantees(series.guarantee)
     show.print_budget(accounts)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from secant.errors import UsageError
@@ -43,36 +44,106 @@ class Answer:
     raw: list[tuple[Any, ...]] = field(default_factory=list)
     """The rows as noise made them: shown counts are not below zero, shown averages inside their range."""
 
+    def __str__(self) -> str:
+        """Give the answer as `secant query` prints it."""
+        from secant.shown.parts import answer_parts, as_text
+
+        return as_text(answer_parts(self))
+
+    def _repr_html_(self) -> str:
+        """Give the answer as a notebook shows it."""
+        from secant.shown.page import answer_page
+
+        return answer_page(self)
+
+    @property
+    def low(self) -> list[tuple[float | None, ...]]:
+        """Lower ends in the shape of `rows`; None beside exact values, and where nothing bounds the true number."""
+        return self._ends("low")
+
+    @property
+    def high(self) -> list[tuple[float | None, ...]]:
+        """Upper ends in the shape of `rows`; None beside exact values, and where nothing bounds the true number."""
+        return self._ends("high")
+
+    def _ends(self, side: str) -> list[tuple[float | None, ...]]:
+        ends = self.error.get(side)
+        return [tuple(row) for row in ends] if ends else [(None,) * len(r) for r in self.rows]
+
+    def plot(self, column: str | None = None) -> Picture:
+        """Draw a noisy column with error bars; shows in a notebook, and `.save("answer.svg")` writes a file."""
+        from secant.shown.chart import chart
+
+        return Picture(chart(self, column))
+
     def to_dict(self) -> dict[str, Any]:
-        """Give the object that `secant query --json` prints."""
-        guarantee = self.guarantee[0] if len(self.guarantee) == 1 else self.guarantee
-        budget = dict(self.budget)
-        shown = next(iter(budget.values())) if len(budget) == 1 else budget
+        """Give the object that `secant query --json` prints; `guarantee` and `budget` have one object a protection."""
         return {
             "columns": self.columns,
             "rows": [[plain(v) for v in row] for row in self.rows],
             "raw": [[plain(v) for v in row] for row in self.raw],
-            "guarantee": guarantee,
+            "guarantee": self.guarantee,
             "error": self.error,
             "mechanisms": self.mechanisms,
-            "budget": shown,
+            "budget": [
+                {"protection": n, **account.to_dict()} for n, account in self.budget.items()
+            ],
             "release_id": self.release_id,
             "warnings": [w.to_dict() for w in self.warnings],
         }
 
-    def to_pandas(self) -> Any:
-        """Give the rows as a pandas DataFrame (extra `frames`)."""
-        return _import("pandas").DataFrame(self.rows, columns=self.columns)
+    def to_pandas(self, *, errors: bool = False) -> Any:
+        """Give the rows as a pandas DataFrame (extra `frames`); with `errors`, both ends beside noisy columns."""
+        names, columns = self._columns(errors)
+        return _import("pandas").DataFrame(list(zip(*columns, strict=True)), columns=names)
 
-    def to_polars(self) -> Any:
-        """Give the rows as a Polars DataFrame (extra `frames`)."""
-        return _import("polars").DataFrame(self.rows, schema=self.columns, orient="row")
+    def to_polars(self, *, errors: bool = False) -> Any:
+        """Give the rows as a Polars DataFrame (extra `frames`); with `errors`, both ends beside noisy columns."""
+        names, columns = self._columns(errors)
+        rows = list(zip(*columns, strict=True))
+        return _import("polars").DataFrame(
+            rows, schema=names, orient="row", infer_schema_length=None
+        )
 
-    def to_arrow(self) -> Any:
-        """Give the rows as an Arrow table (extra `frames`)."""
+    def to_arrow(self, *, errors: bool = False) -> Any:
+        """Give the rows as an Arrow table (extra `frames`); with `errors`, both ends beside noisy columns."""
+        names, columns = self._columns(errors)
         arrow = _import("pyarrow")
-        columns = list(zip(*self.rows, strict=True)) or [() for _ in self.columns]
-        return arrow.table({c: list(v) for c, v in zip(self.columns, columns, strict=True)})
+        return arrow.table([arrow.array(c) for c in columns], names=names)
+
+    def _columns(self, errors: bool) -> tuple[list[str], list[list[Any]]]:
+        """Give names and values column by column; ends stand behind each noisy column, under names that are free."""
+        from secant.shown.parts import noisy_columns
+
+        noisy = noisy_columns(self.error) if errors else frozenset()
+        low, high = (self.low, self.high) if errors else ([], [])
+        names: list[str] = []
+        columns: list[list[Any]] = []
+        for place, name in enumerate(self.columns):
+            names.append(name)
+            columns.append([row[place] for row in self.rows])
+            if place in noisy:
+                for side, ends in (("low", low), ("high", high)):
+                    free = f"{name}_{side}"
+                    while free in names or free in self.columns:
+                        free += "_"
+                    names.append(free)
+                    columns.append([row[place] for row in ends])
+        return names, columns
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A drawing as SVG: a notebook shows it, `save` writes it."""
+
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: str | Path) -> None:
+        """Write the drawing into a file."""
+        Path(path).write_text(self.svg, encoding="utf-8")
 
 
 def plain(value: Any) -> Any:

@@ -21,7 +21,6 @@ from secant.numeric import interval as iv
 from secant.numeric.interval import EVERYTHING
 from secant.plan import nodes as n
 from secant.plan.expected import expected_share, one_table_rows, rows_of
-from secant.plan.measures import Measure
 from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number, declared, ranges_of
 from secant.release.foreseen import Foreseen
 from secant.release.job import Job, Keys
@@ -131,9 +130,13 @@ def _small(job: Job, b: Bounded, guess: Guess) -> Iterator[Caution]:
     """Hold noise against the size that declared facts lead to expect: a usual answer may be drowned."""
     for measure, call in zip(b.release.measures, b.release.exact.aggregations, strict=True):
         low, high = guess.steps.get(measure.column, (0.0, 0.0))
-        error = _least_error(job, measure, call)
         size = abs(high) if low == high else 0.0
-        if size and error is not None and error >= DROWNED * size:
+        if not size:
+            continue
+        # Where a limit is chosen: what noise would do if it is what one row adds.
+        one = each_row(call, measure.step)
+        error = job.noise.noise[measure.column].usual_error(job.level, one)
+        if error is not None and error >= DROWNED * size:
             noise, usual = float(error * measure.step), size * float(measure.step)
             yield Caution(
                 "WRN-005",
@@ -141,17 +144,6 @@ def _small(job: Job, b: Bounded, guess: Guess) -> Iterator[Caution]:
                 f"{_number(usual)}, and noise moves it by {_number(noise)} or more at {_percent(job.level)}",
                 "ask for less detail, or with a larger epsilon",
             )
-
-
-def _least_error(job: Job, measure: Measure, call: n.Aggregation) -> int | None:
-    """Give how far noise moves a measure, in whole steps: where a limit is chosen, if it is what one row adds."""
-    noise = job.noise.noise[measure.column]
-    limit = None
-    if noise.choosing and noise.clipped is not None:
-        one, limits = each_row(call, measure.step), noise.clipped.limits
-        limit = next((x for x in limits if x >= one), limits[-1])
-    law = noise.law(limit)
-    return None if law is None else law.error(job.level)
 
 
 def _width(job: Job, output: str) -> float | None:

@@ -5,7 +5,7 @@ DuckDB, and a forked child, in which the engine's threads are missing, opens ano
 transaction. Files are compared before and after it, because the engine reads them while it answers and its lock on
 them ends as soon as anything in the process closes one; CSV files are read into memory once.
 
-After `_lock` no statement can reach files, the network or settings. Statements are printed from plans (I1); the lock
+After `lock` no statement can reach files, the network or settings. Statements are printed from plans (I1); the lock
 is the second wall.
 """
 
@@ -47,7 +47,8 @@ _FAILURES = (duckdb.Error, RuntimeError, ValueError, OverflowError)
 
 _numbers = itertools.count()
 """For names of prepared statements: no two statements of a process ever have the same."""
-_ATTACHED = "secant_source"
+ATTACHED = "secant_source"
+"""The database of an engine that holds the tables."""
 
 
 class DuckDBSession:
@@ -115,9 +116,10 @@ class DuckDB:
         *,
         in_memory: bool = False,
         views: bool = False,
+        enter: Callable[[duckdb.DuckDBPyConnection], None] | None = None,
     ) -> None:
         self._fill, self._files, self._limits = fill, files, limits
-        self._in_memory, self._views = in_memory, views
+        self._in_memory, self._views, self._enter = in_memory, views, enter
         self._state: State = ()
         self._catalog: Catalog | None = None
         self._closed = False
@@ -133,7 +135,7 @@ class DuckDB:
         """Begin a question; nobody writes through the engine, so that all tables stay as they are."""
         engine = self._engine.get()
         self._compare()
-        with engine.cursor() as cursor:
+        with engine.cursor(self._enter) as cursor:
             yield DuckDBSession(cursor, self.catalog, self._compare, self._limits)
             self._compare()
 
@@ -179,8 +181,10 @@ class _Engine:
         self._users = 1  # the first is the backend, until it closes
 
     @contextmanager
-    def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Give a cursor in a transaction of its own."""
+    def cursor(
+        self, enter: Callable[[duckdb.DuckDBPyConnection], None] | None
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Give a cursor in a transaction of its own; `enter` shows it what the engine keeps for each cursor."""
         with self._lock:
             if not self._users:
                 raise closed()
@@ -188,7 +192,9 @@ class _Engine:
             cursor = self._connection.cursor()
         try:
             try:
-                cursor.execute(f"USE {_ATTACHED}.main")
+                cursor.execute(f"USE {ATTACHED}.main")
+                if enter is not None:
+                    enter(cursor)
                 cursor.execute("BEGIN TRANSACTION READ ONLY")
             except _FAILURES:
                 raise failed() from None
@@ -215,10 +221,10 @@ def open_file(path: Path, *, threads: int | None = None, limits: Limits = USUAL)
 
     def fill(engine: duckdb.DuckDBPyConnection) -> None:
         try:
-            engine.execute(f"ATTACH {text(str(place))} AS {_ATTACHED} (READ_ONLY, TYPE duckdb)")
-            engine.execute(f"USE {_ATTACHED}.main")
+            engine.execute(f"ATTACH {text(str(place))} AS {ATTACHED} (READ_ONLY, TYPE duckdb)")
+            engine.execute(f"USE {ATTACHED}.main")
             _refuse_own_meanings(engine)
-            _lock(engine, [], threads)
+            lock(engine, [], threads)
         except duckdb.Error:
             raise BackendError(
                 "BAK-001",
@@ -265,13 +271,13 @@ def open_directory(
 
     def fill(engine: duckdb.DuckDBPyConnection) -> None:
         try:
-            engine.execute(f"ATTACH ':memory:' AS {_ATTACHED}")
-            engine.execute(f"USE {_ATTACHED}.main")
+            engine.execute(f"ATTACH ':memory:' AS {ATTACHED}")
+            engine.execute(f"USE {ATTACHED}.main")
             for name, files in tables.items():
-                add = partial(_add_table, engine, name, files, kind)
+                add = partial(add_files, engine, name, files, kind)
                 watched(add, engine.interrupt, limits.seconds)
             # The rows of CSV files are in memory by now; Parquet files are read again by every statement.
-            _lock(engine, names_of(tables) if kind == "parquet" else [], threads)
+            lock(engine, names_of(tables) if kind == "parquet" else [], threads)
         except duckdb.OutOfMemoryException:
             raise over_limit() from None
         except duckdb.Error:
@@ -285,13 +291,15 @@ def open_directory(
     return DuckDB(fill, found, limits, in_memory=kind == "csv", views=kind == "parquet")
 
 
-def _add_table(
+def add_files(
     engine: duckdb.DuckDBPyConnection, name: str, files: tuple[Path, ...], kind: str
 ) -> None:
+    """Show files as a table: Parquet as a view, CSV read into memory."""
     # Columns are those of the files: a folder called `k=v` somewhere above must not add one.
     read = f"read_{kind}({as_list(files)}, hive_partitioning = false"
     if kind == "parquet":
-        engine.execute(f"CREATE VIEW {quote(name)} AS SELECT {_opaque(engine, read)} FROM {read})")
+        columns = opaque_columns(engine, f"SELECT * FROM {read})")
+        engine.execute(f"CREATE VIEW {quote(name)} AS SELECT {columns} FROM {read})")
         return
     # Types come from the whole file, and a line that cannot be read is left out: it must not fail a query.
     engine.execute(
@@ -299,12 +307,13 @@ def _add_table(
     )
 
 
-def _opaque(engine: duckdb.DuckDBPyConnection, read: str) -> str:
-    """Give the columns of Parquet files; floats so that no filter is held against the ends that a file states.
+def opaque_columns(engine: duckdb.DuckDBPyConnection, read: str) -> str:
+    """Give the columns of what is read elsewhere; floats so that no filter is held against ends that are stated there.
 
-    Writers leave NaN out of them. A filter would skip groups of rows that hold a NaN, or not, as other rows decide.
+    Writers of Parquet files leave NaN out of them: a filter would skip groups of rows that hold a NaN, or not, as other
+    rows decide. A filter on an Arrow frame would be computed by Arrow, to which a NaN is not the largest number.
     """
-    columns = engine.execute(f"DESCRIBE SELECT * FROM {read})").fetchall()
+    columns = engine.execute(f"DESCRIBE {read}").fetchall()
     return ", ".join(
         f"CASE WHEN isnan({quote(c)}) THEN CAST('nan' AS DOUBLE) ELSE {quote(c)} END AS {quote(c)}"
         if kind in ("FLOAT", "DOUBLE")
@@ -313,7 +322,7 @@ def _opaque(engine: duckdb.DuckDBPyConnection, read: str) -> str:
     )
 
 
-def _lock(engine: duckdb.DuckDBPyConnection, files: list[str], threads: int | None) -> None:
+def lock(engine: duckdb.DuckDBPyConnection, files: list[str], threads: int | None) -> None:
     """Fix the settings for all cursors: what is set without GLOBAL holds for one cursor only."""
     allowed = ", ".join(text(file) for file in files)
     engine.execute(f"SET GLOBAL allowed_paths = [{allowed}]")
@@ -347,8 +356,8 @@ _OFFERED = "NOT internal AND database_name = current_database() AND schema_name 
 
 
 def _read_catalog(engine: duckdb.DuckDBPyConnection, *, views: bool) -> Catalog:
-    # A view shows rows of tables that a policy protects by their own names, not by the view's. Those of a directory are
-    # ours, one for each table.
+    # A view shows rows of tables that a policy protects by their own names, not by the view's. Those of a directory and
+    # of frames are ours, one for each table.
     offered = "SELECT table_name FROM duckdb_tables() WHERE " + _OFFERED
     if views:
         offered += " UNION ALL SELECT view_name FROM duckdb_views() WHERE " + _OFFERED

@@ -54,6 +54,23 @@ class Gathered:
     """What each row brings; None where every row counts."""
     single: bool
     """Whether there is one row, in the true answer as well."""
+    near: Near | None = None
+    """Which rows of the group are gathered, where a window counts from each row; None: all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """Rows whose place in their partition is at most so far from one's own: None is without end."""
+
+    place: str
+    """Column that holds the place, where the number is shown and in the rows that are gathered."""
+    start: int | None
+    end: int | None
+
+    @property
+    def running(self) -> bool:
+        """Whether rows that the true answer lacks shift nothing: they lie inside or outside as they are."""
+        return self.start is None and self.end in (0, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +196,8 @@ class _Follower:
             return self._aggregate(relation)
         if isinstance(relation, n.Union) and relation.all:
             return self._union(relation)
+        if isinstance(relation, n.Window):
+            return self._window(relation)
         return self._opaque(relation)
 
     def _opaque(self, relation: n.Relation) -> _Followed:
@@ -329,6 +348,58 @@ class _Follower:
         plan = n.Project(aggregate, (*_all(aggregate), *again))
         return _Followed(plan, made, tuple(told.values()), single=not relation.keys)
 
+    def _window(self, relation: n.Window) -> _Followed:
+        """Follow calls whose windows no noise decides; numbers of other rows are told by how far away they are."""
+        below = self.follow(relation.input)
+        made: dict[str, n.Scalar | None] = {**below.made, **{c.name: None for c in relation.calls}}
+        kept: dict[str, n.Named] = {}
+        told: list[n.Named] = []
+        places: list[n.WindowCall] = []
+        windows: list[tuple[n.WindowCall, n.Scalar | None, Near | None, list[str]]] = []
+        calls: list[n.WindowCall] = []
+        for call in relation.calls:
+            by = (*call.partition, *(k.expression for k in call.order))
+            frame = _frame_of(call)
+            if frame is None or not below.steady or any(self._noisy(x, below) for x in by):
+                calls.append(call)
+                continue
+            argument = None
+            if call.arguments:
+                argument = self._made(call.arguments[0], below, kept)
+                one = n.Aggregation(call.name, "sum", call.arguments[0])
+                raw = self._without_limits(one, below).argument if call.function != "max" else None
+                call = replace(call, arguments=(raw or call.arguments[0], *call.arguments[1:]))
+            calls.append(call)
+            if call.arguments and argument is None:
+                continue
+            near = None
+            if (frame.start, frame.end) != (None, None):
+                word = "row_number" if frame.unit == "rows" else "dense_rank"
+                name = self._name("place")
+                places.append(n.WindowCall(name, word, (), call.partition, call.order))
+                near = Near(name, frame.start, frame.end)
+            keys = [n.Named(self._name("key"), x) for x in call.partition]
+            told += keys
+            windows.append((call, argument, near, [k.name for k in keys]))
+        source = n.Project(below.plan, (*_all(below.plan), *kept.values()))
+        placed = n.Window(source, (*calls, *places), relation.span)
+        plan = n.Project(placed, (*_all(placed), *told))
+        more = [*_fields(kept), *(n.Field(p.name, t.INTEGER) for p in places)]
+        more += [n.Field(k.name, type_of(k.expression)) for k in told]
+        carried = (*below.carried, *more)
+        for call, argument, near, keys_ in windows:
+            rows = n.Project(plan, tuple(_columns(carried)))
+            symbol = self._name(call.name)
+            word = call.function if call.function in GATHERING else "sum"
+            gathers = n.Aggregation(call.name, word, call.arguments[0] if call.arguments else None)
+            pairs = tuple((k, k) for k in keys_)
+            names = tuple(f.name for f in carried)
+            self.gathered[symbol] = Gathered(
+                rows, names, pairs, gathers, argument, below.single, near
+            )
+            made[call.name] = n.Column(symbol, type_of(call))
+        return replace(below, plan=plan, made=made, carried=carried)
+
     def _without_limits(self, call: n.Aggregation, below: _Followed) -> n.Aggregation:
         """Let sums take what noise made: sums of what was kept from falling below zero would be too large."""
         if call.argument is None or call.function not in ("sum", "avg") or call.distinct:
@@ -417,6 +488,19 @@ class _Follower:
             raise _Unknown
         self.alone.append(Alone(found.plan, tuple(f.name for f in fields_of(found.plan))))
         return made
+
+
+def _frame_of(call: n.WindowCall) -> n.Frame | None:
+    """Give the rows that a call adds up or compares; None for calls of which no error is told."""
+    if call.function in GATHERING:
+        return call.frame
+    if call.function not in ("lag", "lead") or len(call.arguments) > 2:
+        return None
+    by = call.arguments[1] if len(call.arguments) == 2 else n.Literal(1, t.INTEGER)
+    if not isinstance(by, n.Literal) or not isinstance(by.value, int):
+        return None
+    away = by.value if call.function == "lead" else -by.value
+    return n.Frame("rows", away, away)
 
 
 def _guarded(node: n.Case) -> n.Scalar | None:

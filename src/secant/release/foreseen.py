@@ -20,10 +20,9 @@ from secant.plan.rewrite import columns_of
 from secant.plan.values import Failure
 from secant.release.backend import Session
 from secant.release.job import Job, Keys
-from secant.release.limits import ChosenLimit
+from secant.release.noise.way import Noise
 from secant.release.reliance import Reliance, reliance
 from secant.release.run import Shown, finish, from_engine, released_fields, value_of
-from secant.release.shares import MeasureNoise
 from secant.release.sizes import Guess, guesses
 from secant.release.stated import stated_ranks
 from secant.terms.policy import Policy
@@ -92,7 +91,7 @@ def _roughly(
     found: dict[str, tuple[float, float]] = {}
     try:
         shown = [
-            finish(job, _expected(job, some, expected, side), _computer(session), {})
+            finish(job, _expected(job, some, expected, side), _computer(session), job.noise.noise)
             for side in (0, Fraction(1, 2), 1)
         ]
     except Failure:
@@ -130,17 +129,17 @@ def foreseen_errors(
     """
     relied = reliance(job)
     noisy = [o for o in job.traced.outputs if relied.columns[o]]
-    choosing = {c for c, noise in job.noise.noise.items() if noise.choosing}
+    choosing = {c for c, noise in job.noise.noise.items() if noise.candidates(1)}
     open_ = {o for o in noisy if relied.columns[o] & choosing}
     found: dict[str, float | None] = dict.fromkeys(noisy)
     wanted = {o for o in noisy if _settled(job, keys, relied, o) and (thorough or o not in open_)}
-    for number, limits in enumerate(_choices(job, keys)):
+    for number, noise in enumerate(_choices(job, keys)):
         if number:
             wanted &= open_
         if not wanted:
             break
         try:
-            shown = _shown(job, keys, session, limits, relied, noisy)
+            shown = _shown(job, keys, session, noise, relied, noisy)
         except Failure:  # made-up numbers may not suit an expression that real ones do
             return dict.fromkeys(noisy)
         for output in sorted(wanted):
@@ -155,15 +154,15 @@ def _shown(
     job: Job,
     keys: Mapping[str, Keys | None],
     session: Session,
-    limits: dict[str, ChosenLimit],
+    noise: Mapping[str, Noise],
     relied: Reliance,
     noisy: list[str],
 ) -> list[Shown]:
     """Give what would be shown at a choice of limits, probe by probe."""
     some = _few(job, keys, relied, noisy)
-    found = [_made_up(job, some, session, probe, limits) for probe in PROBES]
+    found = [_made_up(job, some, session, probe, noise) for probe in PROBES]
     if some is not keys and any(not shown.rows for shown in found):
-        return [_made_up(job, keys, session, probe, limits) for probe in PROBES]
+        return [_made_up(job, keys, session, probe, noise) for probe in PROBES]
     return found
 
 
@@ -182,7 +181,8 @@ def _few(
 def _settled(job: Job, keys: Mapping[str, Keys | None], relied: Reliance, output: str) -> bool:
     """Whether all that the printed error of an output depends on is public or tried."""
     used = relied.columns[output]
-    choosing = [c for c in used if c in job.noise.noise and job.noise.noise[c].choosing]
+    noise = job.noise.noise
+    choosing = [c for c in used if c in noise and noise[c].candidates(1)]
     unknown = any(
         keys[b.release.name] is None
         for b in job.prepared.bounded
@@ -206,27 +206,20 @@ def _error_of_all(drawn: list[Shown], place: int) -> float | None:
     return worst
 
 
-def _choices(job: Job, keys: Mapping[str, Keys | None]) -> list[dict[str, ChosenLimit]]:
+def _choices(job: Job, keys: Mapping[str, Keys | None]) -> list[dict[str, Noise]]:
     """Give what the private choice of limits may come to: each limit of each measure beside the least of the others.
 
     The least limits cut off most units, so no combination cuts more off a measure, or gives it more noise.
     """
-    least: dict[str, ChosenLimit] = {}
-    others: list[dict[str, ChosenLimit]] = []
+    least = dict(job.noise.noise)
+    others: list[dict[str, Noise]] = []
     for b in job.prepared.bounded:
         groups = len(keys[b.release.name] or ((),))
         for m in b.release.measures:
-            noise = job.noise.noise[m.column]
-            if noise.clipped is None or not noise.choosing:
-                continue
-            several = [_limited(noise, limit, groups) for limit in noise.clipped.limits]
-            least[m.column] = several[0]
-            others += [{m.column: limit} for limit in several[1:]]
+            several = job.noise.noise[m.column].candidates(groups)
+            least[m.column] = several[0] if several else least[m.column]
+            others += [{m.column: limited} for limited in several[1:]]
     return [least, *({**least, **other} for other in others)]
-
-
-def _limited(noise: MeasureNoise, limit: int, groups: int) -> ChosenLimit:
-    return ChosenLimit(limit, groups, noise.choosing, noise.epsilon - noise.choosing)
 
 
 def _made_up(
@@ -234,7 +227,7 @@ def _made_up(
     keys: Mapping[str, Keys | None],
     session: Session,
     probe: int,
-    limits: Mapping[str, ChosenLimit],
+    noise: Mapping[str, Noise],
 ) -> Shown:
     """Give the answer that would be shown if made-up numbers had been released."""
 
@@ -243,7 +236,7 @@ def _made_up(
         return int((LARGE + 7 * index + 101 * place) * probe ** (place + 1))
 
     tables = {b.release.name: _table(b, keys[b.release.name], number) for b in job.prepared.bounded}
-    return finish(job, tables, _computer(session), limits)
+    return finish(job, tables, _computer(session), noise)
 
 
 def _computer(session: Session) -> Callable[[n.Relation], list[tuple[object, ...]]]:

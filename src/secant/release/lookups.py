@@ -15,17 +15,8 @@ from secant.plan.expected import expected_rows
 from secant.plan.ranges import as_number
 from secant.release.backend import Session
 from secant.release.dialect import quote
-from secant.terms.coverage import is_protected
-from secant.terms.norms import columns_of, parse_norm
+from secant.terms.coverage import is_open
 from secant.terms.policy import Policy
-
-
-def _is_public(policy: Policy, table: str, columns: tuple[str, ...] = ()) -> bool:
-    """Whether no protection of the policy, chosen or not, covers the table's rows or names one of the columns."""
-    rows = tuple(p for p in policy.protections if p.kind != "cells")
-    norms = [p.distance[table] for p in policy.protections if table in p.distance]
-    named = {c for norm in norms for c in columns_of(parse_norm(norm))}
-    return not is_protected(table, policy, rows) and named.isdisjoint(columns)
 
 
 def public_facts(policy: Policy, session: Session) -> PublicFacts:
@@ -36,7 +27,7 @@ def public_facts(policy: Policy, session: Session) -> PublicFacts:
 
     @cache
     def count(table: str) -> int | None:
-        if not _is_public(policy, table):
+        if not is_open(policy, table):
             return None
         name, _ = session.catalog().spelled(table)
         ((found,),) = session.rows(f"SELECT count(*) FROM {quote(name)}")
@@ -46,7 +37,7 @@ def public_facts(policy: Policy, session: Session) -> PublicFacts:
     def fan(table: str, columns: tuple[str, ...]) -> int | None:
         if not columns:
             return count(table)
-        if not _is_public(policy, table, columns):
+        if not is_open(policy, table, columns):
             return None
         name, exact = session.catalog().spelled(table, columns)
         names = ", ".join(quote(c) for c in exact)
@@ -57,7 +48,7 @@ def public_facts(policy: Policy, session: Session) -> PublicFacts:
 
     @cache
     def ends(table: str, column: str) -> tuple[Fraction, Fraction] | None:
-        if not _is_public(policy, table, (column,)):
+        if not is_open(policy, table, (column,)):
             return None
         name, (exact,) = session.catalog().spelled(table, [column])
         ((low, high),) = session.rows(

@@ -12,11 +12,13 @@ from dataclasses import replace
 from fractions import Fraction
 
 from secant.plan import nodes as n
+from secant.plan.lineage import stored_column
 from secant.plan.rules import RuleTable
 from secant.plan.scopes import borrowed
 from secant.plan.typing import fields_of, type_of
 from secant.release.dialect import DUCKDB, Dialect, constant, quote, type_name
-from secant.release.writing import Block, Env, Writer
+from secant.release.window_text import window_text
+from secant.release.writing import Block, Env, Writer, printed_columns
 from secant.terms.types import INTEGER, Type
 
 SMALL = 2**20  # 64 bits hold it 2^43 times
@@ -62,26 +64,6 @@ def _shown(w: Writer, plan: n.Relation) -> Block:
 def lower_scalar(scalar: n.Scalar, refs: Env, dialect: Dialect = DUCKDB) -> str:
     """Write one expression over columns whose spelling is known."""
     return _scalar(Writer(dialect, frozenset(refs), frozenset()), scalar, refs)
-
-
-def printed_columns(plan: n.Relation) -> list[str]:
-    """Name the columns that something in a plan reads."""
-    names: list[str] = []
-    for node in n.walk(plan):
-        if isinstance(node, (n.Column, n.Outer)):
-            names.append(node.name)
-        elif isinstance(node, (n.Union, n.Intersect, n.Except)):
-            # Rows are compared as wholes: every column of both sides counts.
-            names += [f.name for side in (node, node.left, node.right) for f in fields_of(side)]
-        elif isinstance(node, n.Distinct):
-            names += [f.name for f in fields_of(node)]
-        elif isinstance(node, (n.InSubquery, n.ScalarSubquery)):
-            names += [f.name for f in fields_of(node.relation)]
-        elif isinstance(node, n.Truncate):
-            names += [*node.owner, *node.order]
-        elif isinstance(node, n.TruncateGroups):
-            names += [*node.owner, *node.groups]
-    return names
 
 
 def _relation(w: Writer, relation: n.Relation, env: Env) -> Block:
@@ -131,9 +113,10 @@ def _open(w: Writer, block: Block) -> Block:
 @RELATIONS.rule(n.Scan)
 def _scan(w: Writer, node: n.Scan, env: Env) -> Block:
     alias = w.alias()
-    prefix = len(node.alias) + 1
     refs = {
-        f.name: w.dialect.stored.get(f.type.kind, "{0}").format(f"{alias}.{quote(f.name[prefix:])}")
+        f.name: w.dialect.stored.get(f.type.kind, "{0}").format(
+            f"{alias}.{quote(stored_column(node, f.name))}"
+        )
         for f in node.columns
         if f.name in w.used
     }
@@ -207,14 +190,14 @@ def _join(w: Writer, node: n.Join, env: Env) -> Block:
     left = left if left.source else _closed(w, left)
     right = right if right.source else _closed(w, right)
     refs = {**left.refs, **right.refs}
-    right_source = f"({right.source})" if " JOIN " in right.source else right.source
+    right_source = f"({right.source})" if right.joined else right.source
     if node.condition is None:
         source = f"{left.source} CROSS JOIN {right_source}"
     else:
         on = _scalar(w, node.condition, {**env, **refs})
         word = "LEFT JOIN" if node.kind == "left" else "JOIN"
         source = f"{left.source} {word} {right_source} ON {on}"
-    return Block(source, refs, left.where + right.where)
+    return Block(source, refs, left.where + right.where, joined=True)
 
 
 def _bare(relation: n.Relation) -> bool:
@@ -289,6 +272,20 @@ def _fits(constant_: n.Literal, kind: Type) -> bool:
     if kind.kind == "INTEGER":
         return isinstance(constant_.value, int) and abs(constant_.value) < SMALL
     return kind.kind == "DECIMAL"  # multiplied in 128 bits, the constant has 64
+
+
+@RELATIONS.rule(n.Window)
+def _window(w: Writer, node: n.Window, env: Env) -> Block:
+    block = _open(w, _relation(w, node.input, env))
+    scope = {**env, **block.refs}
+    names = [f.name for f in fields_of(node.input)]
+    alike = [scope[c] for c in names]  # every column may break a tie
+    calls = [call for call in node.calls if call.name in w.used]
+    items = [f"{block.refs[c]} AS {w.column(c)}" for c in names]
+    items += [f"{window_text(w, c, scope, alike, _scalar)} AS {w.column(c.name)}" for c in calls]
+    alias = w.alias()
+    source = f"(SELECT {', '.join(items) or '1'}{block.tail()}) AS {alias}"
+    return Block(source, w.refs(alias, [*names, *(c.name for c in calls)]))
 
 
 @RELATIONS.rule(n.Distinct)
@@ -580,10 +577,12 @@ def _scalar_subquery(w: Writer, node: n.ScalarSubquery, env: Env) -> str:
 @SCALARS.rule(n.InSubquery)
 def _in_subquery(w: Writer, node: n.InSubquery, env: Env) -> str:
     operand = _scalar(w, node.operand, env)
-    body = _select(
-        w, _relation(w, node.relation, env), [fields_of(node.relation)[0].name], distinct=False
-    )
-    return f"({operand} IN ({body}))"
+    (column,), block = fields_of(node.relation), _relation(w, node.relation, env)
+    kind = type_of(node.operand)
+    if column.type.kind == "NULL" and kind.kind != "NULL":  # PostgreSQL takes a bare NULL for text
+        null = f"CAST({block.refs[column.name]} AS {type_name(w.dialect, kind)})"
+        block = replace(block, refs={**block.refs, column.name: null})
+    return f"({operand} IN ({_select(w, block, [column.name], distinct=False)}))"
 
 
 @SCALARS.rule(n.Exists)

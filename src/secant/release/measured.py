@@ -1,259 +1,249 @@
 """Exact measures and smooth bounds of one release: values computed from protected rows, noise not yet on them (I5).
 
-In: a job, the keys to show, an engine. Out: whole numbers and bounds, group by group, all private. A limit of what one
+In: a job, the keys to show, an engine. Out: what was read of each measure, group by group, sealed. A limit of what one
 unit adds is the one thing that is drawn here: the measures themselves depend on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from secant.analysis.certificate import Curve, Surveyed
-from secant.analysis.derivative.statement import Instrument
-from secant.analysis.portfolio import Bounded
+from secant.analysis.certificate import Figures
+from secant.analysis.split import Bounded
 from secant.errors import InternalError
 from secant.plan import nodes as n
 from secant.plan.domains import Listed
 from secant.plan.measures import Measure
 from secant.plan.typing import fields_of
 from secant.release.backend import Session
-from secant.release.job import (
-    Job,
-    Keys,
-    clipped_of,
-    contributions_of,
-    directly_measured,
-    numbered,
-    survey_name,
-    surveys_of,
-)
-from secant.release.limits import ChosenLimit, choose_limits
+from secant.release.job import Job, Keys
 from secant.release.lower import lower
+from secant.release.noise.limited import ClippedNoise
+from secant.release.noise.way import Noise
 from secant.release.ranked import Cells, read_cells, statement_of
-from secant.release.shares import SLACK
+from secant.release.reading import Reading, Units, numbered, survey_name
+from secant.stats.preprocessed import preprocessed_steps
+from secant.terms.secrecy import Private
+
+Key = tuple[object, ...]
+Rows = dict[Key, tuple[Key, tuple[Any, ...]]]
+"""Comparable key -> the key as it came, and what stands beside it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Exact measures and smooth bounds, private, for the groups that are shown or may be chosen."""
+    """What was read of one release, sealed, for the groups that are shown or may be chosen."""
 
-    keys: Keys
-    whole: Mapping[str, list[int]]
-    """Measure column -> whole steps; where units are cut down, parts of steps (`Clipped.fine`)."""
-    bounds: Mapping[str, list[Fraction]]
-    races: Mapping[str, list[list[int]]]
-    """Measure column -> the measure cut down to each limit that races, group by group."""
-    cells: Mapping[str, list[Cells]]
+    keys: Private[Keys]
+    values: Mapping[str, Private[list[Any]]]
+    """Measure column -> what its noise is drawn from, group by group: whole steps (or parts of them, where units are
+    cut down), with a smooth bound beside each, or cut down to each limit that races."""
+    cells: Mapping[str, Private[list[Cells]]]
     """Column of an order statistic -> the counted cells of each group."""
-    chosen: Mapping[str, ChosenLimit]
-    """Measure column -> the limit of what one unit adds, where it was chosen privately. Public."""
+    noise: Mapping[str, Noise]
+    """Measure column -> its noise, with the limit that was chosen. Public."""
 
 
 def measured(b: Bounded, job: Job, keys: Keys | None, session: Session) -> Measured:
     """Run the statements of one release."""
-    name = b.release.name
-    width = len(b.release.exact.keys)
-    direct = directly_measured(b, job.noise)
-    exact = _grouped(job.statements[name], width, session) if direct.aggregations else {}
-    shown = keys
-    if shown is None:
-        allowed = _listed_parts(b)
-        shown = sorted(
-            (original for original, _ in exact.values() if allowed(original)),
-            key=lambda key: tuple(order_of_keys(v) for v in key),
+    return _Reader(b, job, job.readings[b.release.name], session).read(keys)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """One release while it is read. Everything here is private."""
+
+    b: Bounded
+    job: Job
+    reading: Reading
+    session: Session
+
+    @property
+    def name(self) -> str:
+        return self.b.release.name
+
+    @property
+    def measures(self) -> dict[str, Measure]:
+        return {m.column: m for m in self.b.release.measures}
+
+    def read(self, keys: Keys | None) -> Measured:
+        tables = [
+            self._grouped(self.job.statements[numbered(self.name, i)])
+            for i in range(len(self.reading.instrument.statements))
+        ]
+        shown = keys
+        if shown is None:
+            allowed = _listed_parts(self.b)
+            originals = (original for original, _ in (tables or [{}])[0].values())
+            shown = sorted(
+                (original for original in originals if allowed(original)),
+                key=lambda key: tuple(order_of_keys(v) for v in key),
+            )
+        places = [comparable(key) for key in shown]
+        values: dict[str, list[Any]] = {}
+        for index, f in enumerate(self._columns(0) if tables else ()):
+            if f in self.reading.exact:
+                values[f] = self._whole(tables[0], places, index, f)
+        bounds = self._curves(tables, places) | self._surveys(places)
+        values |= {c: list(zip(values[c], found, strict=True)) for c, found in bounds.items()}
+        noise = {m.column: self.job.noise.noise[m.column] for m in self.b.release.measures}
+        for index, units in enumerate(self.reading.units.values()):
+            # How many keys there are is public only where they are known beforehand.
+            settled, found = self._clipped(index, units, places, 1 if keys is None else len(keys))
+            noise |= settled
+            values |= found
+            values |= self._raced(index, units, places)
+        return Measured(
+            Private(shown),
+            {c: Private(found) for c, found in values.items()},
+            {c: Private(found) for c, found in self._cells(places).items()},
+            noise,
         )
-    places = {call.name: index for index, call in enumerate(direct.aggregations)}
-    whole = {
-        m.column: [_whole(exact, key, places[m.column], m) for key in shown]
-        for m in b.release.measures
-        if m.column in places
-    }
-    made = job.instruments.get(name)
-    bounds = {} if made is None else _bounds(b, job, made, exact, shown, session)
-    bounds |= _surveyed(b, job, shown, session)
-    # How many keys there are is public only where they are known beforehand.
-    cut, chosen = _cut(b, job, shown, 1 if keys is None else len(keys), session)
-    whole |= cut
-    races = _raced(b, job, shown, session)
-    whole |= {column: several[-1] for column, several in races.items()}
-    return Measured(shown, whole, bounds, races, _cells(b, job, shown, session), chosen)
 
+    def _columns(self, statement: int) -> list[str]:
+        """Name what stands beside the keys in a statement of the instrument."""
+        relation = self.reading.instrument.statements[statement]
+        return [f.name for f in fields_of(relation)[len(self.b.release.exact.keys) :]]
 
-def _grouped(
-    statement: str, width: int, session: Session
-) -> dict[tuple[object, ...], tuple[tuple[object, ...], tuple[object, ...]]]:
-    """Run a statement that has one row for each key."""
-    found = session.rows(statement)
-    exact = _by_key(found, width)
-    if len(exact) != len(found):
-        raise InternalError("BUG-001", "two groups have the same key")
-    return exact
+    def _grouped(self, statement: str) -> Rows:
+        """Run a statement that has one row for each key."""
+        width = len(self.b.release.exact.keys)
+        rows = self.session.rows(statement)
+        grouped = {comparable(row[:width]): (row[:width], row[width:]) for row in rows}
+        if len(grouped) != len(rows):
+            raise InternalError("BUG-001", "two groups have the same key")
+        return grouped
 
+    def _whole(self, rows: Rows, places: list[Key], index: int, column: str) -> list[int]:
+        """Read an exact measure as whole numbers of steps; a group that is not there has none."""
+        measure = self.measures[column]
+        beside = [rows.get(place) for place in places]
+        return [in_steps(None if x is None else x[1][index], measure) for x in beside]
 
-def _surveyed(b: Bounded, job: Job, shown: Keys, session: Session) -> dict[str, list[Fraction]]:
-    """Give the smooth bounds of measures whose joins are surveyed, in whole steps, group by group."""
-    found: dict[str, list[Fraction]] = {}
-    figures: list[Any] = []
-    width = len(b.release.exact.keys)
-    asked = surveys_of(b, job.noise)
-    for index, survey in enumerate(asked):
-        results = []
-        for number, keyed in enumerate(survey.keyed):
-            rows = session.rows(job.statements[survey_name(b.release.name, index, number)])
-            results.append(_figures(rows, width if keyed else None))
-        figures.append(results)
-    for measure in b.release.measures:
-        noise = job.noise.noise[measure.column]
-        bound = noise.curve
-        if not isinstance(bound, Surveyed) or noise.beta is None:
-            continue
-        values = []
-        for key in shown:
-            place = tuple(comparable_key(v) for v in key)
-            rows_each = [
-                survey.rows(noise.beta, tuple(r(place) for r in results))
-                for survey, results in zip(asked, figures, strict=True)
-                if any(survey is one for one in bound.surveys)
+    def _curves(self, tables: list[Rows], places: list[Key]) -> dict[str, list[Fraction]]:
+        """Put the parts of every smooth bound together, in whole steps, rounded up."""
+        columns = [
+            {name: i for i, name in enumerate(self._columns(statement))}
+            for statement in range(len(tables))
+        ]
+        bounds: dict[str, list[Fraction]] = {}
+        for column, noise in self.reading.curves.items():
+            parts = self.reading.instrument.parts.get(column, ())
+            bounds[column] = []
+            for place in places:
+                sizes = []
+                for part in parts:
+                    row = tables[part.statement].get(place)
+                    at = columns[part.statement][part.column]
+                    size = part.total(None if row is None else row[1][at])
+                    sizes.append((part.role, size, part.floored))
+                bounds[column].append(noise.bound_of(sizes))
+        return bounds
+
+    def _surveys(self, places: list[Key]) -> dict[str, list[Fraction]]:
+        """Give the smooth bounds of measures whose joins are surveyed, in whole steps, group by group."""
+        width = len(self.b.release.exact.keys)
+        figures: dict[int, list[Callable[[Key], Figures]]] = {}
+        for index, survey in enumerate(self.reading.surveys):
+            figures[id(survey)] = [
+                _figures(
+                    self.session.rows(self.job.statements[survey_name(self.name, index, number)]),
+                    width if keyed else None,
+                )
+                for number, keyed in enumerate(survey.keyed)
             ]
-            least = bound.each * min(rows_each)
-            values.append(least if bound.cap is None else min(least, bound.cap))
-        found[measure.column] = values
-    return found
+        return {
+            column: [
+                noise.bound_of(
+                    [
+                        s.rows(noise.beta, tuple(found(place) for found in figures[id(s)]))
+                        for s in noise.bound.surveys
+                    ]
+                )
+                for place in places
+            ]
+            for column, noise in self.reading.surveyed.items()
+        }
+
+    def _clipped(
+        self, index: int, units: Units, places: list[Key], groups: int
+    ) -> tuple[dict[str, ClippedNoise], dict[str, list[int]]]:
+        """Choose limits privately, and measure with every unit's additions cut down to them."""
+        made = units.made
+        if not units.clipped:
+            return {}, {}
+        if made.at_once is not None:
+            row = self._one_row(made.at_once, numbered(f"{self.name} units", index))
+            settled = {c: x.settled(_above(row, c, x), groups) for c, x in units.clipped.items()}
+            values = {}
+            for c, x in settled.items():
+                value = row[f"{c}.limit{x.bound.limits.index(x.limit)}"]
+                values[c] = [x.bound.fine * in_steps(value, self.measures[c])] * len(places)
+            return settled, values
+        row = {}
+        if made.above is not None:
+            row = self._one_row(made.above, numbered(f"{self.name} above", index))
+        settled = {c: x.settled(_above(row, c, x), groups) for c, x in units.clipped.items()}
+        plan = made.clipped({c: x.limit for c, x in settled.items()})
+        rows = self._grouped(lower(plan, self.session.dialect))
+        return settled, {
+            call.name: self._whole(rows, places, i, call.name)
+            for i, call in enumerate(plan.aggregations)
+        }
+
+    def _one_row(self, plan: n.Aggregate, statement: str) -> dict[str, object]:
+        """Run a statement without keys, and give its one row by name."""
+        (row,) = self.session.rows(self.job.statements[statement])
+        return {call.name: value for call, value in zip(plan.aggregations, row, strict=True)}
+
+    def _raced(
+        self, index: int, units: Units, places: list[Key]
+    ) -> dict[str, list[tuple[int, ...]]]:
+        """Measure with every unit's additions cut down to each of the limits that race."""
+        if not units.racing:
+            return {}
+        rows = self._grouped(self.job.statements[numbered(f"{self.name} race", index)])
+        values: dict[str, list[tuple[int, ...]]] = {}
+        at = 0
+        for column, noise in units.racing.items():
+            ends = range(at, at + len(noise.bound.limits))
+            answers = [self._whole(rows, places, i, column) for i in ends]
+            values[column] = list(zip(*answers, strict=True))
+            at = ends.stop
+        return values
+
+    def _cells(self, places: list[Key]) -> dict[str, list[Cells]]:
+        """Run the statements that count cells, once each; a group that is not there has no rows."""
+        counted: dict[str, dict[Key, Cells]] = {}
+        cells = {}
+        for ranked in self.b.release.ranked:
+            statement = statement_of(ranked)
+            if statement not in counted:
+                rows = self.session.rows(self.job.statements[statement])
+                counted[statement] = read_cells(rows, ranked.grid, comparable)
+            cells[ranked.column] = [counted[statement].get(place, ()) for place in places]
+        return cells
 
 
-def _figures(rows: list[tuple[object, ...]], width: int | None) -> Any:
+def _above(row: Mapping[str, object], column: str, noise: ClippedNoise) -> Private[list[int]]:
+    """Give for each limit how many units add more; nothing where there is one limit only."""
+    names = [f"{column}.above{i}" for i in range(len(noise.bound.limits))]
+    return Private([int(str(row[name])) for name in names if name in row])
+
+
+def _figures(rows: list[Key], width: int | None) -> Callable[[Key], Figures]:
     """Give a function from a group's key to its figures; without keys, all figures serve every group."""
     if width is None:
         everything = tuple(rows)
         return lambda key: everything
-    by_key: dict[tuple[object, ...], list[tuple[object, ...]]] = {}
+    by_key: dict[Key, list[Key]] = {}
     for row in rows:
-        by_key.setdefault(tuple(comparable_key(v) for v in row[:width]), []).append(row[width:])
+        by_key.setdefault(comparable(row[:width]), []).append(row[width:])
     return lambda key: tuple(by_key.get(key, ()))
-
-
-def _cut(
-    b: Bounded, job: Job, shown: Keys, groups: int, session: Session
-) -> tuple[dict[str, list[int]], dict[str, ChosenLimit]]:
-    """Choose limits privately, and measure with every unit's additions cut down to them."""
-    whole: dict[str, list[int]] = {}
-    chosen: dict[str, ChosenLimit] = {}
-    measures = {m.column: m for m in b.release.measures}
-    for number, clipped in enumerate(contributions_of(b, job.noise)):
-        made = next(iter(clipped.values())).contributions
-        wanted = {c: x for c, x in clipped.items() if not x.race}
-        several = {c: x for c, x in wanted.items() if len(x.limits) > 1}
-        noises = {c: job.noise.noise[c] for c in several}
-        epsilons = {c: (x.choosing, x.epsilon - x.choosing) for c, x in noises.items()}
-        alone = {c: x.limits[0] for c, x in wanted.items()}
-        if made.at_once is not None:
-            found = _named(made.at_once, job, numbered(f"{b.release.name} units", number), session)
-            chosen |= choose_limits(several, found, epsilons, groups)
-            alone |= {c: chosen[c].limit for c in several}
-            for c, x in wanted.items():
-                value = found[f"{c}.limit{x.limits.index(alone[c])}"]
-                whole[c] = [x.fine * in_steps(value, measures[c])] * len(shown)
-        elif wanted:
-            if several and made.above is not None:
-                name = numbered(f"{b.release.name} above", number)
-                above = _named(made.above, job, name, session)
-                chosen |= choose_limits(several, above, epsilons, groups)
-                alone |= {c: chosen[c].limit for c in several}
-            plan = made.clipped(alone)
-            exact = _grouped(lower(plan, session.dialect), len(b.release.exact.keys), session)
-            whole |= {
-                call.name: [_whole(exact, key, index, measures[call.name]) for key in shown]
-                for index, call in enumerate(plan.aggregations)
-            }
-    return whole, chosen
-
-
-def _named(plan: n.Aggregate, job: Job, statement: str, session: Session) -> dict[str, object]:
-    """Run a statement without keys, and give its one row by name."""
-    (row,) = session.rows(job.statements[statement])
-    return {call.name: value for call, value in zip(plan.aggregations, row, strict=True)}
-
-
-def _raced(b: Bounded, job: Job, shown: Keys, session: Session) -> dict[str, list[list[int]]]:
-    """Measure with every unit's additions cut down to each of the limits that race."""
-    racing = {c: x for c, x in clipped_of(b, job.noise).items() if x.race}
-    if not racing:
-        return {}
-    exact = _grouped(job.statements[f"{b.release.name} race"], len(b.release.exact.keys), session)
-    measures = {m.column: m for m in b.release.measures}
-    found: dict[str, list[list[int]]] = {}
-    place = 0
-    for column, bound in racing.items():
-        found[column] = [
-            [_whole(exact, key, place + index, measures[column]) for key in shown]
-            for index in range(len(bound.limits))
-        ]
-        place += len(bound.limits)
-    return found
-
-
-def _by_key(rows: list[tuple[object, ...]], width: int) -> dict[tuple[object, ...], Any]:
-    """Give rows by their keys in a form that can be compared: keys as they came, and what follows them."""
-    return {
-        tuple(comparable_key(v) for v in row[:width]): (row[:width], row[width:]) for row in rows
-    }
-
-
-def _cells(b: Bounded, job: Job, shown: Keys, session: Session) -> dict[str, list[Cells]]:
-    """Run the statements that count cells, once each; a group that is not there has no rows."""
-    counted: dict[str, dict[tuple[object, ...], Cells]] = {}
-    found = {}
-    for ranked in b.release.ranked:
-        statement = statement_of(ranked)
-        if statement not in counted:
-            rows = session.rows(job.statements[statement])
-            counted[statement] = read_cells(
-                rows, ranked.grid, lambda k: tuple(map(comparable_key, k))
-            )
-        groups = counted[statement]
-        found[ranked.column] = [groups.get(tuple(map(comparable_key, key)), ()) for key in shown]
-    return found
-
-
-def _bounds(
-    b: Bounded,
-    job: Job,
-    made: Instrument,
-    exact: Mapping[tuple[object, ...], Any],
-    shown: Keys,
-    session: Session,
-) -> dict[str, list[Fraction]]:
-    """Put the parts of every smooth bound together, in whole steps, rounded up."""
-    name, width = b.release.name, len(b.release.exact.keys)
-    tables: list[Mapping[tuple[object, ...], Any]] = [exact]
-    for index in range(1, len(made.statements)):
-        rows = session.rows(job.statements[numbered(name, index)])
-        tables.append(_by_key(rows, width))
-    places = [
-        {f.name: i for i, f in enumerate(fields_of(relation)[width:])}
-        for relation in made.statements
-    ]
-    found: dict[str, list[Fraction]] = {}
-    for column, parts in made.parts.items():
-        curve = job.noise.noise[column].curve
-        assert isinstance(curve, Curve)
-        values = []
-        for key in shown:
-            by_role: dict[str, Fraction] = {}
-            for part in parts:
-                row = tables[part.statement].get(tuple(comparable_key(v) for v in key))
-                number = None if row is None else row[1][places[part.statement][part.column]]
-                found_part = part.total(number) * curve.factor * (1 + SLACK)
-                least = curve.floors.get(part.role, Fraction(0)) if part.floored else Fraction(0)
-                by_role[part.role] = max(found_part, least)
-            bound = curve.space.reach(by_role)
-            values.append(bound if curve.cap is None else min(bound, curve.cap))
-        found[column] = values
-    return found
 
 
 def order_of_keys(value: object) -> tuple[bool, str, Any]:
@@ -279,6 +269,11 @@ def _listed_parts(b: Bounded) -> Any:
     return allowed
 
 
+def comparable(key: Key) -> Key:
+    """Give a key that can be compared with one of another origin."""
+    return tuple(map(comparable_key, key))
+
+
 def comparable_key(value: object) -> object:
     """Make keys from the engine and from the policy comparable: 1, 1.0 and Decimal('1') are one key."""
     if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
@@ -286,18 +281,12 @@ def comparable_key(value: object) -> object:
     return value
 
 
-def _whole(
-    exact: Mapping[tuple[object, ...], Any], key: tuple[object, ...], index: int, measure: Measure
-) -> int:
-    """Read an exact measure as a whole number of steps; a group that is not there has none."""
-    found = exact.get(tuple(comparable_key(v) for v in key))
-    return in_steps(found[1][index] if found is not None else None, measure)
-
-
 def in_steps(value: Any, measure: Measure) -> int:
     """Read a number that the engine gave; nothing was there to add up where it is NULL."""
     if value is None:
         return 0
+    if measure.preprocessed is not None:
+        return preprocessed_steps(measure.preprocessed, value)
     if measure.type.kind == "DOUBLE":
         return int(value)  # the statement already sums whole multiples
     return int(Fraction(value) / measure.step)

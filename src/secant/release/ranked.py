@@ -18,6 +18,7 @@ from typing import Any
 from secant.mechanisms.selection import Choice, ExponentialNoise, PermuteAndFlip, Stretch
 from secant.plan.ranked import Grid, Ranked
 from secant.terms.bounds import GlobalBound
+from secant.terms.secrecy import Private, unseal
 
 FEW = 1024
 """Permute-and-flip up to here: never worse, and one draw for each rank distance. Public."""
@@ -130,8 +131,12 @@ def pieces(ranked: Ranked, cells: Cells, farthest: int) -> list[Piece]:
     return [Piece(first, count, Fraction(far, parts)) for first, count, far in found]
 
 
-def drawn(ranked: Ranked, noise: RankNoise, cells: Cells) -> object:
-    """Draw one point and give it as a value of the released type."""
+def drawn(ranked: Ranked, noise: RankNoise, groups: Private[list[Cells]]) -> list[object]:
+    """Draw a point for each group and give it as a value of the released type."""
+    return [_drawn(ranked, noise, cells) for cells in unseal(groups)]
+
+
+def _drawn(ranked: Ranked, noise: RankNoise, cells: Cells) -> object:
     if noise.choice is None:
         index = exact_index(ranked, cells)
         return None if index is None else ranked.grid.value(index, ranked.type)

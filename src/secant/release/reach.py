@@ -14,10 +14,9 @@ from fractions import Fraction
 
 from secant.numeric import interval as iv
 from secant.plan import nodes as n
-from secant.plan.ranges import Ranges
+from secant.plan.ranges import NOTHING_DECLARED, Ranges
 from secant.plan.total import ROW_DIGITS, WHOLE
-from secant.plan.typing import Known, fields_of, type_of
-from secant.terms.policy import Policy
+from secant.plan.typing import Known, type_of
 from secant.terms.types import Type
 
 SLACK = 2.0**-53
@@ -71,24 +70,11 @@ class Reach(Ranges):
 
 def reach_of(plan: n.Relation | None) -> Reach:
     """Collect where the columns of a plan come from."""
-    found = Reach(Policy("", {}, ()))
-    for node in n.walk(plan) if plan is not None else ():
-        if isinstance(node, n.Scan):
-            for f in node.columns:
-                found.filtered[f.name] = _held(f.type)
-        elif isinstance(node, n.Project):
-            for item in node.items:
-                found.definitions[item.name] = item.expression
-        elif isinstance(node, n.Aggregate):
-            for key in node.keys:
-                found.definitions.setdefault(key.name, key.expression)
-            for call in node.aggregations:
-                found.aggregations[call.name] = (call, 10**ROW_DIGITS)
-        elif isinstance(node, (n.Union, n.Intersect, n.Except)):
-            sides = (fields_of(side, found.known) for side in (node.left, node.right))
-            for f, *both in zip(node.columns, *sides, strict=True):
-                left, right = (n.Column(side.name, side.type) for side in both)
-                found.merged[f.name] = (left, right)
+    found = Reach(NOTHING_DECLARED, lambda group: 10**ROW_DIGITS)
+    if plan is not None:
+        found.follow(plan, found.known)
+        scans = (node for node in n.walk(plan) if isinstance(node, n.Scan))
+        found.filtered |= {f.name: _held(f.type) for scan in scans for f in scan.columns}
     return found
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from secant.plan import nodes as n
+from secant.plan.lineage import stored_columns
 from secant.plan.typing import fields_of
-from secant.release.lower import printed_columns
+from secant.release.writing import printed_columns
 
 
 def reads_of(relations: Iterable[n.Relation]) -> Mapping[str, frozenset[str]]:
@@ -20,7 +21,6 @@ def reads_of(relations: Iterable[n.Relation]) -> Mapping[str, frozenset[str]]:
         named = {f.name for f in fields_of(relation)} | set(printed_columns(relation))
         for scan in n.walk(relation):
             if isinstance(scan, n.Scan):
-                start = len(scan.alias) + 1
-                columns = {f.name[start:].lower() for f in scan.columns if f.name in named}
+                columns = {base for name, base in stored_columns(scan).items() if name in named}
                 found.setdefault(scan.table.lower(), set()).update(columns)
     return {table: frozenset(columns) for table, columns in found.items()}

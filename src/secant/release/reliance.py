@@ -16,6 +16,7 @@ from secant.plan import nodes as n
 from secant.plan.domains import Chosen
 from secant.plan.rules import RuleTable
 from secant.plan.typing import fields_of
+from secant.plan.windows import breaks_ties
 from secant.release.job import Job
 
 Names = frozenset[str]
@@ -156,6 +157,16 @@ def _aggregate(node: n.Aggregate, known: _Known) -> Reliance:
         for a in node.aggregations
     }
     return Reliance({**keys, **found}, below.rows | grouped if node.keys else NOTHING)
+
+
+@RELIES.rule(n.Window)
+def _window(node: n.Window, known: _Known) -> Reliance:
+    below = known.of(node.input)
+    ties = (
+        below.rows.union(*below.columns.values()) if any(map(breaks_ties, node.calls)) else NOTHING
+    )
+    found = {c.name: known.scalar(c, below.columns) | below.rows | ties for c in node.calls}
+    return Reliance({**below.columns, **found}, below.rows, below.order)
 
 
 @RELIES.rule(n.Distinct)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from secant.plan import nodes as n
 from secant.plan.rewrite import columns_of
-from secant.release.error import Drawn, Gathered, Traced
+from secant.release.error import Drawn, Gathered, Near, Traced
 from secant.release.intervals import (
     OR_LESS,
     OR_MORE,
@@ -104,9 +104,37 @@ class Resolver:
     def _gathered(self, symbol: n.Column, row: Values) -> n.Scalar:
         made = self.traced.gathered[symbol.name]
         key = tuple(row.get(outside) for outside, _ in made.keys)
+        members = self._members(made, key)
+        if made.near is not None:
+            key = (*key, row.get(made.near.place))
         if (symbol.name, key) not in self.done:
-            self.done[symbol.name, key] = self._group(symbol, made, self._members(made, key), key)
+            if made.near is not None:
+                members = self._near(made, made.near, members, key[-1])
+            self.done[symbol.name, key] = self._group(symbol, made, members, key)
         return self.done[symbol.name, key]
+
+    def _near(
+        self, made: Gathered, near: Near, members: list[Values], place: object
+    ) -> list[Values]:
+        """Give the rows of a frame; where rows that are not there would shift it, all must be there (N-WINDOW)."""
+        if not near.running and not all(self._sure(made, m) for m in members):
+            raise Unresolved
+        own = number_of(place)
+        if own is None:
+            raise Unresolved
+        found = []
+        for member in members:
+            there = number_of(member[near.place])
+            if there is None:
+                raise Unresolved
+            away = there - own
+            if (near.start is None or away >= near.start) and (
+                near.end is None or away <= near.end
+            ):
+                found.append(member)
+        if not found:
+            raise Unresolved
+        return found
 
     def _members(self, made: Gathered, key: tuple[object, ...]) -> list[Values]:
         if made.rows not in self.groups:

@@ -1,6 +1,6 @@
 """Run a prepared query: look up public keys, reserve, compute exact measures, add noise, do the rest, settle.
 
-Values computed from protected rows live only inside `measured` and `_released`, until noise is on them (I5).
+Values computed from protected rows come sealed from `measured`, and stay so until noise is on them (I5).
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
-from secant.analysis.certificate import CannotBound, Certificate, Curve
-from secant.analysis.derivative.statement import Instrument, Motion, instrument
-from secant.analysis.portfolio import Bounded, Prepared
-from secant.errors import InternalError, PolicyError, Refused, over_limit
+from secant.analysis.certificate import Certificate
+from secant.analysis.portfolio import Prepared
+from secant.analysis.split import Bounded
+from secant.errors import PolicyError, Refused, over_limit
+from secant.mechanisms.threshold import reached
+from secant.mechanisms.whole import unmoved
 from secant.plan import nodes as n
 from secant.plan.domains import Chosen, Domain, Listed, Looked, Open
 from secant.plan.measures import Measure
@@ -29,32 +31,20 @@ from secant.release.dialect import quote
 from secant.release.display import displayed
 from secant.release.error import signs_of, trace
 from secant.release.intervals import Span
-from secant.release.job import (
-    Job,
-    Keys,
-    contributions_of,
-    directly_measured,
-    numbered,
-    survey_name,
-    surveys_of,
-)
-from secant.release.limits import ChosenLimit, race
+from secant.release.job import Job, Keys
 from secant.release.lower import lower
 from secant.release.measured import Measured, measured
-from secant.release.ranked import drawn, exact_index, statement_of, stray
+from secant.release.noise.way import Noise
+from secant.release.ranked import drawn
+from secant.release.reading import reading_of
 from secant.release.reads import reads_of
 from secant.release.reliance import reliance
-from secant.release.shares import Calibrated, MeasureNoise
+from secant.release.shares import Calibrated
 from secant.release.stages import placeholders, provided, stage
-from secant.release.stated import (
-    Bounds,
-    Closed,
-    half_widths,
-    leaves_out,
-    stated_ends,
-    stated_ranks,
-)
+from secant.release.stated import Closed, half_widths, leaves_out, stated_ends, stated_ranks
+from secant.terms.keys import Trust
 from secant.terms.policy import Limits
+from secant.terms.secrecy import Private, sealed_map
 
 Rows = Callable[[n.Relation], list[tuple[object, ...]]]
 """How the rows of a plan are computed."""
@@ -72,20 +62,8 @@ def plan_release(
     prepared: Prepared, noise: Calibrated, level: Fraction, session: Session, limits: Limits
 ) -> Job:
     """Print the statements and let the engine bind them; nothing is read."""
-    relations: dict[str, n.Relation] = {}
-    instruments: dict[str, Instrument] = {}
-    for b in prepared.bounded:
-        name = b.release.name
-        relations |= {statement_of(ranked): ranked.cells for ranked in b.release.ranked}
-        relations |= _figures_of(b, noise)
-        made = _instrument(b, noise)
-        if made is None:
-            direct = directly_measured(b, noise)
-            if direct.aggregations:  # order statistics alone need their cells only
-                relations[name] = direct
-            continue
-        instruments[name] = made
-        relations |= {numbered(name, i): relation for i, relation in enumerate(made.statements)}
+    readings = {b.release.name: reading_of(b.release, noise.noise) for b in prepared.bounded}
+    relations = {name: x for r in readings.values() for name, x in r.relations().items()}
     statements = {name: lower(relation, session.dialect) for name, relation in relations.items()}
     noisy: dict[str, int] = {}
     for b in prepared.bounded:
@@ -99,53 +77,13 @@ def plan_release(
         prepared=prepared,
         noise=noise,
         statements=statements,
-        instruments=instruments,
+        readings=readings,
         traced=traced,
         level=level,
         rest=rest,
         groups=limits.groups,
         reads=reads_of(relations.values()),
     )
-
-
-def _figures_of(b: Bounded, noise: Calibrated) -> dict[str, n.Relation]:
-    """Give what is asked besides the measures: surveys of joins, and what units add."""
-    name = b.release.name
-    relations: dict[str, n.Relation] = {}
-    for index, survey in enumerate(surveys_of(b, noise)):
-        for number, relation in enumerate(survey.statements):
-            relations[survey_name(name, index, number)] = relation
-    for index, clipped in enumerate(contributions_of(b, noise)):
-        made = next(iter(clipped.values())).contributions
-        if made.at_once is not None:
-            relations[numbered(f"{name} units", index)] = made.at_once
-        else:
-            if made.above is not None:
-                relations[numbered(f"{name} above", index)] = made.above
-            most = {c: x.limits[-1] for c, x in clipped.items() if not x.race}
-            if most:
-                relations[numbered(f"{name} cut", index)] = made.clipped(most)
-        racing = {c: x.limits for c, x in clipped.items() if x.race}
-        if racing and made.raced is not None:
-            relations[f"{name} race"] = made.raced(racing)
-    return relations
-
-
-def _instrument(b: Bounded, noise: Calibrated) -> Instrument | None:
-    """Write measures and the parts of their smooth bounds into common statements."""
-    motions: list[Motion] = []
-    curved = False
-    for measure in b.release.measures:
-        made = noise.noise[measure.column]
-        if isinstance(made.curve, Curve) and made.beta is not None:
-            try:
-                motions += made.curve.motions(made.beta)
-            except CannotBound as verdict:
-                raise Refused(
-                    "REF-104", verdict.reason, hint=verdict.hint or "ask with a larger epsilon"
-                ) from None
-            curved = True
-    return instrument(b.release, motions) if curved else None
 
 
 def check_job(job: Job, session: Session) -> None:
@@ -161,12 +99,27 @@ def check_job(job: Job, session: Session) -> None:
     for relation in job.traced.closing():
         session.check(lower(_closing(relation, not_yet), session.dialect))
     check_claims([c for b in job.prepared.bounded for c in b.certificates], session)
+    for relation in (r for b in job.prepared.bounded for r in b.release.scalars):
+        _check_scalar(session, relation)
 
 
 def check_claims(certificates: Sequence[Certificate], session: Session) -> None:
     """Hold claims about keys of public tables against public data."""
-    for claim in dict.fromkeys(claim for c in certificates for claim in c.claims):
+    claims = dict.fromkeys(claim for c in certificates for claim in c.claims)
+    for claim in (c for c in claims if c.trust is Trust.CHECKED):
         _check_key(session, claim.table, claim.columns)
+
+
+def _check_scalar(session: Session, relation: n.Relation) -> None:
+    """Refuse a text that would fail in every database: its scalar subquery over public rows has several."""
+    counted = n.Aggregate(relation, (), (n.Aggregation("rows", "count", None),))
+    ((rows,),) = session.rows(lower(counted, session.dialect))
+    if isinstance(rows, int) and rows > 1:
+        raise Refused(
+            "REF-101",
+            "a scalar subquery over public tables has several rows",
+            hint="aggregate inside the subquery, for example with max()",
+        )
 
 
 def _check_key(session: Session, table: str, columns: tuple[str, ...]) -> None:
@@ -226,130 +179,61 @@ def known_keys(
 def run(job: Job, keys: Mapping[str, Keys | None], session: Session, permit: Permit) -> Shown:
     """Release everything and finish the query on public numbers."""
     tables: dict[str, n.Values] = {}
-    limits: dict[str, ChosenLimit] = {}
+    noise: dict[str, Noise] = {}
     if job.prepared.bounded:
         permit.mark_sent()
     engine = stage(session, tables)
     for b in job.prepared.bounded:
-        tables[b.release.name], chosen = _released(b, job, keys[b.release.name], engine)
-        limits |= chosen
-    return finish(job, tables, from_engine(session), limits)
-
-
-def unnoised(
-    job: Job, keys: Mapping[str, Keys | None], session: Session
-) -> tuple[Shown, dict[str, list[Fraction]]]:
-    """For the data owner: what a release would show without its noise, and its smooth bounds. Never for an analyst.
-
-    An order statistic has in place of a bound how far its draws stray from the truth, group by group.
-    """
-    tables: dict[str, n.Values] = {}
-    bounds: dict[str, list[Fraction]] = {}
-    limits: dict[str, ChosenLimit] = {}
-    for b in job.prepared.bounded:
-        found = measured(b, job, keys[b.release.name], stage(session, tables))
-        columns = [
-            [value_of(w, m) for w in _whole_steps(found, m, job)] for m in b.release.measures
-        ]
-        for r in b.release.ranked:
-            noise, groups = job.noise.ranks[r.column], found.cells[r.column]
-            nearest = [exact_index(r, cells) for cells in groups]
-            columns.append([None if i is None else r.grid.value(i, r.type) for i in nearest])
-            bounds[r.column] = [stray(r, noise, cells, job.level) for cells in groups]
-        tables[b.release.name] = _table(b, job, found.keys, columns)
-        bounds |= {c: list(values) for c, values in found.bounds.items()}
-        bounds |= {c: [Fraction(x.limit)] * len(found.keys) for c, x in found.chosen.items()}
-        limits |= found.chosen
-    return finish(job, tables, from_engine(session), limits, bounds), bounds
-
-
-def _whole_steps(found: Measured, measure: Measure, job: Job) -> list[int]:
-    clipped = job.noise.noise[measure.column].clipped
-    whole = found.whole[measure.column]
-    return whole if clipped is None else _coarse(whole, clipped.fine)
+        tables[b.release.name], settled = _released(b, job, keys[b.release.name], engine)
+        noise |= settled
+    return finish(job, tables, from_engine(session), noise)
 
 
 def _released(
     b: Bounded, job: Job, keys: Keys | None, session: Session
-) -> tuple[n.Values, Mapping[str, ChosenLimit]]:
-    """Compute one release: exact measures inside, noisy ones outside, and the limits that were chosen privately."""
+) -> tuple[n.Values, Mapping[str, Noise]]:
+    """Compute one release, and give the noise that is on it, with the limits that were chosen privately."""
     found = measured(b, job, keys, session)
-    shown = found.keys
+    shown = keys
+    places: list[int] | None = None
     start: dict[str, list[int]] = {}
-    chosen = list(range(len(shown)))
-    if b.release.selector is not None and keys is None:
-        chosen, start = _choose(b, job, found)
+    if shown is None and b.release.selector is None:
+        shown = unmoved(found.keys)  # rows stay under every protection, so their keys are public
+    elif shown is None:
+        places, shown, start = _choose(b, job, found)
     columns: list[list[object]] = []
     for measure in b.release.measures:
-        if measure.column in start:
-            noisy = start[measure.column]
-        elif measure.column in found.races:
-            made = job.noise.noise[measure.column]
-            assert made.clipped is not None
-            several = [[one[i] for i in chosen] for one in found.races[measure.column]]
-            noisy = race(made.clipped.limits, several, made.racing)
-        else:
-            whole = [found.whole[measure.column][i] for i in chosen]
-            bounds = found.bounds.get(measure.column)
-            noisy = _noisy(
-                job.noise.noise[measure.column],
-                whole,
-                bounds and [bounds[i] for i in chosen],
-                found.chosen.get(measure.column),
-            )
+        noisy = start.get(measure.column)
+        if noisy is None:
+            noisy = found.noise[measure.column].draw(_at(found.values[measure.column], places))
         columns.append([value_of(m, measure) for m in noisy])
     for ranked in b.release.ranked:
-        choice, groups = job.noise.ranks[ranked.column], found.cells[ranked.column]
-        columns.append([drawn(ranked, choice, groups[i]) for i in chosen])
-    return _table(b, job, [shown[i] for i in chosen], columns), found.chosen
+        cells = _at(found.cells[ranked.column], places)
+        columns.append(drawn(ranked, job.noise.ranks[ranked.column], cells))
+    return table_of(b, job, shown, columns), found.noise
 
 
-def _noisy(
-    noise: MeasureNoise,
-    whole: list[int],
-    bounds: list[Fraction] | None,
-    limit: ChosenLimit | None,
-) -> list[int]:
-    if noise.smooth is not None:
-        if bounds is None and not isinstance(noise.curve, Curve):
-            raise InternalError("BUG-001", "a survey has no figures")
-        exact_bounds = bounds if bounds is not None else [Fraction(0)] * len(whole)
-        return [
-            int(noise.smooth.draw(value, bound + noise.widening))
-            for value, bound in zip(whole, exact_bounds, strict=True)
-        ]
-    if not whole:
-        return whole
-    law = noise.law(None if limit is None else limit.limit)
-    if law is None:
-        if not noise.still:
-            raise InternalError("BUG-001", "a measure that moves has no noise")
-        return whole
-    fine = 1 if noise.clipped is None else noise.clipped.fine
-    return _coarse(law.finer(fine).add(whole), fine)
+def _at(values: Private[list[Any]], places: list[int] | None) -> Private[list[Any]]:
+    """Keep what was read of some groups."""
+    return (
+        values if places is None else sealed_map(values, lambda found: [found[i] for i in places])
+    )
 
 
-def _coarse(parts: list[int], fine: int) -> list[int]:
-    """Round parts of steps to whole steps, once noise is on them."""
-    return [(2 * x + fine) // (2 * fine) for x in parts]
+def _choose(b: Bounded, job: Job, found: Measured) -> tuple[list[int], Keys, dict[str, list[int]]]:
+    """Show the keys whose noisy number of units reaches the threshold, in the order of the keys."""
+    assert b.release.selector is not None
+    noisy = found.noise[b.release.selector].draw(found.values[b.release.selector])
+    places, keys = reached(found.keys, noisy, job.noise.choices[b.release.name].threshold)
+    return places, keys, {b.release.selector: [noisy[i] for i in places]}
 
 
-def _table(b: Bounded, job: Job, shown: Keys, columns: list[list[object]]) -> n.Values:
+def table_of(b: Bounded, job: Job, shown: Keys, columns: list[list[object]]) -> n.Values:
+    """Give the released table."""
     if len(shown) > job.groups:
         raise over_limit()
     rows = tuple((*key, *(column[i] for column in columns)) for i, key in enumerate(shown))
     return n.Values(released_fields(b), rows)
-
-
-def _choose(b: Bounded, job: Job, found: Measured) -> tuple[list[int], dict[str, list[int]]]:
-    """Show the keys whose noisy number of units reaches the threshold, in the order of the keys."""
-    choice = job.noise.choices[b.release.name]
-    assert b.release.selector is not None
-    counts = found.whole[b.release.selector]
-    law = job.noise.noise[b.release.selector].law()
-    noisy = counts if law is None else law.add(counts)
-    kept = [(i, count) for i, count in enumerate(noisy) if count >= choice.threshold]
-    return [i for i, _ in kept], {b.release.selector: [count for _, count in kept]}
 
 
 def value_of(whole: int, measure: Measure) -> object:
@@ -380,8 +264,8 @@ class Shown:
     """Beside each number the ends between which the true one lies; None where no row is noisy."""
     noise: list[list[float | None]] | None
     """Beside each number how far noise alone moved it at most."""
-    limits: Mapping[str, ChosenLimit] = field(default_factory=dict)
-    """Measure column -> the limit of what one unit adds, where it was chosen privately. Public."""
+    settled: Mapping[str, Noise] = field(default_factory=dict)
+    """Measure column -> its noise, with the limit that was chosen privately. Public, but for the owner's."""
     groups: Mapping[str, int] = field(default_factory=dict)
     """Release name -> how many groups it has."""
     ranks: list[list[float | None]] | None = None
@@ -396,16 +280,9 @@ class Shown:
 
 
 def finish(
-    job: Job,
-    tables: Mapping[str, n.Values],
-    rows_of: Rows,
-    limits: Mapping[str, ChosenLimit],
-    bounds: Bounds | None = None,
+    job: Job, tables: Mapping[str, n.Values], rows_of: Rows, noise: Mapping[str, Noise]
 ) -> Shown:
-    """Put the released tables into the rest of the plan and run it on public numbers.
-
-    `limits` were chosen privately; `bounds`, for the owner's errors only, are the values of smooth bounds.
-    """
+    """Put the released tables, with this noise on them, into the rest of the plan and run it on public numbers."""
     traced = job.traced
     first, *others = traced.closing()
     names, rows = _run(first, tables, rows_of)
@@ -418,11 +295,11 @@ def finish(
         columns, found = _run(relation, tables, rows_of)
         inside[relation] = [dict(zip(columns, row, strict=True)) for row in found]
     groups = {name: len(table.rows) for name, table in tables.items()}
-    ends, alone = stated_ends(job, Closed(names, rows, inside, groups), limits, bounds)
+    ends, alone = stated_ends(job, Closed(names, rows, inside, groups), noise)
     ranks = stated_ranks(job, len(shown))
     shown, raw, (ends, alone) = displayed(traced, names, rows, ends, alone)
-    noise = half_widths(shown, alone)
-    return Shown(traced.outputs, shown, ends, noise, limits, groups, ranks, raw)
+    widths = half_widths(shown, alone)
+    return Shown(traced.outputs, shown, ends, widths, noise, groups, ranks, raw)
 
 
 def _run(
@@ -465,7 +342,7 @@ def error_of(shown: Shown, job: Job) -> dict[str, object]:
         "noise": shown.noise,
         "ranks": shown.ranks,
         "noisy": [bool(relied.columns[c]) for c in shown.columns],
-        "leaves_out": leaves_out(job, shown.limits),
+        "leaves_out": leaves_out(job, shown.settled),
     }
 
 

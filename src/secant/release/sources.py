@@ -1,22 +1,34 @@
-"""A source as the owner writes it ("duckdb:shop.duckdb", "postgresql://…") to an open engine."""
+"""A source as the owner writes it ("duckdb:shop.duckdb", "postgresql://…"), or frames, to an engine or its files."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from secant.errors import BackendError
+from secant.errors import BackendError, UsageError
 from secant.release.backend import Backend
+from secant.release.directory import files_of
 from secant.terms.policy import USUAL, Limits
 
 
 def open_source(
-    source: str,
+    source: str | Mapping[str, object],
     *,
     beside: Path | None = None,
     threads: int | None = None,
     limits: Limits = USUAL,
 ) -> Backend:
     """Open a source. Relative paths start at `beside`, the directory of the policy file, if it is given."""
+    if isinstance(source, Mapping):
+        from secant.release.frames import open_frames
+
+        return open_frames(source, limits=limits)
+    if not isinstance(source, str):
+        raise UsageError(
+            "USE-001",
+            f"the source is a {type(source).__name__}",
+            hint="pass tables by name: {'visits': frame}",
+        )
     kind, _, rest = source.partition(":")
     if kind in ("postgresql", "postgres") and rest.startswith("//"):
         from secant.release import postgres
@@ -30,9 +42,23 @@ def open_source(
         )
     from secant.release import duckdb
 
-    path = Path(rest).expanduser()
-    if beside is not None and not path.is_absolute():
-        path = beside / path
+    path = _placed(rest, beside)
     if kind == "duckdb":
         return duckdb.open_file(path, threads=threads, limits=limits)
     return duckdb.open_directory(path, kind, threads=threads, limits=limits)
+
+
+def source_files(source: str, *, beside: Path | None = None) -> list[Path] | None:
+    """Give the files that hold the rows of a source, as they are now; None for a server, which has none here."""
+    kind, _, rest = source.partition(":")
+    if kind == "duckdb":
+        place = _placed(rest, beside).resolve()
+        return [place, place.with_name(place.name + ".wal")]
+    if kind in ("parquet", "csv"):
+        return files_of(_placed(rest, beside), kind)
+    return None
+
+
+def _placed(path: str, beside: Path | None) -> Path:
+    placed = Path(path).expanduser()
+    return placed if beside is None or placed.is_absolute() else beside / placed

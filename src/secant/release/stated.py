@@ -10,25 +10,23 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache
 
-from secant.analysis.portfolio import Bounded
-from secant.mechanisms.whole import WholeNormal
+from secant.analysis.split import Bounded
 from secant.plan import nodes as n
 from secant.plan.measures import Measure
 from secant.plan.rewrite import columns_of
 from secant.release.binding import below_and_above, groups_cut, nobodys_rows, ranges_used
 from secant.release.error import Drawn, counts_of
 from secant.release.intervals import NoisyNumber, Pieces, Span, ends_of, number_of, pieces_of
-from secant.release.job import Job, directly_measured
-from secant.release.limits import ChosenLimit, cut_at_most
+from secant.release.job import Job
+from secant.release.noise.way import Noise
 from secant.release.ranked import ranks_off
 from secant.release.resolved import Resolver, Unresolved, noise_behind
 from secant.release.selected import thresholds_of, with_thresholds
-from secant.release.shares import MeasureNoise
 from secant.release.stages import reads_released
 
-Bounds = Mapping[str, list[Fraction]]
+Settled = Mapping[str, Noise]
+"""Measure column -> its noise, with the limit that was chosen where one was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +41,13 @@ class Closed:
 
 
 def stated_ends(
-    job: Job, closed: Closed, limits: Mapping[str, ChosenLimit], bounds: Bounds | None
+    job: Job, closed: Closed, settled: Settled
 ) -> tuple[list[list[Span | None]], list[list[Span | None]]]:
     """Give the ends of every cell, and the same without what limits cut: noise alone.
 
     None where nothing noisy is seen, or where the data decide.
     """
-    columns = [_column_ends(job, output, closed, limits, bounds) for output in job.traced.outputs]
+    columns = [_column_ends(job, output, closed, settled) for output in job.traced.outputs]
     with_cuts = [list(row) for row in zip(*(c[0] for c in columns), strict=True)]
     alone = [list(row) for row in zip(*(c[1] for c in columns), strict=True)]
     return with_cuts, alone
@@ -58,27 +56,22 @@ def stated_ends(
 Ends = list[Span | None]
 
 
-def _column_ends(
-    job: Job,
-    output: str,
-    closed: Closed,
-    limits: Mapping[str, ChosenLimit],
-    bounds: Bounds | None,
-) -> tuple[Ends, Ends]:
+def _column_ends(job: Job, output: str, closed: Closed, settled: Settled) -> tuple[Ends, Ends]:
     nothing: Ends = [None] * len(closed.rows)
     scalar = job.traced.made.get(output)
     if scalar is None:
         return nothing, nothing
     noise = noise_behind(scalar, job.traced)
     used = {d.column for d in noise.values()}
-    cutting = {p for c in used if c in job.noise.noise for p in _partners(job, c) if p in limits}
-    alone = _Stated(job, closed, limits, bounds, scalar, noise).ends(output, 0, cut=False)
+    measured = used & settled.keys()
+    cutting = {p for c in measured for p in settled[c].partners if settled[p].chosen}
+    alone = _Stated(job, closed, settled, scalar, noise).ends(output, 0, cut=False)
     found = alone
     if cutting or _groups_cut(job, used) or used & thresholds_of(job).keys():
-        stated = _Stated(job, closed, limits, bounds, scalar, noise)
+        stated = _Stated(job, closed, settled, scalar, noise)
         found = stated.ends(output, len(cutting), cut=True)
     # How far a draw leads an order statistic in value, the data decide.
-    return found, alone if used <= job.noise.noise.keys() else nothing
+    return found, alone if measured == used else nothing
 
 
 def _groups_cut(job: Job, used: set[str]) -> bool:
@@ -94,8 +87,7 @@ class _Stated:
 
     job: Job
     closed: Closed
-    limits: Mapping[str, ChosenLimit]
-    bounds: Bounds | None
+    settled: Settled
     scalar: n.Scalar
     noise: Mapping[str, Drawn]
     laws: dict[str, NoisyNumber] = field(default_factory=dict)
@@ -137,11 +129,11 @@ class _Stated:
                 if m.column == column:
                     # How far noise of an earlier release leads a later one from the truth, the data decide.
                     staged = any(reads_released(a) for a in b.release.aggregates)
-                    beyond = None
+                    lost = (0.0, 0.0) if miss is None else left_out(self.settled, m, miss)
                     if cut and groups_cut(b.release) is not None and column != b.release.selector:
                         # Nothing bounds what units with more groups than are counted would have added.
-                        beyond = below_and_above(b.release, column)
-                    law = _law(self.job, m, self.limits, miss, self.bounds, beyond)
+                        lost = below_and_above(b.release, column)
+                    law = self.settled[column].number(m.step, lost)
                     return replace(law, error=_unknown, scale=None) if staged else law
         return NoisyNumber(0.0, _unknown)
 
@@ -256,102 +248,18 @@ def _half_width(value: object, span: Span | None) -> float | None:
     return width if math.isfinite(width) else None
 
 
-def _law(
-    job: Job,
-    measure: Measure,
-    limits: Mapping[str, ChosenLimit],
-    miss: float | None,
-    bounds: Bounds | None,
-    beyond: Span | None = None,
-) -> NoisyNumber:
-    """Give what is public about the noise of a measure; the number itself is put in row by row."""
-    noise = job.noise.noise[measure.column]
-    chosen = limits.get(measure.column)
-    if noise.racing or (noise.choosing and chosen is None):
-        return NoisyNumber(0.0, lambda level: None)  # how far below the truth, the data decide
-    if noise.smooth is not None:
-        return NoisyNumber(0.0, lambda level: _smooth_error(job, measure, level, bounds))
-    law = noise.law(None if chosen is None else chosen.limit)
-    if law is None:
-        return NoisyNumber(0.0, lambda level: 0.0, 0.0)
-
-    fine = 1 if noise.clipped is None else noise.clipped.fine
-
-    @cache  # asked for every cell, at a few levels
-    def error(level: Fraction) -> float:
-        # Drawn in parts of a step, and rounded to whole ones.
-        rounded = law.finer(fine).error(level) + (fine // 2)
-        return float(Fraction(rounded, fine) * measure.step)
-
-    step = float(measure.step)
-    cut = (0.0, 0.0) if miss is None else left_out(job, measure, limits, miss)
-    if beyond is not None:
-        cut = beyond
-    normal = isinstance(law, WholeNormal)
-    scale = law.deviation if isinstance(law, WholeNormal) else law.scale
-    return NoisyNumber(0.0, error, float(scale) * step, step, cut, normal=normal)
-
-
-def _partners(job: Job, column: str) -> tuple[str, ...]:
-    """Give the measures whose limits cut one down."""
-    clipped = job.noise.noise[column].clipped
-    return () if clipped is None else clipped.partners
-
-
-def units_cut(job: Job, column: str, limits: Mapping[str, ChosenLimit], miss: float) -> int:
+def units_cut(settled: Settled, column: str, miss: float) -> int:
     """Give how many units were cut down in a measure at most, but for `miss` of all choices of each limit (U-CUT)."""
-    found = 0
-    for partner in _partners(job, column):
-        clipped = job.noise.noise[partner].clipped
-        if partner in limits and clipped is not None:
-            found += cut_at_most(clipped, limits[partner], miss)
-    return found
+    return sum(settled[partner].units_cut(miss) for partner in settled[column].partners)
 
 
-def left_out(job: Job, measure: Measure, limits: Mapping[str, ChosenLimit], miss: float) -> Span:
+def left_out(settled: Settled, measure: Measure, miss: float) -> Span:
     """Give how far what was cut off may lead from the measured number to the true one, down and up."""
-    clipped = job.noise.noise[measure.column].clipped
-    units = units_cut(job, measure.column, limits, miss)
-    if clipped is None or not units:
-        return 0.0, 0.0
-    own = limits.get(measure.column)
-    alone = own is not None and len(clipped.partners) == 1
-    # Cut down by its own limit a unit keeps that much; by another measure's, perhaps nothing.
-    kept = own.limit if own is not None and alone else 0
-    most = math.inf if clipped.cap is None else float((clipped.cap - kept) * measure.step) * units
-    return (0.0 if clipped.positive else -most), most
+    units = units_cut(settled, measure.column, miss)
+    return settled[measure.column].left_out(units, measure.step)
 
 
-def _smooth_error(
-    job: Job, measure: Measure, level: Fraction, bounds: Bounds | None
-) -> float | None:
-    noise = job.noise.noise[measure.column]
-    private = (bounds or {}).get(measure.column)
-    if private is None:
-        return public_error(noise, level, measure) if _exact(job, measure) else None
-    assert noise.smooth is not None
-    most = max(private, default=Fraction(0)) + noise.widening
-    return float(noise.smooth.error(level) * most * measure.step)
-
-
-def public_error(noise: MeasureNoise, level: Fraction, measure: Measure) -> float | None:
-    """Give the most that smooth noise moves a measure at a level, by its public cap; None without one."""
-    if noise.smooth is None or noise.cap is None:
-        return None
-    most = noise.cap + noise.widening
-    return float(noise.smooth.error(level) * most * measure.step)
-
-
-def _exact(job: Job, measure: Measure) -> bool:
-    """Whether no filter of the measure was softened beyond the steps that values move in."""
-    return all(
-        b.softened is None or b.softened.exact
-        for b in job.prepared.bounded
-        if measure in b.release.measures
-    )
-
-
-def leaves_out(job: Job, limits: Mapping[str, ChosenLimit]) -> dict[str, object] | None:
+def leaves_out(job: Job, settled: Settled) -> dict[str, object] | None:
     """Say what limits may have left out of an answer; None where nothing can be left out.
 
     Declared limits and ranges are enforced, not believed: how much they cut is not known. Limits that were chosen
@@ -361,7 +269,7 @@ def leaves_out(job: Job, limits: Mapping[str, ChosenLimit]) -> dict[str, object]
     found: list[dict[str, object]] = []
     ranges: dict[tuple[str, float, float], None] = {}
     for b in job.prepared.bounded:
-        found += [x for m in b.release.measures if (x := _left_out_of(job, m, limits, level))]
+        found += [x for m in b.release.measures if (x := _left_out_of(settled, m, level))]
         for node in n.walk(b.release.exact):
             if isinstance(node, n.Truncate) and _in_use(b, job):
                 found.append(_declared("number of rows", node.limit))
@@ -369,7 +277,14 @@ def leaves_out(job: Job, limits: Mapping[str, ChosenLimit]) -> dict[str, object]
     cut = [groups_cut(b.release) for b in job.prepared.bounded]
     groups = [limit for limit in cut if limit is not None]
     nobodys = any(nobodys_rows(b) for b in job.prepared.bounded)
-    if not (found or ranges or groups or nobodys):
+    moves = {
+        m.words: float(m.preprocessed.moves)
+        for b in job.prepared.bounded
+        for m in b.release.measures
+        if m.preprocessed is not None
+    }
+    personal = {p for b in job.prepared.bounded for p in b.release.personal}
+    if not (found or ranges or groups or nobodys or moves or personal):
         return None
     counts = [x for x in found if x["units_cut_at_most"] is not None]
     most = max(counts, key=lambda x: int(str(x["units_cut_at_most"])), default=None)
@@ -378,25 +293,24 @@ def leaves_out(job: Job, limits: Mapping[str, ChosenLimit]) -> dict[str, object]
         "measures": found,
         "groups": min(groups, default=None),
         "ranges": [{"measure": words, "low": low, "high": high} for words, low, high in ranges],
+        "moves": [{"measure": words, "moves": amount} for words, amount in moves.items()],
+        "personal": sorted(personal),
         "rows_without_unit": nobodys,
     }
 
 
-def _left_out_of(
-    job: Job, measure: Measure, limits: Mapping[str, ChosenLimit], level: Fraction
-) -> dict[str, object] | None:
-    clipped = job.noise.noise[measure.column].clipped
-    if clipped is None:
+def _left_out_of(settled: Settled, measure: Measure, level: Fraction) -> dict[str, object] | None:
+    noise = settled[measure.column]
+    if noise.most is None:
         return None
-    own = limits.get(measure.column)
-    limit = float((clipped.limits[-1] if own is None else own.limit) * measure.step)
-    if not any(p in limits for p in clipped.partners):
+    limit = float(noise.most * measure.step)
+    if not any(settled[p].chosen for p in noise.partners):
         return _declared(measure.words, limit)
-    miss = float(1 - level) / len(clipped.partners)
+    miss = float(1 - level) / len(noise.partners)
     return {
         "measure": measure.words,
         "limit": limit,
-        "units_cut_at_most": units_cut(job, measure.column, limits, miss),
+        "units_cut_at_most": units_cut(settled, measure.column, miss),
         "level": float(level),
     }
 
@@ -407,4 +321,4 @@ def _declared(words: str, limit: float | None) -> dict[str, object]:
 
 def _in_use(b: Bounded, job: Job) -> bool:
     """Whether the rows as the release limits them are what is measured."""
-    return bool(directly_measured(b, job.noise).aggregations) or bool(b.release.ranked)
+    return bool(job.readings[b.release.name].exact) or bool(b.release.ranked)

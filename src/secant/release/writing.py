@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from secant.plan import nodes as n
-from secant.plan.typing import Known, type_of
+from secant.plan.typing import Known, fields_of, type_of
 from secant.release.dialect import Dialect, quote
 from secant.release.reach import Reach, reach_of
 from secant.terms.types import Type
@@ -29,6 +29,8 @@ class Block:
     where: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
     limit: str = ""
+    joined: bool = False
+    """Whether rows come from a join itself, which stands in parentheses beside another; PostgreSQL takes no others."""
 
     def tail(self) -> str:
         """Write everything after the select list."""
@@ -105,6 +107,28 @@ class Writer:
     def refs(self, alias: str, names: Iterable[str]) -> Env:
         """Give how the computed columns of a table are written."""
         return {name: f"{alias}.{self.column(name)}" for name in names}
+
+
+def printed_columns(plan: n.Relation) -> list[str]:
+    """Name the columns that something in a plan reads."""
+    names: list[str] = []
+    for node in n.walk(plan):
+        if isinstance(node, (n.Column, n.Outer)):
+            names.append(node.name)
+        elif isinstance(node, (n.Union, n.Intersect, n.Except)):
+            # Rows are compared as wholes: every column of both sides counts.
+            names += [f.name for side in (node, node.left, node.right) for f in fields_of(side)]
+        elif isinstance(node, n.Distinct):
+            names += [f.name for f in fields_of(node)]
+        elif isinstance(node, n.Window):
+            names += [f.name for f in fields_of(node.input)]
+        elif isinstance(node, (n.InSubquery, n.ScalarSubquery)):
+            names += [f.name for f in fields_of(node.relation)]
+        elif isinstance(node, n.Truncate):
+            names += [*node.owner, *node.order]
+        elif isinstance(node, n.TruncateGroups):
+            names += [*node.owner, *node.groups]
+    return names
 
 
 LONGEST_WORD = 24

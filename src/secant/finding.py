@@ -1,0 +1,194 @@
+"""Facts that a question lacks, paid and found privately before it is asked again; for `explain`, assumed.
+
+In: a refusal for a missing range or limit, and what the question may spend. Out: the facts. They are charged before
+anything is counted, and written into the ledger when they are found: who asks next does not pay again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from secant.analysis.portfolio import PublicFacts
+from secant.errors import Refused
+from secant.ledger.amounts import Charge
+from secant.ledger.store import Ledger
+from secant.plan import nodes as n
+from secant.release.answer import Answer
+from secant.release.backend import Session
+from secant.release.cautions import Caution
+from secant.release.lower import lower
+from secant.release.report import Explanation
+from secant.release.unstated import (
+    SHARE,
+    Found,
+    Lacking,
+    assumed,
+    countable,
+    find,
+    lacking_facts,
+    may_be_found,
+    recalled,
+    written,
+)
+from secant.terms.catalog import Catalog
+from secant.terms.events import PureEvent
+from secant.terms.policy import Policy, Protection
+
+Question = Callable[[], AbstractContextManager[tuple[n.Relation, Session, PublicFacts]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A question that was refused, and where it was asked."""
+
+    refusal: Refused
+    question: Question
+    policy: Policy
+    catalog: Catalog
+    in_force: tuple[Protection, ...]
+
+    def lacking(self) -> tuple[Lacking, ...]:
+        """Give what the question lacks; raise its refusal where that cannot be found privately."""
+        # what is found privately costs all units alike, and some give less
+        alike = all(p.personal is None for p in self.in_force)
+        if not alike or not may_be_found(self.refusal):
+            raise self.refusal
+        with self.question() as (plan, _, facts):
+            found = lacking_facts(plan, self.policy, self.in_force, self.catalog, facts)
+        if not countable(found, self.policy, self.catalog):
+            raise self.refusal
+        return found
+
+
+def find_facts(
+    situation: Situation,
+    epsilon: Fraction,
+    ledger: Ledger,
+    analyst: str,
+    warn: Callable[[Caution], object] | None,
+) -> tuple[tuple[Found, ...], Fraction, Caution | None]:
+    """Give the facts that a question lacks, and what of its epsilon they cost; from the ledger they cost nothing."""
+    lacking = situation.lacking()
+    known = recalled((r.status for r in ledger.history()), lacking)
+    missing = tuple(x for x in lacking if x not in {fact.lacking for fact in known})
+    if not missing:
+        return known, Fraction(0), None
+    caution = _told(missing, epsilon * SHARE)
+    if warn is not None:
+        warn(caution)
+    names = sorted({x.protection for x in missing})
+    everybody = [p.name for p in situation.in_force]
+    # Whoever cannot pay for the whole question does not pay for its first part.
+    ledger.reserve([Charge.of(p, epsilon) for p in everybody], analyst=analyst).give_back()
+    paid = epsilon * SHARE
+    charges = [Charge.of_event(p, PureEvent(paid)) for p in names]
+    note = {"facts": len(missing)}
+    with (
+        situation.question() as (_, session, _),
+        ledger.reserve(charges, analyst=analyst, note=note) as permit,
+    ):
+        permit.mark_sent()
+
+        def count(statement: n.Aggregate) -> tuple[object, ...]:
+            return session.rows(lower(statement, session.dialect))[0]
+
+        found = find(missing, situation.policy, situation.catalog, paid, count)
+        session.confirm()
+        permit.settle(written(found))
+    return (*known, *found), paid, caution
+
+
+def _told(missing: tuple[Lacking, ...], paid: Fraction) -> Caution:
+    words = ", ".join(
+        f"the range of {x.table}.{x.column}" if x.column else f"limits.{x.table}" for x in missing
+    )
+    return Caution(
+        "WRN-009",
+        f"nobody declared {words}: found privately with epsilon {float(paid):.4g} of this question, once",
+        "declare what everybody may know in the policy, and all of epsilon goes into the answer",
+    )
+
+
+def relied_upon(answer: Answer, found: tuple[Found, ...]) -> tuple[Found, ...]:
+    """Give the ranges found before that an answer rests on."""
+    left = answer.error.get("leaves_out") or {}
+    used = {(part["low"], part["high"]) for part in left.get("ranges", ())}
+    return tuple(f for f in found if f.low is not None and (float(f.low), float(f.high)) in used)
+
+
+def with_found(
+    answer: Answer, found: tuple[Found, ...], paid: Fraction, caution: Caution | None
+) -> Answer:
+    """Put beside an answer what was found for it: its price, and what it may leave out."""
+    if not found:
+        return answer
+    guarantee = _priced(answer.guarantee, found, paid)
+    left = dict(answer.error.get("leaves_out") or {})
+    left["found"] = [{**_plain(fact), "told": str(fact)} for fact in found]
+    mechanisms = [
+        {
+            "measure": f"facts of {fact.lacking.table}",
+            "mechanism": "permute-and-flip over a public list",
+            "epsilon": float(fact.epsilon) if paid else 0.0,
+        }
+        for fact in found
+    ]
+    warnings = answer.warnings if caution is None else (caution, *answer.warnings)
+    return replace(
+        answer,
+        guarantee=guarantee,
+        error={**answer.error, "leaves_out": left},
+        mechanisms=[*mechanisms, *answer.mechanisms],
+        warnings=warnings,
+    )
+
+
+def _plain(fact: Found) -> dict[str, Any]:
+    low = None if fact.low is None else float(fact.low)
+    numbers = {"low": low, "high": float(fact.high), "epsilon": float(fact.epsilon)}
+    return {**fact.to_dict(), **numbers, "level": 0.95}
+
+
+def assumed_facts(
+    situation: Situation, epsilon: Fraction, ledger: Ledger | None
+) -> tuple[tuple[Found, ...], Fraction, str]:
+    """For `explain`: facts of the ledger, or of a usual size; what they would cost, and a sentence that says which."""
+    lacking = situation.lacking()
+    known = recalled((r.status for r in ledger.history()), lacking) if ledger else ()
+    missing = tuple(x for x in lacking if x not in {fact.lacking for fact in known})
+    words = [str(fact) for fact in known]
+    paid = epsilon * SHARE if missing else Fraction(0)
+    if missing:
+        words.append(
+            f"{_told(missing, paid).message} (U-RANGE, U-ROWS). What follows assumes -1,000 to 1,000, and 1,000 rows "
+            "of a unit; noise grows with what is found."
+        )
+    return (*known, *(assumed(x) for x in missing)), paid, "\n".join(words)
+
+
+def explained(
+    told: Explanation, found: tuple[Found, ...], paid: Fraction, words: str
+) -> Explanation:
+    """Put in front of an explanation what it assumes, and into its price what finding that costs."""
+    record = {
+        **told.record,
+        "assumes": words,
+        "guarantee": _priced(told.record["guarantee"], found, paid),
+    }
+    return replace(told, text=f"{words}\n{told.text}", record=record)
+
+
+def _priced(
+    guarantees: list[dict[str, Any]], found: tuple[Found, ...], paid: Fraction
+) -> list[dict[str, Any]]:
+    names = {fact.lacking.protection for fact in found}
+    return [
+        {**g, "epsilon": float(Fraction(str(g["epsilon"])) + paid)}
+        if g["protection"] in names
+        else g
+        for g in guarantees
+    ]

@@ -1,0 +1,92 @@
+"""What a question is asked with: its numbers, the protections that hold, and the words in which it is refused.
+
+In: what a caller wrote, a policy, what the analyses said. Out: records and errors. Nothing is read or spent here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from secant.analysis import explain as wording
+from secant.analysis.certificate import Refusal
+from secant.analysis.portfolio import RawRows
+from secant.attack import Attacker
+from secant.errors import PolicyError, Refused, Span, UsageError
+from secant.ledger.amounts import as_written
+from secant.numeric.parameters import delta_of
+from secant.release.wanted import Wanted
+from secant.terms.coverage import holding
+from secant.terms.policy import Policy, Protection
+
+Number = float | int | str | Decimal | Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The numbers of a question: an epsilon, or an error from which one is found."""
+
+    epsilon: Fraction | None
+    error: Wanted | None
+    attacker: Attacker | None
+    deltas: dict[str, Fraction]
+    level: Fraction
+    in_force: tuple[Protection, ...]
+
+
+def deltas_of(protections: tuple[Protection, ...], delta: Number | None) -> dict[str, Fraction]:
+    """Give what a question may spend of each δ: a hundredth of all, if nothing else is asked for."""
+    if delta is None:
+        return {p.name: p.delta / 100 for p in protections}
+    asked = delta_of(as_written(delta, what="delta", code="USE-003"))
+    return {p.name: asked for p in protections}
+
+
+def named_protection(policy: Policy, name: str) -> Protection:
+    """Give the protection of a name, or say which there are."""
+    found = policy.protection(name)
+    if found is None:
+        known = ", ".join(p.name for p in policy.protections)
+        raise UsageError("USE-005", f"there is no protection {name!r}", hint=f"there are: {known}")
+    return found
+
+
+def in_force(policy: Policy, chosen: str | None) -> tuple[Protection, ...]:
+    """All protections hold together; among declared alternatives a query may choose one."""
+    if not policy.protections:
+        raise PolicyError(
+            "POL-003", "the policy protects nothing", hint="add a [protections.NAME] section"
+        )
+    if chosen is None:
+        return policy.protections
+    named_protection(policy, chosen)
+    if chosen not in policy.alternatives:
+        raise UsageError(
+            "USE-005",
+            f"{chosen} is not an alternative: all protections of the policy hold together",
+            hint="the data owner can list it under `alternatives`",
+        )
+    return holding(policy, chosen)
+
+
+def refusal_of(outcome: RawRows | tuple[Refusal, ...], text: str) -> Refused:
+    """Say why no analysis bounds a question, and what stands in the way first."""
+    if isinstance(outcome, RawRows):
+        return Refused(
+            "REF-102",
+            f"the query shows rows of the protected table {outcome.scan.table}",
+            text=text,
+            span=outcome.scan.span,
+            hint="ask for counts, sums or averages instead",
+        )
+    first = outcome[0]
+    place = getattr(first.node, "span", None)
+    return Refused(
+        "REF-101",
+        "no analysis can bound this query",
+        text=text,
+        span=place if isinstance(place, Span) else None,
+        details=tuple(dict.fromkeys(wording.refusal_line(r) for r in outcome)),
+        hint=first.hint,
+    )

@@ -1,0 +1,298 @@
+"""For the data owner only: what a release would show without its noise, and the truth beside it. Never for an analyst.
+
+In: a job, an engine. Out: true answers, sensitivities and scales of noise. Releases nothing; the one place outside of
+`secant.mechanisms` that takes the seal off private values, besides the draw of order statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from secant.analysis.certificate import is_still
+from secant.plan import nodes as n
+from secant.plan.measures import Measure
+from secant.plan.ranges import as_number
+from secant.plan.ranked import Ranked
+from secant.plan.rewrite import columns_of
+from secant.release.answer import plain
+from secant.release.backend import Session
+from secant.release.intervals import number_of
+from secant.release.job import Job, Keys
+from secant.release.measured import measured
+from secant.release.noise.smooth import SMOOTH
+from secant.release.noise.way import Noise
+from secant.release.ranked import exact_index, mechanism_of, scale_of, stray
+from secant.release.reliance import Names, Reliance, reliance
+from secant.release.run import Shown, finish, from_engine, table_of, value_of
+from secant.release.stages import stage
+from secant.terms.secrecy import unseal
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What only the owner knows of the noise of one measure or order statistic."""
+
+    sensitivities: list[Fraction]
+    """In units of the answer: one number, or one per group."""
+    scales: list[Fraction]
+    """What the standard shape of the noise is multiplied by, likewise."""
+
+
+def unnoised(
+    job: Job, keys: Mapping[str, Keys | None], session: Session
+) -> tuple[Shown, dict[str, Seen]]:
+    """Give what a release would show without its noise, and how large that noise would be.
+
+    An order statistic has in place of a sensitivity how far its draws stray from the truth, group by group.
+    """
+    tables: dict[str, n.Values] = {}
+    seen: dict[str, Seen] = {}
+    noise: dict[str, Noise] = {}
+    for b in job.prepared.bounded:
+        found = measured(b, job, keys[b.release.name], stage(session, tables))
+        columns: list[list[object]] = []
+        for m in b.release.measures:
+            settled, content = found.noise[m.column], unseal(found.values[m.column])
+            columns.append([value_of(w, m) for w in settled.unnoised(content)])
+            noise[m.column] = settled.seen(content)
+            seen[m.column] = Seen(
+                [x * m.step for x in settled.sensitivities(content)],
+                [x * m.step for x in settled.scales(content)],
+            )
+        for r in b.release.ranked:
+            choice, groups = job.noise.ranks[r.column], unseal(found.cells[r.column])
+            nearest = [exact_index(r, cells) for cells in groups]
+            columns.append([None if i is None else r.grid.value(i, r.type) for i in nearest])
+            seen[r.column] = Seen([stray(r, choice, cells, job.level) for cells in groups], [])
+        tables[b.release.name] = table_of(b, job, unseal(found.keys), columns)
+    return finish(job, tables, from_engine(session), noise), seen
+
+
+def inspection(
+    job: Job,
+    exact: list[tuple[object, ...]],
+    softened: Shown,
+    seen: Mapping[str, Seen],
+    seconds: dict[str, float],
+) -> list[dict[str, Any]]:
+    """One record an output column, for the owner. For several rows, errors are put together as lengths of vectors.
+
+    `error` is the distance to the true answer that noise and softening together keep to, at the level; None where
+    nothing says how far noise leads. `noisy_rows` says whether noise decides which rows are shown.
+    """
+    found = []
+    relied = reliance(job)
+    measures = {m.column: m for b in job.prepared.bounded for m in b.release.measures}
+    ranked = {r.column: r for b in job.prepared.bounded for r in b.release.ranked}
+    percent = "95" if job.level == Fraction(95, 100) else ""
+    for index, column in enumerate(softened.columns):
+        truth = [plain(row[index]) for row in exact]
+        soft = [plain(row[index]) for row in softened.rows]
+        scalar = job.traced.made_of.get(column)
+        noisy = relied.columns[column]
+        named = columns_of(scalar) if scalar is not None else frozenset()
+        # Measures that nobody can move are told, too, with a bound of zero; beside an exact value in a row that noise
+        # chose, the noise that chose it.
+        behind = (noisy or relied.rows) | named
+        used = [m for c, m in measures.items() if c in behind]
+        ranks = [r for c, r in ranked.items() if c in behind]
+        if noisy and not noisy <= named:
+            errors = _stated_errors(index, exact, softened)  # other noise than the expression shows
+        elif relied.rows and not noisy:
+            errors = [None] * len(
+                softened.rows
+            )  # the value is exact, its place in the answer is not
+        elif ranks:
+            errors = _strays(job, column, index, ranks, exact, softened, seen)
+        else:
+            level = _level_of_chosen(job, relied, noisy, softened)
+            errors = _errors_of(job, column, index, used, exact, softened, seen, level)
+        known = [e for e in errors if e is not None]
+        numbers = [
+            float(v) for v in truth if isinstance(v, (int, float)) and not isinstance(v, bool)
+        ]
+        length = sum(v * v for v in numbers) ** 0.5
+        shown = None if used or ranks or relied.rows else 0.0
+        error = max(known) if len(known) == len(errors) and known else shown
+        together = sum(e * e for e in known) ** 0.5
+        relative = together / length if error is not None and length else None
+        one = len(softened.rows) == 1 and len(exact) == 1
+        sensitivities = [_numbers(seen[m.column].sensitivities) for m in used]
+        sensitivities += [_most_ranks(job, r) for r in ranks]
+        scales = [_numbers(seen[m.column].scales) for m in used]
+        scales += [scale_of(job.noise.ranks[r.column]) for r in ranks]
+        described = [job.noise.noise[m.column].describe(m.step) for m in used]
+        betas = [record["beta"] for record in described if "beta" in record]
+        rooms = [_rooms(job, m) for m in used] + [_rooms(job, r) for r in ranks]
+        found.append(
+            {
+                "column": column,
+                "exact": truth[0] if one else truth,
+                "softened": soft[0] if one else soft,
+                "sensitivity": _single(sensitivities),
+                "beta": _single(betas) if betas else None,
+                "noise_scale": _single(scales),
+                f"error{percent}": error,
+                f"relative_error{percent}": relative,
+                "mechanism": ", ".join([*_names(job, used), *_choices(job, ranks)]) or "none",
+                "analysis": ", ".join(dict.fromkeys(rooms)) or "public",
+                "noisy_rows": bool(relied.rows),
+                "seconds": seconds,
+            }
+        )
+    return found
+
+
+def _single(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else values or 0.0
+
+
+def _numbers(values: list[Fraction]) -> Any:
+    return _single([float(v) for v in values])
+
+
+def _choices(job: Job, ranks: list[Ranked]) -> list[str]:
+    """Name the ways in which order statistics are chosen."""
+    names = [str(mechanism_of(r, job.noise.ranks[r.column])["mechanism"]) for r in ranks]
+    return list(dict.fromkeys(names))
+
+
+def _most_ranks(job: Job, ranked: Ranked) -> float:
+    """Give how far rank distances move apart at most, under all protections, in rows."""
+    noise = job.noise.ranks[ranked.column]
+    return 0.0 if noise.choice is None else float(noise.epsilon / noise.choice.sharpness)
+
+
+def _strays(
+    job: Job,
+    column: str,
+    index: int,
+    ranks: list[Ranked],
+    exact: list[tuple[object, ...]],
+    softened: Shown,
+    seen: Mapping[str, Seen],
+) -> list[float | None]:
+    """Give for each row how far draws of an order statistic stray, and the grid besides; dates in days."""
+    scalar = job.traced.made_of.get(column)
+    while isinstance(scalar, n.Attempt):
+        scalar = scalar.operand
+    groups = seen[ranks[0].column].sensitivities
+    rows = list(zip(exact, softened.rows, groups, strict=False))
+    if not isinstance(scalar, n.Column) or not len(exact) == len(softened.rows) == len(groups):
+        return [None] * len(softened.rows)
+    found: list[float | None] = []
+    for true, soft, far in rows:
+        numbers = as_number(true[index]), as_number(soft[index])
+        if numbers[0] is None or numbers[1] is None:
+            found.append(None)
+        else:
+            found.append(float(far + abs(numbers[0] - numbers[1])))
+    return found
+
+
+def _rooms(job: Job, measure: Measure | Ranked) -> str:
+    for b in job.prepared.bounded:
+        if measure in b.release.measures or measure in b.release.ranked:
+            certificates = [c for c in b.certificates if not is_still(c.bounds[measure.column])]
+            return ", ".join(dict.fromkeys(c.room for c in certificates)) or "public"
+    return "public"
+
+
+def _names(job: Job, measures: list[Measure]) -> list[str]:
+    """Name the laws of noise; one that is smooth stands for all."""
+    names = sorted({job.noise.noise[m.column].family for m in measures})
+    return [SMOOTH] if SMOOTH in names else names
+
+
+def _errors_of(
+    job: Job,
+    column: str,
+    index: int,
+    used: list[Measure],
+    exact: list[tuple[object, ...]],
+    softened: Shown,
+    seen: Mapping[str, Seen],
+    level: Fraction,
+) -> list[float | None]:
+    """Give for each row how far noise and softening together may lead from the truth."""
+    if len(exact) != len(softened.rows):
+        return [None] * len(softened.rows)
+    found: list[float | None] = []
+    for i, (true, soft) in enumerate(zip(exact, softened.rows, strict=True)):
+        pair = [plain(true[index]), plain(soft[index])]
+        if not all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in pair):
+            found.append(None)
+            continue
+        bias = abs(float(pair[1]) - float(pair[0]))
+        if len(used) == 1 and _is_plain(job, column, used[0]):
+            scale = _scale_in_row(seen[used[0].column], i)
+            found.append(_together(job.noise.noise[used[0].column], scale, bias, level))
+        else:
+            noise = softened.noise[i][index] if softened.noise else None
+            found.append(None if noise is None and used else bias + (noise or 0.0))
+    return found
+
+
+def _stated_errors(
+    index: int, exact: list[tuple[object, ...]], softened: Shown
+) -> list[float | None]:
+    """Give for each row what an answer would state, about softened numbers; None where it states nothing."""
+    if softened.noise is None or len(exact) != len(softened.rows):
+        return [None] * len(softened.rows)
+    found: list[float | None] = []
+    for true, soft, noise in zip(exact, softened.rows, softened.noise, strict=True):
+        numbers = number_of(plain(true[index])), number_of(plain(soft[index]))
+        far = noise[index]
+        if far is None or numbers[0] is None or numbers[1] is None:
+            found.append(None)
+        else:
+            found.append(far + abs(numbers[1] - numbers[0]))
+    return found
+
+
+def _level_of_chosen(job: Job, relied: Reliance, noisy: Names, softened: Shown) -> Fraction:
+    """Give the level at which all candidates hold together, where noise decides which of them are shown."""
+    if not relied.rows:
+        return job.level
+    candidates = 1
+    for b in job.prepared.bounded:
+        if noisy & {m.column for m in b.release.measures}:
+            candidates *= max(1, softened.groups.get(b.release.name, 1))
+    return 1 - (1 - job.level) / candidates
+
+
+def _is_plain(job: Job, column: str, measure: Measure) -> bool:
+    """Whether an output is one measure, perhaps kept inside limits."""
+    scalar = job.traced.made_of.get(column)
+    while isinstance(scalar, (n.Call, n.Clamp, n.Attempt)):
+        if isinstance(scalar, n.Call) and scalar.function not in ("greatest", "least"):
+            return False
+        scalar = scalar.arguments[0] if isinstance(scalar, n.Call) else scalar.operand
+    return isinstance(scalar, n.Column) and scalar.name == measure.column
+
+
+def _scale_in_row(seen: Seen, row: int) -> float:
+    """Give the scale of a measure's noise in one row; smooth noise varies from group to group."""
+    scales = seen.scales
+    return float(scales[row] if len(scales) > row else scales[0]) if scales else 0.0
+
+
+def _together(noise: Noise, scale: float, bias: float, level: Fraction) -> float:
+    """Give t with P(|bias + noise| <= t) = level: noise may also lead back to the truth."""
+    miss = 1 - float(level)
+    if scale <= 0:
+        return bias
+
+    def beyond(t: float) -> float:
+        return noise.tail((t - bias) / scale) + noise.tail((t + bias) / scale)
+
+    low, high = 0.0, bias + scale
+    while beyond(high) > miss:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if beyond(middle) > miss else (low, middle)
+    return high

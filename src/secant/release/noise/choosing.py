@@ -1,0 +1,121 @@
+"""Which noise a measure gets: the one place that picks, by public facts only.
+
+In: certificates, shares of epsilon, a delta. Out: for each measure its noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from secant.analysis.certificate import Clipped, Curve, Surveyed, is_still
+from secant.analysis.derivative.tuning import smoothness
+from secant.analysis.split import Bounded
+from secant.errors import Refused
+from secant.mechanisms.smooth import OptimalNoise, Rounding
+from secant.release.laws import NormalPart, Plain, choose_normal
+from secant.release.noise.limited import ClippedNoise, LimitToChoose, RaceNoise
+from secant.release.noise.smooth import SLACK, CurveNoise, SurveyNoise
+from secant.release.noise.way import (
+    LaplaceShare,
+    LawfulNoise,
+    Noise,
+    NoNoise,
+    NormalShare,
+    PlainNoise,
+)
+from secant.terms.bounds import GlobalBound, SmoothBound
+from secant.terms.policy import Protection
+
+CHOOSING = Fraction(1, 5)
+"""What of a measure's share the private choice of a limit takes, where a largest one is declared."""
+CHOOSING_FREELY = Fraction(3, 10)
+"""The same where none is: more limits to choose from, and a wrong choice costs more."""
+SMOOTHNESS = 10
+"""Epsilon over beta where joins are surveyed: bounds that grow slowly with 1/beta, noise 13 % above Laplace's."""
+
+
+def choose(
+    bounded: Sequence[Bounded],
+    protections: Sequence[Protection],
+    shares: Mapping[str, Fraction],
+    delta: Fraction,
+) -> tuple[dict[str, Noise], NormalPart]:
+    """Pick the noise of every measure by public facts, and normal noise on all that gain by it together."""
+    noise = {
+        m.column: _noise(b, m.column, shares[m.column], protections)
+        for b in bounded
+        for m in b.release.measures
+    }
+    metric = {p.name for p in protections if p.kind not in ("rows", "unit")}
+    plain = []
+    for b in bounded:
+        for m in b.release.measures:
+            moving = {c.protection for c in b.certificates if not is_still(c.bounds[m.column])}
+            either = noise[m.column].either()
+            if either is not None and not metric & moving:  # not per unit of distance
+                plain.append(Plain(m.column, m.weight, *either))
+    normal = choose_normal(plain, delta)
+    for column, rho in normal.rhos.items():
+        lawful = noise[column]
+        assert isinstance(lawful, LawfulNoise)
+        noise[column] = replace(lawful, share=NormalShare(rho))
+    return noise, normal
+
+
+def _noise(b: Bounded, column: str, share: Fraction, protections: Sequence[Protection]) -> Noise:
+    """Pick by the kind of the bound; one that varies is the only one that is not zero (C-ONE)."""
+    bounds = {c.protection: c.bounds[column] for c in b.certificates}
+    truthful = b.softened is None or b.softened.exact
+    for name, bound in bounds.items():
+        if isinstance(bound, Clipped):
+            return _clipped(bound, share)
+        if isinstance(bound, Surveyed):
+            return _surveyed(bound, share, truthful)
+        if isinstance(bound, Curve):
+            owner = next(p for p in protections if p.name == name)
+            return _curved(bound, share, owner.beta, truthful)
+    size = max(x.value for x in bounds.values() if isinstance(x, GlobalBound))
+    if not size:
+        return NoNoise(share)
+    squared = max(c.squared(column) for c in b.certificates)
+    return PlainNoise(share, LaplaceShare(share), size, squared)
+
+
+def _clipped(bound: Clipped, share: Fraction) -> Noise:
+    largest = bound.limits[-1]
+    if len(bound.limits) == 1:
+        return ClippedNoise(share, LaplaceShare(share), bound, largest)
+    if bound.race:
+        return RaceNoise(share, bound)
+    choosing = share * (CHOOSING_FREELY if bound.cap is None else CHOOSING)
+    return LimitToChoose(share, LaplaceShare(share - choosing), bound, largest, choosing)
+
+
+def _surveyed(bound: Surveyed, share: Fraction, truthful: bool) -> Noise:
+    """Share epsilon among the groups that one row moves, and let each have smooth noise of its own (C-GROUPS)."""
+    each = share / bound.groups
+    beta = each / SMOOTHNESS
+    smooth = OptimalNoise().calibrate(
+        SmoothBound(beta, "figures of the data, put together", jumps=True),
+        epsilon=each,
+        grid=1,
+        rounding=Rounding(bound=SLACK),
+    )
+    return SurveyNoise(share, smooth, beta, truthful, bound)
+
+
+def _curved(curve: Curve, share: Fraction, beta: Fraction | None, truthful: bool) -> Noise:
+    rounding = Rounding(bound=2 * SLACK)  # once for the bound, once for cap and floor beside it
+    if beta is None:
+        beta = share / smoothness(share, capped=curve.bounded, typical=curve.typical)
+    if rounding.smoothness(beta) > share:
+        raise Refused(
+            "REF-104",
+            "this epsilon is too small for the smoothness that the policy sets",
+            hint="ask with a larger epsilon, or let the owner set a smaller beta",
+        )
+    bound = SmoothBound(beta, "the parts of the statement, put together")
+    smooth = OptimalNoise().calibrate(bound, epsilon=share, grid=1, rounding=rounding)
+    return CurveNoise(share, smooth, beta, truthful, curve)

@@ -1,0 +1,182 @@
+"""Noise in proportion to a smooth bound that is computed beside the measure, group by group.
+
+In: measures with their bounds, sealed together. Out: noise whose size only the owner knows exactly.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from secant.analysis.certificate import CannotBound, Curve, Surveyed
+from secant.errors import Refused
+from secant.mechanisms.smooth import SmoothNoise
+from secant.release.cost import ZERO
+from secant.release.intervals import NoisyNumber, Span
+from secant.release.noise.way import Noise
+from secant.terms.secrecy import Private
+
+if TYPE_CHECKING:
+    from secant.release.reading import Reading
+
+SMOOTH = "optimal smooth noise"
+SLACK = Fraction(1, 2**18)
+"""What floats and rounding up may add to a smooth bound, relatively (D-FLOATS)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Smooth(Noise):
+    """Noise for a smooth bound that is computed beside the measure: how large it is, the data decide."""
+
+    smooth: SmoothNoise
+    beta: Fraction
+    """Smoothness of the bound that is computed; the noise allows for floats on top."""
+    truthful: bool
+    """Whether what is measured is what was asked for: no filter was softened beyond the steps that values move in."""
+
+    @property
+    def family(self) -> str:
+        """Name the law of the noise."""
+        return SMOOTH
+
+    @property
+    def widening(self) -> Fraction:
+        """What a bound is widened by, for measures that are computed in floats."""
+        return ZERO
+
+    @property
+    @abstractmethod
+    def cap(self) -> Fraction | None:
+        """The most that a bound comes to, if that is public."""
+
+    def draw(self, values: Private[list[tuple[int, Fraction]]]) -> list[int]:
+        """Add noise to each number in proportion to the bound beside it."""
+        return self.smooth.draw_whole(values, self.widening)
+
+    def public_error(self, level: Fraction, step: Fraction) -> float | None:
+        """Give the most that the noise moves a number at a level, by the public cap; None without one."""
+        if self.cap is None:
+            return None
+        return float(self.smooth.error(level) * (self.cap + self.widening) * step)
+
+    def number(self, step: Fraction, left_out: Span) -> NoisyNumber:
+        """Know the cap."""
+        if not self.truthful:
+            return NoisyNumber(0.0, lambda level: None)
+        return NoisyNumber(0.0, lambda level: self.public_error(level, step))
+
+    def describe(self, step: Fraction) -> dict[str, Any]:
+        """Tell the smoothness."""
+        return {"mechanism": self.family, "beta": float(self.beta)}
+
+    def words(self, step: Fraction, level: Fraction) -> str:
+        """Say its shape, and at most how large it is."""
+        most = self.public_error(level, step)
+        told = (
+            "its size is known only to the owner"
+            if most is None
+            else f"at most {most:.6g} at {float(level):.0%}, known exactly only to the owner"
+        )
+        return f"{SMOOTH}, beta {float(self.beta):.4g}, epsilon {float(self.epsilon):.4g}; {told}"
+
+    def unnoised(self, content: list[tuple[int, Fraction]]) -> list[int]:
+        """Leave the bounds away."""
+        return [value for value, _ in content]
+
+    def sensitivities(self, content: list[tuple[int, Fraction]]) -> list[Fraction]:
+        """Give the bounds."""
+        return [bound for _, bound in content]
+
+    def scales(self, content: list[tuple[int, Fraction]]) -> list[Fraction]:
+        """Give the bounds over the rate of the law."""
+        return [(bound + self.widening) / self.smooth.rate for _, bound in content]
+
+    def tail(self, v: float) -> float:
+        """Ask the law that is best for smooth bounds."""
+        return optimal_tail(v, float(self.smooth.epsilon / self.smooth.beta))
+
+
+@dataclass(frozen=True, slots=True)
+class CurveNoise(_Smooth):
+    """Noise for values that move: the bound is put together from what the rows of each scan do to the measure."""
+
+    curve: Curve
+
+    @property
+    def widening(self) -> Fraction:
+        """Twice the rounding: of either neighbor."""
+        return 2 * self.curve.rounding
+
+    @property
+    def cap(self) -> Fraction | None:
+        """The curve's."""
+        return self.curve.cap
+
+    def read_by(self, reading: Reading, column: str) -> None:
+        """Read the measure, and how it moves."""
+        reading.exact.append(column)
+        reading.curves[column] = self
+        try:
+            reading.motions += self.curve.motions(self.beta)
+        except CannotBound as verdict:
+            raise Refused(
+                "REF-104", verdict.reason, hint=verdict.hint or "ask with a larger epsilon"
+            ) from None
+
+    def bound_of(self, parts: Sequence[tuple[str, Fraction, bool]]) -> Fraction:
+        """Put the parts of a bound together, each (scan, size, whether something below its floor was left out)."""
+        if not parts:
+            return ZERO
+        by_role: dict[str, Fraction] = {}
+        for role, size, floored in parts:
+            least = self.curve.floors.get(role, ZERO) if floored else ZERO
+            by_role[role] = max(size * self.curve.factor * (1 + SLACK), least)
+        bound: Fraction = self.curve.space.reach(by_role)
+        return bound if self.cap is None else min(bound, self.cap)
+
+    def seen(self, content: list[tuple[int, Fraction]]) -> Noise:
+        """Take the largest bound for the cap."""
+        most = max((bound for _, bound in content), default=ZERO)
+        return replace(self, truthful=True, curve=replace(self.curve, cap=most))
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyNoise(_Smooth):
+    """Noise for joins of protected rows: the bound is the least of what surveys of the joins give, times one row's."""
+
+    bound: Surveyed
+
+    @property
+    def cap(self) -> Fraction | None:
+        """The survey's."""
+        return self.bound.cap
+
+    def read_by(self, reading: Reading, column: str) -> None:
+        """Read the measure and the figures of the surveys."""
+        reading.exact.append(column)
+        reading.surveyed[column] = self
+
+    def bound_of(self, rows: Sequence[Fraction]) -> Fraction:
+        """Give the least bound, from how many rows differ by each survey."""
+        least = self.bound.each * min(rows)
+        return least if self.cap is None else min(least, self.cap)
+
+    def seen(self, content: list[tuple[int, Fraction]]) -> Noise:
+        """Take the largest bound for the cap."""
+        most = max((bound for _, bound in content), default=ZERO)
+        return replace(self, truthful=True, bound=replace(self.bound, cap=most))
+
+
+def optimal_tail(v: float, k: float) -> float:
+    """Give P(V > v) of the law with the least noise for smooth bounds, k = epsilon / beta."""
+    if v < 0:
+        return 1 - optimal_tail(-v, k)
+    a = (1 - 1 / k) ** (k - 1)
+    total = 1 + 2 * a / k
+    if v < 1:
+        return float(0.5 * (1 - (1 - (1 - v / k) ** k) / total))
+    outer = a * (1 + 1 / k) * ((1 + 1 / k) / (1 + v / k)) ** k
+    return float(0.5 * outer / total)
