@@ -1,10 +1,12 @@
-# Everything a fresh machine needs: Python 3.11 and make. No step asks for root.
+# Everything a fresh machine needs: Python 3.11 and make. No step asks for root; the browser of the tests is installed
+# where we are root, and unpacked into .venv where we are not.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+CORE := $(VENV)/.core
 
-.PHONY: setup demo test test-long check bench lock clean
+.PHONY: setup setup-browser setup-clients demo test test-long check bench lock clean
 
 setup: $(STAMP)
 
@@ -14,13 +16,31 @@ $(STAMP): pyproject.toml requirements/dev.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $(STAMP)
 
-demo: setup
+# Clients of the PostgreSQL port that pip does not install, for `make test-long`: npm, Java, psql and apt are asked for,
+# root is not. Debian's JDBC driver is unpacked, not installed.
+setup-clients: setup
+	mkdir -p .clients
+	npm install --silent --no-fund --no-audit --prefix .clients pg@8 postgres@3
+	cd .clients && apt-get download libpostgresql-jdbc-java && dpkg -x libpostgresql-jdbc-java_*.deb jdbc
+	cp .clients/jdbc/usr/share/java/postgresql-4*.jar .clients/
+
+setup-browser: setup
+	tests/browser/chromium.sh
+
+# What answers questions, without what tests need; `make setup` adds that to the same environment.
+$(CORE): pyproject.toml requirements/core.lock
+	test -e $(STAMP) || $(PYTHON) -m venv $(VENV)
+	test -e $(STAMP) || $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/core.lock
+	test -e $(STAMP) || $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $(CORE)
+
+demo: $(CORE)
 	$(BIN)/secant demo
 
-test: check
+test: check setup-browser
 	$(BIN)/python -m pytest -n 2 -m "not long" tests
 
-test-long: setup
+test-long: setup setup-browser
 	SECANT_PROFILE=long $(BIN)/python -m pytest -n 2 tests
 
 check: setup

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 NAMES = (
-    "spine", "tpch", "joins", "peers", "noise", "accounting", "ledger", "laud", "statistics", "preprocessing",
-    "sampler", "patterns", "honesty", "streams", "stream_steps", "everyday",
+    "spine", "tpch", "tpcds", "joins", "peers", "noise", "accounting", "ledger", "laud", "statistics", "preprocessing",
+    "sampler", "patterns", "honesty", "streams", "stream_steps", "everyday", "service",
 )  # fmt: skip
 RESULTS = Path(__file__).resolve().parent / "results"
 

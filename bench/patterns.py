@@ -19,6 +19,7 @@ from secant.analysis.interface import Request
 from secant.analysis.multiplicity.room import MultiplicityRoom
 from secant.plan import nodes as n
 from secant.plan.enforce import Release, enforce
+from secant.plan.facts import Facts
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
 from secant.release.lower import lower
@@ -92,9 +93,11 @@ def _surveyed(text: str) -> Surveyed:
     (aggregate,) = [
         x for x in n.walk(normalize(from_sql(text, CATALOG))) if isinstance(x, n.Aggregate)
     ]
-    release = enforce(aggregate, "release1", POLICY, POLICY.protections, CATALOG)
+    release = enforce(aggregate, "release1", Facts(POLICY, CATALOG), POLICY.protections)
     assert isinstance(release, Release)
-    found = MultiplicityRoom().bound(Request(release, POLICY, POLICY.protections[0], CATALOG))
+    found = MultiplicityRoom().bound(
+        Request(release, Facts(POLICY, CATALOG), POLICY.protections[0])
+    )
     assert isinstance(found, Certificate)
     (bound,) = found.bounds.values()
     assert isinstance(bound, Surveyed)

@@ -37,6 +37,7 @@ from secant.engine import Connection
 from secant.errors import SecantError
 from secant.release.ranked import drawn, read_cells, statement_of
 from secant.release.run import check_job
+from secant.terms.secrecy import Private
 
 PEERS = json.loads((Path(__file__).parent / "peers.json").read_text(encoding="utf-8"))
 EPSILON, DELTA = Fraction(1), Fraction(1, 10**8)
@@ -183,8 +184,8 @@ def _draws(ready: Rehearsal, engine: Remembering, runs: int) -> Iterator[dict[An
     (ranked,) = bounded.release.ranked
     rows = engine.rows(ready.job.statements[statement_of(ranked)])
     cells = read_cells(rows, ranked.grid, tuple)[()]
-    for _ in range(runs):
-        yield {(): drawn(ranked, ready.job.noise.ranks[ranked.column], cells)}
+    for point in drawn(ranked, ready.job.noise.ranks[ranked.column], Private([cells] * runs)):
+        yield {(): point}
 
 
 def _times(

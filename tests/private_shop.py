@@ -20,11 +20,14 @@ import pytest
 import secant
 from apart import apart
 from naming_public import naming_public
-from secant import engine
 from secant.analysis.certificate import Clipped
 from secant.engine import Connection
 from secant.mechanisms.whole import WholeLaplace, WholeLaw
+from secant.questions import deltas_of
 from secant.release.backend import Session
+from secant.release.noise.limited import LimitToChoose
+from secant.release.noise.way import LaplaceShare, LawfulNoise, Noise, NormalShare
+from secant.release.reading import reading_of
 from secant.release.run import Job, Keys, Shown, look_up_keys, plan_release, run
 from secant.release.shares import calibrate
 from secant.terms.policy import USUAL
@@ -218,28 +221,36 @@ class Compiled:
 
     def with_noise_times(self, factor: Fraction) -> Compiled:
         """Give the same job with a fault: all noise is larger or smaller than it should be."""
-        noise = {
-            column: replace(
-                n,
-                scale=None if n.scale is None else n.scale * factor,
-                epsilon=n.epsilon / factor,
-                choosing=n.choosing / factor,
-                rho=n.rho / factor**2,
-            )
-            for column, n in self.job.noise.noise.items()
-        }
-        job = replace(self.job, noise=replace(self.job.noise, noise=noise))
+        noise = {column: louder(n, factor) for column, n in self.job.noise.noise.items()}
+        readings = {b.release.name: reading_of(b.release, noise) for b in self.job.prepared.bounded}
+        changed = replace(self.job.noise, noise=noise)
+        job = replace(self.job, noise=changed, readings=readings)
         return Compiled(job, self.keys, self.backend)
+
+
+def louder(noise: Noise, factor: Fraction) -> Noise:
+    """Give noise that is larger by a factor than it should be."""
+    if isinstance(noise, LawfulNoise):
+        share = noise.share
+        share = (
+            LaplaceShare(share.epsilon / factor)
+            if isinstance(share, LaplaceShare)
+            else NormalShare(share.rho / factor**2)
+        )
+        noise = replace(noise, share=share)
+    if isinstance(noise, LimitToChoose):
+        noise = replace(noise, choosing=noise.choosing / factor)
+    return replace(noise, epsilon=noise.epsilon / factor)
 
 
 def cost_of(bound: Any, noise: Any) -> Fraction:
     """What the noise of a measure costs, from scratch: the choice of a limit, and the limit over its scale."""
     if not isinstance(bound, Clipped):
-        return bound.value / noise.scale
-    if not noise.choosing:
-        return bound.limits[0] / noise.scale
+        return bound.value / noise.law.scale
     limit = bound.limits[-1]
-    return noise.choosing + limit / noise.law(limit).scale
+    if len(bound.limits) == 1:
+        return limit / noise.law.scale
+    return noise.choosing + limit / noise.at(limit, 1).law.scale
 
 
 def reaches(law: WholeLaw, k: int) -> float:
@@ -258,7 +269,7 @@ def compile_release(db: Connection, text: str, *, epsilon: Any = 1, delta: Any =
     with db._question(text) as (plan, session, facts):
         prepared = db._prepare(text, plan, protections, facts.at(Fraction(epsilon)))
         noise = calibrate(
-            prepared.bounded, protections, Fraction(epsilon), engine._deltas(protections, delta)
+            prepared.bounded, protections, Fraction(epsilon), deltas_of(protections, delta)
         )
         job = plan_release(prepared, noise, Fraction(95, 100), session, USUAL)
         keys = look_up_keys(job, session)

@@ -205,7 +205,7 @@ class Writer:
             both = Scope({kind: old.get(kind, []) + new.get(kind, []) for kind in CONSTANTS})
             equal = self.tie(scope, added)
             join = self.pick(
-                [", ", " JOIN ", " JOIN ", " LEFT JOIN ", " LEFT JOIN ", " CROSS JOIN "]
+                [", ", " JOIN ", " JOIN ", " LEFT JOIN ", " FULL JOIN ", " CROSS JOIN "]
             )
             text += (
                 join + more + (f" ON {equal}" if "CROSS" not in join and "," not in join else "")
@@ -220,9 +220,54 @@ class Writer:
         if self.chance(0.4):
             return self.grouped(source, scope, where)
         kinds = [self.pick(CONSTANTS) for _ in range(self.draw.randint(1, 3))]
-        items = self.items([self.value(kind, scope, 2) for kind in kinds])
+        written = [self.value(kind, scope, 2) for kind in kinds]
+        qualify = ""
+        if self.chance(0.3):
+            kind, call = self.window(scope)
+            kinds.append(kind)
+            written.append(call)
+            if self.chance(0.3):
+                qualify = f" QUALIFY {self.window(scope)[1]} {self.pick(['=', '>', '<='])} 2"
+        items = self.items(written)
         distinct = "DISTINCT " if self.chance(0.2) else ""
-        return f"SELECT {distinct}{items} FROM {source}{where}", kinds
+        if self.chance(0.1):
+            on, order = self.value("text", scope, 1), self.order(scope, unique=True)
+            return f"SELECT DISTINCT ON ({on}) {items} FROM {source}{where} ORDER BY {order}", kinds
+        return f"SELECT {distinct}{items} FROM {source}{where}{qualify}", kinds
+
+    def order(self, scope: Scope, *, unique: bool) -> str:
+        """Draw an ORDER BY; a unique one leaves no two rows alike that differ."""
+        kind = self.pick(["int", "text", "decimal", "date", "float"])
+        keys = [f"{self.value(kind, scope, 1)} {self.pick(['', 'DESC', 'NULLS FIRST'])}"]
+        keys = [k for k in keys if "x" in k]  # DISTINCT ON reads a bare number as a position
+        if unique or not keys:
+            keys += [c for names in scope.columns.values() for c in names]
+        return ", ".join(keys) or "NULL"
+
+    def window(self, scope: Scope) -> tuple[str, str]:
+        """Draw a call over a window that is a function of the rows."""
+        by = f"PARTITION BY {self.value('text', scope, 1)} " if self.chance(0.6) else ""
+        kind = self.pick(["int", "decimal", "int"])
+        x = self.value(kind, scope, 1)
+        free = f"ORDER BY {self.order(scope, unique=False)}"
+        fixed = f"ORDER BY {self.order(scope, unique=True)}"
+        ends = self.pick(["UNBOUNDED PRECEDING AND CURRENT ROW", "2 PRECEDING AND 1 FOLLOWING",
+                          "CURRENT ROW AND UNBOUNDED FOLLOWING", "1 FOLLOWING AND 2 FOLLOWING"])  # fmt: skip
+        whole = "UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+        return self.pick([
+            ("int", f"rank() OVER ({by}{free})"), ("int", f"dense_rank() OVER ({by}{free})"),
+            ("float", f"percent_rank() OVER ({by}{free})"), ("float", f"cume_dist() OVER ({by}{free})"),
+            ("int", f"row_number() OVER ({by}{fixed})"), ("int", f"ntile(3) OVER ({by}{fixed})"),
+            (kind, f"lag({x}) OVER ({by}{fixed})"), (kind, f"lead({x}, 2, {x}) OVER ({by}{fixed})"),
+            (kind, f"first_value({x}) OVER ({by}{fixed})"),
+            (kind, f"nth_value({x}, 2) OVER ({by}{fixed} ROWS BETWEEN {ends})"),
+            (kind, f"last_value({x}) OVER ({by}{fixed} ROWS BETWEEN {whole})"),
+            (kind, f"sum({x}) OVER ({by})"), (kind, f"sum({x}) OVER ({by}{free})"),
+            (kind, f"sum({x}) OVER ({by}{fixed} ROWS BETWEEN {ends})"), (kind, f"max({x}) OVER ({by}{free})"),
+            ("int", f"count(*) OVER ({by}{free})"), ("float", f"avg({x}) OVER ({by}{fixed} ROWS BETWEEN {ends})"),
+            ("int", f"count({x}) FILTER (WHERE {self.value('bool', scope, 1)}) OVER ({by})"),
+            ("int", f"count(*) OVER ({by}{free} GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW)"),
+        ])  # fmt: skip
 
     def grouped(self, source: str, scope: Scope, where: str) -> tuple[str, list[str]]:
         keys = [self.pick(["text", "int", "bool", "float"]) for _ in range(self.draw.randint(0, 2))]
@@ -238,6 +283,20 @@ class Writer:
             items.append("count(*)" if function == "count(*)" else f"{function}({unique}{value})")
             kinds.append({"avg": "float", "count": "int", "count(*)": "int"}.get(function, kind))
         groups = " GROUP BY " + ", ".join(w for _, w in kept) if kept else ""
+        if kept and self.chance(0.3):
+            listed = ", ".join(w for _, w in kept)
+            groups = " GROUP BY " + self.pick(
+                [
+                    f"ROLLUP ({listed})",
+                    f"CUBE ({listed})",
+                    f"GROUPING SETS (({listed}), ({kept[0][1]}), ())",
+                ]
+            )
+            items.append(f"GROUPING({kept[0][1]})")
+            kinds.append("int")
+        if self.chance(0.2):
+            items.append("sum(count(*)) OVER ()")
+            kinds.append("int")
         having = f" HAVING count(*) {self.pick(['>', '<'])} 2" if self.chance(0.3) else ""
         return f"SELECT {self.items(items)} FROM {source}{where}{groups}{having}", kinds
 

@@ -246,7 +246,7 @@ def test_a_row_does_not_decide_whether_others_are_read(tmp_path):
 
 
 def test_a_row_that_decides_would_be_noticed(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "_opaque", lambda connection, read: "*")
+    monkeypatch.setattr(source, "opaque_columns", lambda connection, read: "*")
     low, high = counts(tmp_path, NANS, 1), counts(tmp_path, [*NANS, {"f": "9"}], 2)
     assert abs(high - low) > 50
 
@@ -265,7 +265,7 @@ SETTINGS = source._settings
 
 def test_a_conversion_that_can_fail_would_be_noticed(tmp_path, monkeypatch):
     """Ours: one NaN in a Parquet file made sums fail, since the engine dropped a clamp that only a NaN would meet."""
-    monkeypatch.setattr(source, "_opaque", lambda connection, read: "*")
+    monkeypatch.setattr(source, "opaque_columns", lambda connection, read: "*")
     monkeypatch.setattr(source, "_settings", believing)
     worlds = [[], [{"f": "'nan'"}]]
     assert differing("arrow", Kind(tmp_path), [MEAN], worlds) == []  # each wall is enough

@@ -37,6 +37,14 @@ epsilon = 1000000.0
 [protections.all.limits]
 visits = 2
 """
+WINDOW = """[protections.all]
+kind = "window"
+unit = "visits.patient"
+within = "30 days"
+time = { visits = "day" }
+epsilon = 1000000.0
+limits = { visits = 1 }
+"""
 GROUPED = "SELECT day, ward, count(*) AS n, sum(cost) AS c FROM visits GROUP BY day, ward"
 HOURS = "SELECT date_trunc('hour', seen) AS h, count(*) AS n FROM visits GROUP BY 1"
 PLAIN = "SELECT day, count(*) AS n FROM visits GROUP BY day"
@@ -45,6 +53,15 @@ CASES = [
     (UNIT, GROUPED, "1 day", "", [1, 1, 0, 0, 0, 0, 0, 0]),
     (ROWS, HOURS, "24 hours", "", [2, 1, 0, 1]),
     (UNIT, PLAIN, "1 day", 'personal = { visits = 1, period = "2 days" }', [1, 0, 0, 1]),
+    (WINDOW, PLAIN, "1 day", "", [1, 1, 0, 1]),
+    (
+        WINDOW,
+        PLAIN,
+        "1 day",
+        'personal = { visits = 2, period = "3 days" }',
+        [2, 0, 0, 1],
+    ),
+    (WINDOW.replace('"day"', '"seen"'), HOURS, "24 hours", "", [1, 1, 0, 1]),
     (ROWS, PLAIN, "1 day", 'arrival = "came"', [1, 1, 0, 1]),
     (ROWS, PLAIN, "1 day", 'arrival = "came"\nlate = "on arrival"', [1, 1, 1, 1]),
 ]

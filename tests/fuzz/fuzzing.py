@@ -141,9 +141,9 @@ def read_once() -> Iterator[None]:
     plain = engine.from_sql
     last: dict[str, Any] = {}
 
-    def remembered(text: str, catalog: Any) -> Any:
+    def remembered(text: str, catalog: Any, *, parameters: Any = None) -> Any:
         if text not in last:
-            found = plain(text, catalog)
+            found = plain(text, catalog, parameters=parameters)
             last.clear()
             last[text] = found
         return last[text]

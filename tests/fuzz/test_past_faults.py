@@ -11,9 +11,8 @@ import pytest
 from fuzzing import faults, read_once, said
 from worlds import KINDS, World, open_world
 
-from secant import engine
 from secant.analysis import portfolio, split
-from secant.plan import domains, exact, rewrite, typing
+from secant.plan import domains, exact, one_question, rewrite, typing
 
 WIDE = "SELECT cost, count(*) FROM visit WHERE cost = 1e18 GROUP BY cost"
 SOFTENED = "SELECT count(*) FROM place WHERE x > 1 UNION SELECT count(*) FROM place WHERE y > 1"
@@ -205,7 +204,9 @@ def test_nodes_of_answered_questions_are_let_go(
     opened = open_world(0, tmp_path)
     try:
         assert kept(opened) == 0
-        monkeypatch.setattr(engine, "forget_types", lambda: None)  # planted: nothing is let go
+        monkeypatch.setattr(
+            one_question, "forget_types", lambda: None
+        )  # planted: nothing is let go
         assert kept(opened) > 0
     finally:
         opened.close()

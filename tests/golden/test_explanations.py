@@ -26,6 +26,25 @@ distance = { orders = "l1(total)" }
 
 BOTH = CELLS.replace('kind = "cells"', 'kind = "rows+cells"\nadd_remove = { orders = 30 }')
 
+MOVES = (
+    UNIT
+    + """
+[tables.orders.columns.id]
+moves = 5
+center = 100
+"""
+)
+
+PERSONAL = """
+[protections.people]
+kind = "unit"
+unit = "customers.id"
+epsilon = 100
+personal = { column = "customers.score", offers = [10, 50, 100] }
+[protections.people.limits]
+orders = 5
+"""
+
 CASES = {
     "count_rows": (ROWWISE, "SELECT count(*) FROM orders WHERE total > 5"),
     "count_units": (UNIT, "SELECT status, count(DISTINCT customer) FROM orders GROUP BY status"),
@@ -45,6 +64,17 @@ CASES = {
     ),
     "union_with_constants": (ROWWISE, "SELECT count(*) FROM (SELECT id FROM orders UNION ALL SELECT 1) AS u"),
     "union_with_itself": (UNIT, "SELECT count(*) FROM (SELECT * FROM orders UNION ALL SELECT * FROM orders) AS u"),
+    "window_inside_units": (
+        UNIT,
+        ("SELECT sum(total) FROM (SELECT customer, total, row_number() OVER (PARTITION BY customer ORDER BY id) "
+        "AS place FROM orders) AS w WHERE place = 1"),
+    ),
+    "window_over_units": (
+        UNIT, "SELECT count(*) FROM (SELECT row_number() OVER (ORDER BY id) AS place FROM orders) AS w WHERE place < 9"
+    ),
+    "window_over_rows": (
+        ROWWISE, "SELECT count(*) FROM (SELECT rank() OVER (ORDER BY id) AS place FROM orders) AS w WHERE place < 9"
+    ),
     "limited_groups": (GROUPED, "SELECT status, count(DISTINCT customer) FROM orders GROUP BY status"),
     "limited_groups_of_sums": (GROUPED, "SELECT status, sum(total) FROM orders GROUP BY status"),
     "replaced_rows": (REPLACED, "SELECT count(*) FROM orders"),
@@ -80,7 +110,7 @@ CASES = {
         UNIT, "SELECT town, (SELECT count(*) FROM customers AS c WHERE c.town <> t.town) FROM towns AS t"
     ),
     "keys_of_one_unit": (UNIT, "SELECT customer, count(*) FROM orders GROUP BY customer"),
-    "several_rows_in_a_subquery": (UNIT, "SELECT count(*) FROM orders WHERE status = (SELECT town FROM towns)"),
+    "several_rows_in_a_subquery": (UNIT, "SELECT count(*) FROM orders WHERE status = (SELECT status FROM orders)"),
     "units_mixed_by_an_aggregate": (
         UNIT,
         ("SELECT count(*) FROM orders AS o JOIN (SELECT status, avg(total) AS mean FROM orders GROUP BY status) AS u "
@@ -115,6 +145,10 @@ CASES = {
     "inner_spread": (
         ROWWISE, "SELECT count(*) FROM (SELECT stddev(id) AS s FROM orders GROUP BY status) AS d WHERE s > 1"
     ),
+    "personal_amounts": (PERSONAL, "SELECT avg(total) FROM orders"),
+    "personal_counts": (PERSONAL, "SELECT status, count(*) FROM orders GROUP BY status"),
+    "personal_and_both": (PERSONAL, "SELECT avg(total), count(*) FROM orders"),
+    "declared_moves": (MOVES, "SELECT avg(id), median(total) FROM orders"),
     "rows_and_cells": (BOTH, "SELECT sum(total) FROM orders"),
 }  # fmt: skip
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from secant.release.run import look_up_keys, unnoised
+from secant.release.inspection import unnoised
+from secant.release.run import look_up_keys
 
 QUERIES = {
     "SELECT count(DISTINCT quantity) FROM orders WHERE id < 1000": 9,

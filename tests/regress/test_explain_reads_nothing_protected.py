@@ -133,6 +133,6 @@ def test_explain_reads_nothing_protected(name, connect):
 
 def test_the_old_fault_is_noticed(connect, monkeypatch):
     """A twin: tables are counted whoever protects their rows."""
-    monkeypatch.setattr(lookups, "_is_public", lambda *_: True)
+    monkeypatch.setattr(lookups, "is_open", lambda *_: True)
     with connect("rows and cells") as db:
         assert forbidden(asked_of(db), POLICIES["rows and cells"][1])

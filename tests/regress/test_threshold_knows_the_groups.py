@@ -18,7 +18,7 @@ def chosen(directory, orders, groups=None):
         compiled = compile_release(db, QUERY, epsilon=1, delta=Fraction(1, 10**6))
         (bounded,) = compiled.job.prepared.bounded
         (choice,) = compiled.job.noise.choices.values()
-        return compiled.job.noise.noise[bounded.release.selector].law(), choice
+        return compiled.job.noise.noise[bounded.release.selector].law, choice
 
 
 def shown(law, threshold, reach):

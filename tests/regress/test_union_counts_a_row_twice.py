@@ -5,7 +5,8 @@ import pytest
 
 from apart import apart
 from private_shop import ROWWISE, compile_release, make_shop, open_shop
-from secant.release.run import look_up_keys, unnoised
+from secant.release.inspection import unnoised
+from secant.release.run import look_up_keys
 
 TWICE = "SELECT count(*) FROM (SELECT * FROM orders UNION ALL SELECT * FROM orders) AS u"
 EACH = "SELECT id, total FROM orders"
@@ -23,7 +24,7 @@ def measured(directory, query):
         ((measure, noise),) = compiled.job.noise.noise.items()
         step = compiled.job.prepared.bounded[0].release.measures[0].step
         assert measure == compiled.job.prepared.bounded[0].release.measures[0].column
-        return shown.rows[0][0], noise.scale * step
+        return shown.rows[0][0], noise.law.scale * step
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from repository import ROOT, SRC
 
 from secant import errors
 
-CODE = re.compile(r"\b(?:USE|SQL|POL|REF|BUD|BAK|BUG)-\d{3}\b")
+CODE = re.compile(r"\b(?:USE|SQL|POL|REF|BUD|BAK|AUT|SRV|BUG)-\d{3}\b")
 
 
 def test_codes_are_unique_and_well_formed():
@@ -38,6 +38,16 @@ def test_the_page_of_codes_is_level_with_the_code():
 
 
 def test_the_exit_status_of_each_family():
-    expected = {"USE": 2, "SQL": 2, "POL": 2, "REF": 3, "BUD": 4, "BAK": 5, "BUG": 70}
+    expected = {
+        "USE": 2,
+        "SQL": 2,
+        "POL": 2,
+        "REF": 3,
+        "BUD": 4,
+        "BAK": 5,
+        "AUT": 6,
+        "SRV": 7,
+        "BUG": 70,
+    }
     families = errors.SecantError.__subclasses__()
     assert {family.family: family.exit_status for family in families} == expected

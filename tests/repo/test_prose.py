@@ -12,7 +12,7 @@ from secant.terms.policy_file import read_policy
 FOLDERS = ("src/", "tests/", "docs/", "bench/", "requirements/", ".ci/")
 INLINE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
-CODE = re.compile(r"\b(?:USE|SQL|POL|REF|BUD|BAK|BUG)-\d{3}\b")
+CODE = re.compile(r"\b(?:USE|SQL|POL|REF|BUD|BAK|AUT|SRV|BUG)-\d{3}\b")
 CITED = re.compile(r"papers\.md,\s+errors? ((?:\d+(?:, | and | to )?)+)")
 MADE_BY_MAKE = ("bench/results", "bench/data")
 

@@ -31,7 +31,7 @@ EXAMPLES = [
 
 def test_every_function_is_documented():
     listed = set(re.findall(r"`(\w+)`", PAGE.read_text(encoding="utf-8")))
-    operators = {"concat_op"}  # written `a || b`
+    operators = {"concat_op", "array_agg"}  # written `a || b`; and what only plans call
     written = {name for name, f in FUNCTIONS.items() if f.written}
     assert (written | set(AGGREGATES)) - operators - listed == set()
 

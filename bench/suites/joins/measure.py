@@ -26,6 +26,7 @@ from secant.engine import Connection
 from secant.errors import SecantError
 from secant.plan import nodes as n
 from secant.plan.enforce import enforce
+from secant.plan.facts import Facts
 from secant.plan.from_sql import from_sql
 from secant.plan.measures import Problem
 from secant.plan.rewrite import normalize
@@ -100,7 +101,8 @@ def _row(db: Connection, case: Case, epsilon: Fraction, repeat: int, releases: i
 
 def _rooms(db: Connection) -> list[Any]:
     kinds = {p.kind for p in db.policy.protections}
-    return [room for room in portfolio.ANALYSES if kinds & set(room.kinds)]
+    rooms = [room for room in portfolio.ANALYSES if kinds & set(room.kinds)]
+    return [way for room in rooms for way in getattr(room, "ways", (room,))]
 
 
 def _room(db: Connection, text: str, room: Any, beta: Fraction) -> Row:
@@ -121,7 +123,8 @@ def _request(db: Connection, text: str) -> Request | Problem:
     policy = db.policy
     plan = normalize(from_sql(text, db.catalog))
     aggregate = next(node for node in n.walk(plan) if isinstance(node, n.Aggregate))
-    release = enforce(aggregate, "release1", policy, policy.protections, db.catalog)
+    known = Facts(policy, db.catalog)
+    release = enforce(aggregate, "release1", known, policy.protections)
     if isinstance(release, Problem):
         return release
 
@@ -131,9 +134,8 @@ def _request(db: Connection, text: str) -> Request | Problem:
     facts = public_facts(policy, engine_of(db))
     return Request(
         release,
-        policy,
+        known,
         policy.protections[0],
-        db.catalog,
         count=lambda table: facts.count(table) if public(table) else None,
         fan=lambda table, columns: facts.fan(table, columns) if public(table) else None,
     )

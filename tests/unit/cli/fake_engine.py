@@ -6,17 +6,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from secant.ledger.opening import Account, Accounts
 
-@dataclass
-class Account:
-    epsilon: Fraction = Fraction(4)
-    delta: Fraction = Fraction(1, 10**6)
-    spent_epsilon: Fraction = Fraction(1)
-    spent_delta: Fraction = Fraction(1, 10**8)
-    remaining_epsilon: Fraction = Fraction(3)
-    remaining_delta: Fraction = Fraction(99, 10**8)
-    gamma: Fraction = Fraction(0)
-    spent_gamma: Fraction = Fraction(0)
+
+def accounts() -> Accounts:
+    spent, left = (Fraction(1), Fraction(1, 10**8)), (Fraction(3), Fraction(99, 10**8))
+    return Accounts(patients=Account(Fraction(4), Fraction(1, 10**6), *spent, *left))
 
 
 @dataclass
@@ -36,6 +31,7 @@ class Answer:
     )
     release_id: str = "r-1"
     warnings: tuple[Any, ...] = ()
+    budget: Accounts = field(default_factory=accounts)
 
     def to_dict(self) -> dict[str, Any]:
         return {"columns": self.columns, "rows": self.rows, "release_id": self.release_id}
@@ -57,7 +53,7 @@ class Connection:
     """Remembers what it was asked; `result` is returned, or raised if it is an exception."""
 
     result: Any = None
-    budget: dict[str, Account] = field(default_factory=lambda: {"patients": Account()})
+    budget: Accounts = field(default_factory=accounts)
     ledger: Any = None
     has_ledger: bool = True
     asked: list[tuple[Any, ...]] = field(default_factory=list)

@@ -49,11 +49,17 @@ def test_query_passes_everything_on(connection, run):
         "ann",
     )
     run(*ASK, *more, "-p", "x.toml")
-    assert connection.opened == {"policy": "x.toml", "source": None, "closed": True}
+    assert connection.opened == {
+        "policy": "x.toml",
+        "source": None,
+        "create": None,
+        "closed": True,
+    }
     kind, text, options = connection.asked[0]
     assert (kind, text) == ("sql", "SELECT count(*) AS n FROM t")
     assert options.pop("warn") is show.warn
     assert options == {
+        "parameters": None,
         "epsilon": "0.5",
         "error": None,
         "max_error": "5%",
@@ -63,6 +69,16 @@ def test_query_passes_everything_on(connection, run):
         "protection": "p",
         "analyst": "ann",
     }
+
+
+@pytest.mark.parametrize("command", ["query", "explain"])
+def test_parameters_are_handed_on(connection, run, command):
+    run(command, "SELECT ?", "--parameter", "-3", "--parameter", "a=b", "--epsilon", "1")
+    run(command, "SELECT :x", "--parameter", "x=a b", "--epsilon", "1")
+    assert [options["parameters"] for _, _, options in connection.asked] == [
+        ["-3", "a=b"],
+        {"x": "a b"},
+    ]
 
 
 def test_numbers_reach_the_engine_as_typed(connection, run):
@@ -86,6 +102,11 @@ def test_a_question_from_standard_input(connection, run, monkeypatch):
     status, _, err = run("query", "-", "--epsilon", "1")
     assert status == 2
     assert "not UTF-8" in err
+
+
+def test_a_ledger_is_not_started_if_that_is_asked_for(connection, run):
+    run(*ASK, "--no-create")
+    assert connection.opened["create"] is False
 
 
 def test_query_as_json_is_one_object(connection, run):

@@ -106,10 +106,11 @@ def test_the_event_log_has_a_heavy_tail(tmp_path):
     assert busiest > 300 * usual
 
 
-def test_every_question_on_sales_is_answered_but_windows():
+def test_every_question_on_sales_is_answered():
     with ExitStack() as stack:
         rows = list(measure.measure(sets.make_set("tpcds", "0.1", Path("unused"), stack), 1))
-    assert [row["query"] for row in rows if row["status"] == "refused"] == ["d98"]
+    assert "d98" in {row["query"] for row in rows}  # the one with a window
+    assert [row["query"] for row in rows if row["status"] == "refused"] == []
 
 
 def test_the_command_writes_what_it_measured(tmp_path, capsys):

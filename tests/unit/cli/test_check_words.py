@@ -21,13 +21,23 @@ delta = 1e-6
 """
 CHOSEN = (
     "no limit for visits: how much one unit adds to COUNT, SUM and AVG is limited by a private choice; "
-    "MIN, MAX, MEDIAN and quantiles are refused"
+    "for MIN, MAX, MEDIAN and quantiles a limit is found privately, once, with a part of epsilon"
 )
+SHARED = "no limit for visits: another protection covers it too, so only how many units there are is answered"
+PERSONAL = "no limit for visits: units give different amounts, so only how many units there are is answered"
 FIXED = "no limit for visits: limits are fixed, so only how many units there are is answered"
 RANGE = (
-    "no range for rate: SUM, AVG, MIN, MAX and MEDIAN over them are refused, "
+    "no range for number, rate: for SUM, AVG, MIN, MAX and MEDIAN over them one is found privately, once, "
+    "with a part of epsilon, unless the question limits them by BETWEEN"
+)
+REFUSED = (
+    "no range for number, rate: SUM, AVG, MIN, MAX and MEDIAN over them are refused, "
     "unless the question limits them by BETWEEN"
 )
+SECOND = '\n[protections.rows]\nkind = "rows"\nepsilon = 100\n'
+RANKED = ("min(cost)", "max(cost)", "median(cost)", "quantile_cont(cost, 0.25)")
+OVER_RATE = ("sum(rate)", "avg(rate)", "min(rate)", "max(rate)", "median(rate)")
+WITHIN = "count(*) + (SELECT sum(rate) FROM visits WHERE rate BETWEEN 0 AND 5)"
 
 
 @pytest.fixture
@@ -35,7 +45,9 @@ def asked(tmp_path, monkeypatch, run):
     """Give a function from further lines of the policy to what `check` says and a way to ask."""
     monkeypatch.chdir(tmp_path)
     with duckdb.connect("clinic.duckdb") as connection:
-        connection.execute("CREATE TABLE patients AS SELECT i AS id FROM range(50) AS r(i)")
+        connection.execute(
+            "CREATE TABLE patients AS SELECT i AS id, 100 AS gives FROM range(50) AS r(i)"
+        )
         connection.execute(
             "CREATE TABLE visits AS SELECT i AS number, i % 50 AS patient, i % 40 AS cost, i % 9 AS rate "
             "FROM range(300) AS r(i)"
@@ -45,12 +57,16 @@ def asked(tmp_path, monkeypatch, run):
         (tmp_path / "policy.toml").write_text(text.format(more=more))
         status, out, _ = run("check")
         assert status == 0
-        return (
-            out,
-            lambda expression: (
-                run("query", f"SELECT {expression} AS n FROM visits", "--epsilon", "1")[0] == 0
-            ),
-        )
+
+        def answers(expression, finding=None):
+            words = ("query", f"SELECT {expression} AS n FROM visits", "--epsilon", "1")
+            status, _, err = run(*words)
+            # what is found is said with the first answer that needs it, and never again
+            assert ("WRN-009" in err) == (finding is not None)
+            assert finding is None or finding in err
+            return status == 0
+
+        return out, answers
 
     return opened
 
@@ -61,15 +77,36 @@ def test_without_a_limit_one_is_chosen(asked, more):
     assert CHOSEN in out
     for expression in ("count(*)", "sum(cost)", "avg(cost)"):
         assert answers(expression), expression
-    for expression in ("min(cost)", "max(cost)", "median(cost)", "quantile_cont(cost, 0.25)"):
+    assert answers(RANKED[0], finding="nobody declared limits.visits")
+    for expression in RANKED[1:]:
+        assert answers(expression), expression
+
+
+def test_without_a_limit_where_units_give_different_amounts(asked):
+    offers = 'personal = {{ column = "patients.gives", offers = [50, 100] }}\n'
+    out, answers = asked(text=POLICY.replace("delta = 1e-6\n", offers))
+    assert PERSONAL in out
+    assert "found privately" not in out
+    assert answers("count(DISTINCT patient)")
+    for expression in ("count(*)", "sum(cost)", "avg(cost)", *RANKED, *OVER_RATE):
+        assert not answers(expression), expression
+
+
+def test_without_a_limit_under_two_protections(asked):
+    out, answers = asked(SECOND)
+    assert SHARED in out
+    assert "found privately" not in out
+    assert answers("count(DISTINCT patient)")
+    for expression in ("count(*)", "sum(cost)", "avg(cost)", *RANKED):
         assert not answers(expression), expression
 
 
 def test_without_a_limit_where_limits_are_fixed(asked):
     out, answers = asked('truncation = "fixed"')
     assert FIXED in out
+    assert REFUSED in out
     assert answers("count(DISTINCT patient)")
-    for expression in ("count(*)", "sum(cost)", "avg(cost)", "max(cost)"):
+    for expression in ("count(*)", "sum(cost)", "avg(cost)", "max(cost)", *OVER_RATE):
         assert not answers(expression), expression
 
 
@@ -82,11 +119,20 @@ def test_with_a_limit_all_of_it_is_answered(asked):
 
 def test_without_a_range(asked):
     out, answers = asked("limits = { visits = 9 }")
-    assert RANGE.replace("rate", "number, rate") in out
-    for function in ("sum", "avg", "min", "max", "median"):
-        assert not answers(f"{function}(rate)"), function
-    inner = "(SELECT sum(rate) FROM visits WHERE rate BETWEEN 0 AND 5)"
-    assert answers(f"count(*) + {inner}")
+    assert RANGE in out
+    assert answers(WITHIN)
+    assert answers(OVER_RATE[0], finding="nobody declared the range of visits.rate")
+    for expression in OVER_RATE[1:]:
+        assert answers(expression), expression
+
+
+def test_without_a_range_under_two_protections(asked):
+    out, answers = asked("limits = { visits = 9 }" + SECOND)
+    assert REFUSED in out
+    assert "found privately" not in out
+    assert answers(WITHIN)
+    for expression in OVER_RATE:
+        assert not answers(expression), expression
 
 
 def test_rows_and_values_at_once_are_refused(asked):

@@ -29,7 +29,7 @@ def clinic(made, tmp_path, monkeypatch):
 
 
 def spent(run) -> float:
-    return json.loads(run("ledger", "--json")[1])["budget"]["patients"]["spent_epsilon"]
+    return json.loads(run("ledger", "--json")[1])["budget"][0]["spent"]["epsilon"]
 
 
 def test_a_query_is_answered_and_charged(clinic, run):
@@ -39,8 +39,8 @@ def test_a_query_is_answered_and_charged(clinic, run):
     assert answer["columns"] == ["n"]
     # 40 times the standard deviation: a false alarm is rarer than 1e-9.
     assert abs(answer["rows"][0][0] - 2000) < 120
-    assert answer["guarantee"]["protection"] == "patients"
-    assert answer["guarantee"]["epsilon"] == 0.5
+    assert answer["guarantee"][0]["protection"] == "patients"
+    assert answer["guarantee"][0]["epsilon"] == 0.5
     assert answer["error"]["level"] == 0.95
     assert answer["error"]["values"][0][0] > 0
     assert answer["mechanisms"]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from private_shop import ROWWISE, no_secret_in, open_shop
+from private_shop import ROWWISE, UNIT, no_secret_in, open_shop
 
 SUM = "SELECT status, sum(rate * (1 - rate)) FROM orders WHERE total > 20 GROUP BY status"
 
@@ -36,9 +36,21 @@ def test_ranges_are_in_the_json(shop, run):
     assert not entry["empty"]
 
 
-def test_a_refusal_shows_which_fact_is_missing(shop, run):
-    query = "SELECT sum(id) FROM orders"
-    status, out, err = run("explain", query, "--ranges", "-p", shop)
+UNDECLARED = "SELECT sum(id) FROM orders"
+
+
+def test_a_fact_that_will_be_found_is_shown_as_missing(shop, run):
+    status, out, err = run("explain", UNDECLARED, "--ranges", "-p", shop)
+    assert (status, err) == (0, "")
+    assert "nobody declared the range of orders.id: found privately with epsilon 0.2" in out
+    assert "orders.id: nothing is declared" in out
+    no_secret_in(out)
+
+
+def test_a_refusal_shows_which_fact_is_missing(tmp_path, run):
+    with open_shop(tmp_path, ROWWISE + UNIT) as db:  # for two protections nothing is found
+        shop = str(db.policy.path)
+    status, out, err = run("explain", UNDECLARED, "--ranges", "-p", shop)
     assert status != 0
     assert "REF-" in err
     assert "orders.id: nothing is declared" in out

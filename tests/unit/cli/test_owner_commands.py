@@ -209,7 +209,7 @@ def test_ledger_shows_budgets_and_history(connection, run):
 def test_ledger_as_json(connection, run):
     connection.ledger = Books()
     report = json.loads(run("ledger", "--history", "--verify", "--json")[1])
-    assert report["budget"]["patients"]["remaining_epsilon"] == 3
+    assert report["budget"][0]["remaining"]["epsilon"] == 3
     assert report["verified"] == {"records": 3, "digest": "abc"}
     assert report["history"][0]["charges"] == [
         {"protection": "patients", "epsilon": 0.5, "delta": 1e-8}

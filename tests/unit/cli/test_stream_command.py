@@ -49,7 +49,7 @@ def test_lines_of_json_the_same_each_time(clinic, run):
         == out.splitlines()[:8]
     )
     _, told, _ = run("ledger", "--json")
-    assert json.loads(told)["budget"]["patients"]["spent_epsilon"] == 1
+    assert json.loads(told)["budget"][0]["spent"]["epsilon"] == 1
 
 
 def test_a_table_a_guarantee_and_a_picture(clinic, run):
@@ -115,7 +115,7 @@ def test_explain_compares_ways_and_shows_the_statement(clinic, run):
 def test_check_names_streams_that_cannot_be_released(clinic, run):
     status, out, _ = run("check")
     assert status == 0
-    assert "streams.wrong: minimum, maximum" in out
+    assert "streams.wrong: order statistics" in out
     assert "streams.visits" not in out
 
 
@@ -127,3 +127,11 @@ def test_totals_that_never_fall_are_made_of_the_same_numbers(clinic, run):
         numbers = [x["values"]["n"] for x in lines if x["values"]["ward"] == ward]
         assert numbers == sorted(numbers)
     assert run("stream", "visits", "--json", "--revised", "--isotonic")[1] == out
+
+
+@pytest.mark.parametrize("spread", ["0", "-1", "inf", "nan"])
+def test_a_filter_that_cannot_be_costs_nothing(clinic, run, spread):
+    status, _, told = run("stream", "visits", f"--filter={spread}")
+    assert status != 0
+    assert "above 0" in told
+    assert not (clinic / "policy.ledger").exists()

@@ -275,7 +275,6 @@ def test_explain_names_the_rule_and_the_grid(db):
 @pytest.mark.parametrize(
     ("text", "rule", "hint"),
     [
-        ("SELECT median(id) FROM orders", "T-RANGE", "tables.orders.columns.id.range"),
         ("SELECT min(note) FROM orders", "T-RANGE", "a number or a date"),
         ("SELECT median(DISTINCT total) FROM orders", "T-RANK", "DISTINCT"),
         ("SELECT max(rate > 0) FROM orders", "T-RANGE", "a number or a date"),

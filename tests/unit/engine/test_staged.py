@@ -25,6 +25,7 @@ from secant.release.lower import lower
 from secant.release.postgres_scalars import POSTGRES
 from secant.release.run import look_up_keys, run
 from secant.release.stages import placeholders, provided
+from secant.terms.secrecy import unseal
 
 ABOVE_AVERAGE = "SELECT count(*) FROM orders WHERE total > (SELECT avg(total) FROM orders)"
 PUBLIC_ROWS = (
@@ -222,17 +223,18 @@ def test_an_exact_number_in_a_later_statement_is_caught(tmp_path, monkeypatch):
         noiseless[b.release.name] = found
         return found
 
-    table = running._table
+    table = running.table_of
 
     def leak(b, job, shown, columns):
         exact = noiseless[b.release.name]
         values = [
-            [running.value_of(w, m) for w in exact.whole[m.column]] for m in b.release.measures
+            [running.value_of(w, m) for w in unseal(exact.values[m.column])]
+            for m in b.release.measures
         ]
         return table(b, job, shown, values)
 
     monkeypatch.setattr(running, "measured", keep)
-    monkeypatch.setattr(running, "_table", leak)
+    monkeypatch.setattr(running, "table_of", leak)
     one, two = two_runs(tmp_path, monkeypatch)
     assert one != two
 

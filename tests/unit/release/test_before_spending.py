@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from private_shop import ROWS, ROWWISE, TABLES, UNIT, make_shop, open_shop
-from secant import engine
+from secant import engine, finding
 from secant.errors import WARNINGS, Refused, UsageError
 from secant.release import cautions as said
 from secant.release import foreseen as foreseeing
@@ -164,7 +164,9 @@ def test_warnings_come_before_the_charge(people):
 
 
 def test_every_code_is_listed_and_said():
-    written = Path(str(said.__file__)).read_text(encoding="utf-8")
+    written = "".join(
+        Path(str(module.__file__)).read_text(encoding="utf-8") for module in (said, finding)
+    )
     assert all(f'"{code}"' in written for code, _ in WARNINGS)
     with pytest.raises(AssertionError):
         Caution("WRN-999", "x", "")

@@ -8,7 +8,8 @@ from fractions import Fraction
 import pytest
 from bench.suites.honesty.events import EVENTS, PEOPLE, TAIL
 
-from secant.release import limits, shares
+from secant.mechanisms import limits
+from secant.release.noise import choosing as picking
 
 WITHIN, MISSED = 0.05, 0.05
 CANDIDATES = sorted({int(Fraction(99, 70) ** i) for i in range(41)} | {2**20})
@@ -38,7 +39,7 @@ def chances(scores: list[float], epsilon: float) -> list[float]:
 def off_by_more(epsilon: Fraction) -> float:
     """Give how often the count of all events is off by more than 5 %."""
     people = everybody()
-    choosing = epsilon * shares.CHOOSING_FREELY
+    choosing = epsilon * picking.CHOOSING_FREELY
     noising = epsilon - choosing
     above = [sum(x > limit for x in people) for limit in CANDIDATES]
     scores = [float(s) for s in limits.scores_of(CANDIDATES, above, choosing, noising, 1)]
@@ -61,6 +62,6 @@ def test_a_count_of_events_is_within_five_percent():
 @pytest.mark.parametrize(("part", "fall"), [(Fraction(1, 5), 2), (Fraction(3, 10), 1)])
 def test_a_worse_choice_is_seen(monkeypatch, part, fall):
     """Planted: what was used before, and weights that fall too slowly."""
-    monkeypatch.setattr(shares, "CHOOSING_FREELY", part)
+    monkeypatch.setattr(picking, "CHOOSING_FREELY", part)
     monkeypatch.setattr(limits, "FALL", Fraction(fall))
     assert off_by_more(Fraction(1)) > MISSED

@@ -11,14 +11,13 @@ from scipy.stats import binom
 
 import secant
 from secant.analysis import portfolio
-from secant.analysis.certificate import Clipped
 from secant.errors import Refused
+from secant.mechanisms.limits import choose_limit, cut_at_most, scores_of
 from secant.plan import enforce
 from secant.plan.from_sql import from_sql
 from secant.plan.quotients import quotients_of
 from secant.plan.rewrite import normalize
 from secant.release import stated
-from secant.release.limits import ChosenLimit, choose_limit, cut_at_most, scores_of
 from secant.terms import types as t
 from secant.terms.catalog import Table, catalog
 
@@ -82,9 +81,24 @@ def test_one_row_of_each_unit_is_what_a_key_says(events):
     assert "rows of a unit are not limited" in told
 
 
-def test_order_statistics_ask_for_a_limit(events):
-    with connect(events, "ranks") as db, pytest.raises(Refused) as caught:
-        db.sql("SELECT median(width) FROM hits", epsilon=1)
+MEDIAN = "SELECT median(width) FROM hits"
+
+
+def test_order_statistics_find_a_limit(events):
+    with connect(events, "ranks") as db:
+        answer = db.sql(MEDIAN, epsilon=20)
+    (told,) = [w for w in answer.warnings if w.code == "WRN-009"]
+    assert "nobody declared limits.hits" in told.message
+    (found,) = answer.error["leaves_out"]["found"]
+    assert (found["table"], found["column"]) == ("hits", None)
+    assert 10 <= found["high"] <= 100  # nobody has more than about 35 rows, most have about 15
+    assert answer.rows[0][0] == pytest.approx(1500, rel=0.1)
+
+
+def test_order_statistics_under_two_protections_ask_for_a_limit(events):
+    second = '[protections.rows]\nkind = "rows"\nepsilon = 9'
+    with connect(events, "two ranks", second) as db, pytest.raises(Refused) as caught:
+        db.sql(MEDIAN, epsilon=1)
     assert "limits.hits" in str(caught.value.details) + str(caught.value.hint)
 
 
@@ -159,7 +173,7 @@ def test_chosen_limits_say_how_many_units_they_cut(events):
         error = db.sql(ALL, epsilon=4, level="0.999999999").error
     left = error["leaves_out"]
     assert set(left) == {
-        "units_cut_at_most", "limit", "level", "measures", "groups", "ranges", "rows_without_unit",
+        "units_cut_at_most", "limit", "level", "measures", "groups", "ranges", "moves", "personal", "rows_without_unit",
     }  # fmt: skip
     assert left["level"] == 1 - 5e-10
     assert left["units_cut_at_most"] == max(m["units_cut_at_most"] for m in left["measures"])
@@ -246,7 +260,7 @@ def test_a_limit_of_groups_that_cannot_cut_is_not_said(events):
 # ── the number of units that were cut (U-CUT) ────────────────────────────────────────────────────
 
 LIMITS = tuple(2**i for i in range(11))
-CHOOSING, NOISING = Fraction(1, 2), Fraction(2)
+SPENT = CHOOSING, NOISING = Fraction(1, 2), Fraction(2)
 
 
 def misses(draws, bound_of):
@@ -254,29 +268,26 @@ def misses(draws, bound_of):
     draw = random.SystemRandom()
     sizes = [min(1024, int(draw.paretovariate(0.8))) for _ in range(400)]
     above = [sum(s > limit for s in sizes) for limit in LIMITS]
-    bound = Clipped(None, LIMITS)
     found = 0
     for _ in range(draws):
-        limit = choose_limit(bound, above, CHOOSING, NOISING, 1)
-        chosen = ChosenLimit(limit, 1, CHOOSING, NOISING)
-        found += above[LIMITS.index(limit)] > bound_of(bound, chosen, above)
+        limit = choose_limit(LIMITS, above, CHOOSING, NOISING, 1)
+        found += above[LIMITS.index(limit)] > bound_of(limit)
     return found
 
 
 def test_no_more_units_are_cut_than_is_said():
     draws = 2_000
     allowed = int(binom.isf(1e-9, draws, 0.025)) + 1
-    assert misses(draws, lambda bound, chosen, above: cut_at_most(bound, chosen, 0.025)) <= allowed
+    assert misses(draws, lambda limit: cut_at_most(LIMITS, limit, *SPENT, 1, 0.025)) <= allowed
     # A bound that forgets how much the choice may stray is found out.
-    assert misses(draws, lambda bound, chosen, above: 0) > allowed
+    assert misses(draws, lambda limit: 0) > allowed
 
 
 def test_the_bound_is_made_of_public_numbers_only():
-    bound = Clipped(None, LIMITS)
-    loose = cut_at_most(bound, ChosenLimit(4, 1, CHOOSING, NOISING), 0.025)
-    tight = cut_at_most(bound, ChosenLimit(1024, 1, CHOOSING, NOISING), 0.025)
+    loose = cut_at_most(LIMITS, 4, *SPENT, 1, 0.025)
+    tight = cut_at_most(LIMITS, 1024, *SPENT, 1, 0.025)
     assert tight < loose
     least = scores_of(LIMITS, [0] * len(LIMITS), CHOOSING, NOISING, 1)
     reach = math.log(len(LIMITS) / 0.025) / float(CHOOSING)
     assert loose >= float(least[2] - least[-1]) + reach
-    assert cut_at_most(Clipped(None, (7,)), ChosenLimit(7, 1, CHOOSING, NOISING), 0.025) == 0
+    assert cut_at_most((7,), 7, *SPENT, 1, 0.025) == 0

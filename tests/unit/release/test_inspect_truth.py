@@ -7,7 +7,7 @@ import pytest
 from private_shop import open_shop
 from secant.plan import nodes as n
 from secant.plan.rewrite import columns_of
-from secant.release import report
+from secant.release import inspection
 from secant.release.reliance import RELIES, Reliance
 
 COUNTS = "(SELECT town, count(*) AS n FROM customers GROUP BY town) AS x"
@@ -68,7 +68,7 @@ def test_the_check_sees_a_reliance_that_stops_at_aggregates(people, monkeypatch)
 
     text = f"SELECT median(n) AS m FROM {COUNTS}"  # an answer states no error here that would tell
     assert wrongly_exact(people, text) == []
-    monkeypatch.setattr(report, "reliance", planted)
+    monkeypatch.setattr(inspection, "reliance", planted)
     assert wrongly_exact(people, text) == ["m"]
 
 

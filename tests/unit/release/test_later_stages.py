@@ -15,6 +15,7 @@ from secant.plan.ranked import Grid, Ranked
 from secant.release import intervals, stated
 from secant.release.ranked import drawn, rank_noise, ranks_off
 from secant.terms import types as t
+from secant.terms.secrecy import Private
 
 SHARES = {"Bay": 300, "Hill": 250, "Oak": 5}
 POLICY = """
@@ -100,7 +101,7 @@ def test_stated_ranks_hold(fraction):
     statistic = ranked(fraction)
     noise = rank_noise(statistic, statistic.span, Fraction(1))
     reach = ranks_off(statistic, noise, Fraction(95, 100))
-    draws = [drawn(statistic, noise, CELLS) for _ in range(400)]
+    draws = drawn(statistic, noise, Private([CELLS] * 400))
     assert enough(sum(inside(d, statistic, reach) for d in draws), 400)
 
 
@@ -108,7 +109,7 @@ def test_ranks_that_forget_how_many_points_there_are_would_be_noticed():
     statistic = ranked("1/2")
     noise = rank_noise(statistic, statistic.span, Fraction(1))
     reach = noise.choice.error(Fraction(95, 100), 1)
-    draws = [drawn(statistic, noise, CELLS) for _ in range(400)]
+    draws = drawn(statistic, noise, Private([CELLS] * 400))
     assert not enough(sum(inside(d, statistic, reach) for d in draws), 400)
 
 

@@ -34,9 +34,7 @@ def scales(db, query, **options):
     """Give measure -> noise scale, in units of the answer."""
     compiled = compile_release(db, query, **options)
     steps = {m.column: m.step for b in compiled.job.prepared.bounded for m in b.release.measures}
-    return {
-        c: n.scale * steps[c] for c, n in compiled.job.noise.noise.items() if n.scale is not None
-    }
+    return {c: n.law.scale * steps[c] for c, n in compiled.job.noise.noise.items() if not n.still}
 
 
 # ── keys and what follows the noise ──────────────────────────────────────────────────────────────
@@ -283,7 +281,7 @@ def test_the_threshold_keeps_delta_for_all_keys_of_a_unit_together(tmp_path, pro
         compiled = compile_release(db, query, epsilon=1, delta=Fraction(1, 1000))
         (bounded,) = compiled.job.prepared.bounded
         (choice,) = compiled.job.noise.choices.values()
-        law = compiled.job.noise.noise[bounded.release.selector].law()
+        law = compiled.job.noise.noise[bounded.release.selector].law
         reached = max(c.groups for c in bounded.certificates)
         assert choice.groups == reached >= 1
         # What a unit brings alone is seen when the noise reaches what is missing to the threshold.
@@ -346,12 +344,11 @@ class Stating:
     def draw(self):
         from dataclasses import replace
 
-        from secant.release.stated import _law
-
         shown = self.fault.draw()
         measures = {m.column: m for b in self.said.prepared.bounded for m in b.release.measures}
         count = next(m for m in measures.values() if m.words == "number of rows")
-        error = _law(self.said, count, {}, None, None).error(self.said.level)
+        noise = self.said.noise.noise[count.column]
+        error = noise.number(count.step, (0.0, 0.0)).error(self.said.level)
         value = float(shown.rows[0][0])
         ends = [[(value - error, value + error), *([None] * (len(shown.columns) - 1))]]
         return replace(shown, ends=ends)

@@ -83,7 +83,7 @@ def test_a_hundred_groups_of_one_unit_have_the_promised_error(many):
     job = compile_release(many, BY_DAY, delta="1e-5").job
     (noise,) = job.noise.noise.values()
     assert noise.squared == 100
-    assert noise.law().error(LEVEL) in (73, 74, 75, 76)
+    assert noise.law.error(LEVEL) in (73, 74, 75, 76)
     (errors,) = job.noise.normal.compared.values()
     assert errors.laplace == 300
     told = many.explain(BY_DAY, epsilon=1, delta="1e-5").text
@@ -123,7 +123,7 @@ def test_what_is_charged_is_what_the_noise_gives(many):
     ):
         job = compile_release(many, text, delta="1e-5").job
         cost = job.noise.paid["people"]
-        shift = sum(n.squared / n.law().deviation ** 2 for n in job.noise.noise.values())
+        shift = sum(n.hidden[1] / n.law.deviation**2 for n in job.noise.noise.values())
         assert shift <= 2 * cost.rho
         assert suffices(root_up(1 / shift), *cost.normal)
         assert cost.price[0] <= 1

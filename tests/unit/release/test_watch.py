@@ -74,3 +74,30 @@ def test_no_thread_stays():
     for _ in range(20):
         watched(lambda: 7, never, 60)
     assert threading.active_count() <= before + 1  # the last one may be about to end
+
+
+def test_another_thread_interrupts():
+    call, interrupt = Endless(), watch.Interrupt()
+    threading.Timer(0.1, interrupt.stop).start()
+    with pytest.raises(BackendError) as told, watch.interruptible(interrupt):
+        watched(call, call.stop, 60)
+    assert told.value.code == "BAK-006"
+    assert call.told.is_set()
+
+
+def test_after_an_interrupt_nothing_is_begun():
+    interrupt, begun = watch.Interrupt(), []
+    with watch.interruptible(interrupt):
+        assert watched(lambda: 7, never, 60) == 7
+        interrupt.stop()
+        with pytest.raises(BackendError):
+            watched(lambda: begun.append(1), never, 60)
+    assert not begun
+    assert watched(lambda: 8, never, 60) == 8  # it ends with its block
+
+
+def test_time_is_up_also_where_somebody_may_interrupt():
+    call = Endless()
+    with pytest.raises(BackendError) as over, watch.interruptible(watch.Interrupt()):
+        watched(call, call.stop, 0.01)
+    assert over.value.code == "BAK-005"

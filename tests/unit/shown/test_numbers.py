@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secant.cli.numbers import error_text, plain, remaining_text, spent_text, value_text
+from secant.shown.numbers import error_text, plain, remaining_text, spent_text, value_text
 
 
 @given(st.fractions(min_value=0, max_value=10**6))
