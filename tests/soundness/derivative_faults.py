@@ -263,6 +263,11 @@ FAULTS = (
         "D-GATHER", "gathering skipped though the other side is not unique", _always_single,
         "SELECT sum(a.x*b.z) FROM a JOIN b ON a.k = b.k",
     ),
+    Planted(
+        "D-IDENTITY", "a power of e^w that moves as e^w does",
+        lambda patch: patch.setattr(shapes, "exponent_slope", shapes.exponent_size),
+        "SELECT sum(power(v, 3)) FROM a", {"a": "2*ln(v)"}, beta=Fraction(2),
+    ),
     Planted("D-COMPOSE", "a slope halved", _halved_slopes, "SELECT sum(exp(x)) FROM a"),
     Planted("D-QUOTIENT", "a quotient's slope halved", _halved_slopes, "SELECT sum(1/y) FROM a"),
     Planted("D-LENGTH", "a length's factor halved", _short_lengths, "SELECT sum(sqrt(x*x+y*y)) FROM a",

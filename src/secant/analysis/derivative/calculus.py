@@ -30,6 +30,7 @@ from secant.analysis.derivative.smooth_terms import (
 )
 from secant.analysis.derivative.space import Block, Key, Space, Variable
 from secant.numeric import interval as iv
+from secant.numeric.powers import power_range
 from secant.plan import nodes as n
 from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number
 from secant.plan.rewrite import columns_of
@@ -41,6 +42,8 @@ from secant.terms import types as t
 
 LOWEST_FLOOR, HIGHEST_FLOOR = Fraction(1, 1024), Fraction(1, 16)
 """A fading bound stops at a part of its peak between these: far rows need no exponential then (D-FLOOR)."""
+HIGHEST_POWERED = Fraction(2**1000)
+"""A power that may exceed this has no bound: exp is held back not far above it."""
 FLAT = Fraction(3, 20)
 """A size whose bound would vary by less than this takes its largest value, which costs no smoothness."""
 
@@ -231,11 +234,10 @@ def _of_type(kind: t.Type) -> iv.Interval:
 
 def _variable(calculus: Calculus, node: n.Scalar, variable: Variable, range_: iv.Interval) -> Bound:
     """A value that moves by itself: x, or e^w where the owner measures in w = ln x (D-IDENTITY)."""
-    weight, alpha = calculus.weight(variable)
-    x = double(node)
     if variable.logarithmic:
-        return _exponential(calculus, x, variable, range_, weight, Fraction(1), node)
-    size = _identity_size(x, alpha, range_)
+        return power_of_exponential(calculus, node, variable, range_, Fraction(1))
+    weight, alpha = calculus.weight(variable)
+    size = _identity_size(double(node), alpha, range_)
     term = _shaped(size, {variable: Fraction(1)}, most_of(range_))
     if term is None:
         raise _no_range(node)
@@ -258,14 +260,27 @@ def _identity_size(x: n.Scalar, alpha: Fraction, range_: iv.Interval) -> shapes.
     return shapes.Smooth(line, alpha)
 
 
-def _exponential(
-    calculus: Calculus,
-    x: n.Scalar,
-    variable: Variable,
-    range_: iv.Interval,
-    weight: Fraction,
-    exponent: Fraction,
-    node: n.Node,
+def plain_variable(calculus: Calculus, scalar: n.Scalar) -> Variable | None:
+    """Give the column whose value an expression is, clamped or not; None if it is anything else.
+
+    A cast to another type of number, and the 0.0 that makes both zeros of a divisor one, leave the value as it is.
+    """
+    while True:
+        if isinstance(scalar, (n.Cast, n.Clamp, n.Attempt)):
+            scalar = scalar.operand
+        elif isinstance(scalar, n.Arithmetic) and scalar.op == "+" and _is_zero(scalar.right):
+            scalar = scalar.left
+        else:
+            break
+    return calculus.space.variables.get(scalar.name) if isinstance(scalar, n.Column) else None
+
+
+def _is_zero(scalar: n.Scalar) -> bool:
+    return isinstance(scalar, n.Literal) and as_number(scalar.value) == 0
+
+
+def power_of_exponential(
+    calculus: Calculus, node: n.Scalar, variable: Variable, range_: iv.Interval, exponent: Fraction
 ) -> Bound:
     """x^exponent for a variable that moves in w = ln x: e^(exponent·w), by D-EXP."""
     if range_.low is None or range_.high is None or range_.low <= 0:
@@ -275,15 +290,26 @@ def _exponential(
             f"{variable.column} moves in its logarithm and may not be positive",
             "declare a range with a positive lower end",
         )
-    alpha = calculus.rate / calculus.space.reach({variable.role: weight})
+    alpha = calculus.weight(variable)[1]
     ends = iv.logarithm(range_)
-    log = shapes.call("ln", x)
-    size = shapes.exponent_size(log, exponent, alpha, ends.low, ends.high)
-    powered = range_ if exponent == 1 else iv.divide(iv.point(1), range_)
-    term = _shaped(size, {variable: Fraction(1)}, most_of(powered))
-    assert term is not None, "the range is bounded"
-    slope = replace(term, cap=term.cap)
-    return Bound(powered, term, {variable: slope}, _reach(calculus, {variable: slope}))
+    log = shapes.call("ln", double(node))
+    along: Rates = {variable: Fraction(1)}
+    powered = power_range(range_, exponent)
+    most = most_of(powered)
+    if most is None or most * max(abs(exponent), 1) > HIGHEST_POWERED:
+        raise CannotBound(
+            "D-EXP", node, "the power may overflow", "declare a range on which it stays small"
+        )
+    size = _shaped(shapes.exponent_size(log, exponent, alpha, ends.low, ends.high), along, most)
+    steep = _shaped(
+        shapes.exponent_slope(log, exponent, alpha, ends.low, ends.high),
+        along,
+        abs(exponent) * most,
+    )
+    assert size is not None, "the range is bounded"
+    assert steep is not None, "the range is bounded"
+    slopes: dict[Key, Term] = {variable: steep}
+    return Bound(powered, size, slopes, _reach(calculus, slopes))
 
 
 def _shaped(shape: shapes.Smooth | None, along: Rates, cap: Fraction | None) -> Term | None:
@@ -453,16 +479,9 @@ def _inverse(calculus: Calculus, node: n.Scalar, b: Bound) -> Bound:
             "the divisor may be 0",
             "declare ranges that keep the divisor away from 0",
         )
-    plain = node
-    while isinstance(plain, (n.Cast, n.Clamp, n.Attempt)):
-        plain = plain.operand
-    if isinstance(plain, n.Column):
-        variable = calculus.space.variables.get(plain.name)
-        if variable is not None and variable.logarithmic:
-            weight = calculus.space.dual(variable.role, {variable: Fraction(1)})
-            return _exponential(
-                calculus, double(node), variable, b.range, weight, Fraction(-1), node
-            )
+    variable = plain_variable(calculus, node)
+    if variable is not None and variable.logarithmic:
+        return power_of_exponential(calculus, node, variable, b.range, Fraction(-1))
     x, range_ = double(node), b.range
     inverse = iv.divide(iv.point(1), range_)
     most = most_of(inverse)

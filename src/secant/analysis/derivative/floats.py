@@ -55,6 +55,13 @@ class FloatErrors:
             return self.relative(scalar.operand)
         if isinstance(scalar, n.Call) and scalar.function == "abs":
             return self.relative(scalar.arguments[0])
+        if isinstance(scalar, n.Call) and scalar.function == "power":
+            exponent = _whole_exponent(scalar)
+            inner = None if exponent is None else self.relative(scalar.arguments[0])
+            # (1 + r)^n - 1 is at most 2nr for nr up to 1.
+            if exponent is None or inner is None or exponent * inner > 1:
+                return None
+            return 2 * exponent * inner + FUNCTION
         if isinstance(scalar, n.Arithmetic) and scalar.op in ("+", "*"):
             a, b = self.relative(scalar.left), self.relative(scalar.right)
             if a is None or b is None:
@@ -182,13 +189,20 @@ def _smooth(errors: FloatErrors, node: n.Call, inner: Fraction) -> Error:
     return None
 
 
+def _whole_exponent(node: n.Call) -> Fraction | None:
+    """Give the exponent of a power if it is a whole number from 1 on."""
+    written = node.arguments[1]
+    exponent = as_number(written.value) if isinstance(written, n.Literal) else None
+    return exponent if exponent and exponent >= 1 and exponent.denominator == 1 else None
+
+
 def _power(node: n.Call, inner: Fraction, most: Fraction, low: Fraction, high: Fraction) -> Error:
     written = node.arguments[1]
     exponent = as_number(written.value) if isinstance(written, n.Literal) else None
     if exponent is None:
         return None
     reach = max(abs(low), abs(high)) + inner
-    if exponent >= 1 and exponent.denominator == 1:
+    if _whole_exponent(node) is not None:
         return exponent * reach ** (int(exponent) - 1) * inner + most * FUNCTION
     if low - inner <= 0:
         return None

@@ -22,6 +22,8 @@ from secant.analysis.derivative.calculus import (
     limited,
     most_of,
     place_of,
+    plain_variable,
+    power_of_exponential,
 )
 from secant.analysis.derivative.smooth_terms import (
     ONE,
@@ -101,7 +103,7 @@ def _logarithm(calculus: Calculus, node: n.Call) -> Bound:
             "the logarithm's argument may touch 0",
             "declare a range with a positive lower end",
         )
-    plain = _plain_variable(calculus, node.arguments[0])
+    plain = plain_variable(calculus, node.arguments[0])
     range_ = iv.logarithm(ends)
     cap = most_of(range_)
     size = composed(
@@ -121,12 +123,6 @@ def _logarithm(calculus: Calculus, node: n.Call) -> Bound:
     if slope is None:
         raise _unbounded("D-LN", node)
     return chain(calculus, inner, range_, size, slope)
-
-
-def _plain_variable(calculus: Calculus, scalar: n.Scalar) -> Variable | None:
-    while isinstance(scalar, (n.Cast, n.Clamp, n.Attempt)):
-        scalar = scalar.operand
-    return calculus.space.variables.get(scalar.name) if isinstance(scalar, n.Column) else None
 
 
 def _root(calculus: Calculus, node: n.Call) -> Bound:
@@ -161,6 +157,9 @@ def _powered(calculus: Calculus, node: n.Call, exponent: Fraction) -> Bound:
             "a power of a value that may be 0 or negative is not bounded",
             "declare a range with a positive lower end, or use a whole exponent of at least 1",
         )
+    variable = plain_variable(calculus, node.arguments[0])
+    if variable is not None and variable.logarithmic and exponent != 0:
+        return power_of_exponential(calculus, node.arguments[0], variable, ends, exponent)
     range_ = power_range(ends, exponent)
     size = composed(
         calculus,
@@ -187,7 +186,7 @@ def _length(calculus: Calculus, node: n.Call) -> Bound | None:
     squares = _squares(node.arguments[0])
     if squares is None or len(squares) < 2:
         return None
-    found = [_plain_variable(calculus, s) for s in squares]
+    found = [plain_variable(calculus, s) for s in squares]
     variables = [v for v in found if v is not None and not v.logarithmic]
     if len(variables) < len(found) or len({v.role for v in variables}) != 1:
         return None
