@@ -296,7 +296,7 @@ def power_of_exponential(
     along: Rates = {variable: Fraction(1)}
     powered = power_range(range_, exponent)
     most = most_of(powered)
-    if most is None or most * max(abs(exponent), 1) > HIGHEST_POWERED:
+    if most is None or most > HIGHEST_POWERED or abs(exponent) * most > HIGHEST_POWERED:
         raise CannotBound(
             "D-EXP", node, "the power may overflow", "declare a range on which it stays small"
         )
