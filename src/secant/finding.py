@@ -114,10 +114,9 @@ def _told(missing: tuple[Lacking, ...], paid: Fraction) -> Caution:
 
 
 def relied_upon(answer: Answer, found: tuple[Found, ...]) -> tuple[Found, ...]:
-    """Give the ranges found before that an answer rests on."""
-    left = answer.error.get("leaves_out") or {}
-    used = {(part["low"], part["high"]) for part in left.get("ranges", ())}
-    return tuple(f for f in found if f.low is not None and (float(f.low), float(f.high)) in used)
+    """Give the facts found before that an answer rests on."""
+    used = (answer.error.get("leaves_out") or {}).get("undeclared", ())
+    return tuple(f for f in found if f.lacking.words in used)
 
 
 def with_found(

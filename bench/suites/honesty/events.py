@@ -51,6 +51,38 @@ QUESTIONS = {
 }
 
 
+UNDECLARED = """\
+# The same people, and nobody has declared anything about what they do.
+[database]
+source = "duckdb:events.duckdb"
+[tables.hits.columns]
+page = {{ values = {pages} }}
+[protections.people]
+kind = "unit"
+unit = "hits.person"
+epsilon = 10.0
+delta = 1e-6
+"""
+UNDECLARED_QUESTIONS = {
+    "sum": "SELECT sum(width) FROM hits",
+    "avg": "SELECT avg(seconds) FROM hits",
+    "several": "SELECT count(*), sum(seconds), avg(width) FROM hits",
+    "by page": "SELECT page, count(*), avg(width) FROM hits GROUP BY page",
+    "stddev": "SELECT stddev(seconds) FROM hits",
+    "median": "SELECT median(seconds) FROM hits",
+    "people": "SELECT count(DISTINCT person) FROM hits",
+    "few": "SELECT sum(seconds), count(*) FROM hits WHERE country = 'EE' AND day = 13 AND page = 'shop'",
+    "long stays": "SELECT count(*) FROM (SELECT person, sum(seconds) AS s FROM hits GROUP BY person "
+    "HAVING sum(seconds) > 5000)",
+}
+"""Ranges and limits are found anew, privately, for each release: what they cut is part of how far answers are off."""
+
+
+def undeclared_policy() -> str:
+    """Give the policy of an owner who declares nobody's limits and ranges."""
+    return UNDECLARED.format(pages=_toml(PAGES))
+
+
 def policy_text() -> str:
     """Give the policy as its owner would write it."""
     return POLICY.format(days=DAYS, pages=_toml(PAGES), countries=_toml(COUNTRIES))

@@ -1,4 +1,4 @@
-"""The four databases: how each is made, its policy, and what is asked of it.
+"""The databases: how each is made, its policy, and what is asked of it.
 
 In: where generated data are kept. Out: a source, a policy, and questions with the epsilon of each. Nothing is released
 here.
@@ -64,6 +64,14 @@ def _events(scale: str, place: Path, stack: ExitStack) -> DataSet:
     return DataSet("events", words, f"duckdb:{made}", read_policy(events.policy_text()), asked)
 
 
+def _undeclared(scale: str, place: Path, stack: ExitStack) -> DataSet:
+    made = events.make_events(_folder(stack))
+    asked = tuple(Question(*item) for item in events.UNDECLARED_QUESTIONS.items())
+    words = "the event log, ranges and limits found privately"
+    policy = read_policy(events.undeclared_policy())
+    return DataSet("undeclared", words, f"duckdb:{made}", policy, asked)
+
+
 def _clinic(scale: str, place: Path, stack: ExitStack) -> DataSet:
     made, policy = demo_data.make_clinic(_folder(stack))
     asked = [
@@ -89,6 +97,7 @@ _MADE: dict[str, Callable[[str, Path, ExitStack], DataSet]] = {
     "tpcds": _retail,
     "events": _events,
     "clinic": _clinic,
+    "undeclared": _undeclared,
 }
 SETS = tuple(_MADE)
 

@@ -33,6 +33,7 @@ from secant.plan.rewrite import columns_of
 from secant.plan.scopes import borrowed, read_columns
 from secant.plan.total import group_key, make_total, many_rowed, unguarded
 from secant.plan.typing import fields_of, type_of
+from secant.plan.undeclared import Undeclared, undeclared_of
 from secant.plan.unfailing import scalars_of, single
 from secant.plan.verify import verify
 from secant.terms import types as t
@@ -77,6 +78,8 @@ class Release:
     """Public scalar subqueries that may have several rows: held against public data before anything is paid."""
     together: tuple[frozenset[str], ...] = ()
     """Measures of one average, variance, deviation or quotient: what cuts a unit down in one does in all (U-WEIGHT)."""
+    undeclared: Undeclared = field(default_factory=Undeclared)
+    """What it rests on that nobody declared."""
 
     @property
     def aggregates(self) -> tuple[n.Aggregate, ...]:
@@ -241,6 +244,12 @@ class _Builder:
             tuple(self.copies) if self.weighted else (),
             scalars,
             self._together(outputs),
+            undeclared_of(
+                exact,
+                [(r.column, r.cells) for r in ranked],
+                self.facts.policy,
+                self.protections,
+            ),
         )
 
     def _personal(

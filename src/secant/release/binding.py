@@ -37,6 +37,15 @@ def groups_cut(release: Release) -> int | None:
     return least if not reach or min(reach) > least else None
 
 
+def rests_on_found_limit(b: Bounded, column: str) -> bool:
+    """Whether a measure counts no more rows of a unit than a limit says that was found privately."""
+    if not b.release.undeclared.limits:
+        return False
+    bounds = [c.bounds.get(column) for c in b.certificates]
+    cut = any(isinstance(x, n.Truncate) for x in n.walk(b.release.exact))
+    return cut or any(isinstance(x, Clipped) for x in bounds)
+
+
 def below_and_above(release: Release, column: str) -> Span:
     """Give how far what was left out may lead from a measure to the true one, where nothing bounds it."""
     call = next(c for c in release.exact.aggregations if c.name == column)

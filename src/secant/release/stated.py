@@ -15,7 +15,13 @@ from secant.analysis.split import Bounded
 from secant.plan import nodes as n
 from secant.plan.measures import Measure
 from secant.plan.rewrite import columns_of
-from secant.release.binding import below_and_above, groups_cut, nobodys_rows, ranges_used
+from secant.release.binding import (
+    below_and_above,
+    groups_cut,
+    nobodys_rows,
+    ranges_used,
+    rests_on_found_limit,
+)
 from secant.release.error import Drawn, counts_of
 from secant.release.intervals import NoisyNumber, Pieces, Span, ends_of, number_of, pieces_of
 from secant.release.job import Job
@@ -66,19 +72,35 @@ def _column_ends(job: Job, output: str, closed: Closed, settled: Settled) -> tup
     measured = used & settled.keys()
     cutting = {p for c in measured for p in settled[c].partners if settled[p].chosen}
     alone = _Stated(job, closed, settled, scalar, noise).ends(output, 0, cut=False)
+    if used & _beyond(job):
+        # Values outside of a range that was found privately may lie anywhere (U-RANGE): nothing holds them.
+        return nothing, alone if measured == used else nothing
     found = alone
-    if cutting or _groups_cut(job, used) or used & thresholds_of(job).keys():
+    if cutting or _cut_openly(job, used) or used & thresholds_of(job).keys():
         stated = _Stated(job, closed, settled, scalar, noise)
         found = stated.ends(output, len(cutting), cut=True)
     # How far a draw leads an order statistic in value, the data decide.
     return found, alone if measured == used else nothing
 
 
-def _groups_cut(job: Job, used: set[str]) -> bool:
-    """Whether a limit of groups cuts measures that are used."""
-    releases = [b.release for b in job.prepared.bounded]
-    measures = {m.column for r in releases if groups_cut(r) is not None for m in r.measures}
-    return bool(measures & used)
+def _beyond(job: Job) -> frozenset[str]:
+    """Give the columns that values outside of a range would move which was found privately."""
+    return frozenset().union(*(b.release.undeclared.columns for b in job.prepared.bounded))
+
+
+def _cut_openly(job: Job, used: set[str]) -> bool:
+    """Whether a limit cuts measures that are used, of which nothing says how much it cuts."""
+    return any(
+        _open(b, m.column)
+        for b in job.prepared.bounded
+        for m in b.release.measures
+        if m.column in used
+    )
+
+
+def _open(b: Bounded, column: str) -> bool:
+    """Whether units may have more groups than are counted, or more rows than a limit that was found privately."""
+    return groups_cut(b.release) is not None or rests_on_found_limit(b, column)
 
 
 @dataclass(slots=True)
@@ -130,8 +152,8 @@ class _Stated:
                     # How far noise of an earlier release leads a later one from the truth, the data decide.
                     staged = any(reads_released(a) for a in b.release.aggregates)
                     lost = (0.0, 0.0) if miss is None else left_out(self.settled, m, miss)
-                    if cut and groups_cut(b.release) is not None and column != b.release.selector:
-                        # Nothing bounds what units with more groups than are counted would have added.
+                    if cut and _open(b, column):
+                        # Nothing bounds what units with more groups or rows than are counted would have added.
                         lost = below_and_above(b.release, column)
                     law = self.settled[column].number(m.step, lost)
                     return replace(law, error=_unknown, scale=None) if staged else law
@@ -284,7 +306,15 @@ def leaves_out(job: Job, settled: Settled) -> dict[str, object] | None:
         if m.preprocessed is not None
     }
     personal = {p for b in job.prepared.bounded for p in b.release.personal}
-    if not (found or ranges or groups or nobodys or moves or personal):
+    unstated = [b.release.undeclared for b in job.prepared.bounded]
+    undeclared = {".".join(origin) for u in unstated for origin in u.ranges}
+    undeclared |= {
+        table
+        for b in job.prepared.bounded
+        if any(rests_on_found_limit(b, m.column) for m in b.release.measures) or b.release.ranked
+        for table in b.release.undeclared.limits
+    }
+    if not (found or ranges or groups or nobodys or moves or personal or undeclared):
         return None
     counts = [x for x in found if x["units_cut_at_most"] is not None]
     most = max(counts, key=lambda x: int(str(x["units_cut_at_most"])), default=None)
@@ -296,6 +326,7 @@ def leaves_out(job: Job, settled: Settled) -> dict[str, object] | None:
         "moves": [{"measure": words, "moves": amount} for words, amount in moves.items()],
         "personal": sorted(personal),
         "rows_without_unit": nobodys,
+        "undeclared": sorted(undeclared),
     }
 
 

@@ -53,6 +53,11 @@ class Lacking:
     column: str | None
     protection: str
 
+    @property
+    def words(self) -> str:
+        """Name what was found as `leaves_out` does."""
+        return self.table if self.column is None else f"{self.table}.{self.column}"
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -83,10 +88,12 @@ class Found:
         facts = self.lacking
         units = f"at most {self.outside:,} units have {{}} ({float(LEVEL) * 100:g} % sure)"
         if self.low is None:
-            more = units.format("more, and count no further")
+            more = units.format("more, and count no further; how many more, nothing says")
             return f"Limit found privately: {self.high} rows of a unit in {facts.table}; {more}."
         low, high = (f"{float(x):,.10g}" for x in (self.low, self.high))
-        more = units.format("values outside, which count as its ends")
+        more = units.format(
+            "values outside, which count as its ends; how far outside, nothing says"
+        )
         return f"Range found privately: {facts.table}.{facts.column} from {low} to {high}; {more}."
 
 
@@ -154,12 +161,14 @@ def completed(policy: Policy, found: Sequence[Found]) -> Policy:
             old = tables.get(table, policy.facts(table))
             assert fact.low is not None
             ends = (_number(fact.low), _number(fact.high))
-            columns = {**old.columns, column: replace(policy.column(table, column), range=ends)}
+            known = replace(policy.column(table, column), range=ends, found=True)
+            columns = {**old.columns, column: known}
             tables[table] = replace(old, columns=columns)
             continue
         for place, p in enumerate(protections):
             if p.name == fact.lacking.protection:
-                protections[place] = replace(p, limits={**p.limits, table: int(fact.high)})
+                limits = {**p.limits, table: int(fact.high)}
+                protections[place] = replace(p, limits=limits, found=p.found | {table})
     return replace(policy, tables=tables, protections=tuple(protections))
 
 

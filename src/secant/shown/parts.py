@@ -140,8 +140,11 @@ def left_out_lines(error: Mapping[str, Any]) -> Iterator[str]:
     yield from (part["told"] for part in left.get("found", ()))
     for part in left.get("measures", ()):
         limit, measure = value_text(part["limit"]), part["measure"]
+        if part["units_cut_at_most"] is None and (None, part["limit"]) in chosen:
+            continue
         if part["units_cut_at_most"] is None:
-            yield f"Declared limit: no unit adds more than {limit} to the {measure}."
+            says = "Limit of what was found" if left.get("undeclared") else "Declared limit"
+            yield f"{says}: no unit adds more than {limit} to the {measure}."
         else:
             yield (
                 f"Limit chosen privately: at most {part['units_cut_at_most']:,} units add more than {limit} to the "

@@ -49,6 +49,8 @@ class ColumnFacts:
     """By statistic: how far one row may move it. It is made to keep to that, so that no range is needed."""
     center: Fraction = Fraction(0)
     """Where statistics that `moves` names stand if there are no rows; rows lead away from there."""
+    found: bool = False
+    """Whether `range` was not declared but found privately: some values may lie outside, however far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,8 @@ class Protection:
     """Names that it had before: what they spent counts as spent."""
     personal: Offers | None = None
     """For `unit`: how much each unit gives. The budget is that of those who give most; others give in proportion."""
+    found: frozenset[str] = frozenset()
+    """For `unit`: the tables whose limit was not declared but found privately: some units may have more rows."""
 
 
 @dataclass(frozen=True, slots=True)
