@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 CORE := $(VENV)/.core
 
+# Tests start Secant hundreds of times; where nothing is kept compiled, each start compiles all of it.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: setup setup-browser setup-clients demo test test-long check bench lock clean
 
 setup: $(STAMP)

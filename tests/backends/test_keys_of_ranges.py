@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 import secant
+from filled import fill
 from secant.errors import Refused
 from secant.plan import domains, images
 
@@ -118,7 +119,7 @@ def on_duckdb(tmp_path_factory):
     directory = tmp_path_factory.mktemp("keys")
     with duckdb.connect(str(directory / "keys.duckdb")) as connection:
         connection.execute(SCHEMA)
-        connection.executemany("INSERT INTO things VALUES (?, ?, ?, ?, ?, ?, ?)", rows())
+        fill(connection, "things", rows())
     (directory / "policy.toml").write_text(POLICY, encoding="utf-8")
     with secant.connect(policy=directory / "policy.toml") as db:
         yield db

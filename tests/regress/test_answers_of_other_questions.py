@@ -32,7 +32,7 @@ from secant.errors import BackendError
 from secant.release.duckdb import DuckDB, DuckDBSession
 
 THREADS, CHILDREN = 8, 4
-EACH = 1000 if LONG else 24
+EACH = 1000 if LONG else 12
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 import secant
+from filled import fill
 from secant.errors import PolicyError, Refused
 from secant.terms.policy_file import load_policy
 
@@ -48,7 +49,7 @@ def policy_for(folder, source, kind="unit"):
 def on_duckdb(tmp_path):
     with duckdb.connect(str(tmp_path / "d.duckdb")) as made:
         made.execute("CREATE TABLE people (id INTEGER PRIMARY KEY, ward VARCHAR, income DOUBLE)")
-        made.executemany("INSERT INTO people VALUES (?, ?, ?)", rows())
+        fill(made, "people", rows())
     return "duckdb:d.duckdb"
 
 

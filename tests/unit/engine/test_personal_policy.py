@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 import secant
+from filled import fill
 from secant import stats
 from secant.errors import BudgetError, PolicyError, Refused, UsageError
 from secant.terms.policy_file import load_policy
@@ -42,8 +43,8 @@ def on_duckdb(tmp_path):
     with duckdb.connect(str(tmp_path / "d.duckdb")) as made:
         for statement in SCHEMA:
             made.execute(statement)
-        made.executemany("INSERT INTO people VALUES (?, ?)", people())
-        made.executemany("INSERT INTO sales VALUES (?, ?, ?)", sales())
+        fill(made, "people", people())
+        fill(made, "sales", sales())
     return "duckdb:d.duckdb"
 
 
