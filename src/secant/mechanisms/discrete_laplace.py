@@ -10,16 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-import numpy as np
-
 from secant.errors import UsageError
-from secant.mechanisms.geometric import Shape, draw_geometric, many_geometric, shape_of
-from secant.mechanisms.randomness import word, words
+from secant.mechanisms.geometric import Shape, draw_geometric, shape_of
+from secant.mechanisms.randomness import word
 from secant.numeric.ball import Ball, ball, ceiling, decide, lower, upper
 from secant.numeric.parameters import Number, count_of, delta_of, level_of, positive
 
 _NEGLIGIBLE = Fraction(1, 1 << 60000)
-_SCALAR_BELOW = 48  # draws; below this the arrays cost more than they save
 
 
 def add_discrete_laplace(values: Sequence[int], *, scale: Fraction) -> list[int]:
@@ -34,12 +31,7 @@ def add_discrete_laplace(values: Sequence[int], *, scale: Fraction) -> list[int]
 def discrete_laplace_noise(count: int, *, scale: Fraction) -> list[int]:
     """Draw `count` independent values z, each with probability ∝ exp(-|z| / scale), exactly."""
     shape = shape_of(positive(scale, "scale"))
-    if count < _SCALAR_BELOW:
-        return [_draw(shape) for _ in range(count)]
-    drawn: list[int] = []
-    while len(drawn) < count:
-        drawn += _draw_many(shape, count - len(drawn))
-    return drawn
+    return [_draw(shape) for _ in range(count)]
 
 
 def _draw(shape: Shape) -> int:
@@ -51,15 +43,6 @@ def _draw(shape: Shape) -> int:
             return magnitude
         if magnitude:
             return -magnitude
-
-
-def _draw_many(shape: Shape, wanted: int) -> list[int]:
-    """Draw up to `wanted` values; the draws that came out as minus zero are missing."""
-    fresh = words(wanted)
-    minus = (fresh & np.uint64(1)).astype(bool).tolist()
-    magnitudes = many_geometric(shape, (fresh >> np.uint64(11)).astype(np.int64))
-    pairs = zip(magnitudes, minus, strict=True)
-    return [-magnitude if sign else magnitude for magnitude, sign in pairs if magnitude or not sign]
 
 
 def discrete_laplace_tail(scale: Fraction, t: int) -> Fraction:

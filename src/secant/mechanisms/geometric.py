@@ -1,6 +1,6 @@
 """N-GEOMETRIC: whole numbers g with P(noise ≥ g) = exp(-g / scale), the root of all Laplace noise.
 
-In: a rational scale and fresh bits. Out: independent geometric draws, one by one or many at a time.
+In: a rational scale and fresh bits. Out: independent geometric draws.
 No float decides an outcome unless its error bound decides it; what floats leave open is settled by
 exact arithmetic on the same random bits (N-LAZY).
 """
@@ -12,17 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-import numpy as np
-from numpy.typing import NDArray
-
-from secant.mechanisms.randomness import LazyUniform, bits, word, words
+from secant.mechanisms.randomness import LazyUniform, bits, word
 from secant.numeric.ball import ball, decide
 
 # Every float below is within one part in 2^48 of the real number it stands for; the guard is 2^-40.
 GUARD = 2.0**-40
 UNIT = 2.0**-53
 _RATIO_BITS = 16  # scales up to 2^16 are drawn in one piece, larger ones in blocks of 2^shift
-_TOP_BITS = 40  # of an offset within a block, those that the float test of acceptance reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,39 +102,3 @@ def _offset(shape: Shape) -> int:
             return offset
         if below_exponential(LazyUniform(test, 53), offset / shape.scale):
             return offset
-
-
-def many_geometric(shape: Shape, heads: NDArray[np.int64]) -> list[int]:
-    """Give `draw_geometric` of every head."""
-    blocks: list[int] = _many_blocks(shape, heads).tolist()
-    if not shape.shift:
-        return blocks
-    offsets = _many_offsets(shape, len(heads))
-    return [(block << shape.shift) + at for block, at in zip(blocks, offsets, strict=True)]
-
-
-def _many_blocks(shape: Shape, heads: NDArray[np.int64]) -> NDArray[np.int64]:
-    with np.errstate(divide="ignore"):
-        high = -np.log(heads * UNIT) * shape.high
-    low = -np.log((heads + 1) * UNIT) * shape.low
-    open_draws = np.flatnonzero((heads == 0) | (np.floor(low) != np.floor(high)))
-    blocks: NDArray[np.int64] = np.floor(low).astype(np.int64)
-    for index in open_draws:
-        blocks[index] = exact_blocks(shape, LazyUniform(int(heads[index]), 53))
-    return blocks
-
-
-def _many_offsets(shape: Shape, count: int) -> list[int]:
-    width = min(shape.shift, _TOP_BITS)
-    tops = words(count) >> np.uint64(64 - width)
-    tests = words(count) >> np.uint64(11)
-    rest = shape.shift - width
-    offsets: list[int] = tops.tolist()
-    if rest:
-        offsets = [(top << rest) | bits(rest) for top in offsets]
-    keep = 1.0 - (tops + np.uint64(1)) * 2.0**-width / shape.low - GUARD
-    for index in np.flatnonzero((tests + np.uint64(1)) * UNIT > keep):
-        uniform = LazyUniform(int(tests[index]), 53)
-        if not below_exponential(uniform, offsets[index] / shape.scale):
-            offsets[index] = _offset(shape)
-    return offsets

@@ -7,25 +7,23 @@ which of the two is fixed by the mechanism, never by the value.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-
 from secant.errors import InternalError, UsageError
 from secant.mechanisms.discrete_laplace import discrete_laplace_error, discrete_laplace_noise
-from secant.mechanisms.geometric import GUARD, UNIT, Shape, many_geometric, shape_of
-from secant.mechanisms.grid import draw_cell, rational
+from secant.mechanisms.geometric import GUARD, UNIT, Shape, draw_geometric, shape_of
 from secant.mechanisms.laws import LaplaceLaw, reach
-from secant.mechanisms.randomness import LazyUniform, words
-from secant.mechanisms.smooth import Secret, private_number, private_ratio
+from secant.mechanisms.randomness import LazyUniform, word
+from secant.mechanisms.smooth import Secret, private_ratio
 from secant.numeric.ball import ball, decide
 from secant.numeric.parameters import Number, epsilon_of, level_of, positive
 from secant.terms.bounds import Bound, GlobalBound
 
-_SCALAR_BELOW = 16  # draws; below this the arrays cost more than they save
+_STEEP = 2.0**-900  # below this rate floats have lost digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,57 +141,49 @@ class DiscreteLaplaceNoise:
 
 
 def laplace_cells(values: Sequence[Secret], *, scale: Fraction, grid: Fraction) -> list[int]:
-    """Give the grid index nearest to each value + Laplace(scale), exactly and many at a time.
+    """Give the grid index nearest to each value + Laplace(scale), exactly.
 
     |noise| / grid = G + F with independent parts: G whole and geometric, F in [0, 1). Only whether
     F passes the edge of the value's own cell matters.
     """
     shape = shape_of(scale / grid)
-    if len(values) < _SCALAR_BELOW and shape.shift < 24:
-        law, step, width = LaplaceLaw(), rational(grid), rational(scale / grid)
-        return [draw_cell(law, private_number(value) / step, width) for value in values]
-    fresh = words(len(values))
-    minus = (fresh & np.uint64(1)).astype(bool).tolist()
-    whole = many_geometric(shape, (fresh >> np.uint64(11)).astype(np.int64))
-    cells, edges = _edges(values, minus, grid)
-    passed = _pass_edges(shape, edges)
-    signed = zip(cells, whole, passed, minus, strict=True)
-    return [-(at + far + by) if sign else at + far + by for at, far, by, sign in signed]
-
-
-def _edges(
-    values: Sequence[Secret], minus: list[bool], grid: Fraction
-) -> tuple[list[int], list[tuple[int, int]]]:
-    """Give each value's cell, seen in the direction of its sign, and the distance to its far edge.
-
-    The distance is a fraction (numerator, denominator) of the grid step, above 0 and at most 1.
-    """
-    cells, edges = [], []
-    twice, unit = 2 * grid.denominator, grid.numerator
-    for value, sign in zip(values, minus, strict=True):
-        top, bottom = private_ratio(value)
-        half = bottom * unit
-        cell, rest = divmod((-top if sign else top) * twice + half, 2 * half)
-        cells.append(cell)
-        edges.append((2 * half - rest, 2 * half))
-    return cells, edges
-
-
-def _pass_edges(shape: Shape, edges: list[tuple[int, int]]) -> list[bool]:
-    """Say for each draw whether F lies beyond the edge at t.
-
-    P = (exp(-t/s) - exp(-1/s)) / (1 - exp(-1/s)); the floats are within 2^-48 of it.
-    """
-    tests = words(len(edges)) >> np.uint64(11)
-    distance = np.array([top / bottom for top, bottom in edges])
     rate = float(1 / shape.scale)
-    with np.errstate(under="ignore"):
-        chance = np.exp(-distance * rate) * np.expm1(-(1 - distance) * rate) / np.expm1(-rate)
-    passed: list[bool] = (tests * UNIT < chance).tolist()
-    for index in np.flatnonzero(np.abs(tests * UNIT - chance) < 4 * GUARD):
-        uniform = LazyUniform(int(tests[index]), 53)
-        passed[index] = _passes(shape, Fraction(*edges[index]), uniform)
-    return passed
+    cells = []
+    for value in values:
+        head = word()
+        minus = bool(head & 1)  # the low bits of the word are independent of the 53 used below
+        cell, top, bottom = _edge(value, minus, grid)
+        cell += draw_geometric(shape, head >> 11) + _pass_edge(shape, rate, top, bottom)
+        cells.append(-cell if minus else cell)
+    return cells
+
+
+def _edge(value: Secret, minus: bool, grid: Fraction) -> tuple[int, int, int]:
+    """Give a value's cell, seen in the direction of its sign, and the distance to its far edge.
+
+    The distance is a fraction, numerator and denominator, of the grid step, above 0 and at most 1.
+    """
+    top, bottom = private_ratio(value)
+    half = bottom * grid.numerator
+    cell, rest = divmod((-top if minus else top) * 2 * grid.denominator + half, 2 * half)
+    return cell, 2 * half - rest, 2 * half
+
+
+def _pass_edge(shape: Shape, rate: float, top: int, bottom: int) -> bool:
+    """Say whether F lies beyond the edge at t = top / bottom.
+
+    P = (exp(-t/s) - exp(-1/s)) / (1 - exp(-1/s)); the float is within 2^-48 of it.
+    """
+    test = word() >> 11
+    if rate > _STEEP:
+        distance = top / bottom
+        chance = (
+            math.exp(-distance * rate) * math.expm1(-(1 - distance) * rate) / math.expm1(-rate)
+        )
+        gap = test * UNIT - chance
+        if abs(gap) >= 4 * GUARD:
+            return gap < 0
+    return _passes(shape, Fraction(top, bottom), LazyUniform(test, 53))
 
 
 def _passes(shape: Shape, distance: Fraction, uniform: LazyUniform) -> bool:

@@ -1,6 +1,6 @@
 """Random bits, all of them the operating system's.
 
-In: nothing. Out: independent fair bits as words, integers, arrays, and reals in (0, 1) that are
+In: nothing. Out: independent fair bits as words, integers, and reals in (0, 1) that are
 known to as many bits as a question needs. No seed can be set, no bit is used twice, and a forked
 child shares no bit with its parent.
 """
@@ -10,9 +10,6 @@ from __future__ import annotations
 import os
 import struct
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
 
 from secant.numeric.ball import Ball, dyadic_interval
 
@@ -31,11 +28,6 @@ def word() -> int:
             return _words.pop()
         except IndexError:
             _words.extend(_UNPACK(os.urandom(8 * _BATCH)))
-
-
-def words(count: int) -> NDArray[np.uint64]:
-    """Give an array of `count` fresh 64-bit words."""
-    return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
 
 def bits(count: int) -> int:

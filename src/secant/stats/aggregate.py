@@ -8,6 +8,7 @@ proof. Where it fails, or gives no number, the block counts as `empty`: a failur
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import replace
 from fractions import Fraction
 
@@ -15,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from secant.errors import UsageError, border
-from secant.mechanisms.randomness import words
 from secant.numeric.parameters import Number, count_of
 from secant.stats.calls import guarantee_of, release, terms_of
 from secant.stats.definitions import rank_statistic, rank_ways
@@ -125,7 +125,7 @@ def block_results(
     seconds: float | None = None,
 ) -> Steps:
     """Give the function of each block, on the scale; each row falls into a block by itself."""
-    places = words(len(rows)) % np.uint64(blocks)
+    places = np.frombuffer(os.urandom(8 * len(rows)), dtype=np.uint64) % np.uint64(blocks)
     order = np.argsort(places, kind="stable")
     ends = np.searchsorted(places[order], np.arange(blocks + 1, dtype=np.uint64))
     parts = [

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from flint import arb, fmpq
 
 from secant.mechanisms import geometric, laplace
-from secant.mechanisms.geometric import flip_exponential, many_geometric, shape_of
+from secant.mechanisms.geometric import flip_exponential, shape_of
 from secant.mechanisms.laws import CauchyLaw, OptimalLaw, StudentLaw
-from secant.mechanisms.randomness import LazyUniform, words
+from secant.mechanisms.randomness import LazyUniform, word
 from secant.mechanisms.selection import pick_exponential
 from secant.numeric.ball import ball, interval, lower, upper, working_precision
 
@@ -20,10 +19,9 @@ from secant.numeric.ball import ball, interval, lower, upper, working_precision
 def test_blocks_that_floats_leave_open_come_out_the_same() -> None:
     shape = shape_of(Fraction(50, 7))
     unsure = replace(shape, low=shape.low * 0.9, high=shape.high * 1.1)
-    heads = (words(400) >> np.uint64(11)).astype(np.int64)
-    settled = many_geometric(unsure, heads)
-    assert settled == many_geometric(shape, heads)
-    assert settled == [geometric.blocks_of(unsure, int(head)) for head in heads]
+    heads = [word() >> 11 for _ in range(400)]
+    settled = [geometric.blocks_of(unsure, head) for head in heads]
+    assert settled == [geometric.blocks_of(shape, head) for head in heads]
     assert max(settled) > 10  # the draws are spread out, so that the guard did leave some open
 
 
@@ -31,7 +29,6 @@ def test_a_uniform_of_which_nothing_is_known_yet() -> None:
     """A head of zero: the logarithm is unbounded until further bits are drawn."""
     shape = shape_of(Fraction(1))
     assert geometric.blocks_of(shape, 0) >= 36  # U < 2^-53
-    assert many_geometric(shape, np.zeros(1, dtype=np.int64))[0] >= 36
 
 
 @pytest.mark.parametrize("exponent", [Fraction(1, 10), Fraction(5, 2)])
@@ -59,11 +56,18 @@ def test_an_impossible_looking_coin(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_edges_that_floats_leave_open_come_out_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     shape = shape_of(Fraction(5, 3))
     edges = [(n, 64) for n in range(1, 65)] * 4
-    fresh = words(len(edges))
-    monkeypatch.setattr(laplace, "words", lambda count: fresh)
-    quick = laplace._pass_edges(shape, edges)
+    fresh = [word() for _ in edges]
+
+    def passed() -> list[bool]:
+        left = iter(fresh)
+        monkeypatch.setattr(laplace, "word", lambda: next(left))
+        return [laplace._pass_edge(shape, 3 / 5, *edge) for edge in edges]
+
+    quick = passed()
     monkeypatch.setattr(laplace, "GUARD", 0.2)
-    assert laplace._pass_edges(shape, edges) == quick
+    assert passed() == quick
+    monkeypatch.setattr(laplace, "_STEEP", 1.0)  # a rate that floats cannot hold: all is exact
+    assert passed() == quick
 
 
 def test_the_optimal_tail_across_its_joint() -> None:

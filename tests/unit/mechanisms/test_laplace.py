@@ -45,11 +45,12 @@ def test_floats_agree_with_exact_arithmetic_on_the_same_bits(
 ) -> None:
     shape = shape_of(Fraction(5, 3))
     edges = [(n, 64) for n in range(1, 65)] * 8
-    fresh = subject.words(len(edges))
-    monkeypatch.setattr(subject, "words", lambda count: fresh)
-    fast = subject._pass_edges(shape, edges)
+    fresh = [subject.word() for _ in edges]
+    left = iter(fresh)
+    monkeypatch.setattr(subject, "word", lambda: next(left))
+    fast = [subject._pass_edge(shape, 3 / 5, *edge) for edge in edges]
     exact = [
-        subject._passes(shape, Fraction(*edge), LazyUniform(int(word) >> 11, 53))
+        subject._passes(shape, Fraction(*edge), LazyUniform(word >> 11, 53))
         for edge, word in zip(edges, fresh, strict=True)
     ]
     assert fast == exact
@@ -66,12 +67,11 @@ def test_floats_agree_with_exact_arithmetic_on_the_same_bits(
 def test_a_value_knows_its_cell_and_the_way_to_its_edge(
     value: Fraction, sign: bool, cell: int, edge: Fraction
 ) -> None:
-    cells, edges = subject._edges([Private(value)], [sign], Fraction(1))
-    assert cells == [cell]
-    assert Fraction(*edges[0]) == edge
+    found, top, bottom = subject._edge(Private(value), sign, Fraction(1))
+    assert (found, Fraction(top, bottom)) == (cell, edge)
     # the same with everything in units of 3/7
-    cells, edges = subject._edges([value * Fraction(3, 7)], [sign], Fraction(3, 7))
-    assert (cells, Fraction(*edges[0])) == ([cell], edge)
+    found, top, bottom = subject._edge(value * Fraction(3, 7), sign, Fraction(3, 7))
+    assert (found, Fraction(top, bottom)) == (cell, edge)
 
 
 def test_no_values_no_noise() -> None:
