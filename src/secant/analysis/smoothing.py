@@ -9,10 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import cache
 from heapq import heappop, heappush
-from typing import Any
-
-import numpy as np
 
 from secant.errors import UsageError
 from secant.numeric.ball import ball, upper, working_precision
@@ -23,8 +21,6 @@ Split = tuple[int, ...]
 """How many of the changes fall on each table."""
 Polynomial = Mapping[tuple[int, ...], int]
 """Powers -> coefficient, none of them negative."""
-_FEW = 4096
-"""So many points are looked at all at once."""
 _FAR = 1e-9
 """Logarithms this far apart are told apart by doubles: their own errors are below 1e-11."""
 
@@ -77,47 +73,48 @@ def largest_until(at: Callable[[int], Fraction | int], beta: Fraction, last: int
 def largest_split(polynomial: Polynomial, beta: Fraction, last: Split) -> Fraction:
     """Give the largest exp(-beta (s1 + ... + sm)) · polynomial(s) with 0 <= s <= last, rounded up (J-SUP).
 
-    Coefficients are not negative, so no value in a box is above the one at its far corner, discounted as its near
-    corner is. All boxes that may hold the largest value are halved together until they are points.
+    Coefficients are not negative, so no value in a box is above the sum of what each term can reach in it. Boxes are
+    halved, the most promising first, until none but points may hold the largest value.
     """
     terms = {powers: c for powers, c in polynomial.items() if c}
     if not terms:
         return Fraction(0)
     most = max(terms.values())
-    powers = np.array(list(terms), dtype=np.float64)
-    parts = np.array([float(Fraction(c, most)) for c in terms.values()])
+    parts = [(float(Fraction(c, most)), powers) for powers, c in terms.items()]
     rate = float(beta)
 
-    def log_at(points: Any) -> Any:
-        # 0 to the power 0 is 1, as it should be
-        values = (points[:, None, :] ** powers[None, :, :]).prod(axis=2) @ parts
-        with np.errstate(divide="ignore"):
-            return np.log(values)
+    @cache
+    def peak(power: int, low: int, high: int) -> float:
+        # exp(-rate s) s^power rises until power / rate, and falls after it; 0 to the power 0 is 1
+        s = min(max(power / rate, low), high)
+        return math.exp(-rate * s) * s**power
 
-    if math.prod(s + 1 for s in last) <= _FEW:
-        low = high = np.indices([s + 1 for s in last]).reshape(len(last), -1).T.astype(np.float64)
-    else:
-        low, high = np.zeros((1, len(last))), np.array([last], dtype=np.float64)
-    best = -math.inf
-    while True:
-        logs = log_at(high)
-        best = max(best, float((logs - rate * high.sum(axis=1)).max()))
-        kept = logs - rate * low.sum(axis=1) >= best - _FAR
-        low, high = low[kept], high[kept]
-        side = (high - low).argmax(axis=1)
-        one = np.arange(len(low))
-        open_ = high[one, side] > low[one, side]
-        if not open_.any():
+    def most_in(low: Split, high: Split) -> float:
+        return sum(part * math.prod(map(peak, powers, low, high)) for part, powers in parts)
+
+    nowhere = (0,) * len(last)
+    best = 0.0
+    waiting = [(-most_in(nowhere, last), nowhere, last)]
+    near: list[Split] = []
+    while waiting:
+        bound, low, high = heappop(waiting)
+        if -bound < best * (1 - _FAR) or bound == 0:
             break
-        middle = np.floor((low[one, side] + high[one, side]) / 2)
-        below, above = high.copy(), low.copy()
-        below[one, side] = np.where(open_, middle, high[one, side])
-        above[one, side] = middle + 1
-        low = np.concatenate([low, above[open_]])
-        high = np.concatenate([below, high[open_]])
+        widths = [far - at for at, far in zip(low, high, strict=True)]
+        side = widths.index(max(widths))
+        if not widths[side]:
+            near.append(low)
+            continue
+        middle = (low[side] + high[side]) // 2
+        below = (*high[:side], middle, *high[side + 1 :])
+        above = (*low[:side], middle + 1, *low[side + 1 :])
+        inside = tuple((at + far) // 2 for at, far in zip(low, high, strict=True))
+        best = max(best, most_in(inside, inside))
+        heappush(waiting, (-most_in(low, below), low, below))
+        heappush(waiting, (-most_in(above, high), above, high))
     return max(
-        discounted(value_at(terms, point), beta, sum(point))
-        for point in (tuple(int(s) for s in row) for row in low)
+        (discounted(value_at(terms, point), beta, sum(point)) for point in near),
+        default=Fraction(0),
     )
 
 

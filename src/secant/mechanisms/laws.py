@@ -121,13 +121,8 @@ class CauchyLaw:
         """Guess where the tail is u."""
         if self.gamma == 2:
             return 1 / math.tan(max(u * math.pi / 2, 1e-300))
-        from scipy.special import betaincinv  # slow to import, and few need it
-
         share = float(1 / self.gamma)
-        near = float(betaincinv(1 - share, share, u))
-        if not 0.0 < near < 1.0:
-            return 1e300 if near <= 0.0 else 0.0
-        return math.exp(min(math.log((1 - near) / near) * share, 690.0))
+        return math.exp(min(-beta_odds(1 - share, share, u) * share, 690.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +140,66 @@ class StudentLaw:
 
     def quantile(self, u: float) -> float:
         """Guess where the tail is u."""
-        from scipy.special import betaincinv  # slow to import, and few need it
-
         degrees = float(self.degrees)
-        near = float(betaincinv(degrees / 2, 0.5, u))
-        if not 0.0 < near < 1.0:
-            return 1e300 if near <= 0.0 else 0.0
-        return math.exp(min(0.5 * math.log(degrees * (1 - near) / near), 690.0))
+        odds = beta_odds(degrees / 2, 0.5, u)
+        return math.exp(min(0.5 * (math.log(degrees) - odds), 690.0))
+
+
+_FARTHEST = 1e6  # of logarithms of odds: beyond it every guess is as good as another
+_NEAR_ENOUGH = 1e-13
+
+
+def beta_odds(a: float, b: float, u: float) -> float:
+    """Give about the t at which the regularized incomplete beta function of x = 1 / (1 + exp(-t)) is u.
+
+    Newton's steps on its logarithm, which is nearly a line in t for small x; halving where a step leaves the bracket.
+    """
+    low, high = -_FARTHEST, _FARTHEST
+    target = math.log(max(u, 1e-300))
+    scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    t = 0.0
+    for _ in range(200):
+        # logarithms of x and of 1 - x, also where x itself is no longer a double
+        less, more = -_softplus(-t), -_softplus(t)
+        slope = scale + a * less + b * more  # of the derivative in t
+        value = _log_beta(a, b, less, more, slope)
+        if value < target:
+            low = t
+        else:
+            high = t
+        step = (target - value) * math.exp(min(value - slope, 700.0))
+        following = t + step
+        if not low < following < high:
+            following = (low + high) / 2
+        if abs(following - t) <= _NEAR_ENOUGH * (1 + abs(t)):
+            return following
+        t = following
+    return t
+
+
+def _softplus(t: float) -> float:
+    return max(t, 0.0) + math.log1p(math.exp(-abs(t)))
+
+
+def _log_beta(a: float, b: float, less: float, more: float, front: float) -> float:
+    """Give log I_x(a, b) from log x, log(1 - x) and log(x^a (1 - x)^b / B(a, b)), by its continued fraction."""
+    if math.exp(less) > (a + 1) / (a + b + 2):
+        other = math.exp(min(_log_beta(b, a, more, less, front), 0.0))
+        return math.log1p(-min(other, 1 - 2.0**-53))
+    x = math.exp(less)
+    fraction, c, d = 1.0, 1.0, 0.0
+    for step in range(1, 400):
+        m = step // 2
+        if step % 2:
+            weight = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        else:
+            weight = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        d = 1 / (1 + weight * d or 1e-300)
+        c = 1 + weight / c or 1e-300
+        fraction *= c * d
+        if abs(c * d - 1) < _NEAR_ENOUGH:
+            break
+    return front - math.log(a) - math.log(fraction)
 
 
 def reach(law: Law, level: Fraction) -> Fraction:

@@ -284,17 +284,61 @@ def _assignment(
     queries: tuple[Norm, ...], owners: tuple[Norm, ...]
 ) -> tuple[tuple[Norm, Norm], ...] | None:
     """Give each part of the query its own part of the owner, at the least sum of log ratios."""
-    from scipy.optimize import linear_sum_assignment  # slow to import, and few need it
-
     def cost(query: Norm, owner: Norm) -> float:
         return _log(_ratio(query, owner)) if _atoms(query) <= _atoms(owner) else 1e9
 
     costs = [[cost(query, owner) for owner in owners] for query in queries]
-    rows, columns = linear_sum_assignment(costs)
-    chosen = [(int(row), int(column)) for row, column in zip(rows, columns, strict=True)]
+    chosen = list(enumerate(cheapest_assignment(costs)))
     if any(costs[row][column] == 1e9 for row, column in chosen):
         return None
     return tuple((queries[row], owners[column]) for row, column in chosen)
+
+
+def cheapest_assignment(costs: Sequence[Sequence[float]]) -> list[int]:
+    """Give each row a column of its own, at the least sum of costs; there are at least as many columns as rows.
+
+    One row after the other, along the cheapest path of changes to what has been assigned. Prices keep what an
+    assigned row pays no higher than what it could pay elsewhere, so that no cheaper path is overlooked.
+    """
+    size = len(costs[0])
+    holder: list[int | None] = [None] * size
+    row_price, column_price = [0.0] * len(costs), [0.0] * size
+    for row in range(len(costs)):
+        gap, came_from = [math.inf] * size, [-1] * size
+        done: list[int] = []
+        at, column = row, -1
+        while True:
+            for other in set(range(size)) - {*done}:
+                reduced = costs[at][other] - row_price[at] - column_price[other]
+                if reduced < gap[other]:
+                    gap[other], came_from[other] = reduced, column
+            nearest = min(set(range(size)) - {*done}, key=lambda c: (gap[c], c))
+            paid = gap[nearest]
+            row_price[row] += paid
+            for other in range(size):
+                if other in done:
+                    assigned = holder[other]
+                    assert assigned is not None
+                    row_price[assigned] += paid
+                    column_price[other] -= paid
+                else:
+                    gap[other] -= paid
+            column = nearest
+            done.append(column)
+            follower = holder[column]
+            if follower is None:
+                break
+            at = follower
+        while came_from[column] >= 0:
+            before = came_from[column]
+            holder[column] = holder[before]
+            column = before
+        holder[column] = row
+    columns = [0] * len(costs)
+    for column, held in enumerate(holder):
+        if held is not None:
+            columns[held] = column
+    return columns
 
 
 def _straightforward(
