@@ -56,6 +56,10 @@ def __getattr__(name: str) -> object:
         home, _, inside = _HOMES[name].partition(":")
         return getattr(importlib.import_module(home), inside or name)
     if name in ("attack", "blackbox", "errors", "stats"):
+        if name in ("blackbox", "stats"):
+            from secant.numeric.arrays import required
+
+            required("scipy")  # or it says what to install
         return importlib.import_module(f"secant.{name}")
     raise AttributeError(f"module 'secant' has no attribute {name!r}")
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from secant.analysis.certificate import CannotBound
 from secant.analysis.interface import Request
@@ -75,7 +75,6 @@ from secant.release.wanted import Wanted, held, least_epsilon, refuse_above, wan
 from secant.release.watch import Interrupt, interruptible
 from secant.simulated import held_tables, simulated
 from secant.sql.parameters import Parameters
-from secant.stats.budget import Allowance
 from secant.streams.explaining import explain_stream
 from secant.streams.releasing import Kept, Opened, opened_stream, release_stream
 from secant.streams.series import Series
@@ -84,6 +83,9 @@ from secant.terms.policy import Policy, Protection
 from secant.terms.policy_check import fit_policy
 from secant.terms.policy_file import policy_from
 from secant.terms.types import Type
+
+if TYPE_CHECKING:
+    from secant.stats.budget import Allowance
 
 __all__ = ["Account", "Answer", "Connection", "Explanation", "connect"]
 
@@ -184,6 +186,8 @@ class Connection:
         """Give a protection with its budget, for `secant.stats` and `secant.blackbox` to charge."""
         found = named_protection(self.policy, name)
         others = tuple(p.name for p in self.policy.protections if p.name != name)
+        from secant.stats.budget import Allowance  # statistics need numpy; questions do not
+
         return Allowance(found, lambda: self.ledger, others, accept=self.policy.accept)
 
     # ── the story ────────────────────────────────────────────────────────────────────────────────

@@ -13,14 +13,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from secant.attack import Amount, aimed, chance, parse_attacker
 from secant.attack.bayes import Blur, drawn_from, mean_of, points_of, right_guesses, targets_of
 from secant.attack.beliefs import Alike, Named, belief_of
 from secant.attack.goals import Attribute, place_of
-from secant.attack.priors import Floats, Prior
+from secant.attack.priors import Prior
 from secant.errors import Refused, UsageError
+from secant.numeric.arrays import Floats, np
 from secant.plan import nodes as n
 from secant.plan.evaluate import prepare
 from secant.plan.lineage import stored_columns

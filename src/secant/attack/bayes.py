@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from secant.attack.priors import Atoms, Floats, Prior, spread
+from secant.attack.priors import Atoms, Prior, spread
+from secant.numeric.arrays import Floats, np, required
 
 FINE = 2_000
 
@@ -40,7 +39,7 @@ class Blur:
             return -(gaps**2) / (2 * (wide**2 + scale**2))
         if wide < 1e-6 * scale:
             return -np.abs(gaps) / scale
-        from scipy.special import log_ndtr  # slow to import, and only a simulation needs it
+        log_ndtr = required("scipy.special").log_ndtr
 
         # Normal plus Laplace, in logarithms: two tails of the exponential, each met by the bell.
         tilt = wide / scale

@@ -13,13 +13,10 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal, localcontext
 from fractions import Fraction
 
-import numpy as np
-
 from secant.attack.kernel import kernel_of, left_of
 from secant.attack.priors import (
     MOST_ATOMS,
     Atoms,
-    Floats,
     Pieces,
     Prior,
     Uniform,
@@ -35,6 +32,7 @@ from secant.attack.search import (
     windows_of,
 )
 from secant.errors import UsageError
+from secant.numeric.arrays import Floats, np
 from secant.numeric.parameters import Number, delta_of, epsilon_of, exact, positive
 
 TRIED_DISTANCES = 2_000

@@ -11,10 +11,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
-from secant.attack.priors import Floats, Pieces
+from secant.attack.priors import Pieces
+from secant.numeric.arrays import Floats, Places, np
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ def _log_integral(fall: Floats, width: Floats) -> Floats:
     return np.where(steep, fading + np.where(fall < 0, size * width, 0.0), even)
 
 
-def _piece(kernel: Kernel, places: Floats) -> npt.NDArray[np.intp]:
+def _piece(kernel: Kernel, places: Floats) -> Places:
     last = len(kernel.pieces.heights) - 1
     return np.clip(np.searchsorted(kernel.pieces.edges, places, side="right") - 1, 0, last)
 

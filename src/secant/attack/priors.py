@@ -12,13 +12,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from secant.errors import UsageError
+from secant.numeric.arrays import Floats, np
 from secant.numeric.parameters import Number, exact, positive
 
-Floats = npt.NDArray[np.float64]
 MOST_ATOMS = 200_000
 MOST_PIECES = 20_000
 FINE = 100

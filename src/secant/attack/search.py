@@ -10,9 +10,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from secant.attack.kernel import (
     Kernel,
     kernel_of,
@@ -21,10 +18,10 @@ from secant.attack.kernel import (
     lowest_density,
     right_of,
 )
-from secant.attack.priors import Atoms, Floats, Pieces
+from secant.attack.priors import Atoms, Pieces
 from secant.errors import UsageError
+from secant.numeric.arrays import Floats, Places, Truths, np
 
-Indices = npt.NDArray[np.intp]
 NEAR_ENOUGH = 1e-4
 """A box is not looked at again once its bound is this close to what was found, as a share of it. The
 longer the search, the more is near enough: up to 10 000 times this when the boxes run out."""
@@ -83,7 +80,7 @@ def _inside(
     atoms: Atoms,
     rate: float,
     sums: tuple[Floats, Floats],
-    window: tuple[Indices, Indices, Indices],
+    window: tuple[Places, Places, Places],
 ) -> Floats:
     """Give the mass of windows under kernels with given peaks: all sums, less what lies outside."""
     (left, right), (first, peak, last) = sums, window
@@ -96,7 +93,7 @@ def _inside(
     return np.maximum(found, atoms.shares[peak])
 
 
-def windows_of(atoms: Atoms, radius: float, center: float | None) -> tuple[Indices, Indices]:
+def windows_of(atoms: Atoms, radius: float, center: float | None) -> tuple[Places, Places]:
     """Give first and last atom of the windows that matter: around a center, or from each atom on."""
     values = atoms.values
     # A float that is only nearly inside counts as inside: the attacker's side of the doubt.
@@ -131,7 +128,7 @@ class Boxes:
     c1: Floats
     c2: Floats
 
-    def chosen(self, which: Indices | npt.NDArray[np.bool_]) -> Boxes:
+    def chosen(self, which: Places | Truths) -> Boxes:
         """Give some of the boxes."""
         return Boxes(self.g1[which], self.g2[which], self.c1[which], self.c2[which])
 

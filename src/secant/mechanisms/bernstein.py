@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from secant.errors import UsageError
 from secant.mechanisms.laplace import GlobalNoise, fitting
 from secant.mechanisms.laws import LaplaceLaw, reach
 from secant.mechanisms.smooth import Secret
+from secant.numeric.arrays import Floats, np
 from secant.numeric.ball import ball, upper, working_precision
 from secant.numeric.parameters import Number, count_of, epsilon_of, level_of, positive
 from secant.terms.bounds import Bound, GlobalBound
@@ -48,7 +46,7 @@ class BernsteinRelease:
             values = np.tensordot(_basis(self.cover, coordinate), values, axes=(0, 0))
         return float(values)
 
-    def _coefficients(self) -> NDArray[np.float64]:
+    def _coefficients(self) -> Floats:
         """Give lattice values g with B(g) = (I - (I - B)^order)(noisy values)."""
         shape = (self.cover + 1,) * self.dimension
         noisy = np.array([float(value) for value in self.values]).reshape(shape)
@@ -63,7 +61,7 @@ class BernsteinRelease:
         return total
 
 
-def _basis(cover: int, at: float) -> NDArray[np.float64]:
+def _basis(cover: int, at: float) -> Floats:
     """Give the weights of the lattice points 0 .. cover at a coordinate; they add up to 1."""
     places = range(cover + 1)
     return np.array([math.comb(cover, v) * at**v * (1 - at) ** (cover - v) for v in places])

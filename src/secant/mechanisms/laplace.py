@@ -177,9 +177,7 @@ def _pass_edge(shape: Shape, rate: float, top: int, bottom: int) -> bool:
     test = word() >> 11
     if rate > _STEEP:
         distance = top / bottom
-        chance = (
-            math.exp(-distance * rate) * math.expm1(-(1 - distance) * rate) / math.expm1(-rate)
-        )
+        chance = math.exp(-distance * rate) * math.expm1(-(1 - distance) * rate) / math.expm1(-rate)
         gap = test * UNIT - chance
         if abs(gap) >= 4 * GUARD:
             return gap < 0

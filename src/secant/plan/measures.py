@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 
+from secant.numeric.arrays import required
 from secant.plan import nodes as n
 from secant.plan.ranges import Ranges
 from secant.plan.show import same, show_scalar
@@ -359,6 +360,7 @@ def preprocessed_of(call: n.Aggregation, ranges: Ranges) -> Preprocessed | None:
         return None
     share = call.fraction if call.function == "quantile_cont" else share
     center = Fraction(0) if name == "variance" else facts.center
+    required("scipy")  # whoever cannot compute it is told before anything is spent
     return Preprocessed(name, share, facts.moves[key], center)
 
 

@@ -26,7 +26,6 @@ from secant.release.noise.limited import ClippedNoise
 from secant.release.noise.way import Noise
 from secant.release.ranked import Cells, read_cells, statement_of
 from secant.release.reading import Reading, Units, numbered, survey_name
-from secant.stats.preprocessed import preprocessed_steps
 from secant.terms.secrecy import Private
 
 Key = tuple[object, ...]
@@ -286,6 +285,8 @@ def in_steps(value: Any, measure: Measure) -> int:
     if value is None:
         return 0
     if measure.preprocessed is not None:
+        from secant.stats.preprocessed import preprocessed_steps  # statistics need numpy
+
         return preprocessed_steps(measure.preprocessed, value)
     if measure.type.kind == "DOUBLE":
         return int(value)  # the statement already sums whole multiples

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from secant.analysis.summands import never_negative
 from secant.errors import UsageError
 from secant.mechanisms.continual import Estimate, Point, Way
 from secant.mechanisms.continual.afterwards import followed, isotonic, revised
 from secant.mechanisms.continual.ways import ranges
+from secant.numeric.arrays import np
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.rewrite import columns_of, substitute, transform

@@ -284,6 +284,7 @@ def _assignment(
     queries: tuple[Norm, ...], owners: tuple[Norm, ...]
 ) -> tuple[tuple[Norm, Norm], ...] | None:
     """Give each part of the query its own part of the owner, at the least sum of log ratios."""
+
     def cost(query: Norm, owner: Norm) -> float:
         return _log(_ratio(query, owner)) if _atoms(query) <= _atoms(owner) else 1e9
 

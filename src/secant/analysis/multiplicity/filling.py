@@ -11,13 +11,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-import numpy.typing as npt
-
 from secant.errors import UsageError
-
-Floats = npt.NDArray[np.float64]
-Places = npt.NDArray[np.int64]
+from secant.numeric.arrays import Floats, Wholes, np
 
 _RELATIVE = 2.0**-38
 """More than the relative error of one discounted value: some hundred roundings of 2^-53 each."""
@@ -81,7 +76,7 @@ def smooth(counts: Floats, joined: Floats, fixed: Floats, growth: Growth, rate: 
     return found[back]
 
 
-def _different(figures: Floats) -> tuple[Places, Places]:
+def _different(figures: Floats) -> tuple[Wholes, Wholes]:
     """Give one place for each different row, and for each row which of them it is: many patterns are alike."""
     key = np.zeros(len(figures), dtype=np.int64)
     sizes = figures.max(axis=0, initial=0.0) + 1

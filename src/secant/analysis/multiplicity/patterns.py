@@ -11,13 +11,10 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
 from secant.errors import InternalError
+from secant.numeric.arrays import Floats, Wholes, np
 
-Codes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+Codes = Wholes
 Shape = tuple[str, ...]
 """The columns of a pattern that hold a value, in alphabetical order."""
 

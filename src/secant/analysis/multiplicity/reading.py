@@ -11,21 +11,19 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 
-import numpy as np
-
 from secant.analysis.certificate import Figures
 from secant.analysis.multiplicity.copies import Copy, Factor, Layout, Part
 from secant.analysis.multiplicity.filling import discount, raised, smooth
 from secant.analysis.multiplicity.patterns import (
     Coder,
     Codes,
-    Floats,
     PatternMap,
     in_order,
     largest_sum,
     lookup,
     pattern_map,
 )
+from secant.numeric.arrays import Floats, np
 from secant.plan.values import midnight, order_key
 
 _AS_THEY_ARE = frozenset(("INTEGER", "DECIMAL", "TEXT", "BOOLEAN"))

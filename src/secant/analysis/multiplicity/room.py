@@ -19,6 +19,7 @@ from secant.analysis.interface import Request
 from secant.analysis.multiplicity.copies import Copy, Layout, Planner, keys_over, over_atoms
 from secant.analysis.multiplicity.reading import rows_that_differ
 from secant.analysis.surveying import Counted, Rules, only_known_keys, surveyed, unknown_groups
+from secant.numeric.arrays import installed
 from secant.plan import nodes as n
 from secant.plan.conjunctive import Conjunctive, NotConjunctive, conjunctive
 from secant.plan.enforce import Release
@@ -48,6 +49,10 @@ def _count(request: Request) -> Counted | None:
     query = _query(request)
     if not any(atom.varying for atom in query.atoms):
         return None
+    if not installed():
+        raise CannotBound(
+            "M-MISSING", release.exact, "numpy is not installed", "install secant[numeric]"
+        )
     keys = over_atoms(query, release.exact.keys)
     layout = Planner(query, keys, request.facts.keys, f"{release.name}_m").layout()
     groups = _groups(release, query, keys)

@@ -10,15 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from secant.errors import UsageError
 from secant.mechanisms.continual.encoder import Encoder
 from secant.mechanisms.continual.ends import LEVEL, Kind, ends_level, half_width, variance_of
-from secant.mechanisms.continual.levels import Floats, Tree, number
+from secant.mechanisms.continual.levels import Tree, number
 from secant.mechanisms.continual.records import Estimate, Point
 from secant.mechanisms.continual.ways import Stretch, Way
 from secant.mechanisms.revealed import LevelRelease
+from secant.numeric.arrays import Floats, np
 
 
 def revised(

@@ -11,11 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-
 from secant.mechanisms.continual.encoder import LONGEST, Encoder
 from secant.mechanisms.continual.ends import variance_of
-from secant.mechanisms.continual.levels import Tree, Wholes
+from secant.mechanisms.continual.levels import Tree
 from secant.mechanisms.continual.records import Shows, StreamFacts
 from secant.mechanisms.continual.ways import (
     GROWTH,
@@ -26,6 +24,7 @@ from secant.mechanisms.continual.ways import (
     noise_of,
     width_of,
 )
+from secant.numeric.arrays import Wholes, np
 
 NAMES = ("increments", "tree", "toeplitz", "binary")
 BRANCHES = range(2, 41)

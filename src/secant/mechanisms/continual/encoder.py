@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from secant.errors import UsageError
-from secant.mechanisms.continual.levels import Floats, number
+from secant.mechanisms.continual.levels import number
 from secant.mechanisms.continual.records import Moved, Output
+from secant.numeric.arrays import Floats, np
 
 FINENESS = 1024
 """The first coefficient: so fine, rounding the others costs less than 1 % of error up to LONGEST steps."""

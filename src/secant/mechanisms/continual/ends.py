@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-import numpy as np
-
 from secant.errors import UsageError
-from secant.mechanisms.continual.levels import Floats, Wholes
 from secant.mechanisms.laws import GaussianLaw, reach
 from secant.mechanisms.whole import WholeLaplace, WholeLaw
+from secant.numeric.arrays import Floats, Wholes, np
 
 LEVEL = 0.95
 HIGHEST = 0.9999

@@ -11,14 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from secant.errors import UsageError
 from secant.mechanisms.continual.records import Moved, Output
-
-Floats = npt.NDArray[np.float64]
-Wholes = npt.NDArray[np.int64]
+from secant.numeric.arrays import Floats, Wholes, np
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal
 
-import numpy as np
-
 from secant.errors import UsageError
 from secant.mechanisms.continual.encoder import Encoder
 from secant.mechanisms.continual.ends import (
@@ -25,9 +23,10 @@ from secant.mechanisms.continual.ends import (
     normal_reach,
     variance_of,
 )
-from secant.mechanisms.continual.levels import Floats, Tree, Wholes
+from secant.mechanisms.continual.levels import Tree
 from secant.mechanisms.continual.records import Estimate, Output, Point, StreamFacts
 from secant.mechanisms.whole import WholeLaplace, WholeLaw, WholeNormal, multiplier, root_up
+from secant.numeric.arrays import Floats, Wholes, np
 from secant.terms.events import ConcentratedEvent, Event, PureEvent
 
 Design = Tree | Encoder
