@@ -2,6 +2,7 @@
 
 import math
 import random
+import sys
 from fractions import Fraction
 
 import duckdb
@@ -460,6 +461,14 @@ def test_what_has_no_rule_is_refused_with_a_hint(text, rule):
     assert found.rule == rule
     assert found.reason
     assert found.hint
+
+
+def test_without_numpy_there_is_a_hint(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    _, found = asked("SELECT count(*) FROM r, s WHERE r.b = s.b")
+    assert isinstance(found, Refusal)
+    assert found.rule == "M-MISSING"
+    assert "secant[numeric]" in found.hint
 
 
 def test_other_kinds_of_protection_are_refused():

@@ -1,5 +1,6 @@
 """The order of norms is held against a search for the worst ratio."""
 
+import itertools
 import math
 import random
 from fractions import Fraction
@@ -9,7 +10,7 @@ from norm_oracle import POWERS, random_norm, random_pair, worst_ratio
 
 from chance import LONG
 from secant.terms import norm_order
-from secant.terms.norm_order import below, block_factor, fit, ratio
+from secant.terms.norm_order import below, block_factor, cheapest_assignment, fit, ratio
 from secant.terms.norms import ColumnNorm, CombinedNorm, ScaledNorm, columns_of, parse_norm
 
 PAIRS = 20_000 if LONG else 1_500
@@ -289,3 +290,21 @@ def test_the_search_itself_has_power():
         query, owner = random_norm(columns, POWERS[:4]), random_norm(columns, POWERS[:4])
         noticed += worst_ratio(query, owner, columns) > float(ratio(query, owner)) * 0.98
     assert noticed > 100
+
+
+def test_the_cheapest_assignment_is_that_of_all_assignments():
+    draw = random.Random(3)
+    for _ in range(200):
+        rows = draw.randint(1, 4)
+        columns = draw.randint(rows, 5)
+        costs = [
+            [draw.choice((1e9, draw.uniform(-5, 5), draw.randint(-2, 2))) for _ in range(columns)]
+            for _ in range(rows)
+        ]
+        found = cheapest_assignment(costs)
+        assert len({*found}) == rows
+        least = min(
+            sum(costs[i][c] for i, c in enumerate(p))
+            for p in itertools.permutations(range(columns), rows)
+        )
+        assert sum(costs[i][c] for i, c in enumerate(found)) == pytest.approx(least, abs=1e-4)
