@@ -7,10 +7,12 @@ import subprocess
 import sys
 import time
 
+import killed_anywhere
 import pytest
 from stream_clinic import ROWS, UNIT, stream
 
 import chance
+import secant.engine  # noqa: F401 - loaded now: a long run must not mix old code with new when the tree is edited
 from secant.ledger import Budget, Ledger
 
 KILLS = 200 if chance.LONG else 8
@@ -88,3 +90,21 @@ def test_killed_processes_draw_nothing_twice_and_lose_nothing(clinic, kind):
         assert seen.items() <= ledger.stream("s").values.items()
         assert ledger.balances()[protection].spent.epsilon == 250_000_000
         assert len(ledger.history()) == 1
+
+
+def test_dying_before_any_call_leaves_books_that_somebody_can_go_on_with(clinic):
+    """Half-written ledgers, anchors and drafts, one after the other, and not only those that luck finds."""
+    protection, section, more = KINDS["personal"]
+    clinic.add("2010-01-01")
+    clinic.declare(section, stream(start="2010-01-01", steps=7, epsilon=0.25, **more))
+    every = 1 if chance.LONG else 250
+    words = [clinic.folder, 7, protection, 250_000_000, every]
+    found = subprocess.run(
+        [sys.executable, killed_anywhere.__file__, *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr[-2000:]
+    calls, deaths = map(int, found.stdout.split())
+    assert deaths == -(-calls // every) >= 4
