@@ -77,7 +77,8 @@ def test_planted_a_limit_in_each_step_is_caught(monkeypatch):
         exact = compiled.bounded.release.exact
         low, high = compiled.calendar.first(first), compiled.calendar.first(last + 1)
         step = reading.total(compiled.raw_step)
-        inside = reading._filtered(exact.input, reading._between(step, low, high, None))
+        between = reading._between(step, low, high, None)
+        inside = reading._replaced(exact.input, lambda rows: reading._filtered(rows, between))
         return replace(exact, input=inside)
 
     monkeypatch.setattr(histories, "statement", below)

@@ -8,14 +8,14 @@ again (V-PART).
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from secant.errors import InternalError
 from secant.plan import nodes as n
 from secant.plan.domains import Stepped
 from secant.plan.total import total
-from secant.plan.typing import type_of
+from secant.plan.typing import fields_of, type_of
 from secant.release.backend import Session
 from secant.release.lower import lower
 from secant.release.measured import comparable_key, in_steps
@@ -53,7 +53,15 @@ def statement(compiled: Compiled, first: int, last: int) -> n.Aggregate:
         limited = _by_key(limited, compiled.step_key)
     elif compiled.period(last) != compiled.period(first):
         raise InternalError("BUG-001", "a statement reads steps of two periods")
-    rows = _filtered(limited, _between(step, begin, high, None))
+    owner = _owner(limited)
+    rows = _replaced(
+        limited,
+        lambda found: (
+            _filtered(found, _between(step, begin, high, None))
+            if owner is None or begin == low
+            else _of_owners(found, owner, step, (begin, low, high))
+        ),
+    )
     key = n.Column(compiled.step_key, type_of(compiled.raw_step))
     predicate = n.conjunction(tuple(_between(key, low, high, compiled.arrival)))
     assert predicate is not None
@@ -67,14 +75,49 @@ def _by_key(rows: n.Relation, key: str) -> n.Relation:
     return rows
 
 
-def _filtered(rows: n.Relation, conditions: list[n.Scalar]) -> n.Relation:
-    """Put conditions below the projection that enforcing made, and below the limits above it."""
+def _owner(rows: n.Relation) -> str | None:
+    """Give the column whose values all limits go by; None if they go by different ones."""
+    owners = set()
+    while isinstance(rows, (n.Truncate, n.TruncateGroups)):
+        owners.add(rows.owner)
+        rows = rows.input
+    found = owners.pop() if len(owners) == 1 else ()
+    return found[0] if len(found) == 1 else None
+
+
+def _replaced(rows: n.Relation, change: Callable[[n.Project], n.Relation]) -> n.Relation:
+    """Change the projection that enforcing made, below the limits above it."""
     if isinstance(rows, (n.Truncate, n.TruncateGroups)):
-        return replace(rows, input=_filtered(rows.input, conditions))
+        return replace(rows, input=_replaced(rows.input, change))
     assert isinstance(rows, n.Project), "enforced rows are a projection, cut down or not"
+    return change(rows)
+
+
+def _filtered(rows: n.Project, conditions: list[n.Scalar]) -> n.Project:
+    """Put conditions below a projection, beside those that are there: the engine then skips what they leave out."""
+    below = rows.input
+    if isinstance(below, n.Filter):
+        conditions, below = [below.predicate, *conditions], below.input
     predicate = n.conjunction(tuple(conditions))
     assert predicate is not None
-    return replace(rows, input=n.Filter(rows.input, predicate))
+    return replace(rows, input=n.Filter(below, predicate))
+
+
+def _of_owners(
+    rows: n.Project, owner: str, step: n.Scalar, ends: tuple[Moment, Moment, Moment]
+) -> n.Relation:
+    """Give the rows of some steps, and of those before them the rows of the same owners (V-PART)."""
+    begin, low, high = ends
+    now = _filtered(rows, _between(step, low, high, None))
+    before = _filtered(rows, _between(step, begin, low, None))
+    if not isinstance(rows.input, n.Filter) or not isinstance(rows.input.input, n.Scan):
+        # A join is computed once, for all of these steps.
+        both = _filtered(rows, _between(step, begin, high, None)).input
+        now = replace(rows, input=n.Filter(both, _from(step, low)))
+        before = replace(rows, input=n.Filter(both, _before(step, low)))
+    whose = next(item for item in rows.items if item.name == owner)
+    theirs = n.InSubquery(n.Column(owner, type_of(whose.expression)), replace(now, items=(whose,)))
+    return n.Union(now, n.Filter(before, theirs), True, tuple(fields_of(rows)))
 
 
 def read(compiled: Compiled, steps: Iterable[int], session: Session) -> Sums:
@@ -106,10 +149,14 @@ def _gathered(compiled: Compiled, first: int, last: int, rows: list[tuple[object
 
 def _between(step: n.Scalar, low: Moment, high: Moment, arrival: n.Column | None) -> list[n.Scalar]:
     found: list[n.Scalar] = [
-        n.Compare(">=", step, n.Literal(low, type_of(step))),
+        _from(step, low),
         _before(step, high),
     ]
     return found if arrival is None else [*found, _came_before(arrival, high)]
+
+
+def _from(step: n.Scalar, start: Moment) -> n.Scalar:
+    return n.Compare(">=", step, n.Literal(start, type_of(step)))
 
 
 def _before(step: n.Scalar, end: Moment) -> n.Scalar:
