@@ -46,6 +46,15 @@ QUERIES = (
     "count(DISTINCT ward) AS n FROM visits",
     "count(DISTINCT patient) AS n FROM visits",
 )
+VALUED = (
+    "sum(cost) AS c FROM visits",
+    "ward, sum(cost) AS c, avg(cost) AS a FROM visits",
+    "sum(cost) AS c FROM visits WHERE ward = 1",
+    "count(*) AS n FROM visits WHERE cost > 1",
+    "sum(abs(cost)) AS c, sum(cost * cost) AS q FROM visits",
+    "sum(CASE WHEN ward = 1 THEN 2 * cost ELSE cost END) AS c FROM visits WHERE cost <> 0",
+)
+"""Questions for values that move."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +77,7 @@ def drawn_stream(draw: random.Random, kind: str, pairs: int) -> Drawn:
     within = draw.choice((1, 2, 3, 5))
     arrival = draw.choice((None, "came"))
     late = draw.choice(("never", "on arrival")) if arrival and kind != "window" else "never"
-    chosen = draw.choice(QUERIES)
+    chosen = draw.choice(VALUED if kind == "cells" else QUERIES)
     ward = ", ward" if chosen.startswith("ward") else ""
     personal = None
     if kind in ("unit", "window") and draw.random() < 0.5:
@@ -81,7 +90,7 @@ def drawn_stream(draw: random.Random, kind: str, pairs: int) -> Drawn:
         Fraction(draw.choice((1, 2)), draw.choice((1, 3))),
         steps=steps,
         shows=draw.choice(("running", "steps", 3)),
-        append_only=kind == "unit" or personal is not None,
+        append_only=kind in ("unit", "cells") or personal is not None,
         arrival=arrival,
         late=late,
         personal=personal,
@@ -95,7 +104,10 @@ def drawn_stream(draw: random.Random, kind: str, pairs: int) -> Drawn:
         },
     )
     protection = Protection("all", "rows", Fraction(10))
-    if kind != "rows":
+    if kind == "cells":
+        norm = "cost" if within % 2 else "2*cost"
+        protection = Protection("all", kind, Fraction(10), distance={"visits": norm})
+    elif kind != "rows":
         protection = Protection(
             "all",
             kind,
@@ -111,7 +123,9 @@ def drawn_stream(draw: random.Random, kind: str, pairs: int) -> Drawn:
     ways = [choice.chosen for choice in choices(compiled)]
     if draw.random() < 0.5:
         tree = Tree(draw.choice((2, 3)), draw.choice((2, 3)))
-        ways = [replace(way, name="tree", designs=(tree,)) for way in ways]
+        ways = [
+            way if way.law == "none" else replace(way, name="tree", designs=(tree,)) for way in ways
+        ]
     return Drawn(compiled, ways, steps, pairs, kind, within, draw.random() < 0.4)
 
 
@@ -124,6 +138,8 @@ class Histories:
     """When each row is added."""
     first: np.ndarray | None
     """For stretches of time: the day on which that of each pair begins, counted from the start."""
+    distance: np.ndarray | None = None
+    """For values that move: how far the two of each pair lie apart, by the owner's norm."""
 
 
 def drawn_histories(drawn: Drawn, chance: np.random.Generator) -> Histories:
@@ -145,24 +161,40 @@ def drawn_histories(drawn: Drawn, chance: np.random.Generator) -> Histories:
     one, other, first = _neighbors(drawn, chance, there, patient, offset)
     # ids tell in which order rows of one day come, and are the same in neighbors
     order = np.argsort(chance.random(size), axis=1)
+    moved, distance = dict(values), None
+    if drawn.kind == "cells":
+        moved, distance = _moved(drawn, chance, there, values)
     parts, moments = [], []
     for side, kept in enumerate((one, other)):
         history = np.broadcast_to(2 * np.arange(pairs)[:, None] + side, size)
         columns = {
             "id": (history * ROWS + order)[kept],
             "patient": np.where(patient < 0, -(10**6), history * 4 + patient)[kept],
-            **{name: column[kept] for name, column in values.items()},
+            **{name: column[kept] for name, column in (moved if side else values).items()},
             "history": history[kept],
         }
         parts.append(columns)
         moments.append(moment[kept])
     joined = {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
-    return Histories(joined, np.concatenate(moments), first)
+    return Histories(joined, np.concatenate(moments), first, distance)
+
+
+def _moved(drawn, chance, there, values):
+    """Move the values of one row or several; which cells are empty is public."""
+    cost = values["cost"]
+    often = chance.choice((0.0, 0.3, 1.0), (drawn.pairs, 1))
+    one = np.arange(ROWS) == chance.integers(0, ROWS, (drawn.pairs, 1))
+    here = there & (cost > -(10**6)) & (one | (chance.random(cost.shape) < often))
+    by = np.where(here, chance.choice((-4, -1, 1, 2), cost.shape), 0)
+    weight = 2 if drawn.within % 2 == 0 else 1
+    return {**values, "cost": cost + by}, weight * np.abs(by).sum(axis=1)
 
 
 def _neighbors(drawn, chance, there, patient, offset):
     """Take a row out, or a patient, or what a patient has on some days of a stretch: from one history or the other."""
     pairs = drawn.pairs
+    if drawn.kind == "cells":
+        return there, there, None
     if drawn.kind == "rows":
         gone = np.arange(ROWS) == chance.integers(0, ROWS, (pairs, 1))
         return there, there & ~gone, None
@@ -188,7 +220,8 @@ def moves(
     keeps: Callable[[int], bool] = lambda step: True,
 ) -> list[np.ndarray]:
     """Give, for each measure, by how much all released sums of two neighbors differ together."""
-    found = [np.zeros(drawn.pairs, np.int64) for _ in drawn.ways]
+    # whole numbers; in floats, for those of real values need more than 64 bits, and have room for what is lost
+    found = [np.zeros(drawn.pairs) for _ in drawn.ways]
     kept: dict[tuple[int, int], np.ndarray] = {}
     with duckdb.connect() as engine:
         engine.execute(
@@ -227,11 +260,13 @@ def _add(engine: duckdb.DuckDBPyConnection, rows: dict[str, np.ndarray]) -> None
 def _sums(drawn, engine, steps: list[int], measure: int) -> np.ndarray:
     """Give the exact sum of some steps for every history and ward, by the statements that the product would send."""
     compiled = drawn.compiled
-    sums = np.zeros((2 * drawn.pairs, 2), np.int64)
+    sums = np.zeros((2 * drawn.pairs, 2))
     grouped = len(compiled.group_keys) > 1
     release = compiled.bounded.release
     place = len(release.exact.keys) + measure
-    scale = release.measures[measure].step
+    measured = release.measures[measure]
+    # sums of real values come in whole steps already
+    scale = 1.0 if measured.type.kind == "DOUBLE" else float(measured.step)
     for first, last in reading._runs(compiled, steps):
         text = lower(reading.statement(compiled, first, last))
         got = engine.execute(text).fetchnumpy()
@@ -239,7 +274,7 @@ def _sums(drawn, engine, steps: list[int], measure: int) -> np.ndarray:
         if not len(got[names[0]]):
             continue
         values = np.ma.filled(got[names[place]], 0)
-        whole = np.rint(np.asarray(values, np.float64) / float(scale)).astype(np.int64)
+        whole = np.rint(np.asarray(values, np.float64) / scale)
         history = np.asarray(got[names[1]], np.int64)
         ward = np.zeros(len(history), np.int64)
         known = np.ones(len(history), bool)
@@ -254,7 +289,10 @@ def _sums(drawn, engine, steps: list[int], measure: int) -> np.ndarray:
 
 def worst(drawn: Drawn, histories: Histories, found: list[np.ndarray]) -> Fraction:
     """Give the largest part of its epsilon that some pair costs, exactly; of a stretch, of its charge."""
-    scales = [way.stretch(1).noise.scale for way in drawn.ways]
+    for moved, way in zip(found, drawn.ways, strict=True):
+        assert way.law != "none" or not moved.any()  # what is shown as it is must not move
+    found = [moved for moved, way in zip(found, drawn.ways, strict=True) if way.law != "none"]
+    scales = [way.stretch(1).noise.scale for way in drawn.ways if way.law != "none"]
     share = _shares(drawn, histories)
     about = sum(moved / float(scale) for moved, scale in zip(found, scales, strict=True)) / share
     costs = [
@@ -267,6 +305,10 @@ def worst(drawn: Drawn, histories: Histories, found: list[np.ndarray]) -> Fracti
 
 def _shares(drawn: Drawn, histories: Histories) -> np.ndarray:
     """Give which part of its price a stream is charged for the stretch of each pair (L-WINDOW)."""
+    if (
+        histories.distance is not None
+    ):  # a unit of distance costs epsilon; where nothing moves nothing may show
+        return np.where(histories.distance > 0, histories.distance, 1e-3)
     stretches = drawn.compiled.stretches
     if stretches is None or histories.first is None:
         return np.ones(drawn.pairs)

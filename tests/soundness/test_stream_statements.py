@@ -1,4 +1,5 @@
-"""Brute force through the product's statements: whole histories that differ by a row, a person, a person within w days.
+"""Brute force through the product's statements: whole histories that differ by a row, a person, a person within w days,
+or by values that move.
 
 The long profile looks at more than a million pairs; each move of each released sum is exact.
 """
@@ -19,7 +20,7 @@ from secant.streams import compiling, within
 
 STREAMS, PAIRS = (160, 2500) if chance.LONG else (5, 150)
 PLANTED = 40
-KINDS = ("rows", "unit", "window")
+KINDS = ("rows", "unit", "window", "cells")
 
 
 def searched(kind, streams=STREAMS, pairs=PAIRS, enough=Fraction(10**6), fits=None, **more):
@@ -49,7 +50,7 @@ def test_no_pair_of_histories_moves_released_sums_by_more_than_is_charged(kind):
     assert worst > (Fraction(9, 10) if chance.LONG else Fraction(1, 4))
 
 
-@pytest.mark.parametrize("kind", KINDS if chance.LONG else ["rows"])
+@pytest.mark.parametrize("kind", KINDS if chance.LONG else ["rows", "cells"])
 def test_planted_the_seeds_level_that_is_not_counted_is_caught(monkeypatch, kind):
     """Plant: ε/log₂ n, one level less than there are (the report, 3.3.12.3)."""
     right = ways.noise_of
@@ -99,3 +100,20 @@ def test_planted_the_printed_price_of_budgets_that_come_back_is_caught(monkeypat
     """Plant: the report's T + 1 (3.3.12.7) in place of all that the periods of one table let somebody add."""
     monkeypatch.setattr(compiling, "_count", lambda calendar, periods: 2)
     assert searched("unit", PLANTED, enough=Fraction(1)) > 1
+
+
+def test_planted_an_arrival_that_moves_is_caught(monkeypatch):
+    """Plant: whether a row came in time is decided by a protected value, and priced as if rows stayed."""
+
+    def moved(drawn, chance, there, values):
+        known = there & (values["came"] > -(10**6))
+        one = known & (np.arange(campaign.ROWS) == chance.integers(0, 3, (drawn.pairs, 1)))
+        return {**values, "came": values["came"] + one}, one.sum(axis=1)
+
+    monkeypatch.setattr(campaign, "_moved", moved)
+
+    def fits(drawn):
+        stream = drawn.compiled.stream
+        return stream.arrival is not None and stream.late == "never"
+
+    assert searched("cells", 4 * PLANTED, enough=Fraction(1), fits=fits) > 1

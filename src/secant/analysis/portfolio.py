@@ -230,7 +230,9 @@ def bound_aggregate(
             public_rows = {p.name: public_rows_of(p, policy, used, held.catalog) for p in cells}
         except CannotBound as verdict:
             return (verdict.refusal("derivative"),)
-        release = enforce(softened.aggregate, name, held, protections, moving=moving)
+        release = enforce(
+            softened.aggregate, name, held, protections, moving=moving, stepped=stepped
+        )
     else:
         release = _enforced(aggregate, name, held, protections, facts, stepped)
     if isinstance(release, Problem):

@@ -112,7 +112,7 @@ def enforce(
 
     `moving` says that values move and rows stay under all protections that the aggregate touches: then
     public columns decide which groups there are. `stepped` says which key's values are the steps of a
-    stream: the first rows of a unit are then those of the earliest steps (V-FIRST).
+    stream: the first rows of a unit are then those of the earliest steps (V-FIRST), and groups are known beforehand.
     """
     builder = _Builder(aggregate, name, facts, protections, moving, stepped)
     try:
@@ -187,7 +187,7 @@ class _Builder:
         region = region_of(rows)
         ranges = known(rows)
         domains: tuple[Domain, ...]
-        if self.moving and self.aggregate.keys:
+        if self.moving and self.aggregate.keys and self.stepped is None:
             domains = (Open(tuple(k.name for k in self.aggregate.keys)),)
         else:
             domains = domains_of(

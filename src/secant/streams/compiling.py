@@ -17,10 +17,10 @@ from typing import Any
 from secant.analysis import explain as wording
 from secant.analysis.certificate import Certificate, is_still
 from secant.analysis.growth import growth
-from secant.analysis.portfolio import Bounded, Prepared, RawRows, prepare
+from secant.analysis.portfolio import Bounded, Prepared, PublicFacts, RawRows, prepare
 from secant.errors import Refused
 from secant.ledger.amounts import Charge
-from secant.mechanisms.continual import Choice, StreamFacts, Way, choose
+from secant.mechanisms.continual import Choice, StreamFacts, Way, as_it_is, choose
 from secant.plan import nodes as n
 from secant.plan.domains import Chosen, Listed, Looked
 from secant.plan.enforce import Steps
@@ -29,6 +29,7 @@ from secant.plan.reads import scans, tables_read
 from secant.plan.rewrite import normalize
 from secant.plan.typing import fields_of, type_of
 from secant.release.shares import shares_of
+from secant.streams.values import check_values, with_public_bounds
 from secant.streams.within import Stretches, as_unit, check_window, stretches_of, window_of
 from secant.terms import types as t
 from secant.terms.bounds import GlobalBound
@@ -114,12 +115,20 @@ def compile_stream(
     if window is not None:
         check_window(stream, policy, in_force, window, aggregate, step, calendar)
     rows, step, arrival = _in_time(stream, aggregate, step)
+    check_values(stream, in_force, aggregate, arrival)
     inside = _since_start(step.expression, calendar)
     others = tuple(k for k in aggregate.keys if k.name != step.name)
     changed = replace(aggregate, input=n.Filter(rows, inside), keys=(step, *others))
     fixed = tuple(_limited(p, stream) for p in in_force)
     steps = Steps(step.name, None if arrival is None else arrival.name)
-    outcome = prepare(_replaced(plan, aggregate, changed), policy, fixed, catalog, stepped=steps)
+    outcome = prepare(
+        _replaced(plan, aggregate, changed),
+        policy,
+        fixed,
+        catalog,
+        PublicFacts(stream.epsilon),
+        stepped=steps,
+    )
     if not isinstance(outcome, Prepared):
         raise _unbounded(outcome)
     bounded = _only(outcome)
@@ -232,10 +241,10 @@ def _calendar(stream: Stream, kind: t.Type) -> Calendar:
 
 def _check_kinds(stream: Stream, in_force: tuple[Protection, ...]) -> None:
     for protection in in_force:
-        if protection.kind not in ("rows", "unit", "window"):
+        if protection.kind not in ("rows", "unit", "window", "cells"):
             raise refused(
-                f"the protection {protection.name} is of kind {protection.kind}, and streams protect rows, units or "
-                "stretches of time",
+                f"the protection {protection.name} is of kind {protection.kind}, and streams protect rows, units, "
+                "stretches of time or cells",
                 "name another protection in the stream, among the policy's alternatives",
             )
         if protection.renewal:
@@ -340,6 +349,7 @@ def _only(outcome: Prepared) -> Bounded:
         )
     if not all(isinstance(d, (Listed, Looked)) for d in bounded.release.domains[1:]):
         raise refused("the groups are not known beforehand", "declare `values` for them")
+    bounded = with_public_bounds(bounded)
     for certificate in bounded.certificates:
         for column, bound in certificate.bounds.items():
             if not isinstance(bound, GlobalBound):
@@ -386,20 +396,17 @@ def _facts(compiled: Compiled) -> tuple[StreamFacts, ...]:
     found = []
     for measure in bounded.release.measures:
         column = measure.column
-        if all(is_still(c.bounds[column]) for c in bounded.certificates):
-            raise refused(
-                f"the {measure.words} does not hang on anything protected",
-                "leave it out, and ask for it as a plain query",
-            )
+        still = _is_public(bounded, column)
         bounds = [_sizes(c, column) for c in bounded.certificates]
-        size = both * max(size for size, _ in bounds)
+        size = both * max(1, *(size for size, _ in bounds))
         # The keys of one step are added up, so the length of the move over keys is none over steps (V-STEPS).
-        squared = max(squared if compiled.single else size**2 for size, squared in bounds)
+        squared = max(1, *(squared if compiled.single else size**2 for size, squared in bounds))
         found.append(
             StreamFacts(
                 horizon=stream.steps,
-                epsilon=shares[column],
-                delta=stream.delta / len(bounded.release.measures),
+                epsilon=stream.epsilon if still else shares[column],
+                # Normal noise is not for distances: twice as far would cost four times as much.
+                delta=Fraction(0) if _by_distance(compiled, column) else stream.delta / len(shares),
                 bound=often * size,
                 squared=often * both**2 * squared,
                 times=often * both * max(1, *(c.groups for c in bounded.certificates)),
@@ -409,6 +416,20 @@ def _facts(compiled: Compiled) -> tuple[StreamFacts, ...]:
             )
         )
     return tuple(found)
+
+
+def _is_public(bounded: Bounded, column: str) -> bool:
+    """Whether no protection moves a measure, as rows are counted where only their values are protected."""
+    return all(is_still(c.bounds[column]) for c in bounded.certificates)
+
+
+def _by_distance(compiled: Compiled, column: str) -> bool:
+    """Whether a measure moves with values, so that what it costs is told for a unit of distance (V-VALUES)."""
+    cells = {p.name for p in compiled.protections if p.kind == "cells"}
+    return any(
+        c.protection in cells and not is_still(c.bounds[column])
+        for c in compiled.bounded.certificates
+    )
 
 
 def _sizes(certificate: Certificate, column: str) -> tuple[int, int]:
@@ -422,7 +443,11 @@ def _sizes(certificate: Certificate, column: str) -> tuple[int, int]:
 
 def choices(compiled: Compiled) -> list[Choice]:
     """Choose how each measure is released, by public facts; once, before a stream begins."""
-    return [choose(facts) for facts in compiled.facts]
+    measures = compiled.bounded.release.measures
+    return [
+        as_it_is(facts) if _is_public(compiled.bounded, m.column) else choose(facts)
+        for m, facts in zip(measures, compiled.facts, strict=True)
+    ]
 
 
 def charges(compiled: Compiled, ways: Sequence[Way]) -> list[Charge]:

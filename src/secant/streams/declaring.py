@@ -110,7 +110,20 @@ def _protected(protection: Protection) -> list[Any]:
         protection.groups,
         dict(protection.limits),
         *([] if protection.within is None else [str(protection.within), dict(protection.time)]),
+        *([] if protection.kind != "cells" else [_distances(protection)]),
     ]
+
+
+def _distances(protection: Protection) -> dict[str, Any]:
+    """Give by what values move, and how their filters are softened."""
+    softening, rows = protection.softening, protection.public_rows
+    return {
+        "distance": dict(protection.distance),
+        "rows": dict(protection.row_norms),
+        "tables": protection.table_norm,
+        "softening": None if softening is None else str(softening),
+        "public_rows": {table: str(found) for table, found in sorted(rows.items())},
+    }
 
 
 def _facts(compiled: Compiled, policy: Policy) -> dict[str, Any]:

@@ -245,7 +245,7 @@ def _series(
             "step": float(m.step),
             "way": w.name,
             "law": w.law,
-            "epsilon": float(w.facts.epsilon),
+            "epsilon": 0.0 if w.law == "none" else float(w.facts.epsilon),
         }
         for m, w in zip(measures, ways, strict=False)
     ]

@@ -25,6 +25,7 @@ from secant.release.answer import Answer, plain
 from secant.release.run import released_fields, value_of
 from secant.streams.compiling import Compiled
 from secant.streams.reading import Group
+from secant.streams.values import is_truthful
 
 Ends = tuple[float, float] | None
 LEVEL = 0.95
@@ -203,7 +204,9 @@ def shown(
         return Shown(columns, [], [], [])
     parts = _split(values, len(ways), len(groups))
     measures = [m.column for m in compiled.bounded.release.measures]
-    stated = [_stated(f.expression, measures) for f in formulas]
+    # Where a filter was softened, the noise tells nothing of how far the question's own number is.
+    truthful = is_truthful(compiled.bounded)
+    stated = [_stated(f.expression, measures) if truthful else () for f in formulas]
     # Ends of what is made of several measures hold together if each holds at a higher level.
     level = 1 - (1 - LEVEL) / max(1, *(len(s) for s in stated))
 
@@ -468,6 +471,9 @@ def _positive(node: n.Scalar) -> bool:
     """Whether a divisor is at least some number above zero, as that of an average is."""
     if isinstance(node, n.Cast):
         return _positive(node.operand)
+    if isinstance(node, n.Arithmetic) and node.op == "+" and isinstance(node.right, n.Literal):
+        more: Any = node.right.value
+        return more is not None and more >= 0 and _positive(node.left)
     return (
         isinstance(node, n.Call)
         and node.function == "greatest"

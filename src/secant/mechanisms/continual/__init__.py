@@ -5,7 +5,7 @@ when, with which noise, and the series that follows from them with its errors. `
 facts alone; proofs are in PROOFS.md beside this file. Nothing here runs SQL, keeps files or touches a budget.
 """
 
-from secant.mechanisms.continual.choosing import Candidate, Choice, choose
+from secant.mechanisms.continual.choosing import Candidate, Choice, as_it_is, choose
 from secant.mechanisms.continual.records import Estimate, Output, Point, StreamFacts
 from secant.mechanisms.continual.ways import Way, way_of
 
@@ -17,6 +17,7 @@ __all__ = [
     "Point",
     "StreamFacts",
     "Way",
+    "as_it_is",
     "choose",
     "way_of",
 ]

@@ -148,6 +148,8 @@ def filtered(seen: Sequence[LevelRelease | Estimate], drift: float) -> list[floa
     return found
 
 
+NEXT_TO_NOTHING = 1e-9
+"""The least variance, in squared steps, that numbers are weighed by."""
 MOST_FOLLOWED = 4000
 """Steps that are followed through blocks at once: the equations are solved as they stand."""
 
@@ -174,7 +176,8 @@ def followed(way: Way, released: Mapping[str, int], until: int, drift: float) ->
     precision[inner, inner + 1] -= 1 / drift
     precision[inner + 1, inner] -= 1 / drift
     for step in range(1, until + 1):
-        weight = 1 / variance_of(way.stretch(step).noise)
+        # Noise that rounds away leaves numbers that are as good as exact.
+        weight = 1 / max(variance_of(way.stretch(step).noise), NEXT_TO_NOTHING)
         for output in way.due(step):
             row = np.zeros(output.last - output.first + 1)
             for at, times in output.weights:

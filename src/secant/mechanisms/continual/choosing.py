@@ -17,6 +17,7 @@ from secant.mechanisms.continual.levels import Tree
 from secant.mechanisms.continual.records import Shows, StreamFacts
 from secant.mechanisms.continual.ways import (
     GROWTH,
+    STEPS_ALONE,
     Design,
     LawName,
     Way,
@@ -71,6 +72,12 @@ def choose(facts: StreamFacts) -> Choice:
     return Choice(chosen, tuple(candidate for _, candidate in found))
 
 
+def as_it_is(facts: StreamFacts) -> Choice:
+    """Give the way of what nothing protected moves: there is nothing to choose."""
+    way = Way("increments", "none", facts, (STEPS_ALONE,))
+    return Choice(way, (Candidate(way.name, way.law, "public, as it is", 0.0, 0.0),))
+
+
 def _loss(facts: StreamFacts, mean: float, largest: float) -> float:
     return mean if facts.objective == "mean" else largest
 
@@ -103,7 +110,7 @@ def _design(facts: StreamFacts, law: LawName, name: str, length: int | None) -> 
 def _designs(facts: StreamFacts, law: LawName, name: str, length: int | None) -> Iterator[Design]:
     longest = length if isinstance(facts.shows, str) else min(length or facts.shows, facts.shows)
     if name == "increments":
-        yield Tree(2, 1)
+        yield STEPS_ALONE
     elif facts.shows == "steps" or longest is None:
         return
     elif name == "binary":

@@ -70,6 +70,8 @@ def ends_level(level: float) -> float:
 def variance_of(noise: WholeLaw) -> float:
     """Give the variance of a noise, in squared whole steps."""
     if isinstance(noise, WholeLaplace):
+        if not noise.scale:
+            return 0.0
         half = float(1 / (2 * noise.scale))
         return 0.0 if half > 300 else 1 / (2 * math.sinh(half) ** 2)
     return float(noise.deviation) ** 2 + 1 / 12

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal
 
-from secant.errors import UsageError
+from secant.errors import InternalError, UsageError
 from secant.mechanisms.continual.encoder import Encoder
 from secant.mechanisms.continual.ends import (
     LEVEL,
@@ -30,10 +30,14 @@ from secant.numeric.arrays import Floats, Wholes, np
 from secant.terms.events import ConcentratedEvent, Event, PureEvent
 
 Design = Tree | Encoder
-LawName = Literal["laplace", "normal"]
+LawName = Literal["laplace", "normal", "none"]
+"""`none` is for what nothing protected moves: it is public, and given step by step as it is."""
 GROWTH = 10
 """Without a horizon each epoch is so many times as long as the one before; the first has so many steps."""
 FORMAT = 1
+LAWS = ("laplace", "normal", "none")
+STEPS_ALONE = Tree(2, 1)
+"""The design of plain increments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,8 @@ class Way:
     def __post_init__(self) -> None:
         if self.law == "normal" and not self.facts.delta:
             raise UsageError("USE-003", "normal noise needs a positive delta")
+        if self.law == "none" and self.designs != (STEPS_ALONE,):
+            raise UsageError("USE-001", "what is public is given step by step")
         if not self.designs or (len(self.designs) > 1 and not self.epochs):
             raise UsageError("USE-001", "a stream without epochs has one design")
         for k, design in enumerate(self.designs):
@@ -72,11 +78,13 @@ class Way:
     @property
     def epochs(self) -> bool:
         """Whether the steps are cut into epochs."""
-        return in_epochs(self.facts)
+        return in_epochs(self.facts) and self.law != "none"
 
     @property
     def cost(self) -> Event:
         """What all outputs together cost, for ever."""
+        if self.law == "none":
+            raise InternalError("BUG-001", "what nothing moves is not paid for")
         if self.law == "laplace":
             return PureEvent(self.facts.epsilon)
         wide = multiplier(self.facts.epsilon, self.facts.delta)
@@ -124,6 +132,8 @@ class Way:
 
     def draw(self, output: Output, exact: int) -> int:
         """Add noise to the exact number of an output."""
+        if self.law == "none":
+            return exact
         return self.stretch(output.last).noise.add([exact])[0]
 
     def loss(self, change: Mapping[int, int]) -> Fraction:
@@ -283,7 +293,7 @@ class Way:
 def way_of(value: Mapping[str, Any]) -> Way:
     """Give the way that `to_dict` wrote; anything else is a ValueError."""
     try:
-        if value["format"] != FORMAT or value["law"] not in ("laplace", "normal"):
+        if value["format"] != FORMAT or value["law"] not in LAWS:
             raise ValueError("this version does not know this way")
         facts = dict(value["facts"])
         facts["epsilon"], facts["delta"] = Fraction(facts["epsilon"]), Fraction(facts["delta"])
@@ -339,6 +349,8 @@ def width_of(what: str | int) -> int | None:
 def noise_of(facts: StreamFacts, law: LawName, design: Design) -> WholeLaw:
     """Give the noise of each output of a design: all outputs together cost what is declared."""
     moved = facts.moved
+    if law == "none":
+        return WholeLaplace(Fraction(0))
     if law == "laplace":
         if not isinstance(design, Tree):
             raise UsageError("USE-001", "an encoder takes normal noise")

@@ -1,0 +1,82 @@
+"""Where values move and rows stay: what a stream needs so that its levels can share epsilon (V-VALUES).
+
+In: a stream under a protection of kind `cells`, and its bounded release. Out: a refusal, or the release with public
+bounds: how far all numbers of one level move together, a unit of distance. Public facts only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from secant.analysis.certificate import Certificate, Curve, Move
+from secant.analysis.derivative.space import space_of
+from secant.analysis.split import Bounded
+from secant.errors import Refused
+from secant.plan import nodes as n
+from secant.plan.reads import scans
+from secant.terms.bounds import GlobalBound
+from secant.terms.policy import Protection
+from secant.terms.streams import Stream
+
+
+def check_values(
+    stream: Stream,
+    in_force: tuple[Protection, ...],
+    aggregate: n.Aggregate,
+    arrival: n.Column | None,
+) -> None:
+    """Refuse what would let protected values decide which rows count when."""
+    for protection in in_force:
+        if protection.kind != "cells":
+            continue
+        if not stream.append_only:
+            raise _refused(
+                f"under {protection.name} a row has its values for good: a row that is changed would be read with "
+                "several of them",
+                "write append_only = true in the stream if rows are never changed or removed",
+            )
+        if arrival is not None and arrival.name in space_of(protection, scans(aggregate)).variables:
+            raise _refused(
+                f"{stream.arrival} is protected by {protection.name}, and whether a row came in time would show it",
+                "name a public column of arrival, or leave `arrival` out",
+            )
+
+
+def with_public_bounds(bounded: Bounded) -> Bounded:
+    """Take the public cap of each curve for its bound; refuse a measure that has none."""
+
+    def public(certificate: Certificate) -> Certificate:
+        bounds = {c: _public(bounded, certificate, c, b) for c, b in certificate.bounds.items()}
+        return replace(certificate, bounds=bounds)
+
+    for call in bounded.release.exact.aggregations:
+        if call.function not in ("count", "sum"):
+            raise _refused(
+                f"{call.function} of a block of steps does not follow from those of its steps",
+                "use count, sum, avg or variance",
+            )
+    return replace(bounded, certificates=tuple(public(c) for c in bounded.certificates))
+
+
+def _public(bounded: Bounded, certificate: Certificate, column: str, bound: Move) -> Move:
+    if not isinstance(bound, Curve):
+        return bound
+    # A cap that rests on a range which nobody declared is a number, and useless.
+    if bound.cap is None or not (bound.steady or bound.bounded):
+        words = next(m.words for m in bounded.release.measures if m.column == column)
+        raise _refused(
+            f"under {certificate.protection} no public number bounds how fast the {words} moves",
+            "declare ranges of its columns; multiply only what has one",
+        )
+    # Two databases are each rounded to the grid once (D-GRID).
+    return GlobalBound(Fraction(bound.cap) + 2 * bound.rounding)
+
+
+def is_truthful(bounded: Bounded) -> bool:
+    """Whether what is measured is what was asked for: no filter was softened beyond the steps that values move in."""
+    return bounded.softened is None or bounded.softened.exact
+
+
+def _refused(message: str, hint: str) -> Refused:
+    return Refused("REF-108", message, hint=hint)
