@@ -49,12 +49,26 @@ Simulated = Annotated[
         metavar="TEXT",
     ),
 ]
+StreamName = Annotated[
+    str | None,
+    Parameter(
+        name="--stream",
+        help="Instead of a question: how far single units, or rows, move a stream, most of them and the largest.",
+        metavar="NAME",
+    ),
+]
+Share = Annotated[
+    str,
+    Parameter(name="--share", help="With --stream: of how many, such as 0.999.", metavar="SHARE"),
+]
 
 
 def inspect(
-    sql: Question,
+    sql: Question | None = None,
     /,
     *,
+    stream: StreamName = None,
+    share: Share = "0.999",
     epsilon: Epsilon | None = None,
     delta: Delta = None,
     level: Level = "0.95",
@@ -71,6 +85,16 @@ def inspect(
     from secant.cli import curve as curves
     from secant.cli import show
 
+    if stream is not None:
+        if sql is not None or curve or attacker is not None:
+            raise UsageError(
+                "USE-001", "--stream looks at a stream alone", hint="leave the question out"
+            )
+        return _print_spread(stream, policy, source, share, json=json)
+    if sql is None:
+        raise UsageError(
+            "USE-001", "there is no question", hint="write a SELECT statement, or --stream NAME"
+        )
     text = question_of(sql)
     if plot is not None and not curve and attacker is None:
         raise UsageError("USE-001", "--plot draws a curve", hint="add --curve, or --attacker")
@@ -119,6 +143,20 @@ def inspect(
     for column in columns:
         show.print_facts(column)
         show.print_relative(curves.relative_error_of(column), confidence)
+    return 0
+
+
+def _print_spread(name: str, policy: str, source: str | None, share: str, *, json: bool) -> int:
+    from secant.cli import show
+    from secant.cli.stream_look import spread_in, spread_lines, spread_record
+
+    sys.stderr.write(WARNING + "\n")
+    found = spread_in(name, policy, source, share)
+    if json:
+        show.print_json(spread_record(found, WARNING))
+    else:
+        for line in spread_lines(found):
+            show.say(line)
     return 0
 
 
