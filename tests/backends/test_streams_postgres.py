@@ -6,6 +6,9 @@ import psycopg
 import pytest
 
 import secant
+from secant.cli.program import main
+from secant.errors import Refused
+from secant.streams.drawing import Kept
 
 pytestmark = pytest.mark.postgres
 POLICY = """
@@ -45,6 +48,12 @@ time = { visits = "day" }
 epsilon = 1000000.0
 limits = { visits = 1 }
 """
+CELLS = """[protections.all]
+kind = "cells"
+epsilon = 1000000.0
+distance = { visits = "cost" }
+"""
+SUMS = "SELECT day, sum(cost) AS n, avg(cost) AS a FROM visits GROUP BY day"
 GROUPED = "SELECT day, ward, count(*) AS n, sum(cost) AS c FROM visits GROUP BY day, ward"
 HOURS = "SELECT date_trunc('hour', seen) AS h, count(*) AS n FROM visits GROUP BY 1"
 PLAIN = "SELECT day, count(*) AS n FROM visits GROUP BY day"
@@ -62,6 +71,7 @@ CASES = [
         [2, 0, 0, 1],
     ),
     (WINDOW.replace('"day"', '"seen"'), HOURS, "24 hours", "", [1, 1, 0, 1]),
+    (CELLS, SUMS, "1 day", "", [2, 1, 0, 1]),
     (ROWS, PLAIN, "1 day", 'arrival = "came"', [1, 1, 0, 1]),
     (ROWS, PLAIN, "1 day", 'arrival = "came"\nlate = "on arrival"', [1, 1, 1, 1]),
 ]
@@ -101,3 +111,20 @@ def test_a_stream_is_read_and_kept_on_postgresql(address, postgres_server, tmp_p
     with secant.connect(policy=policy) as database:
         assert database.stream("s").rows == found.rows
         assert float(database.budget["all"].spent_epsilon) == 100000
+
+
+def test_rows_that_go_stop_a_stream_and_the_owner_sees_single_units(
+    address, postgres_server, tmp_path, capsys
+):
+    books = postgres_server.address(postgres_server.create_database())
+    policy, kept = tmp_path / "policy.toml", Kept()
+    words = {"protection": UNIT, "query": PLAIN, "step": "1 day", "more": ""}
+    policy.write_text(POLICY.format(address=address, books=books, **words))
+    assert main(["inspect", "--stream", "s", "-p", str(policy)]) == 0
+    assert "the largest unit adds 4" in capsys.readouterr().out
+    with secant.connect(policy=policy) as database:
+        database.stream("s", until="2025-01-02", kept=kept)
+    with psycopg.connect(address) as connection:
+        connection.execute("DELETE FROM visits WHERE day = '2025-01-01'")
+    with secant.connect(policy=policy) as database, pytest.raises(Refused, match="are gone"):
+        database.stream("s", until="2025-01-03", kept=kept)

@@ -10,28 +10,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import NoReturn
 
-from secant.errors import InternalError
+from secant.errors import InternalError, Refused
 from secant.ledger.store import Ledger, StreamAccount
 from secant.mechanisms.continual import Output, Way
 from secant.release.backend import Session
 from secant.release.measured import comparable_key
 from secant.streams.compiling import Compiled
-from secant.streams.reading import Group, Sums, read
+from secant.streams.reading import Group, Sums, read, rows_until
 
 TOGETHER = 64
 """So many steps are made durable at once, at most: a backlog is not written step by step."""
 
 
 class Kept:
-    """Exact sums of the last steps, for blocks that are not complete yet (V-KEPT). Private: for `advance` only."""
+    """Exact sums of the last steps, for blocks that are not complete yet (V-KEPT). Private: for `advance` only.
 
-    __slots__ = ("_stream", "_sums")
+    Also how many rows the steps so far had: rows that count are not to go, and here it can be seen if they do.
+    """
+
+    __slots__ = ("_rows", "_stream", "_sums")
 
     def __init__(self) -> None:
         self._stream: str | None = None
         self._sums: Sums = {}
+        self._rows: tuple[str, int, int] | None = None
 
     def __repr__(self) -> str:
         return "<sums that are kept>"
@@ -52,6 +57,24 @@ class Kept:
         """Keep what blocks that end later still need."""
         self._sums = {step: found for step, found in sums.items() if step >= since}
 
+    def check_rows(self, stream: str, count: Callable[[int], int | None]) -> None:
+        """Stop a stream whose table has lost rows of steps that were counted before; a table that grows never does."""
+        if self._rows is None or self._rows[0] != stream:
+            return
+        _, through, rows = self._rows
+        now = count(through)
+        if now is not None and now < rows:
+            raise Refused(
+                "REF-108",
+                f"rows that the stream {stream} has counted are gone, and it was declared append_only",
+                hint="what was released stays, but its promise rests on rows that are never changed or removed: "
+                "put them back, or end this stream",
+            )
+
+    def note_rows(self, stream: str, through: int, rows: int | None) -> None:
+        """Remember how many rows there were in all steps so far."""
+        self._rows = None if rows is None else (stream, through, rows)
+
 
 def name_of(measure: int, group: int, output: str) -> str:
     """Give the name of a number in the books: which measure, which group, which output of the way."""
@@ -65,10 +88,11 @@ def advance(
     ledger: Ledger,
     until: int,
     session: Callable[[], AbstractContextManager[Session]],
-    kept: Kept,
+    following: Kept | None = None,
 ) -> StreamAccount:
     """Release every step up to `until` that is not released yet, in order; give the books afterwards."""
-    name = compiled.stream.name
+    name, kept = compiled.stream.name, following or Kept()
+    watched = following is not None and compiled.stream.append_only
     while True:
         account = ledger.stream(name)
         assert account is not None, "a stream is declared before it is read"
@@ -79,6 +103,10 @@ def advance(
         needed = _needed(due.values())
         before = kept.before(name, first, min(needed))
         with session() as engine:
+            count = partial(rows_until, compiled, session=engine)
+            if watched:
+                kept.check_rows(name, count)
+                kept.note_rows(name, last, count(last))
             # All that is new at one moment (V-FIRST); steps of before as they were read then (V-KEPT).
             sums = {**before, **read(compiled, needed - before.keys(), engine)}
             engine.confirm()  # what has seen two states is withheld, and nothing is drawn

@@ -17,6 +17,7 @@ from secant.plan.typing import fields_of
 from secant.release.lower import lower
 from secant.release.measured import in_steps
 from secant.streams.compiling import Compiled
+from secant.streams.reading import enforced_rows, owner_of
 from secant.streams.releasing import Opened
 from secant.terms.types import INTEGER
 
@@ -77,10 +78,7 @@ def _quantiles(inner: str, measures: int, share: Fraction) -> str:
 def _each(compiled: Compiled) -> tuple[n.Relation, str]:
     """Give what each unit adds to each measure, or each row where rows are protected by themselves."""
     exact = compiled.bounded.release.exact
-    rows, owner = exact.input, None
-    while isinstance(rows, (n.Truncate, n.TruncateGroups)):
-        rows, owner = rows.input, rows.owner[0]
-    assert isinstance(rows, n.Project), "enforced rows are a projection, cut down or not"
+    rows, owner = enforced_rows(exact.input), owner_of(exact.input)
     if owner is None:
         items = [
             n.Named(f"moved{i}", _of_one_row(call)) for i, call in enumerate(exact.aggregations)

@@ -14,6 +14,7 @@ from dataclasses import replace
 from secant.errors import InternalError
 from secant.plan import nodes as n
 from secant.plan.domains import Stepped
+from secant.plan.reads import scans
 from secant.plan.total import total
 from secant.plan.typing import fields_of, type_of
 from secant.release.backend import Session
@@ -53,7 +54,7 @@ def statement(compiled: Compiled, first: int, last: int) -> n.Aggregate:
         limited = _by_key(limited, compiled.step_key)
     elif compiled.period(last) != compiled.period(first):
         raise InternalError("BUG-001", "a statement reads steps of two periods")
-    owner = _owner(limited)
+    owner = owner_of(limited)
     rows = _replaced(
         limited,
         lambda found: (
@@ -75,7 +76,7 @@ def _by_key(rows: n.Relation, key: str) -> n.Relation:
     return rows
 
 
-def _owner(rows: n.Relation) -> str | None:
+def owner_of(rows: n.Relation) -> str | None:
     """Give the column whose values all limits go by; None if they go by different ones."""
     owners = set()
     while isinstance(rows, (n.Truncate, n.TruncateGroups)):
@@ -85,12 +86,19 @@ def _owner(rows: n.Relation) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
+def enforced_rows(rows: n.Relation) -> n.Project:
+    """Give the projection that enforcing made, below the limits above it."""
+    while isinstance(rows, (n.Truncate, n.TruncateGroups)):
+        rows = rows.input
+    assert isinstance(rows, n.Project), "enforced rows are a projection, cut down or not"
+    return rows
+
+
 def _replaced(rows: n.Relation, change: Callable[[n.Project], n.Relation]) -> n.Relation:
     """Change the projection that enforcing made, below the limits above it."""
     if isinstance(rows, (n.Truncate, n.TruncateGroups)):
         return replace(rows, input=_replaced(rows.input, change))
-    assert isinstance(rows, n.Project), "enforced rows are a projection, cut down or not"
-    return change(rows)
+    return change(enforced_rows(rows))
 
 
 def _filtered(rows: n.Project, conditions: list[n.Scalar]) -> n.Project:
@@ -127,6 +135,17 @@ def read(compiled: Compiled, steps: Iterable[int], session: Session) -> Sums:
         rows = session.rows(lower(statement(compiled, first, last), session.dialect))
         found |= _gathered(compiled, first, last, rows)
     return found
+
+
+def rows_until(compiled: Compiled, step: int, session: Session) -> int | None:
+    """Count the rows of one table from the start up to a step; None where tables are joined. Private, as sums are."""
+    rows = enforced_rows(compiled.bounded.release.exact.input)
+    if len(scans(rows)) != 1:
+        return None
+    until = [_before(total(compiled.raw_step), compiled.calendar.first(step + 1))]
+    counted = n.Aggregate(_filtered(rows, until), (), (n.Aggregation("n", "count", None),))
+    ((number,),) = session.rows(lower(counted, session.dialect))
+    return int(number)  # type: ignore[call-overload, no-any-return]
 
 
 def _gathered(compiled: Compiled, first: int, last: int, rows: list[tuple[object, ...]]) -> Sums:

@@ -107,7 +107,7 @@ def release_stream(
             f"more than {MOST_AT_ONCE} steps are due",
             hint="release them in parts with `until`, or declare longer steps",
         )
-    account = advance(compiled, ways, groups, books, complete, opened.session, kept or Kept())
+    account = advance(compiled, ways, groups, books, complete, opened.session, kept)
     return _series(opened, books, account, groups, ways, _end(complete, until, account))
 
 
@@ -245,6 +245,7 @@ def _series(
             "step": float(m.step),
             "way": w.name,
             "law": w.law,
+            "scale": float(w.stretch(max(1, until)).noise.size * m.step),
             "epsilon": 0.0 if w.law == "none" else float(w.facts.epsilon),
         }
         for m, w in zip(measures, ways, strict=False)

@@ -4,9 +4,9 @@ import copy
 import pickle
 
 import pytest
-from stream_clinic import ROWS, stream
+from stream_clinic import ROWS, UNIT, stream
 
-from secant.errors import InternalError
+from secant.errors import InternalError, Refused
 from secant.mechanisms.continual import Way
 from secant.streams import drawing
 from secant.streams.drawing import Kept
@@ -68,3 +68,23 @@ def test_nothing_of_it_is_shown():
     for out in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(InternalError):
             out(kept)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["DELETE FROM visits WHERE id = 2", "UPDATE visits SET day = '2025-02-01' WHERE id = 2"],
+)
+def test_rows_that_go_stop_a_stream_that_is_followed(clinic, statement):
+    """Append-only is the owner's word; who goes on from step to step sees when it is broken."""
+    for day in DAYS:
+        clinic.add(f"2025-01-{day:02}", patient=day)
+    clinic.declare(UNIT, stream(steps=64, append_only=True))
+    kept = Kept()
+    assert through(clinic, (1, 2, 3), kept) == [1, 2, 3]
+    clinic.add("2025-01-02", patient=40)  # late rows are no loss
+    assert through(clinic, (4,), kept) == [4]
+    clinic.execute(statement, "DELETE FROM visits WHERE patient = 40")
+    with pytest.raises(Refused, match="are gone") as caught:
+        through(clinic, (5,), kept)
+    assert caught.value.code == "REF-108"
+    assert len(clinic.stream(until="2025-01-04")) == 4

@@ -53,7 +53,7 @@ def test_the_same_rows_count_as_if_all_of_history_were_read(clinic, monkeypatch,
     filled(clinic, query)
     texts, found = sums(clinic)
     assert " IN (SELECT" in texts[-1]
-    monkeypatch.setattr(reading, "_owner", lambda rows: None)
+    monkeypatch.setattr(reading, "owner_of", lambda rows: None)
     whole, expected = sums(clinic)
     assert " IN (SELECT" not in whole[-1]
     assert found == expected
@@ -64,6 +64,6 @@ def test_the_same_rows_count_as_if_all_of_history_were_read(clinic, monkeypatch,
 def test_limits_by_two_columns_would_get_all_rows():
     rows = n.Values((n.Field("a", INTEGER), n.Field("b", INTEGER)), ())
     by_a, other = n.Truncate(rows, ("a",), (), 1), ("b",)
-    assert reading._owner(n.TruncateGroups(by_a, ("a",), ("b",), 1)) == "a"
-    assert reading._owner(n.Truncate(by_a, other, (), 1)) is None
-    assert reading._owner(n.Truncate(rows, ("a", "b"), (), 1)) is None
+    assert reading.owner_of(n.TruncateGroups(by_a, ("a",), ("b",), 1)) == "a"
+    assert reading.owner_of(n.Truncate(by_a, other, (), 1)) is None
+    assert reading.owner_of(n.Truncate(rows, ("a", "b"), (), 1)) is None
