@@ -56,6 +56,7 @@ def run() -> dict[str, Any]:
         "variance_100000_no_shortcut": _timed(
             lambda: bounded("variance", np.arange(float(MIDDLE)), delta_f=1000), 1
         ),
+        "100000_people_in_10_classes": _people(),
         "peak_bytes_of_a_sweep": {
             str(MIDDLE // part): _peak(
                 lambda part=part: bounded("mean", tails[::part], delta_f=1e-6)
@@ -63,6 +64,30 @@ def run() -> dict[str, Any]:
             for part in (20, 10, 5)
         },
     }
+
+
+def _people() -> dict[str, Any]:
+    """Everybody has one of ten limits, by lot; the largest is so small that g is far from f and nothing is certain."""
+    generator = np.random.default_rng()
+    drawn = {
+        "tails": generator.standard_cauchy(MIDDLE),
+        "incomes": generator.lognormal(10, 1, MIDDLE),
+    }
+    largest = {"mean": 1e-4, "median": 1e-4, "trimmed_mean": 1e-6, "variance": 1e-2}
+    found = {}
+    for label, values in drawn.items():
+        unit = 1.0 if label == "tails" else 1e4
+        for name, most in largest.items():
+            most *= unit * unit if name == "variance" else unit
+            classes = [most * part / 10 for part in range(1, 11)]
+            own = [classes[place] for place in generator.integers(0, 10, MIDDLE)]
+            found[f"{name}, {label}"] = _timed(
+                lambda n=name, v=values, o=own, c=classes: bounded(
+                    n, v, delta_f=o, classes=c, construction="layers"
+                ),
+                1,
+            )
+    return found
 
 
 def _timed(work: Callable[[], Bounded], times: int = 3) -> dict[str, Any]:

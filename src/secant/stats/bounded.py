@@ -25,14 +25,13 @@ from secant.stats.ordered_statistics import (
     mean_statistic,
     ordered_finding,
     quantile_statistic,
-    refuse_endless,
 )
 from secant.stats.plane import bounded_plane_subsets, diagonals, turned, turned_back
 from secant.stats.preprocessing import SubsetResult, bounded_subsets, checked_size, subset_values
 from secant.stats.promises import Bounded, BoundedPair, Finding, Promise
 from secant.stats.registered import OrderedFunction, registered_finding
 from secant.stats.results import REPLACE, Neighbors
-from secant.stats.units import LARGEST, LARGEST_QUADRATIC, Units
+from secant.stats.units import LARGEST, Units
 from secant.stats.variance import (
     bounded_variance,
     exact_variance,
@@ -285,21 +284,16 @@ def uniform_finding(
     ordered: Values,
     limit: Fraction,
     center: Fraction,
-    *,
-    endless: bool = False,
 ) -> Finding:
-    """Give g of sorted values with one limit for everybody.
-
-    With `endless` no size is refused that could be visited at all: a release must not tell that it was too much.
-    """
+    """Give g of sorted values with one limit for everybody; no statistic by name is refused for being slow to find."""
     if isinstance(spec, str):
-        return _variance(ordered, limit, LARGEST if endless else LARGEST_QUADRATIC)
+        return _variance(ordered, limit)
     if isinstance(spec, OrderedFunction):
         return registered_finding(spec, ordered, Units(center, limit))
     return ordered_finding(spec, ordered, Units(center, limit))
 
 
-def _variance(ordered: Values, delta: Fraction, largest: int) -> Finding:
+def _variance(ordered: Values, delta: Fraction) -> Finding:
     if ordered.size > LARGEST:
         raise UsageError("USE-001", f"more than {LARGEST} values cannot be bounded at once")
     whole = on_public_grid(ordered, delta)
@@ -307,7 +301,6 @@ def _variance(ordered: Values, delta: Fraction, largest: int) -> Finding:
     limit, reason = variance_error_bound(ordered, float(delta) * (1 - 2.0**-20)), "Theorem 1.8"
     if limit == 0 or not ordered.size:
         return Finding(target, float(target), _floor(target, delta), True, reason, "P-VARIANCE")
-    refuse_endless(ordered.size, largest)
     found = bounded_variance(whole, delta)
     exact = found == target and not out_of_reach(whole)
     if exact:

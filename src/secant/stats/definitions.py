@@ -97,7 +97,7 @@ def prepared_way(
     )
 
     def answer(ordered: Steps) -> Fraction:
-        found = uniform_finding(spec, ordered.astype(np.float64), moves, start, endless=True)
+        found = uniform_finding(spec, ordered.astype(np.float64), moves, start)
         return found.exact_value
 
     return LaplaceWay(statistic, noise, answer, FAMILY, off=True)

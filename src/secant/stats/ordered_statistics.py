@@ -151,16 +151,6 @@ def mean_error_bound(values: Values, target: float, units: Units) -> float:
     return far + float(outliers.sum())
 
 
-def refuse_endless(count: int, largest: int) -> None:
-    """Refuse more values than whose windows can be visited."""
-    if count > largest:
-        raise UsageError(
-            "USE-001",
-            f"with more than {largest} values this would not end: every window of them is visited",
-            hint="Choose a larger delta_f, narrower bounds, or a random part of the data.",
-        )
-
-
 def _closed(statistic: Statistic, scaled: Values) -> tuple[int, str] | None:
     forms: dict[Fraction, tuple[Callable[[Values], int], str]] = {
         Fraction(0): (bounded_minimum, "P-EXTREME"),

@@ -83,7 +83,7 @@ def personal(
     calibrated = PersonalNoise().calibrate(limits, grid=width * min(declared) / _FINE)
 
     def one_limit(part: Values, largest: Fraction) -> Finding:
-        return uniform_finding(spec, part, largest, center, endless=True)
+        return uniform_finding(spec, part, largest, center)
 
     def answer() -> Fraction:
         data = clamped(values_of(values), None)

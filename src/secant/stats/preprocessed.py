@@ -28,6 +28,6 @@ def preprocessed_steps(made: Preprocessed, values: Sequence[float | None]) -> in
     elif made.name == "quantile":
         assert made.share is not None
         spec = quantile_statistic(made.share)
-    found = uniform_finding(spec, data, made.moves, made.center, endless=True).exact_value
+    found = uniform_finding(spec, data, made.moves, made.center).exact_value
     # Ordered statistics are whole steps already; rounding down moves two variances apart by no more than whole steps.
     return math.floor((found - made.center) * STEPS_OF_A_MOVE / Fraction(made.moves))

@@ -17,7 +17,7 @@ from secant.errors import UsageError, border
 from secant.numeric.parameters import count_of
 from secant.stats.inputs import Values
 from secant.stats.ordered import Called
-from secant.stats.ordered_statistics import CERTAIN, closed_in, refuse_endless
+from secant.stats.ordered_statistics import CERTAIN, closed_in
 from secant.stats.preprocessing import called
 from secant.stats.promises import Finding
 from secant.stats.units import LARGEST, ONE, Units
@@ -90,7 +90,12 @@ def registered_finding(statistic: OrderedFunction, values: Values, units: Units)
         return Finding(
             units.empty, float(units.empty), 0.0, True, "there are no values", "P-SUBSETS"
         )
-    refuse_endless(values.size, LARGEST_CALLED)
+    if values.size > LARGEST_CALLED:
+        raise UsageError(
+            "USE-001",
+            f"with more than {LARGEST_CALLED} values this would not end: the function is called on very many windows",
+            hint="Use a statistic by name, or a random part of the data.",
+        )
     cap, empty, delta = LARGEST * ONE, float(units.empty), float(units.delta)
 
     def steps(window: Values) -> int:

@@ -30,8 +30,11 @@ def bounded_between(window: Window, count: int, low: int, high: int) -> int:
         level = next((x for x in (goal, goal + 1) if low < x < high), None)
         if level is None:
             turn += 1
-            level = (low + high) // 2 if turn % 3 == 0 else _pivot(window, count, upper, lower)
-            level = min(max(level, low + 1), high - 1)
+            pivot = _pivot(window, count, upper, lower)
+            level = min(max(pivot, low + 1), high - 1)
+            # a pivot outside says only that g may be the end near it: that is asked now and then
+            if turn % 4 != 1 and (turn % 4 == 3 or level != pivot):
+                level = (low + high) // 2
         stairs = _stairs(window, count, level, upper, lower)
         if stairs[0] >= 0:
             low, upper = level, stairs

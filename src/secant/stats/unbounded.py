@@ -69,7 +69,7 @@ def release_unbounded(
 
     def answer() -> Fraction:
         data = np.sort(clamped(values_of(values), None))
-        return uniform_finding(spec, data, limit, center, endless=True).exact_value
+        return uniform_finding(spec, data, limit, center).exact_value
 
     same = _VARIANCE if isinstance(spec, str) else spec.certain_when
     words = Sentences(
@@ -109,7 +109,7 @@ def _made_up(
     expected = {}
     for label, shape in shapes.items():
         data = np.sort(shape * reach + float(center))
-        found = uniform_finding(spec, data, limit, center, endless=True)
+        found = uniform_finding(spec, data, limit, center)
         off = abs(float(found.exact_value) - found.target)
         scale = float(noise.scale)
         expected[label] = off + scale * math.exp(-off / scale)  # of |off + Laplace|

@@ -1,19 +1,19 @@
 """P-VARIANCE: the population variance, bounded: the best window of sorted values and a Δ for each value outside.
 
 In: sorted values and a public Δ. Out: g exactly, as a rational. Floats only choose which windows are
-evaluated; what they choose is a superset of the best ones by a proved margin, and the windows are
-evaluated in whole numbers. O(n²) time at worst, O(n) memory; sizes that cannot win are not visited.
+evaluated; what they choose is a superset of the best ones by a proved margin (P-WINDOWS), and the windows are
+evaluated in whole numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 import numpy as np
 
+from secant.stats.best_window import promising_windows
 from secant.stats.inputs import Values
 from secant.stats.units import Whole
 
@@ -71,7 +71,7 @@ def bounded_variance(whole: WholeValues, delta: Fraction) -> Fraction:
     scale = whole.scale(delta)
     best = Fraction(count - 1)  # one value has no spread: all others are given up
     seen: set[tuple[int, int]] = set()
-    for start, size in _promising(whole.numbers, float(scale)):
+    for start, size in promising_windows(whole.numbers, float(scale)):
         total = totals[start + size] - totals[start]
         square = squares[start + size] - squares[start]
         if (size, size * square - total * total) not in seen:
@@ -99,68 +99,6 @@ def variance_error_bound(values: Values, delta: float) -> float:
     # Σ_j (x_i - x_j)² = n·x_i² + Σ x_j² for centered values
     shares = 4.0 * (count * moved * moved + squares) / count**2 - delta
     return max(spread - delta * count / 2, 0.0) + float(np.maximum(shares, 0.0).sum())
-
-
-def _promising(numbers: Values, scale: float) -> Iterator[tuple[int, int]]:
-    """Give every window that could be best, by floats with a margin for their rounding."""
-    points, margin = _compressed(numbers, np.sqrt(scale))
-    count = points.size
-    sums, squares = _running(points), _running(points * points)
-    largest = float(np.abs(points).max())
-    rounding = 2.0**-53 + count * float(np.finfo(np.longdouble).eps)
-    loose = 8 * rounding * (float(squares[-1]) + largest * float(np.abs(sums).max()))
-    row, spare = np.empty(count), np.empty(count)
-    best, levels = float(count - 1), []
-    for size in range(count, 1, -1):
-        if count - size > best:
-            break
-        slack = margin + loose / size
-        least = float(_spreads(sums, squares, size, row, spare).min()) + (count - size)
-        levels.append((size, least, slack))
-        best = min(best, least + slack)
-    for size, least, slack in levels:
-        if least - slack <= best:
-            spreads = _spreads(sums, squares, size, row, spare) + (count - size)
-            for start in np.flatnonzero(spreads - slack <= best):
-                yield int(start), size
-
-
-def _spreads(sums: Values, squares: Values, size: int, row: Values, spare: Values) -> Values:
-    """Give the variances of all windows of one size, within the margin."""
-    width = sums.size - size
-    out, other = row[:width], spare[:width]
-    np.subtract(sums[size:], sums[:width], out)
-    np.multiply(out, 1.0 / size, out)
-    np.multiply(out, out, out)
-    np.subtract(squares[size:], squares[:width], other)
-    np.multiply(other, 1.0 / size, other)
-    np.subtract(other, out, out)
-    return out
-
-
-def _compressed(numbers: Values, scale: float) -> tuple[Values, float]:
-    """Give the values in units of √Δ with wide gaps narrowed, and the margin for their rounding.
-
-    A window across a gap of d has a variance of at least d²/2n. Gaps wider than 2n are narrowed to
-    2n: such windows cost more than giving up all values, before and after, so none of them is best.
-    """
-    count = numbers.size
-    gap = 2.0 * count
-    wide = np.flatnonzero(np.diff(numbers) * scale > gap) + 1
-    edges = np.concatenate(([0], wide, [count]))
-    points = np.empty(count)
-    offset = 0.0
-    for first, end in pairwise(edges.tolist()):
-        points[first:end] = (numbers[first:end] - numbers[first]) * scale + offset
-        offset = points[end - 1] + gap
-    points -= points[count // 2]
-    reach = float(np.abs(points).max())
-    return points, 2.0**-46 * reach * reach
-
-
-def _running(points: Values) -> Values:
-    """Give sums of the first 0, 1, 2, … numbers, added with more digits than they are kept with."""
-    return np.concatenate(([0.0], np.cumsum(points, dtype=np.longdouble))).astype(np.float64)
 
 
 def _sums_in_pieces(numbers: Whole) -> tuple[int, int]:

@@ -191,7 +191,7 @@ def test_parameters_may_be_numpy_numbers():
     assert theirs.promise.sensitivity == Fraction(1, 10)
 
 
-def test_large_data_in_range_are_instant_and_others_refused():
+def test_large_data_are_bounded_in_range_and_out_of_it():
     count = LARGEST_QUADRATIC + 1
     values = np.linspace(0, 1, count)
     found = bounded("mean", values, delta_f=2 / count, bounds=(0, 1))
@@ -199,8 +199,7 @@ def test_large_data_in_range_are_instant_and_others_refused():
     assert found.value == pytest.approx(0.5)
     assert found.proof == "P-RANGE"
     assert bounded("variance", values, delta_f=0.1).exact
-    with pytest.raises(UsageError, match="would not end"):
-        bounded("variance", values, delta_f=1e-9)
+    assert bounded("variance", values, delta_f=1e-9).value < (count - 1) * 1e-9
     for name, rest in (("mean", {}), ("trimmed_mean", {}), ("quantile", {"q": 0.25})):
         assert bounded(name, values, delta_f=1e-9, **rest).value == pytest.approx(
             (count - 1) * 1e-9

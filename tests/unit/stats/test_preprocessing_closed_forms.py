@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import math
 import random
+import sys
+import types
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
 
 from chance import fresh_seed
-from secant.stats import staircase
+from secant.stats import best_window, staircase
 from secant.stats.closed_forms import bounded_maximum, bounded_median, bounded_minimum
 from secant.stats.ordered import Ranks, Windows, means, sandwich
 from secant.stats.ordered_statistics import mean_statistic, ordered_finding
@@ -192,6 +196,87 @@ def test_the_variance_is_algorithm_3():
         found = bounded_variance(on_public_grid(values, Fraction(limit)), Fraction(limit))
         expected = plain_variance(values, float(limit))
         assert float(found) == pytest.approx(expected, rel=1e-9, abs=1e-9), (SEED, values, limit)
+
+
+@cache
+def windows_at_their_best() -> list[tuple[np.ndarray, float, set[tuple[int, int]]]]:
+    """Give numbers, the square of their unit, and the best windows: found in fractions, among all."""
+    source, found = random.Random(SEED), []
+    while len(found) < 150:
+        values, limit = drawn(source, 24), Fraction(source.choice(["0.1", "3", "250"]))
+        whole, count = on_public_grid(values, limit), values.size
+        if count < 2:
+            continue
+        scale, numbers = whole.scale(limit), [int(number) for number in whole.numbers.tolist()]
+        costs = {}
+        for start, size in ((i, k) for k in range(1, count + 1) for i in range(count - k + 1)):
+            window = numbers[start : start + size]
+            spread = size * sum(number * number for number in window) - sum(window) ** 2
+            costs[start, size] = scale * spread / size**2 + count - size
+        least = min(costs.values())
+        best = {window for window, cost in costs.items() if cost == least}
+        found.append((whole.numbers, float(scale), best))
+    return found
+
+
+def best_windows_missed() -> int:
+    """Count how often the search leaves out a best window."""
+    missed = 0
+    for numbers, scale, best in windows_at_their_best():
+        try:
+            found = best_window.promising_windows(numbers, scale)
+        except IndexError:  # a fault can lead out of the values
+            found = []
+        missed += not best <= set(found)
+    return missed
+
+
+@pytest.mark.parametrize("together", [best_window._TOGETHER, 3])
+def test_no_best_window_is_missed(together, monkeypatch):
+    monkeypatch.setattr(best_window, "_TOGETHER", together)
+    assert not best_windows_missed()
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (
+            "inner * near * near / (inner + more) ** 2 - 1",
+            "inner * near * near / (inner + more) - 1",
+        ),
+        ("- 1 - spread / inner", ""),
+        ("np.maximum(np.minimum(below, above), 0.0)", "np.maximum(below, above)"),
+        ("spread * inner / (inner + more)", "spread + 1"),
+        ("_WIDE * count / root", "count / root / 4"),
+        ("count - (end - first) > best", "count - (after - first) > best / 2"),
+        ("right + size - 1, count)", "right + size - 1, count - 1)"),
+    ],
+)
+def test_a_search_that_drops_too_much_is_seen(right, wrong, monkeypatch):
+    text = inspect.getsource(best_window)
+    assert right in text
+    planted = types.ModuleType("planted")
+    monkeypatch.setitem(sys.modules, "planted", planted)
+    exec(compile(text.replace(right, wrong), "planted", "exec"), planted.__dict__)
+    monkeypatch.setitem(globals(), "best_window", planted)
+    with np.errstate(invalid="ignore"):
+        assert best_windows_missed()
+
+
+def test_a_search_among_many_values_is_short():
+    asked = []
+
+    class Counted(best_window._Cell):
+        def spread(self, start, end):
+            asked.append(start.size)
+            return super().spread(start, end)
+
+    even = Counted.of(np.arange(20_000.0), 1 / math.sqrt(200), 20_000)
+    even = Counted(even.points, even.sums, even.squares, even.all, even.margin, even.loose)
+    best_window._search(even, 20_000, 19_999.0)
+    assert (
+        sum(asked) < 20_000 * 60
+    )  # of 2e8 windows, on data where windows of one size all cost the same
 
 
 def test_the_variance_of_clusters_far_apart():
