@@ -9,15 +9,18 @@ import numpy as np
 import pytest
 from auditing import Case, check_audit
 
+from secant.mechanisms.smooth import SmoothNoise
 from secant.stats.quantiles import RankChoice, rank_choice
 from secant.stats.results import ADD_REMOVE, REPLACE
 from secant.stats.scale import scale_of
+from secant.stats.smooth_median import smooth_median
 from secant.stats.smooth_sensitivity import (
     quantile_at,
     smooth_mean,
     smooth_quantile,
     trimmed_mean_of,
 )
+from secant.stats.units import Units
 from secant.stats.ways import SmoothWay, Statistic, smooth_way
 
 TOP = 1 << 30
@@ -80,6 +83,28 @@ CASES = [
     by_smooth("mean", MEAN, column(), column(1.0)),
     by_smooth("smooth median", MEDIAN, column(0.0, 1.0), column(0.0, 1.0, 1.0)),
 ]  # fmt: skip
+
+
+def by_smooth_median(relation: str, one: list[float], two: list[float]) -> Case:
+    made = smooth_median(
+        Units(Fraction(0), Fraction(1)), Fraction(2), Fraction(5), relation, Fraction(1, 1 << 20)
+    )
+    fault = replace(made.noise, rate=4 * made.noise.rate)
+
+    def draw(noise: SmoothNoise, values: list[float]):
+        ordered = np.array(values)
+        return lambda: float(noise.draw(made.answer(ordered), made.bound(ordered)))
+
+    name = f"smooth median after preprocessing, {relation}"
+    return Case(
+        name, 2.0, 0.0, draw(made.noise, one), draw(made.noise, two), draw(fault, one), draw(fault, two), 3000
+    )  # fmt: skip
+
+
+CASES += [
+    by_smooth_median(ADD_REMOVE, [0.0, 1e9], [0.0, 1e9, 1e9]),
+    by_smooth_median(REPLACE, [-1e9], [1e9]),
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

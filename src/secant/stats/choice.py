@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -86,12 +87,12 @@ def decide_way(
         for group in families.values()
         for way in group
     }
-    best = {family: _steadiest(group, errors) for family, group in families.items()}
+    best = {family: steadiest(group, errors) for family, group in families.items()}
     found = tuple(Candidate(family, errors[id(way)]) for family, way in best.items())
     if wanted != "auto":
         return Decision(best[wanted], "as asked", found, public)
     rivals = [best[family] for family in open_to]
-    way = _steadiest(rivals, errors)
+    way = steadiest(rivals, errors)
     worst = _worst(way, rivals, errors)
     lead = "the least error" if worst <= 1 else f"at most {worst:.3g} times the least error"
     why = f"{lead} of {', '.join(open_to)} on made-up data of three shapes ({public})"
@@ -102,13 +103,25 @@ def decide_way(
     return Decision(way, why, found, public)
 
 
-def _steadiest(ways: Sequence[Way], errors: dict[int, dict[str, float]]) -> Way:
+class Stepping(Protocol):
+    """Whatever has errors in steps."""
+
+    @property
+    def step(self) -> float:
+        """Give what is as good as no error, ten times over."""
+        ...
+
+
+W = TypeVar("W", bound=Stepping)
+
+
+def steadiest(ways: Sequence[W], errors: dict[int, dict[str, float]]) -> W:
     """Give the first way that is about as good as the one least far above the best."""
     worst = [_worst(way, ways, errors) for way in ways]
     return next(way for way, far in zip(ways, worst, strict=True) if far <= _EVEN * min(worst))
 
 
-def _worst(way: Way, ways: Sequence[Way], errors: dict[int, dict[str, float]]) -> float:
+def _worst(way: W, ways: Sequence[W], errors: dict[int, dict[str, float]]) -> float:
     rivals = [errors[id(other)] for other in ways]
     own = errors[id(way)]
     tiny = _TINY * way.step  # a small part of a step of the answer is as good as nothing

@@ -21,6 +21,7 @@ from secant.stats.ordered_statistics import quantile_statistic
 from secant.stats.quantiles import rank_choice
 from secant.stats.results import ADD_REMOVE, REPLACE, Neighbors
 from secant.stats.scale import STEPS, Scale, Steps
+from secant.stats.smooth_median import ORDERS_BY_RANK, smooth_median
 from secant.stats.smooth_sensitivity import (
     quantile_at,
     smooth_mean,
@@ -31,14 +32,22 @@ from secant.stats.smooth_sensitivity import (
     variance_of,
 )
 from secant.stats.unbounded import FAMILY
-from secant.stats.ways import LaplaceWay, RankWay, Statistic, Way, laplace_way, smooth_way
+from secant.stats.units import Units
+from secant.stats.ways import (
+    LaplaceWay,
+    RankWay,
+    SmoothWay,
+    Statistic,
+    Way,
+    laplace_way,
+    smooth_way,
+)
 from secant.terms.bounds import GlobalBound
 
 _COARSE = (
     4096  # steps: up to here permute-and-flip is quick, and better than the exponential choice
 )
 _HALF = Fraction(1, 2)
-_BY_RANK = (Fraction(5, 2), Fraction(5), Fraction(10))
 _BY_SIZE = (Fraction(40), Fraction(20), Fraction(10), Fraction(5), Fraction(2))
 _CLOSED = (Fraction(0), _HALF, Fraction(1))  # bounded in no time, so always compared
 
@@ -54,7 +63,7 @@ def rank_statistic(q: Fraction, scale: Scale, relation: Neighbors, empty: int) -
         lambda ordered, beta: smooth_quantile(ordered, q, scale.top, beta=beta, neighbors=relation),
         Fraction(scale.top),
         q,
-        _BY_RANK,
+        ORDERS_BY_RANK,
     )
 
 
@@ -79,8 +88,11 @@ def rank_ways(statistic: Statistic, terms: Terms, delta: Fraction | None = None)
     ways.append([smooth_way(statistic, terms.epsilon, order) for order in statistic.orders])
     ways.append([laplace_way(statistic, terms.epsilon, Fraction(top))])
     if terms.mechanism == FAMILY or (q in _CLOSED and terms.size and delta is None):
-        spec = quantile_statistic(q, statistic.name)
-        ways.append([prepared_way(statistic, spec, terms, _moves(statistic, terms, delta))])
+        spec, moves = quantile_statistic(q, statistic.name), _moves(statistic, terms, delta)
+        prepared: list[Way] = [prepared_way(statistic, spec, terms, moves)]
+        if q == _HALF:
+            prepared += [prepared_smooth(statistic, terms, moves, o) for o in statistic.orders]
+        ways.append(prepared)
     return ways
 
 
@@ -101,6 +113,24 @@ def prepared_way(
         return found.exact_value
 
     return LaplaceWay(statistic, noise, answer, FAMILY, off=True)
+
+
+def prepared_smooth(
+    statistic: Statistic, terms: Terms, moves: Fraction, order: Fraction
+) -> SmoothWay:
+    """Bound the median at `moves` steps a row, then add optimal noise to its smooth bound (P-SMOOTHMEDIAN)."""
+    start = statistic.exact(np.array([], dtype=np.int64))
+    median = smooth_median(
+        Units(start, moves), terms.epsilon, order, terms.neighbors, statistic.grid
+    )
+
+    def answer(ordered: Steps) -> Fraction:
+        return median.answer(ordered.astype(np.float64))
+
+    def bound(ordered: Steps, _: Fraction) -> float:
+        return median.bound(ordered.astype(np.float64))
+
+    return SmoothWay(statistic, median.noise, median.beta, answer, bound, FAMILY, off=True)
 
 
 def _moves(statistic: Statistic, terms: Terms, delta: Fraction | None) -> Fraction:

@@ -1,7 +1,7 @@
-"""One number with noise of a public size: charge, read, draw, and say what was done.
+"""One number with noise: charge, read, draw, and say what was done.
 
-In: settled terms, calibrated noise, and what computes the exact answer once it may. Out: a `Release`. For statistics
-with one way only; where there is a choice, see calls.py.
+In: settled terms, calibrated noise, and what computes the exact answer once it may be read. Out: a `Release`.
+For statistics with one way only; where there is a choice, see calls.py.
 """
 
 from __future__ import annotations
@@ -31,6 +31,16 @@ class Sentences:
     """What the error is counted from, where that is not the statistic itself."""
 
 
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How one number is drawn, and what may be said of its noise."""
+
+    draw: Callable[[], Fraction]
+    """Reads the values; not called before the charge is durable."""
+    error: ErrorBar
+    curve: Curve
+
+
 def plain_release(
     terms: Terms,
     name: str,
@@ -41,31 +51,50 @@ def plain_release(
     least: Fraction | None = None,
     candidates: tuple[Candidate, ...] = (),
 ) -> Release:
-    """Release `answer()`, which is not called before the charge is durable."""
+    """Release `answer()` with noise of a public size."""
+    drawing = public_drawing(noise, answer, terms.level, words.of)
+    return drawn_release(terms, name, drawing, words, least=least, candidates=candidates)
+
+
+def drawn_release(
+    terms: Terms,
+    name: str,
+    drawing: Drawing,
+    words: Sentences,
+    *,
+    least: Fraction | None = None,
+    candidates: tuple[Candidate, ...] = (),
+) -> Release:
+    """Charge, draw, and say what was done."""
     cost: Cost
     with paid(terms.budget, terms.epsilon, note={"statistic": name}) as cost, quiet():
-        drawn = noise.draw(Private(answer()))
+        drawn = drawing.draw()
     if least is not None:
         drawn = max(drawn, least)
-    amount = float(noise.error(terms.level))
-    said = f"within {amount:.4g} with probability {float(terms.level):g}"
-    bar = ErrorBar(float(terms.level), amount, "value", said)
-    if words.of:
-        bar = ErrorBar(float(terms.level), None, "value", f"{said} of {words.of}")
     return Release(
         statistic=name,
         value=float(min(max(drawn, -_FAR), _FAR)),
-        error=bar,
+        error=drawing.error,
         guarantee=guarantee_of(terms),
         cost=cost,
         mechanism=words.mechanism,
         why=words.why,
         candidates=candidates,
-        curve=_curve(noise, terms.level, "error, beside that" if words.of else "error"),
+        curve=drawing.curve,
     )
 
 
-def _curve(noise: GlobalNoise, level: Fraction, axis: str) -> Curve:
+def public_drawing(
+    noise: GlobalNoise, answer: Callable[[], Fraction], level: Fraction, of: str = ""
+) -> Drawing:
+    """Give noise of a public size; `of` is what the error is counted from, where that is not the statistic."""
+    amount = float(noise.error(level))
+    said = f"within {amount:.4g} with probability {float(level):g}"
+    bar = ErrorBar(float(level), amount, "value", said)
+    if of:
+        bar = ErrorBar(float(level), None, "value", f"{said} of {of}")
     width = float(noise.scale)
     reach = -math.log(1 - float(level)) * width
-    return Curve(axis, lambda t: math.exp(-abs(t) / width) / (2 * width), reach)
+    axis = "error, beside that" if of else "error"
+    curve = Curve(axis, lambda t: math.exp(-abs(t) / width) / (2 * width), reach)
+    return Drawing(lambda: noise.draw(Private(answer())), bar, curve)

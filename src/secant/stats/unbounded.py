@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
@@ -19,17 +21,22 @@ from secant.mechanisms.laplace import GlobalNoise, LaplaceNoise
 from secant.numeric.parameters import Number, positive
 from secant.stats.bounded import specified, uniform_finding
 from secant.stats.calls import Terms
-from secant.stats.choice import ASSUMED_ROWS
+from secant.stats.choice import ASSUMED_ROWS, steadiest
 from secant.stats.inputs import FAR, Values, clamped, public_number, values_of, written
 from secant.stats.ordered import EXTENDED
 from secant.stats.ordered_statistics import Statistic
-from secant.stats.plain import Sentences, plain_release
+from secant.stats.plain import Drawing, Sentences, drawn_release, public_drawing
 from secant.stats.registered import OrderedFunction
-from secant.stats.results import REPLACE, Candidate, Release, comparison
+from secant.stats.results import REPLACE, Candidate, ErrorBar, Release, comparison
+from secant.stats.smooth_median import ORDERS_BY_RANK, SmoothMedian, smooth_median
+from secant.stats.units import Units
+from secant.stats.ways import capped_error, capped_words, smooth_curve, smooth_spread
 from secant.terms.bounds import GlobalBound
+from secant.terms.secrecy import Private
 
 FAMILY = "preprocessing"
 _FINE = 1 << 10  # grid steps in one Δ: rounding is far below the noise
+_FINER = 1 << 30  # where noise may be far below Δ
 _MOST_MADE_UP = 2000
 Spec = Statistic | OrderedFunction | str
 _VARIANCE = "the variance is at most n·Δ/2 and nobody's part of it more than Δ (Theorem 1.8)"
@@ -59,27 +66,102 @@ def release_unbounded(
     delta = delta_of_call(delta_f)
     center = Fraction(0) if empty is None else public_number(empty, "empty")
     limit = delta / 2 if terms.neighbors == REPLACE else delta  # one value leaves, one comes
-    noise = LaplaceNoise().calibrate(GlobalBound(delta), epsilon=terms.epsilon, grid=delta / _FINE)
+    options: list[_Laplace | _Smooth] = [_laplace(spec, terms.epsilon, delta, limit, center)]
+    if name == "median":
+        options += [_smooth(terms, delta, limit, center, o) for o in ORDERS_BY_RANK]
+    option = options[0]
     found: tuple[Candidate, ...] = ()
+    if terms.compare or len(options) > 1:
+        option, found = _decided(options, spec, terms, limit, center)
     if terms.compare:
-        found = (_made_up(spec, terms, limit, center, noise),)
         size = ASSUMED_ROWS if terms.size is None else terms.size
         about = f"{size} values around `empty`, in stretches of n·Δ, a tenth and ten times that"
-        sys.stdout.write(comparison(found, FAMILY, about) + "\n")
-
-    def answer() -> Fraction:
-        data = np.sort(clamped(values_of(values), None))
-        return uniform_finding(spec, data, limit, center).exact_value
-
+        sys.stdout.write(comparison(found, option.name, about) + "\n")
     same = _VARIANCE if isinstance(spec, str) else spec.certain_when
+    why = f"one value moves it by {float(delta):g} at most, as asked; no range was needed"
+    if len(options) > 1:
+        why += "; this noise errs least on made-up data"
     words = Sentences(
-        f"{FAMILY}, {noise.name}",
-        f"one value moves it by {float(delta):g} at most, as asked; no range was needed",
+        option.name,
+        why,
         f"the preprocessed statistic, which is the statistic when {same}",
+    )
+    drawing = option.drawing(
+        lambda: np.sort(clamped(values_of(values), None)), terms.level, words.of
     )
     least = Fraction(0) if name == "variance" else None
     shown = name.replace("_", " ") if q is None else f"quantile {float(written(q, 'q')):g}"
-    return plain_release(terms, shown, noise, answer, words, least=least, candidates=found)
+    return drawn_release(terms, shown, drawing, words, least=least, candidates=found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Laplace:
+    """Noise for the Δ that preprocessing promises."""
+
+    noise: GlobalNoise
+    answer: Callable[[Values], Fraction]
+
+    @property
+    def name(self) -> str:
+        return f"{FAMILY}, {self.noise.name}"
+
+    @property
+    def step(self) -> float:
+        return float(self.noise.grid)
+
+    def expected(self, data: Values, off: float) -> float:
+        """Give the mean of |off + noise| on values that are public."""
+        width = float(self.noise.scale)
+        return off + width * math.exp(-off / width)
+
+    def drawing(self, read: Callable[[], Values], level: Fraction, of: str) -> Drawing:
+        return public_drawing(self.noise, lambda: self.answer(read()), level, of)
+
+
+@dataclass(frozen=True, slots=True)
+class _Smooth:
+    """Noise for the smooth bound of the preprocessed median, which is Δ at most (P-SMOOTHMEDIAN)."""
+
+    median: SmoothMedian
+
+    @property
+    def name(self) -> str:
+        return f"{FAMILY}, smooth sensitivity, {self.median.noise.name} noise"
+
+    @property
+    def step(self) -> float:
+        return float(self.median.noise.grid)
+
+    def expected(self, data: Values, off: float) -> float:
+        """Give the mean of |off + noise| on values that are public."""
+        spread = smooth_spread(self.median.noise, self.median.bound(data))
+        return float(np.maximum(spread, off).mean())
+
+    def drawing(self, read: Callable[[], Values], level: Fraction, of: str) -> Drawing:
+        noise = self.median.noise
+
+        def draw() -> Fraction:
+            data = read()
+            bound = Private(self.median.bound(data))
+            return noise.draw(Private(self.median.answer(data)), bound)
+
+        words = capped_words(capped_error(noise, level), level, of)
+        bar = ErrorBar(float(level), None, "value", words)
+        return Drawing(draw, bar, smooth_curve(noise, level))
+
+
+def _laplace(
+    spec: Spec, epsilon: Fraction, delta: Fraction, limit: Fraction, center: Fraction
+) -> _Laplace:
+    noise = LaplaceNoise().calibrate(GlobalBound(delta), epsilon=epsilon, grid=delta / _FINE)
+    return _Laplace(noise, lambda data: uniform_finding(spec, data, limit, center).exact_value)
+
+
+def _smooth(
+    terms: Terms, delta: Fraction, limit: Fraction, center: Fraction, order: Fraction
+) -> _Smooth:
+    units = Units(center, limit)
+    return _Smooth(smooth_median(units, terms.epsilon, order, terms.neighbors, delta / _FINER))
 
 
 def delta_of_call(delta_f: Number) -> Fraction:
@@ -90,10 +172,10 @@ def delta_of_call(delta_f: Number) -> Fraction:
     return delta
 
 
-def _made_up(
-    spec: Spec, terms: Terms, limit: Fraction, center: Fraction, noise: GlobalNoise
-) -> Candidate:
-    """Give the mean error on made-up values: of the noise, and of the statistic that it goes on."""
+def _decided(
+    options: list[_Laplace | _Smooth], spec: Spec, terms: Terms, limit: Fraction, center: Fraction
+) -> tuple[_Laplace | _Smooth, tuple[Candidate, ...]]:
+    """Pick by the mean error on made-up values: of the noise, and of the statistic that it goes on (Q-CHOICE)."""
     size = min(ASSUMED_ROWS if terms.size is None else terms.size, _MOST_MADE_UP)
     places = (np.arange(size) + 0.5) / max(size, 1)
     bell = np.array([NormalDist().inv_cdf(p) for p in places.tolist()]) / 6
@@ -106,11 +188,14 @@ def _made_up(
         "narrow": (places - 0.5) / 10,
         "wide": (places - 0.5) * 10,
     }
-    expected = {}
+    errors: dict[int, dict[str, float]] = {id(option): {} for option in options}
     for label, shape in shapes.items():
         data = np.sort(shape * reach + float(center))
         found = uniform_finding(spec, data, limit, center)
         off = abs(float(found.exact_value) - found.target)
-        scale = float(noise.scale)
-        expected[label] = off + scale * math.exp(-off / scale)  # of |off + Laplace|
-    return Candidate(FAMILY, expected)
+        for option in options:
+            errors[id(option)][label] = option.expected(data, off)
+    kinds = {option.name for option in options}
+    best = {k: steadiest([o for o in options if o.name == k], errors) for k in sorted(kinds)}
+    found_for = tuple(Candidate(name, errors[id(option)]) for name, option in best.items())
+    return steadiest(list(best.values()), errors), found_for

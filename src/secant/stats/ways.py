@@ -145,21 +145,22 @@ class RankWay:
 
 @dataclass(frozen=True, slots=True)
 class SmoothWay:
-    """The exact statistic with optimal noise on its smooth bound."""
+    """A statistic with optimal noise on a smooth bound. `answer` gives what the noise goes on, `bound` its bound."""
 
     statistic: Statistic
     noise: SmoothNoise
     beta: Fraction
+    answer: Callable[[Steps], Fraction]
+    bound: Callable[[Steps, Fraction], float]
+    family: str = "smooth"
+    off: bool = False
+    """Whether `answer` may differ from the statistic itself, by an amount that is private."""
 
     @property
     def name(self) -> str:
         """What the mechanism is called."""
-        return f"smooth sensitivity, {self.noise.name} noise"
-
-    @property
-    def family(self) -> str:
-        """What one asks for it by."""
-        return "smooth"
+        plain = f"smooth sensitivity, {self.noise.name} noise"
+        return plain if self.family == "smooth" else f"{self.family}, {plain}"
 
     @property
     def step(self) -> float:
@@ -169,23 +170,21 @@ class SmoothWay:
     def draw(self, values: Steps) -> Fraction:
         """Release; the bound goes into the noise and nowhere else."""
         ordered = np.sort(values)
-        bound = Private(self._bound(ordered))
-        return self.noise.draw(Private(self.statistic.exact(ordered)), bound)
-
-    def _bound(self, ordered: Steps) -> float:
-        assert self.statistic.smooth is not None
-        return self.statistic.smooth(ordered, self.beta)
+        return self.noise.draw(
+            Private(self.answer(ordered)), Private(self.bound(ordered, self.beta))
+        )
 
     def expected(self, ordered: Steps) -> float:
-        """Give the mean of the clamped noise."""
-        bound = self._bound(ordered)
-        if self.noise.cap is not None:
-            bound = min(bound, float(self.noise.cap))
-        spread = magnitudes(self.noise.law) * (bound / float(self.noise.rate))  # type: ignore[arg-type]
-        return clamped_error(self.statistic, ordered, spread)
+        """Give the mean of the clamped noise, and how far the answer itself is off."""
+        spread = smooth_spread(self.noise, self.bound(ordered, self.beta))
+        moved = float(self.answer(ordered) - self.statistic.exact(ordered)) if self.off else 0.0
+        return clamped_error(self.statistic, ordered, spread, moved)
 
     def bar(self, level: Fraction, size: int | None) -> ErrorBar:
         """Give the error where it follows from a public size, else say that it is private."""
+        if self.off:
+            most = capped_error(self.noise, level) * self.statistic.scale.step
+            return ErrorBar(float(level), None, "value", capped_words(most, level))
         if self.statistic.size_bound is not None and size is not None:
             reach = float(self.noise.error(level)) * self.statistic.size_bound(
                 size, float(self.beta)
@@ -198,10 +197,7 @@ class SmoothWay:
 
     def curve(self, level: Fraction) -> Curve | None:
         """Give the density in units of the private bound."""
-        order, rate = float(self.noise.epsilon / self.noise.beta), float(self.noise.rate)
-        reach = float(self.noise.error(level))
-        axis = "noise in units of the private bound"
-        return Curve(axis, lambda t: optimal_density(order, abs(t) * rate) * rate, reach)
+        return smooth_curve(self.noise, level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +254,8 @@ def smooth_way(statistic: Statistic, epsilon: Fraction, order: Fraction) -> Smoo
     beta = epsilon / order
     bound = SmoothBound(beta, statistic.name, cap=statistic.largest, jumps=True)
     noise = OptimalNoise().calibrate(bound, epsilon=epsilon, grid=statistic.grid, rounding=ROUNDING)
-    return SmoothWay(statistic, noise, beta)
+    assert statistic.smooth is not None
+    return SmoothWay(statistic, noise, beta, statistic.exact, statistic.smooth)
 
 
 def laplace_way(statistic: Statistic, epsilon: Fraction, bound: Fraction) -> LaplaceWay:
@@ -280,6 +277,32 @@ def _middles() -> Floats:
 def magnitudes(law: OptimalLaw) -> Floats:
     """Give evenly likely sizes of the optimal noise."""
     return np.array([law.quantile(u) for u in _middles().tolist()])
+
+
+def smooth_spread(noise: SmoothNoise, bound: float) -> Floats:
+    """Give evenly likely sizes of smooth noise on a bound that is public."""
+    used = bound if noise.cap is None else min(bound, float(noise.cap))
+    return magnitudes(noise.law) * (used / float(noise.rate))  # type: ignore[arg-type]
+
+
+def smooth_curve(noise: SmoothNoise, level: Fraction) -> Curve:
+    """Give the density of smooth noise in units of the private bound."""
+    order, rate = float(noise.epsilon / noise.beta), float(noise.rate)
+    axis = "noise in units of the private bound"
+    reach = float(noise.error(level))
+    return Curve(axis, lambda t: optimal_density(order, abs(t) * rate) * rate, reach)
+
+
+def capped_error(noise: SmoothNoise, level: Fraction) -> Fraction:
+    """Give what smooth noise with a public cap stays within at a level, whatever the private bound is."""
+    assert noise.cap is not None
+    return noise.error(level) * noise.cap
+
+
+def capped_words(most: Fraction, level: Fraction, of: str = "the preprocessed statistic") -> str:
+    """Say how far smooth noise with a cap may be off."""
+    said = f"within {float(most):.4g} with probability {float(level):g}"
+    return f"{said}, and nearer where values lie close together, of {of}"
 
 
 def clamped_error(
