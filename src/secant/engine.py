@@ -21,6 +21,7 @@ from secant.analysis.interface import Request
 from secant.analysis.portfolio import Prepared, PublicFacts, prepare
 from secant.analysis.smt.room import smt_lib
 from secant.attack import attack_lines, attack_report, parse_attacker
+from secant.checking import check_release
 from secant.errors import (
     BudgetError,
     Refused,
@@ -29,7 +30,7 @@ from secant.errors import (
 )
 from secant.finding import Situation, assumed_facts, explained, find_facts, relied_upon, with_found
 from secant.guessed import charged_before, refuse_beyond, within_allowance
-from secant.ledger.amounts import Charge, as_written
+from secant.ledger.amounts import Charge
 from secant.ledger.opening import (
     Account,
     Accounts,
@@ -39,7 +40,6 @@ from secant.ledger.opening import (
     open_ledger,
 )
 from secant.ledger.store import Ledger
-from secant.numeric.parameters import epsilon_of, level_of
 from secant.plan import nodes as n
 from secant.plan.facts import Facts
 from secant.plan.from_sql import from_sql
@@ -48,7 +48,7 @@ from secant.plan.ranges_report import range_lines, range_report
 from secant.plan.rewrite import normalize
 from secant.plan.typing import fields_of
 from secant.processes import ProcessLock
-from secant.questions import Asked, Number, deltas_of, in_force, named_protection, refusal_of
+from secant.questions import Asked, Number, asked_of, in_force, named_protection, refusal_of
 from secant.release.answer import Answer
 from secant.release.backend import Backend, Session
 from secant.release.cautions import Caution, cautions, trusting
@@ -57,6 +57,7 @@ from secant.release.inspection import inspection, unnoised
 from secant.release.job import Job, Keys
 from secant.release.lookups import public_facts
 from secant.release.lower import lower
+from secant.release.papers import papers_of
 from secant.release.report import Explanation, explanation, guarantee, mechanisms
 from secant.release.run import (
     Shown,
@@ -69,7 +70,7 @@ from secant.release.run import (
     run,
 )
 from secant.release.shares import Calibrated, calibrate
-from secant.release.sources import open_source
+from secant.release.sources import data_version, open_source
 from secant.release.unstated import Found, completed
 from secant.release.wanted import Wanted, held, least_epsilon, refuse_above, wanted_of
 from secant.release.watch import Interrupt, interruptible
@@ -83,6 +84,7 @@ from secant.terms.policy import Policy, Protection
 from secant.terms.policy_check import fit_policy
 from secant.terms.policy_file import policy_from
 from secant.terms.types import Type
+from secant.verifier import Verdict
 
 if TYPE_CHECKING:
     from secant.stats.budget import Allowance
@@ -114,7 +116,9 @@ def connect(
     beside = None if source or read.path is None else read.path.parent
     backend = open_source(source or read.source, beside=beside, limits=read.limits)
     try:
-        return Connection(backend, fit_policy(read, backend.catalog()), place, create=create)
+        version = data_version(source or read.source, beside=beside)
+        fitted = fit_policy(read, backend.catalog())
+        return Connection(backend, fitted, place, create=create, data_version=version)
     except BaseException:
         backend.close()
         raise
@@ -124,9 +128,16 @@ class Connection:
     """An open data source with its policy and its ledger. Close it, or use it as a context manager."""
 
     def __init__(
-        self, backend: Backend, policy: Policy, ledger: str | Path, *, create: bool | None = None
+        self,
+        backend: Backend,
+        policy: Policy,
+        ledger: str | Path,
+        *,
+        create: bool | None = None,
+        data_version: str = "",
     ) -> None:
         self.policy = policy
+        self._data_version = data_version
         self._backend = backend
         self._place = ledger
         self._create = create
@@ -208,6 +219,7 @@ class Connection:
         analyst: str = "",
         warn: Callable[[Caution], object] | None = None,
         interrupt: Interrupt | None = None,
+        data_version: str | None = None,
     ) -> Answer:
         """Answer a query privately and charge its price to every protection that it touches.
 
@@ -217,9 +229,11 @@ class Connection:
         be guessed after all answers so far; alone, it finds the largest epsilon that keeps to it. `warn` is called with
         each warning before anything is spent; the answer holds them, too. `parameters` are values for `?`, `$1` or
         `:name`, as public as the text. Another thread may stop `interrupt`; what was sent by then is paid for.
+        `data_version` names the data in the record of the release, by default by the times of their files.
         """
         with one_question(text), interruptible(interrupt) if interrupt else nullcontext():
             asked = self._asked(epsilon, error, delta, level, protection, attacker)
+            asked = asked if data_version is None else replace(asked, data=data_version)
             allowed = None if max_error is None else wanted_of(max_error, "max_error")
             try:
                 answer = self._released(text, parameters, asked, allowed, analyst, warn)
@@ -254,7 +268,10 @@ class Connection:
                 shown = finish(job, {}, from_engine(session), {})
             else:
                 charges = _charges(job.noise)
-                with self.ledger.reserve(charges, analyst=analyst, note=_note(job)) as permit:
+                known = (self.policy, self.catalog)
+                papers = papers_of((text, parameters), plan, job, known, asked.in_force, asked.data)
+                hold = partial(self.ledger.reserve, analyst=analyst, papers=papers)
+                with hold(charges, note=_note(job)) as permit:
                     shown = run(job, keys, session, permit)
                     session.confirm()  # what has seen two states is paid for, and withheld
                 # leaving the block has settled; if that failed, the answer is paid for all the same
@@ -404,6 +421,14 @@ class Connection:
         return replace(told, text=text, record={**told.record, "attacker": report})
 
     @border
+    def verify(self, release_id: str) -> Verdict:
+        """Check a release by what it left in the ledger: records, each step of its derivation, noise and charge.
+
+        What checks shares no rule with the analyses; what it has no rule for is not verified. Reads no data.
+        """
+        return check_release(self.ledger, self.policy, self.catalog, release_id)
+
+    @border
     def inspect(
         self,
         text: str,
@@ -460,30 +485,9 @@ class Connection:
         with self._backend.session(named) as session:
             yield plan, session, public_facts(self.policy, session)
 
-    def _asked(
-        self,
-        epsilon: Number | None,
-        error: Number | None,
-        delta: Number | None,
-        level: Number,
-        protection: str | None,
-        attacker: str | None = None,
-    ) -> Asked:
-        """Read the numbers of a question."""
-        aim = None if attacker is None else parse_attacker(attacker)
-        if None not in (epsilon, error) or (epsilon is None and error is None and aim is None):
-            raise UsageError(
-                "USE-002",
-                "a question has an epsilon, or an error that is wanted, and not both",
-                hint="give epsilon, or an error such as 20",
-            )
-        confidence = level_of(as_written(level, what="level", code="USE-004"))
-        in_force = self._in_force(protection)
-        wanted = None if error is None else wanted_of(error, "error")
-        budget = None
-        if epsilon is not None:
-            budget = epsilon_of(as_written(epsilon, what="epsilon", code="USE-002"))
-        return Asked(budget, wanted, aim, deltas_of(in_force, delta), confidence, in_force)
+    def _asked(self, *numbers: Any) -> Asked:
+        """Read the numbers of a question about this data."""
+        return replace(asked_of(self.policy, *numbers), data=self._data_version)
 
     def _compiled(
         self, text: str, plan: n.Relation, asked: Asked, session: Session, facts: PublicFacts

@@ -12,11 +12,11 @@ from fractions import Fraction
 from secant.analysis import explain as wording
 from secant.analysis.certificate import Refusal
 from secant.analysis.portfolio import RawRows
-from secant.attack import Attacker
+from secant.attack import Attacker, parse_attacker
 from secant.errors import PolicyError, Refused, Span, UsageError
 from secant.ledger.amounts import as_written
-from secant.numeric.parameters import delta_of
-from secant.release.wanted import Wanted
+from secant.numeric.parameters import delta_of, epsilon_of, level_of
+from secant.release.wanted import Wanted, wanted_of
 from secant.terms.coverage import holding
 from secant.terms.policy import Policy, Protection
 
@@ -33,6 +33,34 @@ class Asked:
     deltas: dict[str, Fraction]
     level: Fraction
     in_force: tuple[Protection, ...]
+    data: str = ""
+    """Names the version of the data, for the papers of the release; empty where nothing tells it."""
+
+
+def asked_of(
+    policy: Policy,
+    epsilon: Number | None,
+    error: Number | None,
+    delta: Number | None,
+    level: Number,
+    protection: str | None,
+    attacker: str | None = None,
+) -> Asked:
+    """Read the numbers of a question."""
+    aim = None if attacker is None else parse_attacker(attacker)
+    if None not in (epsilon, error) or (epsilon is None and error is None and aim is None):
+        raise UsageError(
+            "USE-002",
+            "a question has an epsilon, or an error that is wanted, and not both",
+            hint="give epsilon, or an error such as 20",
+        )
+    confidence = level_of(as_written(level, what="level", code="USE-004"))
+    held = in_force(policy, protection)
+    wanted = None if error is None else wanted_of(error, "error")
+    budget = None
+    if epsilon is not None:
+        budget = epsilon_of(as_written(epsilon, what="epsilon", code="USE-002"))
+    return Asked(budget, wanted, aim, deltas_of(held, delta), confidence, held)
 
 
 def deltas_of(protections: tuple[Protection, ...], delta: Number | None) -> dict[str, Fraction]:

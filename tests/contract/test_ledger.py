@@ -37,6 +37,7 @@ from secant.terms.events import (
     RandomEvent,
     Repeated,
 )
+from secant.terms.papers import KINDS, Papers, digest
 
 NOVEMBER = 1_794_800_000.0  # 2026-11-16
 DAY = 86_400.0
@@ -739,3 +740,29 @@ def test_a_spreadsheet_gets_one_row_a_charge(store: Store) -> None:
     assert rows[4]["remark"] == "answered"
     with store.open(rows=10) as ledger, pytest.raises(UsageError):
         ledger.export("xlsx")
+
+
+def test_papers_are_kept_once_by_digest_and_named_in_the_chain(store: Store) -> None:
+    papers = Papers({kind: f'{{"of":"{kind}"}}' for kind in KINDS}, "0.1.0", "snapshot 7")
+    with store.open(rows=3) as ledger:
+        first, second = (spend(ledger, "1", papers=papers) for _ in range(2))
+        assert {first, second} == {r.release_id for r in ledger.history()}
+        assert [r.papers for r in ledger.history()] == [papers.fields, papers.fields]
+        assert [ledger.paper(papers.fields[kind]) for kind in KINDS] == [
+            papers.documents[kind] for kind in KINDS
+        ]
+        assert ledger.paper("0" * 64) is None
+    with store.connect() as connection:
+        assert connection.execute("SELECT count(*) FROM papers").fetchone() == (len(KINDS),)
+    store.meddle("UPDATE papers SET body = (SELECT max(body) FROM papers)")
+    with store.open(rows=3) as ledger:
+        kept = [ledger.paper(papers.fields[kind]) for kind in KINDS]
+        assert [
+            digest(text or "") == papers.fields[k] for k, text in zip(KINDS, kept, strict=True)
+        ].count(True) == 1
+    # The record itself cannot be changed to fit: the chain covers the digests.
+    body = "replace(body, 'snapshot 7', 'snapshot 8')"
+    store.meddle(f"UPDATE records SET body = {body}")
+    with pytest.raises(BudgetError) as caught, store.open(rows=3) as ledger:
+        ledger.verify()
+    assert caught.value.code == "BUD-003"

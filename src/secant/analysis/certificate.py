@@ -21,6 +21,10 @@ class Step:
     place: str
     value: str
     premises: tuple[Step, ...] = ()
+    node: Node | None = None
+    """What of the plan it speaks of, for who checks it without these rules."""
+    bound: Fraction | int | None = None
+    """What `value` says, as a number; None where there is none yet, or where words say it all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,11 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("user", "secant.cli.user:user", "Add, list and remove users of the service; make tokens."),
     ("ledger", "secant.cli.ledger:ledger", "Show budgets and history; export and verify them."),
     (
+        "verify",
+        "secant.cli.verify:verify",
+        "Check a release by its records, with a second program.",
+    ),
+    (
         "bench",
         "secant.cli.bench:bench",
         "Run published benchmark queries beside the published numbers.",

@@ -27,6 +27,8 @@ class Release:
     status: str
     """`reserved`, `sent`, `returned` (nothing spent), or the outcome that it was settled with."""
     note: Mapping[str, Any] = field(default_factory=dict)
+    papers: Mapping[str, str] = field(default_factory=dict)
+    """Digests of text, plan, policy and certificate, and the versions of software and data."""
 
     @property
     def spent(self) -> bool:
@@ -48,6 +50,7 @@ def releases_of(records: Iterable[Record]) -> list[Release]:
                 tuple(_charge(item) for item in fields["charges"]),
                 "reserved",
                 fields["note"],
+                fields.get("papers", {}),
             )
         elif kind in _STATUS:
             release = found[fields["release"]]

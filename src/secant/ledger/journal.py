@@ -5,12 +5,16 @@ In: records to append. Out: records, in order, as they were written. A journal k
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
 from secant.ledger.records import Anchor, Record
+
+PAPERS = 6
+"""From this version on stores keep the papers of releases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,19 @@ class Head:
     anchor: Anchor
     summary_at: int
     """Sequence number of the last summary; 0 if there is none."""
+
+
+def packed(paper: str) -> bytes:
+    """Give a document as stores keep it."""
+    return zlib.compress(paper.encode())
+
+
+def unpacked(body: object) -> str:
+    """Read a document again; what is damaged gives a text that its digest does not name."""
+    try:
+        return zlib.decompress(bytes(body)).decode()  # type: ignore[call-overload]
+    except (zlib.error, UnicodeDecodeError, TypeError, ValueError):
+        return ""
 
 
 class Transaction(Protocol):
@@ -47,6 +64,12 @@ class Transaction(Protocol):
 
     def append(self, record: Record, *, summary_at: int) -> None:
         """Write one record and the new head; durable when the transaction ends without an error."""
+
+    def keep(self, digest: str, paper: str) -> None:
+        """Keep a document by its digest; one that is there already stays."""
+
+    def paper(self, digest: str) -> str | None:
+        """Give the document of a digest, as it is kept; None if it is not."""
 
     def upgrade(self, head: Head) -> None:
         """Bring the store's tables to the current version; records are not touched."""

@@ -15,7 +15,7 @@ from typing import Any, LiteralString
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from secant.errors import BudgetError, UsageError
-from secant.ledger.journal import Head
+from secant.ledger.journal import PAPERS, Head, packed, unpacked
 from secant.ledger.records import START, VERSION, Anchor, Record, following, newer
 from secant.ledger.witness import forgotten
 from secant.processes import PerProcess
@@ -47,6 +47,8 @@ _TABLES: tuple[LiteralString, ...] = (
         $$ BEGIN RAISE EXCEPTION 'ledger records are never changed'; END $$""",
     """CREATE TRIGGER records_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON {schema}.records
         FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse()""",
+    # What records name by digest; since version 6.
+    "CREATE TABLE {schema}.papers (digest text PRIMARY KEY, body bytea NOT NULL)",
 )
 _REGISTER: tuple[LiteralString, ...] = (
     "CREATE SCHEMA IF NOT EXISTS {register}",
@@ -116,8 +118,25 @@ class PostgresTransaction:
             summary_at,
         )
 
+    def keep(self, digest: str, paper: str) -> None:
+        """Keep a document by its digest; one that is there already stays."""
+        self._do(
+            "INSERT INTO {schema}.papers (digest, body) VALUES (%s, %s) ON CONFLICT DO NOTHING",
+            digest,
+            packed(paper),
+        )
+
+    def paper(self, digest: str) -> str | None:
+        """Give the document of a digest, as it is kept; None if it is not."""
+        if self.version < PAPERS:
+            return None
+        row = self._one("SELECT body FROM {schema}.papers WHERE digest = %s", digest)
+        return None if row is None else unpacked(row[0])
+
     def upgrade(self, head: Head) -> None:
-        """Note the current version; no table has changed since version 2, when ledgers here began."""
+        """Note the current version; ledgers here began with version 2, and papers came with 6."""
+        if self.version < PAPERS:
+            self._do(_TABLES[-1])
         self._do("UPDATE {schema}.head SET version = %s", VERSION)
         self.version = VERSION
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from secant.errors import BudgetError, UsageError
 
-VERSION = 5
+VERSION = 6
 """The version that this code writes. Bodies of every earlier version stay readable:
 
 1. `open`, `reserve`, `sent`, `settle`, `return`; a charge is protection, epsilon, delta.
@@ -24,6 +24,8 @@ VERSION = 5
    Times never go back; a summary holds the latest.
 4. `stream` declares a stream that was paid for just before; `drawn` holds the numbers of its next step.
 5. A charge may say of which periods it is the price (`span`); it then counts in stretches of time that meet them.
+6. `reserve` may name the papers of its release: digests of text, plan, policy and certificate, the versions of software
+   and data. The store keeps the documents themselves by digest.
 """
 KINDS = (
     "open",

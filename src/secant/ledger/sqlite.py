@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from secant.errors import BudgetError
-from secant.ledger.journal import Head
+from secant.ledger.journal import PAPERS, Head, packed, unpacked
 from secant.ledger.records import START, VERSION, Anchor, Record, following, newer
 from secant.ledger.witness import anchor_file, forgotten, read_anchor, write_anchor
 from secant.processes import PerProcess
@@ -52,6 +52,10 @@ _VERSION_2 = (
         BEGIN SELECT RAISE(ABORT, 'ledger records are never deleted'); END""",
     """CREATE TRIGGER records_hold BEFORE UPDATE ON records
         BEGIN SELECT RAISE(ABORT, 'ledger records are never changed'); END""",
+)
+_VERSION_6 = (
+    # What records name by digest: each text once, however many releases share it.
+    "CREATE TABLE papers (digest TEXT PRIMARY KEY, body BLOB NOT NULL) STRICT, WITHOUT ROWID",
 )
 
 
@@ -112,6 +116,22 @@ class SqliteTransaction:
             (record.sequence, record.digest, summary_at),
         )
 
+    def keep(self, digest: str, paper: str) -> None:
+        """Keep a document by its digest; one that is there already stays."""
+        self._connection.execute(
+            "INSERT INTO papers (digest, body) VALUES (?, ?) ON CONFLICT DO NOTHING",
+            (digest, packed(paper)),
+        )
+
+    def paper(self, digest: str) -> str | None:
+        """Give the document of a digest, as it is kept; None if it is not."""
+        if self.version < PAPERS:
+            return None
+        row = self._connection.execute(
+            "SELECT body FROM papers WHERE digest = ?", (digest,)
+        ).fetchone()
+        return None if row is None else unpacked(row[0])
+
     def upgrade(self, head: Head) -> None:
         """Bring the tables to the current version; records are not touched."""
         if self.version < 2:
@@ -121,6 +141,9 @@ class SqliteTransaction:
                 "INSERT INTO head (one, sequence, digest, summary_at) VALUES (1, ?, ?, ?)",
                 (head.anchor.sequence, head.anchor.digest, head.summary_at),
             )
+        if self.version < PAPERS:
+            for statement in _VERSION_6:
+                self._connection.execute(statement)
         self._connection.execute(f"PRAGMA user_version = {VERSION}")
         self.version = VERSION
 

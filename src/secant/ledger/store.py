@@ -36,6 +36,7 @@ from secant.ledger.sqlite import SqliteJournal
 from secant.ledger.state import State, charge_fields, month_of, starting_at
 from secant.ledger.witness import forgotten
 from secant.processes import ProcessLock
+from secant.terms.papers import Papers
 from secant.terms.policy import LONGEST_NAME
 from secant.terms.windows import Window
 
@@ -167,9 +168,13 @@ class Ledger:
         *,
         analyst: str = "",
         note: Mapping[str, Any] | None = None,
+        papers: Papers | None = None,
         lease_seconds: int = 3600,
     ) -> Reservation:
-        """Hold budget for a release in all protections at once, or raise BUD-001 and hold none."""
+        """Hold budget for a release in all protections at once, or raise BUD-001 and hold none.
+
+        `papers` are kept, and named in the record, so that the release can be checked later.
+        """
         held = tuple(charges)
         if not 1 <= lease_seconds <= LONGEST_LEASE:
             raise UsageError("USE-001", f"a lease lasts between 1 and {LONGEST_LEASE} seconds")
@@ -180,10 +185,14 @@ class Ledger:
                     "USE-005", f"there is no budget for protection {charge.protection!r}"
                 )
         fields = self._reserved(held, analyst, plain_note(note))
+        if papers is not None:
+            fields["papers"] = papers.fields
         with self._writing() as transaction:
             now, when, short = self._short(transaction, held, analyst)
             if not short:
                 fields["lease_until"] = now + lease_seconds
+                for digest, paper in papers.bodies.items() if papers is not None else ():
+                    transaction.keep(digest, paper)
                 self._append(transaction, "reserve", when, fields)
         if short:  # raised after the transaction, so that what the sweep found stays written
             raise BudgetError(
@@ -389,6 +398,11 @@ class Ledger:
         """Give every record, oldest first, at one moment."""
         with self._reading() as transaction:
             return list(transaction.after(0))
+
+    def paper(self, digest: str) -> str | None:
+        """Give a document that a record names by its digest; None if it is not kept."""
+        with self._reading() as transaction:
+            return transaction.paper(digest)
 
     def export(self, form: str = "jsonl") -> Iterator[str]:
         """Give the whole ledger as lines of text: `jsonl` (see `check_export`) or `csv`.

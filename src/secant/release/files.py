@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
 
 from secant.errors import BackendError
@@ -34,6 +35,11 @@ def state_of(paths: Iterable[Path]) -> State:
             (str(path), seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
         )
     return tuple(found)
+
+
+def version_name(state: State) -> str:
+    """Name the content of files by what the file system says of them."""
+    return "files " + sha256(repr(state).encode()).hexdigest()
 
 
 def settled_state(paths: Iterable[Path]) -> State:

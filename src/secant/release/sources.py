@@ -8,6 +8,7 @@ from pathlib import Path
 from secant.errors import BackendError, UsageError
 from secant.release.backend import Backend
 from secant.release.directory import files_of
+from secant.release.files import state_of, version_name
 from secant.terms.policy import USUAL, Limits
 
 
@@ -57,6 +58,14 @@ def source_files(source: str, *, beside: Path | None = None) -> list[Path] | Non
     if kind in ("parquet", "csv"):
         return files_of(_placed(rest, beside), kind)
     return None
+
+
+def data_version(source: object, *, beside: Path | None = None) -> str:
+    """Name the content of a source by what the file system says of its files; empty where it says nothing."""
+    files = source_files(source, beside=beside) if isinstance(source, str) else None
+    if files is None:
+        return ""
+    return version_name(state_of(files))
 
 
 def _placed(path: str, beside: Path | None) -> Path:

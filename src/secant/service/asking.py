@@ -295,7 +295,8 @@ class Desk:
             with self._limited(ticket), self._openings.taken() as opened:
                 ledger = opened.connection.ledger
                 self._anchored.check(ledger)
-                key = self._key(opened, user, question) if reuse else None
+                version = version_of(opened, self.settings.reuse.version)
+                key = self._key(opened, user, question, version) if reuse else None
                 told = self._reused(opened, ticket, key)
                 if told is not None:
                     self._settle(ticket, told, "reused")
@@ -305,6 +306,7 @@ class Desk:
                         question.text,
                         analyst=share_name(opened.connection.policy, user),
                         warn=lambda caution: heard("warning", caution.to_dict()),
+                        data_version=version,
                         **question.arguments(),
                     )
                     # Before anybody sees the answer: a copy of the ledger from before it is noticed from now on.
@@ -360,7 +362,8 @@ class Desk:
             with self._openings.taken() as opened:
                 if _known_as(question) not in opened.plans:
                     return None
-                key = self._key(opened, user, question)
+                version = version_of(opened, self.settings.reuse.version)
+                key = self._key(opened, user, question, version)
                 told = None if key is None else self.remembered.answer(key)
                 return None if told is None else self._with_budget(opened, told)
         except SecantError:
@@ -393,9 +396,10 @@ class Desk:
         left = opened.connection.budget.of(told.answer.budget)
         return replace(told, answer=replace(told.answer, budget=left), reused=True)
 
-    def _key(self, opened: Opened, user: User, question: Question) -> str | None:
+    def _key(
+        self, opened: Opened, user: User, question: Question, version: str | None
+    ) -> str | None:
         """Name a question by all that its answer depends on; None where nothing tells the version of the data."""
-        version = version_of(opened, self.settings.reuse.version)
         if version is None:
             return None
         whose = user.name if self.settings.reuse.among == "user" else "*"

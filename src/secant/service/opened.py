@@ -17,7 +17,7 @@ from pathlib import Path
 
 from secant.engine import Connection, connect
 from secant.errors import SecantError, UsageError
-from secant.release.files import State, state_of
+from secant.release.files import State, state_of, version_name
 from secant.release.sources import source_files
 from secant.service.settings import Settings
 from secant.terms.policy import Policy
@@ -110,7 +110,7 @@ class Openings:
         if kind == "snapshot":
             return f"snapshot {name}"
         if kind == "files" and self._data_files(policy) is not None:
-            return "files " + hashlib.sha256(repr(seen[1:]).encode()).hexdigest()
+            return version_name(seen[1:])
         return None
 
     def _let_go(self, opened: Opened) -> None:

@@ -10,6 +10,7 @@ import secant
 from apart import Wrapped, apart
 from private_shop import UNIT, make_shop, open_shop
 from secant.errors import SecantError
+from secant.ledger.amounts import as_written
 
 COUNT = "SELECT count(*) FROM orders"
 KEYS = "SELECT age, count(*) FROM customers GROUP BY age"
@@ -57,7 +58,7 @@ def test_epsilon_in_every_form_is_charged_as_written(people, epsilon):
     before = people.budget["people"].spent_epsilon
     people.sql(COUNT, epsilon=epsilon)
     spent = people.budget["people"].spent_epsilon - before
-    wanted = secant.engine.as_written(epsilon, what="epsilon", code="USE-002")
+    wanted = as_written(epsilon, what="epsilon", code="USE-002")
     assert 0 <= spent - wanted <= wanted / 10**3
 
 

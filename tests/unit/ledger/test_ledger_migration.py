@@ -15,6 +15,7 @@ from secant.errors import BudgetError
 from secant.ledger import Anchor, Budget, Charge, Ledger
 from secant.ledger.export import check_export
 from secant.ledger.records import VERSION
+from secant.terms.papers import KINDS, Papers, digest
 from secant.terms.windows import Span, Window
 
 STORED = Path(__file__).parents[2] / "data" / "ledgers"
@@ -183,4 +184,22 @@ def test_version_4_is_carried_on_and_takes_charges_of_periods_from_then_on(tmp_p
         ledger.declare_stream("recent", {"form": 1}, [charge])
         assert ledger.balances()["cells"].spent.epsilon == 2 * 10**9
         ledger.verify(end_of_v4)
+    assert version_of(path) == VERSION
+
+
+def test_version_5_is_carried_on_and_keeps_papers_from_then_on(tmp_path: Path) -> None:
+    path = tmp_path / "shop.ledger"
+    for end in ("", ".anchor"):
+        shutil.copy(STORED / f"v5.ledger{end}", f"{path}{end}")
+    end_of_v5 = Anchor(9, "e4829ea8a41bf666f6272a0d51485b7b2b8c76f2f57348ea4a5d59782599bfa0")
+    papers = Papers({kind: f'"{kind}"' for kind in KINDS}, "0.1.0", "snapshot 7")
+    with Ledger.open(path, BUDGETS, compositions=BASIC, windows={"cells": Window(5)}) as ledger:
+        assert ledger.verify() == end_of_v5
+        assert ledger.paper(digest('"text"')) is None
+        assert version_of(path) == 5
+        with ledger.reserve([Charge.of("customers", 1)], papers=papers) as reservation:
+            reservation.mark_sent()
+        assert [r.papers.get("data") for r in ledger.history()][-1] == "snapshot 7"
+        assert ledger.paper(papers.fields["text"]) == '"text"'
+        ledger.verify(end_of_v5)
     assert version_of(path) == VERSION

@@ -38,7 +38,8 @@ class StabilityRoom:
     def bound(self, request: Request) -> Certificate | Refusal:
         """Bound every measure of the release, or say which node stands in the way."""
         if not any(t in request.covered for t in tables_read(*request.release.aggregates)):
-            step = Step("G-PUBLIC", "no table of this protection is read", "0 rows differ")
+            words = "no table of this protection is read"
+            step = Step("G-PUBLIC", words, "0 rows differ", bound=0)
             columns = [m.column for m in request.release.measures]
             columns += [r.column for r in request.release.ranked]
             still = {column: GlobalBound(Fraction(0)) for column in columns}
@@ -106,10 +107,11 @@ def _units_once(request: Request, ownerships: Ownerships) -> Certificate | None:
     ]
     if not found:
         return None
-    step = Step("G-COUNT-UNITS", "a unit counts once, however many rows it has", "moves by 1")
+    words = "a unit counts once, however many rows it has"
+    steps = tuple(Step("G-COUNT-UNITS", words, "moves by 1", (), c, 1) for c in found)
     bounds = {c.name: GlobalBound(Fraction(1)) for c in found}
     name = request.protection.name
-    return Certificate(StabilityRoom.name, name, bounds, 0, 1, 1, (), (step,))
+    return Certificate(StabilityRoom.name, name, bounds, 0, 1, 1, (), steps)
 
 
 def _row_change(request: Request, relation: n.Relation, claims: set[Key]) -> tuple[int, Step]:
@@ -129,7 +131,8 @@ def _row_change(request: Request, relation: n.Relation, claims: set[Key]) -> tup
     step = worst.step
     if protection.replace:
         changed *= 2
-        step = Step("G-REPLACE", "one row is replaced", rows_differ(changed), (step,))
+        words = "one row is replaced"
+        step = Step("G-REPLACE", words, rows_differ(changed), (step,), relation, changed)
     return changed, step
 
 
@@ -184,9 +187,8 @@ def _unit_change(
         and (changed is None or owned.guaranteed < changed)
     ):
         changed = owned.guaranteed
-        step = Step(
-            "G-OWNED", "rows that a unit has by construction", rows_differ(changed), (step,)
-        )
+        words = "rows that a unit has by construction"
+        step = Step("G-OWNED", words, rows_differ(changed), (step,), relation, changed)
     if changed is None and blocked is not None:
         raise CannotBound(blocked.rule, blocked.node, blocked.reason, blocked.hint)
     if changed is None:
@@ -248,13 +250,13 @@ def _certificate(
             squares[measure.column] = square
             length = float(square) ** 0.5 * float(measure.step)
             told += f", by a length of {length:.6g} in all groups together (G-LENGTH)"
-        steps.append(Step(rule, f"{measure.words}: {words}", told, (rows,)))
+        steps.append(Step(rule, f"{measure.words}: {words}", told, (rows,), call, value))
     for ranked, (differ, counted) in zip(request.release.ranked, ranks, strict=True):
         value = _rank_bound(ranked, differ)
         bounds[ranked.column] = GlobalBound(value, "linf")
         place = f"{ranked.words}: {differ} rows, {amount(ranked.span)} each"
         told = f"rank distances of two points move apart by at most {amount(value)} rows"
-        steps.append(Step("G-RANK", place, told, (counted,)))
+        steps.append(Step("G-RANK", place, told, (counted,), ranked.cells, value))
     together = changed if swap is None else swap.once  # one group loses what the other gains
     contribution = _contribution(request.release, together, owned)
     return Certificate(

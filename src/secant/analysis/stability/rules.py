@@ -89,7 +89,8 @@ class Stabilities:
 
 def _step(rule: str, node: n.Node, value: int | None, *premises: Stable, words: str = "") -> Step:
     shown = "no bound yet" if value is None else rows_differ(value)
-    return Step(rule, words or type(node).__name__, shown, tuple(p.step for p in premises))
+    before = tuple(p.step for p in premises)
+    return Step(rule, words or type(node).__name__, shown, before, node, value)
 
 
 @STABILITY.rule(n.Scan, id="G-SCAN")

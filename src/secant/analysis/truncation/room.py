@@ -211,14 +211,14 @@ def _told(call: n.Aggregation, measure: Measure, bound: Clipped) -> Step:
     if call.distinct:
         place = f"{measure.words}: of which each unit brings in no more than a limit, all groups together"
         told = f"the limit is chosen privately from {len(limits)}, {least} to {most}"
-        return Step("U-DISTINCT", place, told)
+        return Step("U-DISTINCT", place, told, (), call, limits[-1])
     if len(limits) == 1:
-        return Step("U-CLIP", place, f"moves by at most {most}, as declared")
+        return Step("U-CLIP", place, f"moves by at most {most}, as declared", (), call, limits[-1])
     if bound.race:
-        return Step("U-RACE", place, f"{len(limits)} limits race, {least} to {most}")
-    return Step(
-        "U-CLIP", place, f"the limit is chosen privately from {len(limits)}, {least} to {most}"
-    )
+        told = f"{len(limits)} limits race, {least} to {most}"
+        return Step("U-RACE", place, told, (), call, limits[-1])
+    told = f"the limit is chosen privately from {len(limits)}, {least} to {most}"
+    return Step("U-CLIP", place, told, (), call, limits[-1])
 
 
 def owned_rows(release: Release, ownerships: Ownerships) -> tuple[n.Relation, int | None, str]:

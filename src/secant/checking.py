@@ -1,0 +1,83 @@
+"""Check a release by its records: the chain, what the second program says, and whether question and policy still agree.
+
+In: a ledger, a policy, a catalog, the name of a release. Out: a verdict, point by point. Spends nothing, reads no data.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from secant.errors import BudgetError, SecantError, UsageError
+from secant.ledger.store import Ledger
+from secant.plan.from_sql import from_sql
+from secant.plan.one_question import one_question
+from secant.plan.rewrite import normalize
+from secant.release.papers import plan_document, policy_document, read_parameters, software
+from secant.terms.catalog import Catalog
+from secant.terms.papers import KINDS, digest
+from secant.terms.policy import Policy
+from secant.verifier import Point, Verdict, verify
+
+LAST = "last"
+"""Stands for the latest release."""
+SHORTEST = 6
+"""Characters of a release's name that name it, if no other one begins with them."""
+
+
+def check_release(ledger: Ledger, policy: Policy, catalog: Catalog, release: str) -> Verdict:
+    """Check one release."""
+    try:
+        end = ledger.verify()
+        chain = Point("chain", "holds", f"{end.sequence} records, each bound to all before it")
+    except BudgetError as error:
+        return Verdict((Point("chain", "wrong", error.message),))
+    record = _record(ledger, release)
+    papers = record.get("papers", {})
+    bodies = {k: body for k in KINDS if (body := ledger.paper(papers.get(k, ""))) is not None}
+    found = verify(record, bodies)
+    points = [chain, *found.points]
+    if len(bodies) == len(KINDS) and found.points[0].outcome == "holds":
+        points += [_planned(bodies, papers, catalog), _policy(papers, policy, catalog)]
+    return replace(found, points=tuple(points))
+
+
+def _record(ledger: Ledger, release: str) -> dict[str, Any]:
+    reserved = [r.fields for r in ledger.records() if '"kind":"reserve"' in r.body]
+    if release == LAST and reserved:
+        return reserved[-1]
+    named = [f for f in reserved if f["release"].startswith(release)]
+    exact = [f for f in named if f["release"] == release]
+    if len(exact or named) != 1 or len(release) < SHORTEST:
+        raise UsageError(
+            "USE-001",
+            "there is no such release in the ledger, or the beginning of its name is not enough",
+            hint="see `secant ledger --history`",
+        )
+    return (exact or named)[0]
+
+
+def _planned(bodies: dict[str, str], papers: dict[str, str], catalog: Catalog) -> Point:
+    """Plan the text again."""
+    about = "plan"
+    asked = json.loads(bodies["text"])
+    try:
+        with one_question(asked["text"]):
+            given = read_parameters(asked["parameters"])
+            plan = normalize(from_sql(asked["text"], catalog, parameters=given))
+            same = digest(plan_document(plan)) == papers["plan"]
+    except SecantError as error:
+        return Point(about, "not known", f"the text is not planned any more ({error.code})")
+    if same:
+        return Point(about, "holds", "the text gives the same plan again")
+    if papers["software"] != software():
+        return Point(about, "not known", f"Secant {papers['software']} planned it, this is another")
+    return Point(about, "not known", "the text gives another plan now: tables have changed")
+
+
+def _policy(papers: dict[str, str], policy: Policy, catalog: Catalog) -> Point:
+    """Say whether the policy is still the one of the release; the release was checked by its own in any case."""
+    same = digest(policy_document(policy, catalog)) == papers["policy"]
+    words = "the policy is the same now" if same else "checked by its own policy; it is another now"
+    return Point("policy", "holds", words)

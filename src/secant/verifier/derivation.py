@@ -1,0 +1,346 @@
+"""Each step of a derivation against what its rule may claim, and each bound of a certificate against its step.
+
+In: a certificate with its steps and the plans that the engine was given. Out: nothing, or Wrong, or NotKnown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from secant.verifier.limits import check_cut
+from secant.verifier.measures import (
+    counts_units,
+    groups_of_unit,
+    moved,
+    row_by_row,
+    squared_length,
+)
+from secant.verifier.plans import Node, NotKnown, Wrong, tables, unsorted
+from secant.verifier.rows import Setting
+
+OPERATORS = {
+    "G-SCAN": {"Scan"},
+    "G-PUBLIC": {"Values", "Released"},
+    "G-FILTER": {"Filter"},
+    "G-PROJECT": {"Project"},
+    "G-DISTINCT": {"Distinct"},
+    "G-GROUP": {"Aggregate"},
+    "G-JOIN": {"Join"},
+    "G-SET": {"Union", "Intersect", "Except"},
+    "G-TRUNCATE": {"Truncate"},
+    "G-TRUNCATE-GROUPS": {"TruncateGroups"},
+    "G-LIMIT": {"Limit"},
+    "G-WINDOW": {"Window"},
+}
+"""Rule -> the operators that it speaks of. What is in none of these tables is not known here."""
+MEASURES = {
+    "G-COUNT": ("count", None),
+    "G-SUM": ("sum", False),
+    "G-COUNT-DISTINCT": ("count", True),
+    "G-SUM-DISTINCT": ("sum", True),
+    "G-COUNT-UNITS": ("count", True),
+}
+"""Rule -> function, and whether it is of different values."""
+LIMITS = ("U-CLIP", "U-DISTINCT")
+
+
+@dataclass(slots=True)
+class Derivation:
+    """One certificate of one release, while it is checked."""
+
+    release: dict[str, Any]
+    certificate: dict[str, Any]
+    steps: list[dict[str, Any]]
+    nodes: tuple[Any, ...]
+    setting: Setting
+    covered: frozenset[str]
+    """The tables of the protection."""
+    replace: bool
+    done: dict[int, tuple[Node | None, int | None]] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+    """Statements that some measure is read from."""
+
+    @property
+    def statements(self) -> dict[str, Node]:
+        """Give what the engine was asked."""
+        return {name: Node(self.nodes, at) for name, at in self.release["statements"].items()}
+
+    @property
+    def listed(self) -> list[int | None]:
+        """Give for each source of keys how many combinations it lists."""
+        return [d["count"] if d["kind"] == "listed" else None for d in self.release["keys"]]
+
+    def check(self) -> list[str]:
+        """Check everything; give the rules that were used."""
+        self._speak_of_one_table()
+        roots = [int(at) for at in self.certificate["derivation"]]
+        names = [*self.release["measures"], *self.release["ranked"]]
+        if set(self.certificate["bounds"]) != set(names):
+            raise Wrong("a measure has no bound, or a bound has no measure")
+        if [self.steps[at]["rule"] for at in roots] == ["G-PUBLIC"] and self.steps[roots[0]][
+            "node"
+        ] is None:
+            self._check_public()
+            return ["G-PUBLIC"]
+        for column in names:
+            self._check_measure(column, roots)
+        for at in roots:  # also what nothing rests on was claimed
+            for premise in self.steps[at]["premises"]:
+                self.step(premise)
+        unused = set(self.statements) - self.used
+        if unused:
+            raise NotKnown(
+                f"what the engine is asked beside the measures: {', '.join(sorted(unused))}"
+            )
+        return sorted({self.steps[at]["rule"] for at in self._reachable(roots)})
+
+    def _reachable(self, roots: list[int]) -> set[int]:
+        found: set[int] = set()
+        stack = list(roots)
+        while stack:
+            at = stack.pop()
+            if at not in found:
+                found.add(at)
+                stack += self.steps[at]["premises"]
+        return found
+
+    def _check_public(self) -> None:
+        for node in self.statements.values():
+            if tables(node) & self.covered:
+                raise Wrong("a table of the protection is read, and no step speaks of it")
+        if any(Fraction(b.get("value", "1")) for b in self.certificate["bounds"].values()):
+            raise NotKnown("a bound that is not zero where nothing is read")
+
+    def _speak_of_one_table(self) -> None:
+        """Under `rows`, steps speak of the table that matters most; all are counted once more for each measure."""
+        if self.setting.owners is not None:
+            return
+        used = self._reachable([int(at) for at in self.certificate["derivation"]])
+        scans = [self.steps[at] for at in used if self.steps[at]["rule"] == "G-SCAN"]
+        spoken = {
+            str(Node(self.nodes, s["node"]).held("table")).lower()
+            for s in scans
+            if s["bound"] == "1"
+        }
+        self.setting = replace(self.setting, varying=frozenset(spoken & self.setting.varying))
+
+    # ── steps ────────────────────────────────────────────────────────────────────────────────────
+
+    def step(self, at: int) -> tuple[Node | None, int | None]:
+        """Check a step and all that it rests on; give what it speaks of and how many rows differ there."""
+        if at not in self.done:
+            self.done[at] = self._step(at)
+        return self.done[at]
+
+    def _step(self, at: int) -> tuple[Node | None, int | None]:
+        said = self.steps[at]
+        rule = said["rule"]
+        if any(p >= at for p in said["premises"]):
+            raise Wrong(f"step {at + 1} ({rule}) rests on what comes after it")
+        premises = [self.step(p) for p in said["premises"]]
+        claimed = None if said["bound"] is None else int(Fraction(said["bound"]))
+        if said["node"] is None:
+            raise NotKnown(f"{rule} has no rule here")
+        node = unsorted(Node(self.nodes, said["node"]))
+        if rule in ("G-OWNED", "G-REPLACE"):
+            if len(premises) != 1 or premises[0][0] != node:
+                raise Wrong(
+                    f"step {at + 1} ({rule}) does not rest on the relation that it speaks of"
+                )
+            if rule == "G-OWNED":
+                least = self.setting.at_most(node)
+                if least is None:
+                    raise NotKnown("how many rows a unit has is not known here")
+            else:
+                inner = premises[0][1]
+                least = None if inner is None else 2 * inner
+        elif rule in OPERATORS:
+            if node.kind not in OPERATORS[rule]:
+                raise Wrong(f"step {at + 1} ({rule}) speaks of {node.kind}")
+            if [p for p, _ in premises] != node.inputs:
+                raise Wrong(f"step {at + 1} ({rule}) lacks a step for what it is made from")
+            least = self.setting.differ(node, [bound for _, bound in premises])
+        else:
+            raise NotKnown(f"{rule} has no rule here")
+        if claimed is not None and (least is None or claimed < least):
+            raise Wrong(
+                f"step {at + 1} ({rule}) claims that {claimed} rows differ; it follows that {least} may"
+            )
+        return node, claimed
+
+    # ── measures ─────────────────────────────────────────────────────────────────────────────────
+
+    def _check_measure(self, column: str, roots: list[int]) -> None:
+        bound = self.certificate["bounds"][column]
+        if bound["kind"] not in ("global", "limits"):
+            raise NotKnown(f"bounds that the data decide ({bound['kind']}) are not checked here")
+        said = [
+            at
+            for at in roots
+            if self.steps[at]["node"] is not None and self._speaks_of(self.steps[at], column)
+        ]
+        wanted = [
+            at for at in said if (self.steps[at]["rule"] in LIMITS) == (bound["kind"] == "limits")
+        ]
+        if not wanted:
+            if any(self.steps[at]["node"] is None for at in roots):
+                raise NotKnown("a step does not say what of the plan it speaks of")
+            others = {self.steps[at]["rule"] for at in roots} - {*MEASURES, *LIMITS, "G-RANK"}
+            if others:
+                raise NotKnown(f"{', '.join(sorted(others))} has no rule here")
+            raise Wrong(f"no step gives the bound of {column}")
+        at = wanted[0]
+        if bound["kind"] == "limits":
+            self._check_limits(column, bound, at)
+            return
+        claimed = Fraction(self.steps[at]["bound"])
+        if claimed > Fraction(bound["value"]):
+            raise Wrong(f"the bound of {column} is {bound['value']}, its step says {claimed}")
+        least = self._least(column, at)
+        if claimed < least:
+            if self.replace and not row_by_row(self._asked(column)[0].one("input")):
+                raise NotKnown(f"whether as much comes as goes of {column} is not known here")
+            raise Wrong(
+                f"step {at + 1} claims that {column} moves by {claimed}; it follows that it may by {least}"
+            )
+
+    def _speaks_of(self, step: dict[str, Any], column: str) -> bool:
+        node = Node(self.nodes, step["node"])
+        if column in self.release["ranked"]:
+            return step["rule"] == "G-RANK" and node == self.statements.get(
+                self.release["ranked"][column]["cells"]
+            )
+        return node.kind == "Aggregation" and node.held("name") == column
+
+    def _least(self, column: str, at: int) -> Fraction:
+        """Give how far a measure can move by the rules, from the rows that its step rests on."""
+        said = self.steps[at]
+        rule = said["rule"]
+        if column in self.release["ranked"]:
+            aggregate = Node(self.nodes, said["node"])
+            self.used.add(self.release["ranked"][column]["cells"])
+            span = _span(Fraction(self.release["ranked"][column]["fraction"]))
+            (call,) = aggregate.several("aggregations")
+            if call.held("function") != "count" or call.maybe("argument") is not None:
+                raise NotKnown("cells that are not numbers of rows")
+            return span * self._rows(said, aggregate)
+        aggregate, call = self._asked(column)
+        if call.at != said["node"]:
+            raise Wrong(f"step {at + 1} speaks of another measure than the statement of {column}")
+        if rule not in MEASURES:
+            raise NotKnown(f"{rule} has no rule here")
+        function, distinct = MEASURES[rule]
+        if call.held("function") != function or distinct not in (None, call.held("distinct")):
+            raise Wrong(f"step {at + 1} ({rule}) speaks of {call.held('function')}")
+        units = counts_units(self.setting, aggregate, call)
+        if rule == "G-COUNT-UNITS" and not units:
+            raise NotKnown("whether units are counted is not known here")
+        rows = None if units and not said["premises"] else self._rows(said, aggregate)
+        step = Fraction(self.release["measures"][column]["step"])
+        return moved(self.setting, aggregate, call, rows, step, self.listed, replaced=self.replace)
+
+    def _rows(self, said: dict[str, Any], aggregate: Node) -> int:
+        """Give how many rows of an aggregate's input differ, by the one step that it rests on, for every table."""
+        if len(said["premises"]) != 1:
+            raise Wrong(
+                f"{said['rule']} rests on one step about its rows, and has {len(said['premises'])}"
+            )
+        node, rows = self.step(said["premises"][0])
+        if node != unsorted(aggregate.one("input")):
+            raise Wrong(f"{said['rule']} rests on a step about other rows than its own")
+        if rows is None:
+            raise Wrong(f"{said['rule']} rests on rows without a bound")
+        self._check_every_table(aggregate, rows)
+        return rows
+
+    def _check_every_table(self, aggregate: Node, rows: int) -> None:
+        """Under `rows`, count for each table once more how many rows differ; a replaced row goes, and one comes."""
+        if self.setting.owners is not None:
+            return
+        for table in sorted(tables(aggregate) & self.covered):
+            setting = replace(self.setting, varying=frozenset((table,)))
+            found = setting.count(aggregate.one("input"))
+            if found is None or found * (2 if self.replace else 1) > rows:
+                raise Wrong(
+                    f"{rows} rows are claimed to differ; of {table} alone {found} may come or go"
+                )
+
+    def _asked(self, column: str) -> tuple[Node, Node]:
+        """Give the statement that computes a measure, and its call."""
+        for name, node in self.statements.items():
+            if node.kind == "Aggregate":
+                for call in node.several("aggregations"):
+                    if call.held("name") == column:
+                        self.used.add(name)
+                        return node, call
+        raise Wrong(f"no statement computes {column}")
+
+    def _check_limits(self, column: str, bound: dict[str, Any], at: int) -> None:
+        limits = [int(x) for x in bound["limits"]]
+        if limits != sorted(set(limits)) or limits[0] < 1 or bound["race"]:
+            raise NotKnown("limits that race, or are out of order, are not checked here")
+        step = Fraction(self.release["measures"][column]["step"])
+        asked = {**self.statements, **self._variants()}
+        self.used |= check_cut(self.setting, asked, column, bound, step)
+
+    def _variants(self) -> dict[str, Node]:
+        return {name: Node(self.nodes, at) for name, at in self.release["variants"].items()}
+
+    def squared(self, column: str) -> Fraction | None:
+        """Give the squared length of a measure's move that a certificate claims, checked; None if it claims none."""
+        bound = self.certificate["bounds"][column]
+        if bound["kind"] == "limits" and bound["within"] is not None:
+            most = Fraction(bound["limits"][-1])
+            said, size = most * min(most, Fraction(bound["within"])), most
+        elif column in self.certificate["squares"]:
+            said, size = Fraction(self.certificate["squares"][column]), Fraction(bound["value"])
+        else:
+            return None
+        if said >= size**2:
+            return size**2
+        aggregate, call = self._asked(column)
+        step = Fraction(self.release["measures"][column]["step"])
+        rows, reach = int(self.certificate["rows"]), int(self.certificate["groups"])
+        if bound["kind"] == "limits":
+            rows = reach = int(size)  # each group holds one at least
+        least = squared_length(
+            self.setting, aggregate, call, step, rows, reach, replaced=self.replace
+        )
+        if least is None or said < least:
+            raise NotKnown(f"why the move of {column} is shorter than its size is not known here")
+        return said
+
+    # ── groups ───────────────────────────────────────────────────────────────────────────────────
+
+    def check_choice(self) -> None:
+        """Check how many groups one unit or row reaches, and what it adds to the number that chooses keys."""
+        selector = self.release["choice"]["selector"]
+        aggregate, call = self._asked(selector)
+        if any(d["kind"] not in ("listed", "chosen", "looked up") for d in self.release["keys"]):
+            raise NotKnown("keys that are shown as found are not checked here")
+        if self.setting.owners is not None and not self.setting.local(aggregate.one("input")):
+            raise NotKnown("whose rows choose the keys is not known here")
+        rows = int(self.certificate["rows"])
+        self._check_every_table(aggregate, rows)
+        found = rows if self.setting.owners is None else self.setting.count(aggregate.one("input"))
+        if found is None or found > rows:
+            raise Wrong(f"{rows} rows are claimed to differ where keys are chosen; {found} may")
+        reach = groups_of_unit(self.setting, aggregate, rows, [None])
+        if reach > int(self.certificate["groups"]):
+            raise Wrong(
+                f"one unit is claimed to reach {self.certificate['groups']} groups; {reach} may"
+            )
+        most = 1 if counts_units(self.setting, aggregate, call) else rows
+        if self.replace and most > 1:
+            if not row_by_row(aggregate.one("input")):
+                raise NotKnown("what a replaced row adds to one group is not known here")
+            most = rows // 2
+        if most > int(self.certificate["contribution"]):
+            raise Wrong("what one unit adds to the number that chooses keys is more than claimed")
+
+
+def _span(fraction: Fraction) -> Fraction:
+    """Give how far apart one row can move the rank distances of two points."""
+    return Fraction(1) if fraction in (0, 1) else 2 * max(fraction, 1 - fraction)

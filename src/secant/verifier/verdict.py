@@ -1,0 +1,236 @@
+"""The verdict on one release: its record, its documents, each step of its derivation, its noise and its charge.
+
+In: plain values. Out: points, each of which holds, does not hold, or is not known. Verified means that all hold.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from hashlib import sha256
+from typing import Any
+
+from secant.verifier.derivation import Derivation
+from secant.verifier.noise import Paid, check_charge, check_price, check_threshold, price_of
+from secant.verifier.owners import Owners
+from secant.verifier.plans import Node, NotKnown, Wrong, tables
+from secant.verifier.rows import setting_of
+
+FORMAT = 1
+HOLDS, WRONG, UNKNOWN = "holds", "wrong", "not known"
+DOCUMENTS = ("text", "plan", "policy", "certificate")
+_UNREADABLE = (
+    KeyError, IndexError, TypeError, ValueError, AttributeError, ZeroDivisionError, OverflowError, RecursionError,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One thing that was looked at."""
+
+    about: str
+    outcome: str
+    """`holds`, `wrong` or `not known`."""
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """All points of one release."""
+
+    points: tuple[Point, ...]
+
+    @property
+    def outcome(self) -> str:
+        """Give `verified`, `wrong` or `not verified`."""
+        found = {p.outcome for p in self.points}
+        if WRONG in found:
+            return "wrong"
+        return "verified" if found == {HOLDS} else "not verified"
+
+
+def verify(record: Mapping[str, Any], bodies: Mapping[str, str]) -> Verdict:
+    """Check a release by its record and by the documents that it names, given by kind."""
+    points = [
+        _point("records", partial(_check_digests, record, bodies)),
+    ]
+    if points[0].outcome == HOLDS:
+        read = {kind: json.loads(bodies[kind]) for kind in ("policy", "certificate")}
+        points += _points(record, read["policy"], read["certificate"])
+    return Verdict(tuple(points))
+
+
+def _point(about: str, work: Callable[[], str]) -> Point:
+    try:
+        return Point(about, HOLDS, work())
+    except NotKnown as unknown:
+        return Point(about, UNKNOWN, str(unknown))
+    except Wrong as wrong:
+        return Point(about, WRONG, str(wrong))
+    except _UNREADABLE as error:
+        return Point(
+            about, WRONG, f"what is written does not fit together ({type(error).__name__})"
+        )
+
+
+def _check_digests(record: Mapping[str, Any], bodies: Mapping[str, str]) -> str:
+    papers = record.get("papers")
+    if not papers:
+        raise NotKnown("the release left no papers")
+    for kind in DOCUMENTS:
+        text = bodies.get(kind)
+        if text is None:
+            raise NotKnown(f"the document of its {kind} is not kept any more")
+        if sha256(text.encode()).hexdigest() != papers[kind]:
+            raise Wrong(f"the document of its {kind} is not the one that the record names")
+        if json.loads(text)["format"] != FORMAT:
+            raise NotKnown(f"the document of its {kind} is of another format")
+    return "all documents are those that the record names"
+
+
+def _points(
+    record: Mapping[str, Any], policy: dict[str, Any], certificate: dict[str, Any]
+) -> Iterator[Point]:
+    protections = {p["name"]: p for p in policy["protections"]}
+    yield _point("coverage", partial(_check_coverage, policy, certificate, protections))
+    paid: dict[str, Paid] = dict.fromkeys(certificate["costs"], Paid())
+    known = True
+    for release in certificate["releases"]:
+        for said in release["certificates"]:
+            name = said["protection"]
+            about = f"{release['name']}, {name}"
+            found = _derivation(release, said, policy, certificate, protections)
+            yield _point(f"derivation of {about}", partial(_derived, found))
+            noise = _point(f"noise of {about}", partial(_noisy, found, paid))
+            known = known and noise.outcome == HOLDS
+            yield noise
+    for name, (epsilon, delta) in certificate["costs"].items():
+        price = Fraction(epsilon), Fraction(delta)
+        if known:
+            yield _point(f"price of {name}", partial(_priced, name, paid[name], price))
+            yield _point(f"charge of {name}", partial(_charged, name, paid[name], price, record))
+
+
+def _covered(policy: dict[str, Any], protection: dict[str, Any], read: set[str]) -> set[str]:
+    """Give the tables whose rows a protection hides, of those that are read."""
+    if protection["kind"] == "unit":
+        return Owners.of(policy, protection).reached
+    if protection["kind"] == "rows":
+        named = protection["tables"]
+        return read if named is None else set(named)
+    raise NotKnown(f"protections of kind {protection['kind']} are not checked here")
+
+
+def _check_coverage(
+    policy: dict[str, Any], certificate: dict[str, Any], protections: dict[str, Any]
+) -> str:
+    """All protections hold together but for alternatives, and nothing is read that none of them covers."""
+    nodes = tuple(certificate["nodes"])
+    held = set(certificate["costs"])
+    optional = set(policy["alternatives"])
+    lacking = set(protections) - optional - held
+    if lacking or not held or (optional and not held & optional):
+        raise Wrong(f"no certificate speaks of {', '.join(sorted(lacking)) or 'any protection'}")
+    for release in certificate["releases"]:
+        if {c["protection"] for c in release["certificates"]} != held:
+            raise Wrong(f"{release['name']} lacks a certificate for a protection")
+    reads = [Node(nodes, at) for r in certificate["releases"] for at in r["statements"].values()]
+    read = {table for node in reads for table in tables(node)}
+    after = tables(Node(nodes, certificate["after"]))
+    hidden: set[str] = set()
+    for name in held:
+        hidden |= _covered(policy, protections[name], read | after)
+    if after & hidden:
+        raise Wrong(f"{', '.join(sorted(after & hidden))} is read after the noise, without any")
+    open_tables = (read | after) - hidden - set(policy["public"])
+    if open_tables:
+        raise Wrong(f"{', '.join(sorted(open_tables))} is neither protected nor public")
+    return "every protection that holds has a certificate; nothing else that is hidden is read"
+
+
+def _derivation(
+    release: dict[str, Any],
+    said: dict[str, Any],
+    policy: dict[str, Any],
+    certificate: dict[str, Any],
+    protections: dict[str, Any],
+) -> Callable[[], Derivation]:
+    def made() -> Derivation:
+        nodes = tuple(certificate["nodes"])
+        protection = protections[said["protection"]]
+        if protection["personal"] is not None:
+            raise NotKnown("units that give different amounts are not checked here")
+        statements = [Node(nodes, at) for at in release["statements"].values()]
+        read = {table for node in statements for table in tables(node)}
+        covered = frozenset(_covered(policy, protection, read))
+        setting = setting_of(policy, protection, said["claims"], set(covered))
+        replaced = bool(protection["replace"])
+        return Derivation(release, said, certificate["steps"], nodes, setting, covered, replaced)
+
+    return made
+
+
+def _derived(made: Callable[[], Derivation]) -> str:
+    derivation = made()
+    release, said = derivation.release, derivation.certificate
+    rules = derivation.check()
+    if rules != ["G-PUBLIC"]:
+        for domain in release["keys"]:
+            _check_keys(domain, derivation)
+        if release["choice"] is not None:
+            derivation.check_choice()
+    bounds = ", ".join(
+        f"{column} {bound.get('value', 'within limits')}"
+        for column, bound in said["bounds"].items()
+    )
+    return f"{', '.join(rules)} give {bounds}"
+
+
+def _check_keys(domain: dict[str, Any], derivation: Derivation) -> None:
+    """Which groups are shown must not tell: listed, read from tables that nobody hides, or chosen with noise."""
+    if domain["kind"] == "listed":
+        return
+    if domain["kind"] == "looked up":
+        if tables(Node(derivation.nodes, domain["node"])) & derivation.covered:
+            raise Wrong("keys are looked up in a table that is hidden")
+        return
+    if domain["kind"] == "chosen" and derivation.release["choice"] is not None:
+        return
+    raise NotKnown(f"keys that are {domain['kind']} are not checked here")
+
+
+def _noisy(made: Callable[[], Derivation], paid: dict[str, Paid]) -> str:
+    derivation = made()
+    release, said = derivation.release, derivation.certificate
+    found = Paid()
+    for column, measure in {**release["measures"], **release["ranked"]}.items():
+        found = found.plus(price_of(column, measure["noise"], said, derivation.squared(column)))
+    choice = release["choice"]
+    if choice is not None:
+        noise = release["measures"][choice["selector"]]["noise"]
+        found = found.plus(check_threshold(choice, noise, said))
+    paid[said["protection"]] = paid[said["protection"]].plus(found)
+    parts = [f"epsilon {float(found.pure):.6g}"] if found.pure or not found.rho else []
+    parts += [f"rho {float(found.rho):.6g}"] * bool(found.rho)
+    parts += [f"delta {float(found.keys):.3g} for keys"] * bool(found.keys)
+    return "it loses " + ", ".join(parts) + " at most"
+
+
+def _priced(name: str, paid: Paid, price: tuple[Fraction, Fraction]) -> str:
+    check_price(name, paid, *price)
+    return f"epsilon {float(price[0]):.6g}, delta {float(price[1]):.3g} cover it"
+
+
+def _charged(
+    name: str, paid: Paid, price: tuple[Fraction, Fraction], record: Mapping[str, Any]
+) -> str:
+    charges = [c for c in record["charges"] if c["protection"] == name]
+    if not charges and not any(price):
+        return "nothing was due"
+    if len(charges) != 1:
+        raise Wrong(f"{name} was charged {len(charges)} times")
+    check_charge(name, paid, price, charges[0])
+    return "the ledger was charged that much"

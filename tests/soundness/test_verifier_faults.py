@@ -1,0 +1,100 @@
+"""The verifier is a second program: a wrong rule of the analyses, planted, is not verified by it.
+
+Each fault lets through a bound that some neighbor refutes (test_planted_faults). The documents of such a release are
+made by the product's own writer, with the fault in place, and handed to the verifier, which knows nothing of it.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import pytest
+from directed_cases import CASES, world_of
+from neighbor_check import prepared_for
+from planted_faults import FAULTS, without_walls
+
+from secant.analysis import portfolio
+from secant.analysis.portfolio import ANALYSES, Prepared
+from secant.analysis.truncation import room as clipping_room
+from secant.ledger.amounts import Charge
+from secant.ledger.state import charge_fields
+from secant.release.error import trace
+from secant.release.job import Job
+from secant.release.papers import papers_of
+from secant.release.reading import reading_of
+from secant.release.shares import calibrate
+from secant.verifier import Verdict, verify
+
+PRINTED = (
+    "the plan is printed otherwise than it is written down; `secant audit` runs what is printed"
+)
+UNSEEN = {
+    "what can fail is left as it is": "whether a statement can fail is not in the records",
+    "the clamp is lost": PRINTED,
+    "what is summed is not what was clamped": PRINTED,
+    "the truncation is lost": PRINTED,
+    "the truncation of groups is lost": PRINTED,
+}
+"""Faults that the verifier does not look for, and why."""
+
+
+def job_of(prepared: Prepared, protections) -> Job:
+    """Settle a release without an engine: nothing is printed, and nothing can be sent."""
+    deltas = {p.name: p.delta / 100 for p in protections}
+    noise = calibrate(prepared.bounded, protections, Fraction(1), deltas)
+    readings = {b.release.name: reading_of(b.release, noise.noise) for b in prepared.bounded}
+    traced = trace(prepared.post, {}, frozenset())
+    return Job(prepared, noise, {}, readings, traced, Fraction(95, 100), "", 100, {})
+
+
+def verdict_on(name: str) -> Verdict | None:
+    """Let the verifier look at a directed case; None if it is refused."""
+    case = CASES[name]
+    world = world_of(*case.protections)
+    prepared = prepared_for(case.text, world)
+    if prepared is None:
+        return None
+    protections = world.policy.protections
+    job = job_of(prepared, protections)
+    known = (world.policy, world.catalog)
+    papers = papers_of((case.text, None), prepared.post, job, known, protections, "")
+    charges = [
+        charge_fields(Charge.of_event(name, cost.event))
+        for name, cost in job.noise.paid.items()
+        if cost.event is not None
+    ]
+    record = {"papers": papers.fields, "charges": json.loads(json.dumps(charges))}
+    return verify(record, papers.documents)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nothing_is_found_wrong_with_a_sound_case(name):
+    verdict = verdict_on(name)
+    if verdict is not None:
+        assert [p for p in verdict.points if p.outcome == "wrong"] == []
+
+
+def test_most_sound_cases_are_verified():
+    """What is beyond the verifier is named: a case that falls out of it is noticed here."""
+    verdicts = {name: v for name in CASES if (v := verdict_on(name)) is not None}
+    verified = [name for name, v in verdicts.items() if v.outcome == "verified"]
+    assert len(verified) / len(verdicts) > 0.6, sorted(set(verdicts) - set(verified))
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f.rule}: {f.what} ({f.case})")
+def test_a_planted_fault_is_never_verified(fault, monkeypatch):
+    if fault.what in UNSEEN:
+        pytest.skip(UNSEEN[fault.what])
+    without_walls(monkeypatch)
+    # Each fault is met where it matters: limits in statements of their own, or no limits at all.
+    monkeypatch.setattr(clipping_room, "at_once", lambda a, limits: None)
+    if not fault.rule.startswith("U-"):
+        others = tuple(room for room in ANALYSES if room.name != "truncation")
+        monkeypatch.setattr(portfolio, "ANALYSES", others)
+    fault.plant(monkeypatch)
+    try:
+        verdict = verdict_on(fault.case)
+    except AssertionError:
+        return  # the fault does not even fit its own certificate
+    assert verdict is None or verdict.outcome != "verified"
