@@ -28,6 +28,11 @@ def explain_stream(opened: Opened) -> Explanation:
         )
     if compiled.stretches is not None:
         lines.append(f"Stretches  {_stretch_words(compiled)}")
+    if any(p.kind == "cells" for p in compiled.protections):
+        lines.append(
+            "Values     noise is for the most that a unit of distance moves all numbers of a level; rows and their "
+            "times are public (V-VALUES)"
+        )
     for measure in record["measures"]:
         lines += ["", f"Ways to release the {measure['measure']} (errors are standard errors)"]
         width = max(len(f"{c['way']} {c['law']}") for c in measure["compared"])

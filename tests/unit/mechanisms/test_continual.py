@@ -2,14 +2,15 @@
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import chance
-from secant.errors import UsageError
-from secant.mechanisms.continual import StreamFacts, Way, choose, way_of
+from secant.errors import InternalError, UsageError
+from secant.mechanisms.continual import StreamFacts, Way, as_it_is, choose, way_of
 from secant.mechanisms.continual.encoder import Encoder
 from secant.mechanisms.continual.ends import variance_of
 from secant.mechanisms.continual.levels import Tree
@@ -289,3 +290,20 @@ def test_normal_noise_is_taken_as_whole_numbers():
     noise = WAYS["toeplitz"].stretch(1).noise
     assert isinstance(noise, WholeNormal)
     assert isinstance(WAYS["toeplitz"].draw(WAYS["toeplitz"].due(1)[0], 1024), int)
+
+
+def test_what_is_public_is_given_as_it_is():
+
+    way = as_it_is(facts(None)).chosen
+    assert way_of(way.to_dict()) == way
+    released = {}
+    for step in range(1, 13):
+        (output,) = way.due(step)
+        released[output.name] = way.draw(output, step)
+    found = way.series(released, 12)
+    assert [p.prefix.value for p in found] == [step * (step + 1) / 2 for step in range(1, 13)]
+    assert all(p.prefix.low == p.prefix.value == p.prefix.high for p in found)
+    with pytest.raises(InternalError):
+        _ = way.cost  # nothing moves it, so nobody pays, and nobody may ask for the price
+    with pytest.raises(UsageError):
+        replace(way, designs=(Tree(2, 2),))

@@ -123,6 +123,27 @@ def test_what_values_could_decide_is_refused(clinic, query, keys, message):
     assert not (clinic.folder / "policy.ledger").exists()
 
 
+def test_a_row_that_is_joined_into_one_step_counts_and_into_several_does_not(clinic):
+    """Levels share epsilon only if a row lies in one block of each (D-GROUPS)."""
+    filled(clinic)
+    clinic.execute(
+        "UPDATE visits SET week = cost",
+        "CREATE TABLE weeks (week INTEGER, day DATE)",
+        "INSERT INTO weeks SELECT DISTINCT week, day FROM visits",
+    )
+    query = "SELECT w.day, sum(v.cost) AS c FROM visits v JOIN weeks w ON v.week = w.week GROUP BY w.day"
+    public = 'source = "duckdb:clinic.duckdb"\npublic = ["weeks"]'
+    place = clinic.folder / "policy.toml"
+    for key in ("", '[tables.weeks]\nkey = ["week"]\n'):
+        clinic.declare(cells(), key, stream(query, **grown(shows="steps")))
+        place.write_text(place.read_text().replace('source = "duckdb:clinic.duckdb"', public))
+        if key:
+            assert clinic.numbers_of("c", until="2025-01-07") == list(range(1, 8))
+        else:
+            with clinic.connect() as database, pytest.raises(Refused, match="D-GROUPS"):
+                database.stream("s")
+
+
 def test_another_norm_is_another_stream(clinic):
     filled(clinic)
     clinic.declare(cells(), stream(SUMS, **grown()))
