@@ -16,21 +16,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from secant.analysis.certificate import CannotBound
-from secant.analysis.interface import Request
 from secant.analysis.portfolio import Prepared, PublicFacts, prepare
-from secant.analysis.smt.room import smt_lib
-from secant.attack import attack_lines, attack_report, parse_attacker
+from secant.analysis.smt.room import obligations
 from secant.checking import check_release
-from secant.errors import (
-    BudgetError,
-    Refused,
-    UsageError,
-    border,
-)
+from secant.errors import BudgetError, Refused, UsageError, border
 from secant.finding import Situation, assumed_facts, explained, find_facts, relied_upon, with_found
-from secant.guessed import charged_before, refuse_beyond, within_allowance
-from secant.ledger.amounts import Charge
+from secant.guessed import charged_before, refuse_beyond, with_attacker, within_allowance
 from secant.ledger.opening import (
     Account,
     Accounts,
@@ -42,13 +33,22 @@ from secant.ledger.opening import (
 from secant.ledger.store import Ledger
 from secant.plan import nodes as n
 from secant.plan.facts import Facts
-from secant.plan.from_sql import from_sql
+from secant.plan.from_sql import check_named, from_sql
 from secant.plan.one_question import one_question
 from secant.plan.ranges_report import range_lines, range_report
 from secant.plan.rewrite import normalize
 from secant.plan.typing import fields_of
 from secant.processes import ProcessLock
-from secant.questions import Asked, Number, asked_of, in_force, named_protection, refusal_of
+from secant.questions import (
+    Asked,
+    Number,
+    asked_of,
+    charges_of,
+    in_force,
+    named_protection,
+    note_of,
+    refusal_of,
+)
 from secant.release.answer import Answer
 from secant.release.backend import Backend, Session
 from secant.release.cautions import Caution, cautions, trusting
@@ -69,7 +69,7 @@ from secant.release.run import (
     plan_release,
     run,
 )
-from secant.release.shares import Calibrated, calibrate
+from secant.release.shares import calibrate
 from secant.release.sources import data_version, open_source
 from secant.release.unstated import Found, completed
 from secant.release.wanted import Wanted, held, least_epsilon, refuse_above, wanted_of
@@ -85,6 +85,7 @@ from secant.terms.policy_check import fit_policy
 from secant.terms.policy_file import policy_from
 from secant.terms.types import Type
 from secant.verifier import Verdict
+from secant.workflows import Asking, Workflow, run_workflow
 
 if TYPE_CHECKING:
     from secant.stats.budget import Allowance
@@ -118,6 +119,7 @@ def connect(
     try:
         version = data_version(source or read.source, beside=beside)
         fitted = fit_policy(read, backend.catalog())
+        check_named(fitted.naming(backend.catalog()))
         return Connection(backend, fitted, place, create=create, data_version=version)
     except BaseException:
         backend.close()
@@ -139,6 +141,7 @@ class Connection:
         self.policy = policy
         self._data_version = data_version
         self._backend = backend
+        self._catalog = policy.naming(backend.catalog())
         self._place = ledger
         self._create = create
         self._ledger: Ledger | None = None
@@ -168,8 +171,8 @@ class Connection:
     @property
     @border
     def catalog(self) -> Catalog:
-        """Names and types of the tables, as they were when the source was opened."""
-        return self._backend.catalog()
+        """Names and types of the tables, as they were when the source was opened, and views over them."""
+        return self._catalog
 
     @property
     @border
@@ -267,11 +270,11 @@ class Connection:
             if not job.prepared.bounded:
                 shown = finish(job, {}, from_engine(session), {})
             else:
-                charges = _charges(job.noise)
+                charges = charges_of(job.noise)
                 known = (self.policy, self.catalog)
                 papers = papers_of((text, parameters), plan, job, known, asked.in_force, asked.data)
                 hold = partial(self.ledger.reserve, analyst=analyst, papers=papers)
-                with hold(charges, note=_note(job)) as permit:
+                with hold(charges, note=note_of(job)) as permit:
                     shown = run(job, keys, session, permit)
                     session.confirm()  # what has seen two states is paid for, and withheld
                 # leaving the block has settled; if that failed, the answer is paid for all the same
@@ -316,7 +319,10 @@ class Connection:
                 report = self.ranges(text, parameters=parameters)
                 lines = "\n".join([told.text, *range_lines(report)])
                 told = replace(told, text=lines, record={**told.record, "ranges": report})
-            return told if attacker is None else self._with_attacker(told, attacker, job)
+            if attacker is None:
+                return told
+            charged = charged_before(self.ledger) if self.has_ledger else None
+            return with_attacker(told, attacker, self.policy, self.catalog, job, charged)
 
     def _explained(
         self, text: str, parameters: Parameters | None, asked: Asked, assumed: bool
@@ -334,9 +340,9 @@ class Connection:
         question = partial(self._question, text, parameters)
         return Situation(refusal, question, self.policy, self.catalog, asked.in_force)
 
-    def _having(self, found: Sequence[Found]) -> Connection:
+    def _having(self, found: Sequence[Found], catalog: Catalog | None = None) -> Connection:
         other = copy.copy(self)
-        other.policy = completed(self.policy, found)
+        other.policy, other._catalog = completed(self.policy, found), catalog or self.catalog
         return other
 
     def _rest(self, asked: Asked, paid: Fraction) -> Asked:
@@ -345,6 +351,38 @@ class Connection:
         in_force = tuple(p for p in self.policy.protections if p.name in names)
         assert asked.epsilon is not None
         return replace(asked, epsilon=asked.epsilon - paid, in_force=in_force)
+
+    @border
+    def run(
+        self,
+        script: str,
+        *,
+        epsilon: Number,
+        delta: Number | None = None,
+        level: Number = 0.95,
+        protection: str | None = None,
+        analyst: str = "",
+        warn: Callable[[Caution], object] | None = None,
+        explain: bool = False,
+    ) -> Workflow:
+        """Ask a script of `CREATE VIEW v AS`, `RELEASE t AS` and SELECTs; its outputs share epsilon equally.
+
+        The answer holds what each output costs each table. All is explained before anything is spent; `explain` stops
+        there, and spends nothing.
+        """
+        with one_question(script):
+            asked = self._asked(epsilon, None, delta, level, protection)
+            books = None if explain else self.ledger
+
+            def job(catalog: Catalog, text: str, part: Asked) -> Job:
+                return self._having((), catalog)._explained(text, None, part, False)[1]
+
+            def released(catalog: Catalog, text: str, part: Asked) -> Answer:
+                other = self._having((), catalog)
+                return other._released(text, None, part, None, analyst, warn)
+
+            how = Asking(self.policy, asked, job, released, books)
+            return run_workflow(script, self.catalog, how)
 
     @border
     def ranges(self, text: str, *, parameters: Parameters | None = None) -> list[dict[str, Any]]:
@@ -372,20 +410,13 @@ class Connection:
         proved. `unsat` from any solver confirms it. Reads no protected data, spends nothing.
         """
         with one_question(text):
-            in_force = [p for p in self._in_force(protection) if p.kind == "rows"]
-            if not in_force:
+            rowwise = [p for p in in_force(self.policy, protection) if p.kind == "rows"]
+            if not rowwise:
                 raise UsageError("USE-001", "only `rows` protections have such an obligation")
             with self._question(text) as (plan, _, facts):
-                prepared = self._prepare(text, plan, tuple(in_force), facts)
-            found = []
-            for b in prepared.bounded:
-                for p in in_force:
-                    request = Request(b.release, Facts(self.policy, self.catalog), p)
-                    try:
-                        found.append(smt_lib(request, rows))
-                    except CannotBound as verdict:
-                        raise Refused("REF-101", verdict.reason, hint=verdict.hint) from None
-            return "(reset)\n".join(found)
+                prepared = self._prepare(text, plan, tuple(rowwise), facts)
+            known = Facts(self.policy, self.catalog)
+            return obligations([b.release for b in prepared.bounded], rowwise, known, rows)
 
     @border
     def stream(
@@ -405,20 +436,7 @@ class Connection:
         return explain_stream(self._stream(name))
 
     def _stream(self, name: str) -> Opened:
-        return opened_stream(self.policy, name, self._in_force, self._backend)
-
-    def _with_attacker(self, told: Explanation, attacker: str, job: Job) -> Explanation:
-        asked = parse_attacker(attacker)
-        report = attack_report(
-            asked,
-            self.policy,
-            told.record["guarantee"],
-            self.catalog,
-            reads=job.reads,
-            charged=charged_before(self.ledger) if self.has_ledger else None,
-        )
-        text = "\n".join([told.text, *attack_lines(asked, report)])
-        return replace(told, text=text, record={**told.record, "attacker": report})
+        return opened_stream(self.policy, name, partial(in_force, self.policy), self._backend)
 
     @border
     def verify(self, release_id: str) -> Verdict:
@@ -555,9 +573,6 @@ class Connection:
             return outcome
         raise refusal_of(outcome, text)
 
-    def _in_force(self, chosen: str | None) -> tuple[Protection, ...]:
-        return in_force(self.policy, chosen)
-
     def _answer(
         self,
         shown: Shown,
@@ -582,17 +597,3 @@ class Connection:
             warnings=said,
             raw=shown.rows if shown.raw is None else shown.raw,
         )
-
-
-def _charges(noise: Calibrated) -> list[Charge]:
-    return [
-        Charge.of_event(name, event)
-        for name, cost in noise.paid.items()
-        if (event := cost.event) is not None
-    ]
-
-
-def _note(job: Job) -> dict[str, Any]:
-    """What the ledger keeps of a release: the shape, never the answer."""
-    found = [len(b.release.measures) + len(b.release.ranked) for b in job.prepared.bounded]
-    return {"measures": sum(found)}

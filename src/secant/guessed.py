@@ -7,15 +7,24 @@ question at an epsilon. Out: the largest epsilon that keeps to it, or a refusal 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from math import floor
 
-from secant.attack import Attacker, Charged, allowed_epsilon
+from secant.attack import (
+    Attacker,
+    Charged,
+    allowed_epsilon,
+    attack_lines,
+    attack_report,
+    parse_attacker,
+)
 from secant.errors import Refused, UsageError
 from secant.ledger.amounts import DELTA_UNITS, EPSILON_UNITS
 from secant.ledger.store import Ledger
 from secant.numeric.parameters import EPSILON_SMALLEST
 from secant.release.job import Job
+from secant.release.report import Explanation
 from secant.terms.catalog import Catalog
 from secant.terms.policy import Policy, Protection
 
@@ -131,3 +140,19 @@ def _nothing_left(attacker: Attacker) -> Refused:
         f"more could be guessed than is allowed: {attacker.allowed}",
         hint="nothing was spent: `secant explain --attacker` shows which epsilon is left",
     )
+
+
+def with_attacker(
+    told: Explanation,
+    attacker: str,
+    policy: Policy,
+    catalog: Catalog,
+    job: Job,
+    charged: Mapping[str, Charged] | None,
+) -> Explanation:
+    """Add to an explanation what the answer would let somebody guess."""
+    asked = parse_attacker(attacker)
+    guarantee = told.record["guarantee"]
+    report = attack_report(asked, policy, guarantee, catalog, reads=job.reads, charged=charged)
+    text = "\n".join([told.text, *attack_lines(asked, report)])
+    return replace(told, text=text, record={**told.record, "attacker": report})

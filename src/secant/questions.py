@@ -8,14 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 from secant.analysis import explain as wording
 from secant.analysis.certificate import Refusal
 from secant.analysis.portfolio import RawRows
 from secant.attack import Attacker, parse_attacker
 from secant.errors import PolicyError, Refused, Span, UsageError
-from secant.ledger.amounts import as_written
+from secant.ledger.amounts import Charge, as_written
 from secant.numeric.parameters import delta_of, epsilon_of, level_of
+from secant.release.job import Job
+from secant.release.shares import Calibrated
 from secant.release.wanted import Wanted, wanted_of
 from secant.terms.coverage import holding
 from secant.terms.policy import Policy, Protection
@@ -118,3 +121,18 @@ def refusal_of(outcome: RawRows | tuple[Refusal, ...], text: str) -> Refused:
         details=tuple(dict.fromkeys(wording.refusal_line(r) for r in outcome)),
         hint=first.hint,
     )
+
+
+def charges_of(noise: Calibrated) -> list[Charge]:
+    """Give what is charged for the noise of a question, protection by protection."""
+    return [
+        Charge.of_event(name, event)
+        for name, cost in noise.paid.items()
+        if (event := cost.event) is not None
+    ]
+
+
+def note_of(job: Job) -> dict[str, Any]:
+    """What the ledger keeps of a release: the shape, never the answer."""
+    found = [len(b.release.measures) + len(b.release.ranked) for b in job.prepared.bounded]
+    return {"measures": sum(found)}

@@ -56,6 +56,7 @@ __all__ = [
     "Prepared",
     "PublicFacts",
     "RawRows",
+    "ask",
     "bound_aggregate",
     "prepare",
     "read_columns",
@@ -251,7 +252,7 @@ def bound_aggregate(
             facts.count,
             facts.fan,
         )
-        found, against = _ask(request)
+        found, against = ask(request)
         if found is not None:
             certificates.append(_for_those_who_give_least(found, protection, release))
             refusals += against
@@ -302,7 +303,7 @@ def _enforced(
     return replace(found, notes=(*dict.fromkeys(looked), *found.notes))
 
 
-def _ask(request: Request) -> tuple[Certificate | None, list[Refusal]]:
+def ask(request: Request) -> tuple[Certificate | None, list[Refusal]]:
     """Ask the rooms in turn, and put together what they prove; a public number ends the search for `rows`."""
     kind = request.protection.kind
     found: list[Certificate] = []

@@ -37,6 +37,11 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
         "Ask a question: spends budget, prints the private answer.",
     ),
     (
+        "run",
+        "secant.cli.run:run",
+        "Ask a script of views, released tables and questions.",
+    ),
+    (
         "stream",
         "secant.cli.stream:stream",
         "Release the steps of a declared stream that are complete, once.",

@@ -408,6 +408,7 @@ def many_rowed(plan: n.Relation) -> n.ScalarSubquery | None:
             inner = node.relation
             while isinstance(inner, (n.Project, n.Filter, n.Sort)):
                 inner = inner.input
-            if not (isinstance(inner, n.Aggregate) and not inner.keys):
+            constant = isinstance(inner, n.Values) and len(inner.rows) <= 1
+            if not constant and not (isinstance(inner, n.Aggregate) and not inner.keys):
                 return node
     return None

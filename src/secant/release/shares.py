@@ -7,7 +7,7 @@ w_i / epsilon_i^2 under a fixed total gives epsilon_i in proportion to the cube 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from secant.analysis.certificate import Certificate, is_still
@@ -61,31 +61,40 @@ def calibrate(
     noise, normal = choose(bounded, protections, shares, slack)
     ranks: dict[str, RankNoise] = {}
     choices: dict[str, KeyChoice] = {}
-    paid = {p.name: Cost() for p in protections}
     for b in bounded:
-        for c in b.certificates:
-            for m in b.release.measures:
-                if not is_still(c.bounds[m.column]):
-                    paid[c.protection] += noise[m.column].cost(c, m.column)
         for ranked in b.release.ranked:
-            share = shares[ranked.column]
-            bounds = {c.protection: _rank_bound(c, ranked.column) for c in b.certificates}
-            largest = max(bounds.values())
-            ranks[ranked.column] = rank_noise(ranked, largest, share)
-            for name, value in bounds.items():
-                paid[name] += Cost(pure=share * value / largest if largest else Fraction(0))
+            largest = max(_rank_bound(c, ranked.column) for c in b.certificates)
+            ranks[ranked.column] = rank_noise(ranked, largest, shares[ranked.column])
         if b.release.selector is not None:
             # What normal noise does not take of delta is for the keys.
             both = deltas[b.release.name] if normal.rhos else 2 * deltas[b.release.name]
             groups = max(1, *(c.groups for c in b.certificates))
             contribution = max(1, *(c.contribution for c in b.certificates))
             selector = noise[b.release.selector]
-            choices[b.release.name] = selector.key_choice(both, groups, contribution)
-            for c in b.certificates:
-                if c.groups:
-                    paid[c.protection] += Cost(keys=both)
-    prices = {name: cost.priced(normal) for name, cost in paid.items()}
-    return Calibrated(noise, choices, prices, ranks, epsilon, normal)
+            chosen = selector.key_choice(both, groups, contribution)
+            choices[b.release.name] = replace(chosen, delta=both)
+    drawn = Calibrated(noise, choices, {}, ranks, epsilon, normal)
+    paid = {p.name: Cost() for p in protections}
+    for b in bounded:
+        for c in b.certificates:
+            paid[c.protection] += cost_of(drawn, b, c)
+    return replace(drawn, paid={name: cost.priced(normal) for name, cost in paid.items()})
+
+
+def cost_of(drawn: Calibrated, b: Bounded, certificate: Certificate) -> Cost:
+    """Give what noise costs whoever moves a release as a certificate says; normal noise is not priced yet."""
+    cost = Cost()
+    for m in b.release.measures:
+        if not is_still(certificate.bounds[m.column]):
+            cost += drawn.noise[m.column].cost(certificate, m.column)
+    for ranked in b.release.ranked:
+        largest = max(_rank_bound(c, ranked.column) for c in b.certificates)
+        value = _rank_bound(certificate, ranked.column)
+        share = drawn.ranks[ranked.column].epsilon
+        cost += Cost(pure=share * value / largest if largest else Fraction(0))
+    if b.release.selector is not None and certificate.groups:
+        cost += Cost(keys=drawn.choices[b.release.name].delta)
+    return cost
 
 
 def shares_of(bounded: tuple[Bounded, ...], epsilon: Fraction) -> dict[str, Fraction]:

@@ -77,7 +77,9 @@ def opened_stream(
     stream = stream_named(policy, name)
     alone = len(policy.protections) == 1 and policy.protections[0].name == stream.protection
     chosen = in_force(None if alone else stream.protection)
-    return Opened(compile_stream(stream, policy, chosen, backend.catalog()), policy, backend)
+    return Opened(
+        compile_stream(stream, policy, chosen, policy.naming(backend.catalog())), policy, backend
+    )
 
 
 def release_stream(

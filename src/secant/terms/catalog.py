@@ -1,12 +1,13 @@
-"""What the engine says about tables: names and types of columns. Never a value.
+"""What is known by name: the engine's tables with the types of their columns, views over them, released tables.
 
-The catalog is public. It is read once when a connection opens.
+The catalog is public. What the engine says is read once when a connection opens, and never holds a value; a released
+table holds the numbers that were drawn for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from secant.errors import BackendError
 from secant.terms.types import Type
@@ -26,10 +27,37 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class View:
+    """A query with a name: it stands wherever its name does (W-VIEW)."""
+
+    text: str
+    columns: tuple[str, ...] = ()
+    """Names of its columns, where it was given some."""
+    placed: bool = False
+    """Whether places in its text are places in the text of the question, so that errors can point to them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """A table that was released before: later questions read its rows as constants (W-RELEASE)."""
+
+    columns: tuple[tuple[str, Type], ...]
+    rows: tuple[tuple[object, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Catalog:
     """All base tables by lower-cased name. No two names of tables, or of columns of a table, differ in case only."""
 
     tables: Mapping[str, Table]
+    views: Mapping[str, View | Constants] = field(default_factory=dict)
+    """By lower-cased name; none is that of a base table."""
+    derived: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Table -> column -> the expression that stands for it, over the other columns (W-DERIVED)."""
+
+    def knowing(self, views: Mapping[str, View | Constants]) -> Catalog:
+        """Give the catalog with further views."""
+        return replace(self, views={**self.views, **views})
 
     def table(self, name: str) -> Table | None:
         """Give the table of that name, or None."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 
 from secant.terms.beliefs import Belief
+from secant.terms.catalog import Catalog, View
 from secant.terms.streams import Stream
 from secant.terms.windows import Window
 
@@ -64,6 +65,8 @@ class TableFacts:
     columns: Mapping[str, ColumnFacts] = field(default_factory=dict)
     rows: int | None = None
     """About how many rows there are; chooses widths only, so it need not be exact."""
+    derived: Mapping[str, str] = field(default_factory=dict)
+    """Columns that follow from others of their row, each with the expression that is computed in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +203,8 @@ class Policy:
     limits: Limits = USUAL
     streams: tuple[Stream, ...] = ()
     """Series that go on, each declared once and paid once."""
+    views: Mapping[str, str] = field(default_factory=dict)
+    """Queries by name, which every question may read from."""
     path: Path | None = None
     lines: Mapping[tuple[str, ...], int] = field(default_factory=dict, compare=False, repr=False)
     """Where each key stands in the file, by lower-cased path; for messages only."""
@@ -215,6 +220,12 @@ class Policy:
     def protection(self, name: str) -> Protection | None:
         """Give the protection of that name, or None."""
         return next((p for p in self.protections if p.name == name), None)
+
+    def naming(self, catalog: Catalog) -> Catalog:
+        """Give the engine's tables together with the views and derived columns of the policy."""
+        derived = {table: facts.derived for table, facts in self.tables.items() if facts.derived}
+        views = {name: View(text) for name, text in self.views.items()}
+        return replace(catalog, derived=derived).knowing(views)
 
     def stream(self, name: str) -> Stream | None:
         """Give the stream of that name, or None."""

@@ -101,6 +101,14 @@ def _table_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
         for column in facts.key:
             if column not in types:
                 yield _problem(policy, "error", (*place, "key"), f"there is no column {column}")
+        owners = [p.unit[1] for p in policy.protections if p.unit and p.unit[0] == name]
+        for column in facts.derived:
+            here = (*place, "derived", column)
+            if column not in types:
+                yield _problem(policy, "error", here, "there is no such column")
+            elif column in (*facts.key, *facts.references, *owners):
+                message = "a column that tells rows or people apart is not computed"
+                yield _problem(policy, "error", here, message)
         for column, target in facts.references.items():
             here = (*place, "references", column)
             if column not in types:
@@ -331,6 +339,9 @@ def _distance_problems(
                 yield _problem(policy, "error", place, f"there is no column {name}.{column}")
             elif _family(types[column]) not in ("number", "temporal"):
                 message = f"{column} is {types[column]}; only numbers and dates have a distance"
+                yield _problem(policy, "error", place, message)
+            elif column in policy.facts(name).derived:
+                message = f"{column} is derived: it moves as the columns do that it follows from"
                 yield _problem(policy, "error", place, message)
             elif policy.column(name, column).exact:
                 message = f"{column} is declared exact: a distance hides what everybody knows"

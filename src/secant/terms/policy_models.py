@@ -141,6 +141,7 @@ class TableModel(_Model):
     references: Annotated[dict[str, ColumnName], AfterValidator(_named("column"))] = {}
     columns: Annotated[dict[str, ColumnModel], AfterValidator(_named("column"))] = {}
     rows: Any = None
+    derived: Annotated[dict[str, Text], AfterValidator(_named("column"))] = {}
 
     @field_validator("rows", mode="before")
     @classmethod
@@ -155,7 +156,7 @@ class TableModel(_Model):
     def record(self) -> TableFacts:
         """Give the facts of the table."""
         facts = {name: column.record() for name, column in self.columns.items()}
-        return TableFacts(self.key, self.references, facts, self.rows)
+        return TableFacts(self.key, self.references, facts, self.rows, self.derived)
 
 
 class ShareModel(_Model):
@@ -480,6 +481,7 @@ class PolicyModel(_Model):
     alternatives: Any = ()
     accept: Any = ()
     streams: dict[str, StreamModel] = {}
+    views: Annotated[dict[str, Text], AfterValidator(_named("view"))] = {}
 
     @field_validator("protections", mode="after")
     @classmethod
@@ -547,6 +549,7 @@ class PolicyModel(_Model):
             retired=self.ledger.retired if self.ledger else (),
             limits=(self.database or DatabaseModel()).limits(),
             streams=tuple(s.record(name) for name, s in self.streams.items()),
+            views=self.views,
             path=path,
             lines=lines,
         )

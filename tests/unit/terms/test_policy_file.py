@@ -83,7 +83,7 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file():
     assert mistakes(text) == (
         (
             "line 1: nonsense: unknown key; known here: "
-            "database, ledger, tables, protections, alternatives, accept, streams"
+            "database, ledger, tables, protections, alternatives, accept, streams, views"
         ),
         "line 3: tables.t.kye: unknown key; did you mean key?",
         "line 5: tables.t.columns.q.range: 0 is below 50, the range is reversed",

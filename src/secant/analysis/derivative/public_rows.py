@@ -8,6 +8,7 @@ whether the value is hidden (D-ROWS).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative.space import space_of
@@ -43,7 +44,9 @@ def _condition(marked: PublicRows, scan: n.Scan, policy: Policy, catalog: Catalo
         table, column = (f'"{name}"' for name in marked.ids)
         written = f'"{marked.key}" IN (SELECT {column} FROM {table})'
     try:
-        plan = from_sql(f'SELECT 1 AS one FROM "{scan.table}" AS marked WHERE {written}', catalog)
+        # Columns are read as they are stored; derived ones are refused below, since they move with others.
+        stored = replace(catalog, derived={})
+        plan = from_sql(f'SELECT 1 AS one FROM "{scan.table}" AS marked WHERE {written}', stored)
     except SecantError:
         raise CannotBound(
             "D-ROWS",
@@ -55,6 +58,12 @@ def _condition(marked: PublicRows, scan: n.Scan, policy: Policy, catalog: Catalo
     cells = [p for p in policy.protections if p.kind == "cells"]
     others = tuple(p for p in policy.protections if p.kind != "cells")
     protected = frozenset(name for p in cells for name in space_of(p, marked_scans).variables)
+    protected |= {
+        f.name
+        for s in marked_scans
+        for f in s.columns
+        if stored_column(s, f.name).lower() in policy.facts(s.table).derived
+    }
     # The table itself may belong to units as well: its rows stay here, whoever they belong to.
     inner = [s for s in marked_scans if s.alias != "marked"]
     filters = [f for f in n.walk(plan) if isinstance(f, n.Filter)]

@@ -8,6 +8,7 @@ and the keys of public tables, which are checked before anything is spent.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from secant.analysis.certificate import CannotBound, Certificate, Refusal, Step
@@ -18,11 +19,14 @@ from secant.analysis.smt.pumping import boundless
 from secant.analysis.smt.rules import EncodedKey, Encoder
 from secant.analysis.smt.search import Search, Verdict, search, solver_of
 from secant.analysis.summands import amount, measure_bound, replaced_bound, rows_differ
-from secant.errors import UsageError
+from secant.errors import Refused, UsageError
 from secant.plan import nodes as n
+from secant.plan.enforce import Release
+from secant.plan.facts import Facts
 from secant.plan.reads import tables_read
 from secant.terms.bounds import GlobalBound
 from secant.terms.keys import Key, Trust, in_order
+from secant.terms.policy import Protection
 
 SECONDS = 60.0
 """How long the solver may think about one release, unless the caller says otherwise; steps run out long before."""
@@ -92,6 +96,17 @@ class SmtRoom:
             work.claims(),
             tuple(steps),
         )
+
+
+def obligations(
+    releases: Sequence[Release], protections: Sequence[Protection], facts: Facts, rows: int | None
+) -> str:
+    """Write what a solver must find impossible for the bounds of all releases to hold, one after the other."""
+    try:
+        found = [smt_lib(Request(r, facts, p), rows) for r in releases for p in protections]
+    except CannotBound as verdict:
+        raise Refused("REF-101", verdict.reason, hint=verdict.hint) from None
+    return "(reset)\n".join(found)
 
 
 def smt_lib(request: Request, rows: int | None = None, *, seconds: float = SECONDS) -> str:

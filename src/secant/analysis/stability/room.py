@@ -22,6 +22,7 @@ from secant.analysis.summands import (
 )
 from secant.plan import nodes as n
 from secant.plan.enforce import Release
+from secant.plan.facts import Facts
 from secant.plan.ownership import Ownership, Ownerships
 from secant.plan.ranked import Ranked
 from secant.plan.reads import tables_read
@@ -199,6 +200,17 @@ def _unit_change(
             f"declare limits in protections.{request.protection.name}",
         )
     return changed, step
+
+
+def rows_moved(relation: n.Relation, table: str, facts: Facts) -> int | None:
+    """Give how many rows of a relation one row of a table moves, at most; None if no number bounds them.
+
+    An explanation: sums over all paths from the table to the relation, of products along each (W-STABILITY).
+    """
+    try:
+        return Stabilities(_only(table), facts, None).of(relation).changed
+    except CannotBound:
+        return None
 
 
 def _only(table: str) -> Callable[[str], bool]:

@@ -106,7 +106,20 @@ def _scan(s: Stabilities, node: n.Scan) -> Stable:
 
 @STABILITY.rule(n.Values, n.Released, id="G-PUBLIC")
 def _public(s: Stabilities, node: n.Relation) -> Stable:
-    return Stable(0, _step("G-PUBLIC", node, 0, words="public values"))
+    return Stable(0, _step("G-PUBLIC", node, 0, words="public values"), _constant_keys(node))
+
+
+def _constant_keys(node: n.Relation) -> Keys:
+    """Give the columns in which all rows of a table of constants differ; reals and NULLs are not compared."""
+    if not isinstance(node, n.Values):
+        return ()
+    found: list[tuple[frozenset[str], tuple[Key, ...]]] = []
+    for place, f in enumerate(node.columns):
+        values = [row[place] for row in node.rows]
+        comparable = f.type.kind in ("INTEGER", "TEXT", "DATE") and None not in values
+        if comparable and len(set(values)) == len(values):
+            found.append((frozenset((f.name,)), ()))
+    return tuple(found)
 
 
 @STABILITY.rule(n.Filter, id="G-FILTER")

@@ -5,7 +5,7 @@ What the binder does not know it refuses (I3); there is no pass-through.
 
 from __future__ import annotations
 
-from secant.errors import SqlError
+from secant.errors import PolicyError, SqlError
 from secant.plan.from_sql.relations import Binder
 from secant.plan.nodes import Node, Relation, children
 from secant.plan.verify import verify
@@ -37,6 +37,25 @@ def from_sql(
         )
     verify(plan)
     return plan
+
+
+def check_named(catalog: Catalog) -> None:
+    """Bind every view and every derived column of a policy once, so that no question is surprised by one."""
+    texts: dict[str, str] = {}
+    for name in catalog.views:
+        if catalog.table(name) is not None:
+            message = f"views.{name}: there is a table of that name"
+            raise PolicyError("POL-002", message, hint="use another name")
+        texts[f"views.{name}"] = f'SELECT * FROM "{name}"'
+    for table, columns in catalog.derived.items():
+        for column in columns:
+            texts[f"tables.{table}.derived.{column}"] = f'SELECT "{column}" FROM "{table}"'
+    for place, text in texts.items():
+        try:
+            from_sql(text, catalog)
+        except SqlError as error:
+            hint = error.hint or "write it as it could be asked"
+            raise PolicyError("POL-002", f"{place}: {error.message}", hint=hint) from None
 
 
 def unfolded_size(plan: Relation) -> int:

@@ -20,6 +20,7 @@ from secant.plan.from_sql.grouping import Grouping
 from secant.plan.from_sql.joins import bind_joins
 from secant.plan.from_sql.renaming import renamed
 from secant.plan.from_sql.scope import CommonTable, Scope, Source, fresh, with_aliases
+from secant.plan.from_sql.views import needed_views, with_derived
 from secant.plan.from_sql.windowing import Windows, first_of_each, misplaced
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
@@ -56,7 +57,7 @@ class Binder:
 
     def bind(self, tree: exp.Query) -> n.Relation:
         """Give the plan of a whole query; its columns have the user's names."""
-        bound = self.query(tree, None, {})
+        bound = self.query(tree, None, needed_views(self, tree, self.catalog))
         shown: list[str] = []
         for name, _, _ in bound.columns:
             unique, count = name, 1
@@ -277,8 +278,10 @@ class Binder:
             (column, field.name, field.type)
             for (column, _), field in zip(table.columns, fields, strict=True)
         )
+        scan = n.Scan(table.name, unique, fields, span)
+        relation, columns = with_derived(self, scan, columns)
         scope.add(Source(shown, self._column_aliases(tree, columns)), span)
-        return n.Scan(table.name, unique, fields, span)
+        return relation
 
     def _values(self, tree: Any, alias: str) -> Bound:
         rows = []

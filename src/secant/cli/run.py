@@ -1,0 +1,90 @@
+"""`secant run`: a script of views, released tables and questions, asked as one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from secant.cli.options import (
+    Analyst,
+    Delta,
+    Epsilon,
+    Json,
+    Level,
+    NoCreate,
+    PolicyPath,
+    ProtectionName,
+    Source,
+)
+
+LARGEST_SCRIPT = 1_000_000
+Plot = Annotated[
+    str | None,
+    Parameter(name="--plot", help="Also draw what flows where, as an SVG file.", metavar="FILE"),
+]
+Explain = Annotated[
+    bool,
+    Parameter(name="--explain", negative="", help="Only say what it would cost; nothing is spent."),
+]
+
+
+def run(
+    script: Annotated[str, Parameter(help="A file of statements; each ends with a semicolon.")],
+    /,
+    *,
+    epsilon: Epsilon,
+    explain: Explain = False,
+    plot: Plot = None,
+    delta: Delta = None,
+    level: Level = "0.95",
+    protection: ProtectionName = None,
+    analyst: Analyst = "",
+    policy: PolicyPath = "policy.toml",
+    source: Source = None,
+    no_create: NoCreate = False,
+    json: Json = False,
+) -> int:
+    """Ask a script: CREATE VIEW v AS, RELEASE t AS, and SELECTs, which share epsilon equally.
+
+    Prints the answers and a table of what each output costs each source.
+    """
+    import secant
+    from secant.cli import show
+    from secant.errors import UsageError
+    from secant.shown.flow import flow_text
+
+    try:
+        text = Path(script).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        hint = "give the path of a text file"
+        raise UsageError("USE-001", f"{script} cannot be read", hint=hint) from None
+    with (
+        show.working("asking", quiet=json),
+        secant.connect(source, policy=policy, create=False if no_create else None) as database,
+    ):
+        found = database.run(
+            text,
+            epsilon=epsilon,
+            delta=delta,
+            level=level,
+            protection=protection,
+            analyst=analyst,
+            warn=None if json else show.warn,
+            explain=explain,
+        )
+    if plot is not None:
+        found.plot().save(plot)
+    if json:
+        show.print_json(found.to_dict())
+    else:
+        for name, answer in found.answers.items():
+            show.say(f"{name}:")
+            show.print_answer(answer)
+            show.say()
+        for line in flow_text(found.flow):
+            show.say(line)
+    if found.stopped is not None:
+        raise found.stopped
+    return 0

@@ -1,0 +1,85 @@
+"""What a release costs each table by itself: who reads a table of ε by outputs and sources sees what was paid for what.
+
+In: a job, that is releases with their certificates and the noise that is on them. Out: by protection and source, the
+ε and δ by which the noise hides one row of that source alone. Public facts only. Never here: a charge; the ledger
+charges protections, which is at least as much (W-SOURCES).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from secant.analysis.certificate import Certificate, is_still
+from secant.analysis.interface import Request
+from secant.analysis.portfolio import ask
+from secant.analysis.split import Bounded
+from secant.plan.facts import Facts
+from secant.plan.reads import tables_read
+from secant.release.cost import Cost
+from secant.release.job import Job
+from secant.release.shares import cost_of
+from secant.terms.bounds import GlobalBound
+from secant.terms.policy import Protection
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Source:
+    """What is hidden: a row of a table, or all that a protection hides together."""
+
+    protection: str
+    table: str
+    """Empty where a protection is not taken apart by tables."""
+
+    @property
+    def words(self) -> str:
+        """Name it in a heading."""
+        return f"{self.protection}: {self.table}" if self.table else self.protection
+
+
+def costs_by_source(
+    job: Job, protections: tuple[Protection, ...], facts: Facts
+) -> dict[Source, tuple[Fraction, Fraction]]:
+    """Give (epsilon, delta) by source, for all releases of one question together (W-SOURCES)."""
+    found: dict[Source, Cost] = {}
+    for b in job.prepared.bounded:
+        for protection in protections:
+            for source, certificate in _certificates(b, protection, facts):
+                cost = cost_of(job.noise, b, certificate)
+                found[source] = found.get(source, Cost()) + cost
+    return {source: cost.priced(job.noise.normal).price for source, cost in found.items()}
+
+
+def _certificates(
+    b: Bounded, protection: Protection, facts: Facts
+) -> Iterator[tuple[Source, Certificate]]:
+    """Give for each source a certificate of how far its rows move the release."""
+    (whole,) = [c for c in b.certificates if c.protection == protection.name]
+    if protection.kind != "rows":
+        yield Source(protection.name, ""), whole
+        return
+    covered = facts.covered(protection)
+    for table in sorted(t for t in tables_read(*b.release.aggregates) if t in covered):
+        alone = replace(protection, tables=(table,))
+        found, _ = ask(Request(b.release, facts, alone))
+        yield Source(protection.name, table), _comparable(found, whole)
+
+
+def _comparable(alone: Certificate | None, whole: Certificate) -> Certificate:
+    """Take the bounds of one table where the noise has a public scale; what hides all tables hides one."""
+    if alone is None:
+        return whole
+    taken = {column for column in whole.bounds if _smaller(alone, whole, column)}
+    bounds = {c: alone.bounds[c] if c in taken else bound for c, bound in whole.bounds.items()}
+    squares = {c: x for c, x in whole.squares.items() if c not in taken}
+    squares |= {c: x for c, x in alone.squares.items() if c in taken}
+    return replace(whole, bounds=bounds, squares=squares, groups=alone.groups)
+
+
+def _smaller(alone: Certificate, whole: Certificate, column: str) -> bool:
+    one, all_ = alone.bounds.get(column), whole.bounds[column]
+    if not isinstance(one, GlobalBound):
+        return False
+    # A row that moves nothing costs nothing, whatever the noise is.
+    return is_still(one) or (isinstance(all_, GlobalBound) and one.value <= all_.value)
