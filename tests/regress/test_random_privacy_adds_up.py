@@ -237,6 +237,14 @@ def test_a_global_that_changed_makes_another_function(monkeypatch: pytest.Monkey
         used(by_global, estimate)
 
 
+def test_a_function_may_reach_an_installed_module() -> None:
+    # Whatever named `np` was taken for unknown, and its estimate refused.
+    estimate = estimated(lambda records: float(np.mean(records)))
+    used(lambda records: float(np.mean(records)), estimate)
+    with pytest.raises(UsageError, match="made for another function"):
+        used(lambda records: float(np.median(records)), estimate)
+
+
 def test_samples_are_evaluated_again(monkeypatch: pytest.MonkeyPatch) -> None:
     # Even if the code looked the same, results on sampled records tell.
     monkeypatch.setattr(sampling, "fingerprint", lambda function: "same")

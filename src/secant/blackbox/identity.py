@@ -234,8 +234,11 @@ def _from_package(module: str) -> bool:
 
 
 def _name_of(found: Any) -> bytes:
-    owner = found if hasattr(found, "__module__") else found.__objclass__
-    module = found.__name__ if isinstance(found, types.ModuleType) else owner.__module__ or ""
+    if isinstance(found, types.ModuleType):
+        module = found.__name__
+    else:
+        owner = found if hasattr(found, "__module__") else found.__objclass__
+        module = owner.__module__ or ""
     top = sys.modules.get(module.partition(".")[0])
     version = getattr(top, "__version__", sys.version)
     return f"{module}\n{getattr(found, '__qualname__', '')}\n{version}".encode()
