@@ -17,7 +17,7 @@ import numpy as np
 
 from secant.stats.inputs import Values
 from secant.stats.staircase import Window
-from secant.stats.units import LARGEST_QUADRATIC, ONE, Whole, split
+from secant.stats.units import LARGEST_SHORT, ONE, Whole, split
 
 _ONE = int(ONE)
 
@@ -45,7 +45,7 @@ EXTENDED = np.finfo(np.longdouble).nmant >= 63
 
 def digits(count: int) -> Any:
     """Give the floats that hold sums over so many values, and so many steps of one Δ, exactly."""
-    return np.float64 if count <= LARGEST_QUADRATIC else np.longdouble
+    return np.float64 if count <= LARGEST_SHORT else np.longdouble
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Means:
             cut = above * size // below
             left, right = first + cut, first + size - cut
             whole, part = coarse[right] - coarse[left], fine[right] - fine[left]
-            if size <= LARGEST_QUADRATIC:  # what a smaller database would compute
+            if size <= LARGEST_SHORT:  # what a smaller database would compute
                 whole, part = float(whole), float(part)
             # `whole + part` is the one rounding of an exact sum
             return rounded((whole + part) * (ONE / (size - 2 * cut)))
@@ -89,7 +89,7 @@ class Means:
         right = starts + np.array([cut[1] for cut in cuts], dtype=np.int64)
         coarse, fine = self.coarse[right] - self.coarse[left], self.fine[right] - self.fine[left]
         factors = np.array([cut[2] for cut in cuts])
-        few = LARGEST_QUADRATIC
+        few = LARGEST_SHORT
         near = coarse[:few].astype(np.float64) + fine[:few].astype(np.float64)
         steps = _listed(np.rint(near * factors[:few]))
         return steps + _listed(np.rint((coarse[few:] + fine[few:]) * factors[few:]))

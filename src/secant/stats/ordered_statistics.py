@@ -20,7 +20,7 @@ from secant.stats.inputs import Values
 from secant.stats.ordered import EXTENDED, Ranks, Windows, means, sandwich
 from secant.stats.promises import Finding
 from secant.stats.staircase import bounded_between
-from secant.stats.units import LARGEST, LARGEST_QUADRATIC, ONE, Units, exact_parts
+from secant.stats.units import LARGEST, LARGEST_SHORT, ONE, Units, exact_parts
 
 _MARGIN = 2.0**-20
 _HALF = Fraction(1, 2)
@@ -75,7 +75,7 @@ class Statistic:
         if self.trim is not None:
             cut = self.trim.numerator * count // self.trim.denominator
             kept = values[cut : count - cut]
-            few = kept.size <= LARGEST_QUADRATIC
+            few = kept.size <= LARGEST_SHORT
             total = math.fsum(kept.tolist()) if few else float(np.sum(kept, dtype=np.longdouble))
             return total / kept.size
         assert self.share is not None
@@ -124,7 +124,7 @@ def ordered_finding(statistic: Statistic, values: Values, units: Units) -> Findi
             return _finding(frame, mean, certain, True, "P-RANGE")
         bound = (mean_error_bound(values, target, units), "Theorem 1.7")
     if statistic.trim is not None:
-        if not EXTENDED and values.size > LARGEST_QUADRATIC:
+        if not EXTENDED and values.size > LARGEST_SHORT:
             raise UsageError("USE-001", "on this machine floats are too short for so many values")
         return closed_in(means(scaled, statistic.trim), units, target, bound)
     assert statistic.share is not None

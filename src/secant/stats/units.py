@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from secant.stats.inputs import Values
 
-LARGEST_QUADRATIC = 1 << 17
-"""More windows than those of so many values are not visited; the grids are made for it."""
+LARGEST_SHORT = 1 << 17
+"""Sums of up to so many values are exact in floats of 53 digits."""
 LARGEST = 1 << 27
 """More values than this do not fit the whole numbers of the closed forms."""
 VALUE_BITS, REACH = 38, 2.0**35
@@ -73,6 +73,6 @@ def split(scaled: Values) -> tuple[Values, Values]:
 
 def exact_parts(scaled: Values) -> Iterator[float]:
     """Give floats whose exact sum is the exact sum of the values, far fewer of them."""
-    for start in range(0, scaled.size, LARGEST_QUADRATIC):
-        for part in split(scaled[start : start + LARGEST_QUADRATIC]):
+    for start in range(0, scaled.size, LARGEST_SHORT):
+        for part in split(scaled[start : start + LARGEST_SHORT]):
             yield float(part.sum())

@@ -14,7 +14,7 @@ from secant.stats.bounded import NAMES, bounded, bounded_pair
 from secant.stats.preprocessing import LARGEST_GENERAL
 from secant.stats.promises import OPTIMALITY
 from secant.stats.registered import LARGEST_CALLED, register_ordered
-from secant.stats.units import LARGEST_QUADRATIC
+from secant.stats.units import LARGEST_SHORT
 
 pandas = pytest.importorskip("pandas")
 polars = pytest.importorskip("polars")
@@ -192,7 +192,7 @@ def test_parameters_may_be_numpy_numbers():
 
 
 def test_large_data_are_bounded_in_range_and_out_of_it():
-    count = LARGEST_QUADRATIC + 1
+    count = LARGEST_SHORT + 1
     values = np.linspace(0, 1, count)
     found = bounded("mean", values, delta_f=2 / count, bounds=(0, 1))
     assert found.exact

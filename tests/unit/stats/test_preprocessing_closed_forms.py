@@ -20,7 +20,7 @@ from secant.stats.ordered import Ranks, Windows, means, sandwich
 from secant.stats.ordered_statistics import mean_statistic, ordered_finding
 from secant.stats.staircase import bounded_between
 from secant.stats.units import (
-    LARGEST_QUADRATIC,
+    LARGEST_SHORT,
     ONE,
     REACH,
     RESULT_BITS,
@@ -160,9 +160,9 @@ def test_sums_of_windows_are_exact():
     assert Fraction(float(coarse.sum())) + Fraction(float(fine.sum())) == total
     assert sum(Fraction(part) for part in exact_parts(scaled)) == total
     # the extreme case of both parts
-    assert LARGEST_QUADRATIC * REACH * 2 <= 2**53
-    assert LARGEST_QUADRATIC * 2**VALUE_BITS // 4 <= 2**53
-    assert 2 * LARGEST_QUADRATIC * ONE <= 2**53
+    assert LARGEST_SHORT * REACH * 2 <= 2**53
+    assert LARGEST_SHORT * 2**VALUE_BITS // 4 <= 2**53
+    assert 2 * LARGEST_SHORT * ONE <= 2**53
 
 
 def test_units_keep_the_order_and_lie_on_the_grid():

@@ -138,7 +138,7 @@ def test_longer_floats_give_the_same_steps(trim, monkeypatch):
         short = ordered.means(scaled, trim)
         expected = closed(short), ordered.sandwich(short)
         with monkeypatch.context() as patch:
-            patch.setattr(ordered, "LARGEST_QUADRATIC", 40)
+            patch.setattr(ordered, "LARGEST_SHORT", 40)
             long = ordered.means(scaled, trim)
             assert long.coarse.dtype == np.longdouble
             assert (closed(long), ordered.sandwich(long)) == expected
