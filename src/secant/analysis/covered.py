@@ -13,6 +13,7 @@ from secant.plan.lineage import stored_column
 from secant.plan.reads import scans
 from secant.terms.coverage import is_protected
 from secant.terms.policy import Policy, Protection
+from secant.terms.policy_fit import elements_of
 
 
 def refuse_uncovered(
@@ -26,6 +27,7 @@ def refuse_uncovered(
     left_out = tuple(p for p in policy.protections if p.name not in chosen)
     for scan in scans(plan):
         table = scan.table.lower()
+        _refuse_elements(scan, table, policy)
         owners = [p.name for p in left_out if is_protected(table, policy, (p,))]
         if not is_protected(table, policy, in_force):
             if owners:
@@ -44,6 +46,19 @@ def refuse_uncovered(
                 if lost:
                     column = stored_column(scan, min(lost))
                     raise _not_chosen(scan, f"{table}.{column}", [p.name])
+
+
+def _refuse_elements(scan: n.Scan, table: str, policy: Policy) -> None:
+    """Refuse elements of arrays as rows, unless whole units are hidden: a row has as many of them as it likes."""
+    base = elements_of(table)
+    hiding = [] if base is None else [p for p in policy.protections if p.kind != "unit"]
+    if any(is_protected(str(base), policy, (p,)) for p in hiding):
+        raise Refused(
+            "REF-101",
+            f"{table} are as many rows as an array has elements, and {base} is protected row by row",
+            span=scan.span,
+            hint="ask for the length of the array, or for 'x' = ANY(array)",
+        )
 
 
 def _not_chosen(scan: n.Scan, what: str, owners: list[str]) -> Refused:

@@ -37,6 +37,8 @@ class Found:
     tables: dict[str, Coverage]
     hint: str
     """What to write about tables that are neither protected nor public."""
+    withheld: dict[str, str]
+    """Tables and columns of the source that are not offered, or only in parts, each with the reason."""
 
     @property
     def wrong(self) -> bool:
@@ -78,6 +80,8 @@ def check(
         show.say(f"{problem.severity:8}{problem}", style=STYLES[problem.severity])
     for line in coverage_lines(found.tables):
         show.say(line)
+    for name, reason in found.withheld.items():
+        show.say(f"not offered  {name}: {reason}")
     _summary(loaded, found)
     for line in () if seen is None else lines_of(seen):
         show.say(line)
@@ -108,9 +112,10 @@ def _against_database(policy: Policy, source: str | None) -> Found | None:
     """Hold the policy against the catalog; None if it names no database."""
     if not (source or policy.source):
         return None
-    from secant.release.sources import open_source
+    from secant.release.sources import has_password, open_source
     from secant.terms.coverage import coverage
-    from secant.terms.policy_check import check_policy, open_hint
+    from secant.terms.policy_check import Problem, check_policy, open_hint
+    from secant.terms.policy_fit import withheld_in
 
     # The policy names paths from its own directory, the command line from where we are.
     beside = None if source or policy.path is None else policy.path.parent
@@ -120,7 +125,11 @@ def _against_database(policy: Policy, source: str | None) -> Found | None:
     finally:
         opened.close()
     problems = _against_ledger(policy) + check_policy(policy, catalog)
-    return Found(problems, coverage(policy, catalog), open_hint(policy, catalog))
+    if has_password(policy.source):
+        told = 'a password stands in the policy, which is shown to people; write source = "env:NAME" or "file:PATH"'
+        problems += (Problem("warning", "database.source", told),)
+    hint = open_hint(policy, catalog)
+    return Found(problems, coverage(policy, catalog), hint, withheld_in(catalog))
 
 
 def _with_streams(policy: Policy, source: str | None, found: Found | None) -> Found | None:
@@ -203,5 +212,6 @@ def _report(policy: Policy, found: Found | None) -> dict[str, object]:
             }
             for name, c in (found.tables if found else {}).items()
         },
+        "not_offered": dict(found.withheld) if found else {},
         "hint": found.hint if found else "",
     }

@@ -48,7 +48,7 @@ def init(
     """Read the schema (no values, unless asked) and write a commented policy to start from."""
     from secant.cli import show
     from secant.cli.starter import starter_policy
-    from secant.release.sources import open_source
+    from secant.release.sources import has_password, open_source
 
     target = Path(policy)
     if target.exists() and not force:
@@ -61,28 +61,36 @@ def init(
             looked = _look(opened) if look else None
         finally:
             opened.close()
-    _write(target, starter_policy(_seen_from(target, source), catalog, looked))
+    named = _seen_from(target, source)
+    if has_password(source):
+        named = _put_away(target, source)
+    _write(target, starter_policy(named, catalog, looked))
     if look:
         sys.stderr.write(LOOKED + "\n")
     if json:
         show.print_json({"policy": str(target), "tables": list(catalog.tables), "looked": look})
         return 0
     show.say(f"Wrote {target} for {len(catalog.tables)} tables: {', '.join(catalog.tables)}")
+    if has_password(source):
+        show.say(
+            f"The address has a password: it is in {named.partition(':')[2]}, not in the policy"
+        )
     show.say(f"Now read it, uncomment what is true, and run: secant check {target}")
     return 0
 
 
 def _look(opened: Backend) -> dict[tuple[str, str], tuple[object, object]]:
     """Read the smallest and the largest value of every number and date."""
-    from secant.release.dialect import quote
+    from secant.release.dialect import quote, stored_rows
 
     seen = {}
     with opened.session() as session:
         for name, table in opened.catalog().tables.items():
+            rows = stored_rows(session.dialect, table)
             for column, type_ in table.columns:
                 if type_.numeric or type_.temporal:
                     ends = f"min({quote(column)}), max({quote(column)})"
-                    ((low, high),) = session.rows(f"SELECT {ends} FROM {quote(table.name)}")
+                    ((low, high),) = session.rows(f"SELECT {ends} FROM {rows} AS t")
                     if low is not None:
                         seen[name, column] = (low, high)
     return seen
@@ -96,6 +104,18 @@ def _seen_from(target: Path, source: str) -> str:
     if not path or Path(path).expanduser().is_absolute() or target.parent == Path():
         return source
     return f"{kind}:{os.path.relpath(path, target.parent)}"
+
+
+def _put_away(target: Path, address: str) -> str:
+    """Write an address with a password into a file that nobody else may read; give the source that names it."""
+    place = target.with_suffix(".source")
+    try:
+        place.unlink(missing_ok=True)
+        with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(address + "\n")
+    except OSError as error:
+        raise UsageError("USE-001", f"cannot write {place}: {error.strerror}") from None
+    return f"file:{place.name}"
 
 
 def _write(target: Path, text: str) -> None:

@@ -1,18 +1,20 @@
 """A policy to start from: every table and column of the schema, with guesses as comments.
 
 In: the catalog and, if the owner asked for a look, smallest and largest values. Out: TOML that
-loads as it is and protects every row of every table. Guesses from names stay comments: a wrong key
-or reference would be a wrong promise, so a person has to uncomment it. No table is ever made public here.
+loads as it is. What the engine keeps (keys, references, labels) is written as it is; guesses from names stay
+comments: a wrong key or reference would be a wrong promise, so a person has to uncomment it. Where kept references
+lead to people, the people are protected; else every row of every table. No table is ever made public here.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from secant.terms.catalog import Catalog, Table
 from secant.terms.people import about_people, is_staff, named_after_people, person_column
+from secant.terms.policy_fit import untaken
 from secant.terms.types import Type
 
 Looked = Mapping[tuple[str, str], tuple[object, object]]
@@ -33,7 +35,7 @@ source = {source}
 # Tables that everybody may see whole. A table that is neither named here nor protected below is an
 # error: nothing is answered before you decide.{harmless}
 public = []
-"""
+{views}"""
 _ROWS = """
 # What must stay hidden. To begin with: any single row of any table.
 [protections.rows]
@@ -51,8 +53,19 @@ _UNIT = """
 # [protections.people.limits]        # at most so many rows of one person count
 {limits}
 """
+_KEPT_UNIT = """
+# What must stay hidden: everything about one person. The references above, which the database keeps, lead there.
+[protections.people]
+kind = "unit"
+unit = {unit}
+epsilon = 1.0                        # all that may ever be spent
+delta = 1e-9                         # lets keys and limits be found that nobody declares
+# How many rows of one person count is chosen privately for each question. If you know a limit, declare it:
+# [protections.people.limits]
+{limits}
+"""
 _LEFT = """
-# No reference that was guessed leads from these tables to {unit}: {left}.
+# No reference {known} leads from these tables to {unit}: {left}.
 # Each needs a reference, a protection of its own or, if nothing in it is about people, its name in public.
 """
 _OTHERS = """
@@ -64,12 +77,41 @@ def starter_policy(source: str, catalog: Catalog, looked: Looked | None = None) 
     """Write the policy."""
     note = " and from a look at the data" if looked else ""
     keys = {name: _key_guess(table, catalog) for name, table in catalog.tables.items()}
-    ways = {name: list(_references(name, t, keys)) for name, t in catalog.tables.items()}
+    kept = {name: list(_kept_references(t, catalog)) for name, t in catalog.tables.items()}
+    guessed = {
+        name: [
+            way for way in _references(name, t, keys) if way[0] not in {c for c, _, _ in kept[name]}
+        ]
+        for name, t in catalog.tables.items()
+    }
+    ways = {name: [*kept[name], *guessed[name]] for name in catalog.tables}
     people = _people(catalog, keys, ways)
-    parts = [_HEAD.format(source=quoted(source), looked=note, harmless=_harmless(catalog, people))]
+    sure = people is not None and _surely(people, catalog, kept)
+    apart: dict[str, list[Way]] = {}
+    if sure and people is not None:  # only references that the database keeps protect anything yet
+        kept, apart = _one_way_each(people.root, kept)
+        reached = tuple(n for n in catalog.tables if people.root in _closure(n, kept))
+        people = replace(people, reached=reached, others=_others(catalog, people.root, reached))
+    views = (
+        f"# Views are written out where a question names them: {', '.join(catalog.stored_views)}.\n"
+    )
+    parts = [
+        _HEAD.format(
+            source=quoted(source),
+            looked=note,
+            harmless=_harmless(catalog, people),
+            views=views if catalog.stored_views else "",
+        )
+    ]
     for name, table in catalog.tables.items():
-        parts.append("\n".join(_table(name, table, keys, ways[name], looked or {})))
-    parts += [_ROWS, "" if people is None else _unit(catalog, people)]
+        told = _table(
+            name, table, keys, kept[name], guessed[name], apart.get(name, []), looked or {}
+        )
+        parts.append("\n".join(told))
+    parts += [
+        "" if sure else _ROWS,
+        "" if people is None else _unit(catalog, people, sure=sure),
+    ]
     return "\n".join(part.strip("\n") + "\n" for part in parts if part)
 
 
@@ -85,26 +127,57 @@ def _name(name: str) -> str:
 
 
 def _table(
-    name: str, table: Table, keys: Mapping[str, str | None], guesses: Sequence[Way], looked: Looked
+    name: str,
+    table: Table,
+    keys: Mapping[str, str | None],
+    kept: Sequence[Way],
+    guesses: Sequence[Way],
+    apart: Sequence[Way],
+    looked: Looked,
 ) -> Iterator[str]:
+    notes = dict(table.comments)
+    if notes.get(""):
+        yield f"# {notes['']}"
     yield f"[tables.{_name(name)}]"
     if table.unique:
         columns = ", ".join(quoted(column) for column in table.unique[0])
         yield f"key = [{columns}]"
     elif keys[name]:
         yield f"# key = [{quoted(keys[name] or '')}]"
+    if kept:
+        yield f"references = {{ {_listed(kept)} }}"
+    for column, target, _ in apart:
+        yield f"# {_name(column)} leads to the people, too, through {target}: a row belongs to one, so it is left out"
     if guesses:
-        listed = ", ".join(f"{_name(c)} = {quoted(f'{t}.{k}')}" for c, t, k in guesses)
-        yield f"# references = {{ {listed} }}"
+        yield f"# references = {{ {_listed([*kept, *guesses])} }}"
     yield f"[tables.{_name(name)}.columns]"
-    linking = {keys[name], *(c.lower() for c, _, _ in guesses)}
+    linking = {keys[name], *(c.lower() for c, _, _ in (*kept, *guesses, *apart))}
     linking |= {column.lower() for columns in table.unique for column in columns}
+    labels = dict(table.labels)
     for column, type_ in table.columns:
         if column.lower() not in linking:
-            yield _column(column, type_, looked.get((name, column)))
+            told = _column(column, type_, looked.get((name, column)), labels.get(column))
+            yield told + (f" - {notes[column]}" if notes.get(column) else "")
+    for column, reason in untaken(table).items():
+        yield f"# {_name(column)} is not offered: {reason}"
 
 
-def _column(column: str, type_: Type, seen: tuple[object, object] | None) -> str:
+def _listed(ways: Sequence[Way]) -> str:
+    return ", ".join(f"{_name(c)} = {quoted(f'{t}.{k}')}" for c, t, k in ways)
+
+
+def _column(
+    column: str,
+    type_: Type,
+    seen: tuple[object, object] | None,
+    labels: tuple[str, ...] | None,
+) -> str:
+    if labels is not None:
+        return f"{_name(column)} = {{ values = [{', '.join(map(quoted, labels))}] }}   # {type_}"
+    if type_.kind == "BOOLEAN":
+        return f"{_name(column)} = {{ values = [true, false] }}   # {type_}"
+    if type_.form in ("TIME", "UUID", "BLOB"):
+        return f"# {_name(column)}   # {type_}"
     if seen is not None and (type_.numeric or type_.temporal):
         low, high = (f'"{end}"' if type_.temporal else f"{end}" for end in seen)
         # A value of somebody: it stays a comment until the owner has rounded it to a public fact.
@@ -138,6 +211,49 @@ def _key_guess(table: Table, catalog: Catalog) -> str | None:
     if any(_claims(other, first) for other in catalog.tables):
         return None
     return first if first.endswith(("id", "key")) else None
+
+
+def _kept_references(table: Table, catalog: Catalog) -> Iterator[Way]:
+    """Give the references that the engine keeps, one for each column, to keys of tables that are offered."""
+    seen: set[str] = set()
+    for column, target, key in table.references:
+        there = catalog.table(target)
+        known = there is not None and any(k == (key,) for k in there.unique)
+        if known and table.type_of(column) is not None and column not in seen:
+            seen.add(column)
+            yield column, target.lower(), key.lower()
+
+
+def _one_way_each(
+    root: str, kept: Mapping[str, list[Way]]
+) -> tuple[dict[str, list[Way]], dict[str, list[Way]]]:
+    """Leave one way from each table to the people, the shortest: a row that belonged to two would be refused."""
+    distance = {root: 0}
+    while True:
+        further = {
+            name: 1 + min(distance[t] for _, t, _ in ways if t in distance)
+            for name, ways in kept.items()
+            if name not in distance and any(t in distance for _, t, _ in ways)
+        }
+        if not further:
+            break
+        distance |= further
+    one: dict[str, list[Way]] = {}
+    apart: dict[str, list[Way]] = {}
+    for name, ways in kept.items():
+        leading = sorted((w for w in ways if w[1] in distance), key=lambda w: distance[w[1]])
+        if name == root:
+            leading = [leading[0], *leading] if leading else []  # its own people need no way
+        one[name] = [w for w in ways if w not in leading[1:]]
+        apart[name] = [w for w in ways if w in leading[1:]]
+    return one, apart
+
+
+def _surely(people: _People, catalog: Catalog, kept: Mapping[str, Sequence[Way]]) -> bool:
+    """Whether the engine keeps the key of the people, and references that lead to it."""
+    unique = {tuple(c.lower() for c in key) for key in catalog.tables[people.root].unique}
+    leads = any(target == people.root for ways in kept.values() for _, target, _ in ways)
+    return (people.column.lower(),) in unique and leads
 
 
 def _references(name: str, table: Table, keys: Mapping[str, str | None]) -> Iterator[Way]:
@@ -198,8 +314,13 @@ def _people(
     if column is None:
         return None
     reached = tuple(name for name in catalog.tables if root in further[name])
-    others = tuple(n for n in catalog.tables if n in likely and n != root and n not in reached)
-    return _People(root, column, reached, others)
+    return _People(root, column, reached, _others(catalog, root, reached))
+
+
+def _others(catalog: Catalog, root: str, reached: Sequence[str]) -> tuple[str, ...]:
+    """Give the tables that look like people and are not reached."""
+    rest = ((n, t) for n, t in catalog.tables.items() if n != root and n not in reached)
+    return tuple(name for name, table in rest if about_people(table))
 
 
 def _closure(name: str, ways: Mapping[str, Sequence[Way]]) -> frozenset[str]:
@@ -220,14 +341,15 @@ def _harmless(catalog: Catalog, people: _People | None) -> str:
     return f"\n# By their names, these could be without people: {', '.join(found)}" if found else ""
 
 
-def _unit(catalog: Catalog, people: _People) -> str:
+def _unit(catalog: Catalog, people: _People, *, sure: bool) -> str:
     """Write the protection of the people, and what it leaves to decide."""
     limits = "\n".join(f"# {_name(other)} = 10" for other in sorted(people.reached))
     unit = quoted(f"{people.root}.{people.column}")
-    told = _UNIT.format(unit=unit, limits=limits or "# ...")
+    told = (_KEPT_UNIT if sure else _UNIT).format(unit=unit, limits=limits or "# ...")
     left = [n for n in catalog.tables if n != people.root and n not in people.reached]
     if left:
-        told += _LEFT.lstrip("\n").format(unit=unit, left=", ".join(map(quoted, left)))
+        known = "that the database keeps" if sure else "that was guessed"
+        told += _LEFT.lstrip("\n").format(unit=unit, known=known, left=", ".join(map(quoted, left)))
     if people.others:
         told += _OTHERS.lstrip("\n").format(others=", ".join(map(quoted, people.others)))
     return told

@@ -233,7 +233,8 @@ def _candidates(key: n.Scalar, ranges: Ranges, kind: Type) -> tuple[tuple[object
             return facts.values, f"declared values of {table}.{column}"
         if facts.range is not None and (kind.kind == "DATE" or facts.step is not None):
             return _steps(ranges.of(key), kind, facts.step), f"declared range of {table}.{column}"
-        return None, ""
+        if kind.kind != "BOOLEAN":
+            return None, ""
     if kind.kind == "BOOLEAN":
         return (False, True), "truth values"
     if isinstance(key, n.Case):

@@ -91,7 +91,7 @@ class OwnerColumns:
             if not usable:
                 return rows
             term = usable[0]
-            parent, key = term.via.split(".", 1)
+            parent, key = term.via.rsplit(".", 1)
             scan = self._parent(parent)
             kinds = {f.name: f.type for f in fields_of(rows)}
             here = n.Column(term.column, kinds[term.column])

@@ -180,7 +180,7 @@ def _scan(o: Ownerships, node: n.Scan) -> Ownership:
             f"rows of {table} lead to the unit along several references ({ways})",
             "keep one of the references in the policy, or split the table",
         )
-    unit_table, unit_column = o.paths.unit.split(".", 1)
+    unit_table, unit_column = o.paths.unit.rsplit(".", 1)
     names = {base: name for name, base in stored_columns(node).items()}
     terms = {Term(f"{table}.{c}", names[c], False) for c in o.paths.referenced(table) if c in names}
     if table == unit_table and unit_column in names:

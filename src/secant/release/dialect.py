@@ -14,7 +14,9 @@ from decimal import Decimal
 from secant.errors import BackendError
 from secant.plan.functions import FUNCTIONS
 from secant.plan.rules import RuleTable
-from secant.terms.types import Type
+from secant.terms.catalog import Table
+from secant.terms.parts import ARRAYS, FIELDS, Part, Path, elements_named, json_path, part_named
+from secant.terms.types import INTEGER, TEXT, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,20 @@ class Dialect:
         "SEMI JOIN {over} USING ({owner})",
     )
     """Templates that keep the rows whose owner is not, and is, among `over`; one that is NULL never is."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Table -> where the source has it, if its name alone does not say."""
+    columns: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """Table and column -> template that turns a stored column into its value, where the kind does not say how."""
+    parted: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """Table and column -> what a column is of which only parts can be read."""
+    parts: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """What a column is and the way of a part -> template with {0}, the column, and {1}, where or what."""
+    element: Mapping[str, str] = field(default_factory=dict)
+    """Kind -> template that turns an element of an array into a value."""
+    path: Callable[[Path], str] = str
+    """How the way to a field is written."""
+    version: int = 0
+    """Of the server, where what can be written hangs on it."""
 
 
 INTERVAL_SHOWN = (
@@ -65,12 +81,64 @@ DUCKDB = Dialect(
     # A FLOAT is the plan's DOUBLE from the start: its own products overflow and round elsewhere. Timestamps of all
     # steps become microseconds: engines bring two of them to the finer one, which may not hold the coarser.
     stored={"DOUBLE": "CAST({0} AS DOUBLE)", "TIMESTAMP": "TRY_CAST({0} AS TIMESTAMP)"},
+    parts={
+        ("json", "field"): "TRY(json_extract_string({0}, {1}))",
+        ("json", "number"): "TRY_CAST(TRY(json_extract_string({0}, {1})) AS DOUBLE)",
+        ("json", "whole"): "TRY_CAST(TRY(json_extract_string({0}, {1})) AS BIGINT)",
+        ("interval", "seconds"): "TRY(CAST(epoch({0}) AS DOUBLE))",
+        **{(array, "count"): "len({0})" for array in ARRAYS},
+        **{(array, "has"): "list_contains({0}, {1})" for array in ARRAYS[1:]},
+    },
+    element={"INTEGER": "CAST({0} AS BIGINT)"},
+    path=lambda path: text(json_path(path)),
 )  # fmt: skip
 
 
 def quote(name: str) -> str:
     """Write an identifier."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def place_of(dialect: Dialect, table: str) -> str:
+    """Write a table of the source, or the elements of an array of one, each with the row that holds it."""
+    spread = elements_named(table)
+    if spread is None or (spread.table, spread.column) not in dialect.parted:
+        return dialect.places.get(table) or quote(table)
+    own = f"unnest(held.{quote(spread.column)}) AS {quote(spread.element)}"
+    return f"(SELECT held.*, {own} FROM {place_of(dialect, spread.table)} AS held)"
+
+
+def read_column(dialect: Dialect, table: str, column: str, kind: Type, alias: str) -> str:
+    """Write a stored column of a table under an alias as the value that the plan means."""
+    spread = elements_named(table)
+    if spread is not None and (spread.table, spread.column) in dialect.parted:
+        if column == spread.element:
+            return dialect.element.get(kind.kind, "{0}").format(f"{alias}.{quote(column)}")
+        table = spread.table
+    part = part_named(column)
+    if part is not None and (table, part.column) in dialect.parted:
+        what = dialect.parted[table, part.column]
+        sought = dialect.path(part.path) if part.way in FIELDS else _element(dialect, part)
+        return dialect.parts[what, part.way].format(f"{alias}.{quote(part.column)}", sought)
+    template = dialect.columns.get((table, column)) or dialect.stored.get(kind.kind, "{0}")
+    return template.format(f"{alias}.{quote(column)}")
+
+
+def _element(dialect: Dialect, part: Part) -> str:
+    """Write what is looked for in an array as a constant of its elements' type."""
+    if not part.path:
+        return ""
+    value = part.path[0]
+    return constant(dialect, value, INTEGER if isinstance(value, int) else TEXT)
+
+
+def stored_rows(dialect: Dialect, table: Table) -> str:
+    """Write a table of the source with its columns under their own names, as the plan means them."""
+    read = [
+        f"{read_column(dialect, table.name, column, kind, 'stored')} AS {quote(column)}"
+        for column, kind in table.columns
+    ]
+    return f"(SELECT {', '.join(read) or '1'} FROM {place_of(dialect, table.name)} AS stored)"
 
 
 def text(value: str) -> str:

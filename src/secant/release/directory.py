@@ -1,14 +1,17 @@
 """A directory of Parquet or CSV files: which tables it holds, and which files are the rows of each.
 
-In: a directory. Out: tables by name, each with a list of files that no other table has. A policy protects rows by the
-name of their table, so a second name for the same rows would show them unprotected: two names for one file, links that
-leave the directory, and names that an engine folds into one are refused. Names go to the engine as names, never as
-patterns. Only regular files are read: a pipe never ends.
+In: a directory, one file, or a pattern such as `logs/events-*.csv`, all files of which are one table. Out: tables by
+name, each with a list of files that no other table has. A policy protects rows by the name of their table, so a second
+name for the same rows would show them unprotected: two names for one file, links that leave the directory, and names
+that an engine folds into one are refused. Names go to the engine as names, never as patterns. Only regular files are
+read: a pipe never ends.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -21,7 +24,9 @@ _PATTERN = frozenset("*?[")
 
 
 def tables_of(directory: Path, kind: str) -> dict[str, tuple[Path, ...]]:
-    """Give the files of each table: `NAME.kind`, or all of a folder NAME."""
+    """Give the files of each table: `NAME.kind`, or all of a folder NAME; all that a pattern means are one table."""
+    if not directory.is_dir():
+        return _one_table(directory, kind)
     root = directory.resolve()
     found: dict[str, tuple[Path, ...]] = {}
     seen: dict[str, Path] = {}
@@ -46,10 +51,34 @@ def tables_of(directory: Path, kind: str) -> dict[str, tuple[Path, ...]]:
 
 def files_of(directory: Path, kind: str) -> list[Path]:
     """Give all files that are rows of tables, as they are now: also those that were not there before."""
+    if not directory.is_dir():
+        return _meant(directory, kind)
     entries = _listed(directory.resolve())
     folders = [entry for entry in entries if _is_folder(entry)]
     plain = [entry for entry in entries if entry not in folders]
     return [f for f in [*plain, *(f for d in folders for f in _listed(d))] if _holds(f, kind)]
+
+
+def _one_table(path: Path, kind: str) -> dict[str, tuple[Path, ...]]:
+    """Give the table of a file, called like it, or of a pattern, called by what stands before its first wildcard."""
+    files = tuple(_meant(path, kind))
+    before = re.split(r"[*?\[]", path.name.removesuffix(f".{kind}"), maxsplit=1)[0]
+    name = before.rstrip("-_. ") or path.parent.resolve().name
+    for file in files:
+        _check_name(file)
+    found = {name: files} if files else {}
+    _check_files(path.parent.resolve(), found)
+    return found
+
+
+def _meant(path: Path, kind: str) -> list[Path]:
+    """Give the files that a path names as they are now; wildcards stand in its last part only."""
+    folder = path.parent.resolve()
+    if not folder.is_dir():
+        return []
+    entries = [entry for entry in _listed(folder) if _holds(entry, kind)]
+    exact = [entry for entry in entries if entry.name == path.name]
+    return exact or [entry for entry in entries if fnmatch.fnmatchcase(entry.name, path.name)]
 
 
 def _listed(folder: Path) -> list[Path]:

@@ -12,7 +12,6 @@ is the second wall.
 from __future__ import annotations
 
 import itertools
-import re
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -26,20 +25,12 @@ from secant.processes import PerProcess
 from secant.release.backend import changed, closed, failed, most_rows, not_accepted
 from secant.release.dialect import DUCKDB, Dialect, quote, text
 from secant.release.directory import as_list, files_of, names_of, tables_of, without_lines
+from secant.release.duckdb_catalog import Home, read_catalog
 from secant.release.files import State, same_state, settled_state
 from secant.release.spill import Spill
 from secant.release.watch import watched
-from secant.terms import types as t
-from secant.terms.catalog import Catalog, Table, catalog
+from secant.terms.catalog import Catalog
 from secant.terms.policy import USUAL, Limits
-
-_TYPES = {
-    "BOOLEAN": t.BOOLEAN, "TINYINT": t.INTEGER, "SMALLINT": t.INTEGER, "INTEGER": t.INTEGER,
-    "BIGINT": t.INTEGER, "UTINYINT": t.INTEGER, "USMALLINT": t.INTEGER,
-    "UINTEGER": t.INTEGER, "UBIGINT": t.INTEGER, "FLOAT": t.DOUBLE, "DOUBLE": t.DOUBLE,
-    "VARCHAR": t.TEXT, "DATE": t.DATE, "TIMESTAMP": t.TIMESTAMP, "TIMESTAMP_S": t.TIMESTAMP,
-    "TIMESTAMP_MS": t.TIMESTAMP, "TIMESTAMP_NS": t.TIMESTAMP,
-}  # fmt: skip
 
 # What the driver raises: its own errors, and Python's where a value or a text cannot be carried over.
 _FAILURES = (duckdb.Error, RuntimeError, ValueError, OverflowError)
@@ -54,16 +45,16 @@ ATTACHED = "secant_source"
 class DuckDBSession:
     """A cursor in one read-only transaction."""
 
-    dialect: Dialect = DUCKDB
-
     def __init__(
         self,
         cursor: duckdb.DuckDBPyConnection,
         catalog: Callable[[], Catalog],
         compare: Callable[[], None],
         limits: Limits,
+        dialect: Dialect = DUCKDB,
     ) -> None:
         self._cursor = cursor
+        self.dialect = dialect
         self.catalog, self.confirm = catalog, compare
         self._limits = limits
         self._prepared: dict[str, str] = {}
@@ -106,8 +97,6 @@ class DuckDBSession:
 class DuckDB:
     """A locked DuckDB engine for each process that asks."""
 
-    dialect: Dialect = DUCKDB
-
     def __init__(
         self,
         fill: Callable[[duckdb.DuckDBPyConnection], None],
@@ -117,8 +106,11 @@ class DuckDB:
         in_memory: bool = False,
         views: bool = False,
         enter: Callable[[duckdb.DuckDBPyConnection], None] | None = None,
+        homes: tuple[Home, ...] = (),
     ) -> None:
         self._fill, self._files, self._limits = fill, files, limits
+        self._homes = homes or (Home(ATTACHED, "main"),)
+        self.dialect: Dialect = DUCKDB
         self._in_memory, self._views, self._enter = in_memory, views, enter
         self._state: State = ()
         self._catalog: Catalog | None = None
@@ -136,7 +128,7 @@ class DuckDB:
         engine = self._engine.get()
         self._compare()
         with engine.cursor(self._enter) as cursor:
-            yield DuckDBSession(cursor, self.catalog, self._compare, self._limits)
+            yield DuckDBSession(cursor, self.catalog, self._compare, self._limits, self.dialect)
             self._compare()
 
     def close(self) -> None:
@@ -158,10 +150,10 @@ class DuckDB:
         connection = duckdb.connect(":memory:", config=dict(room))
         try:
             self._fill(connection)
-            found = _read_catalog(connection, views=self._views)
+            found, reading = read_catalog(connection, self._homes, own_views=self._views)
             same_state(before, self._files())
             if self._catalog is None:
-                self._catalog, self._state = found, before
+                self._catalog, self._state, self.dialect = found, before, reading
             elif found != self._catalog:  # a forked child has read the files again
                 raise changed("a file of the data source")
         except BaseException:
@@ -213,15 +205,30 @@ class _Engine:
                 self._spill.remove()
 
 
-def open_file(path: Path, *, threads: int | None = None, limits: Limits = USUAL) -> DuckDB:
-    """Open a DuckDB file read-only."""
-    if not path.is_file():
-        raise BackendError("BAK-001", f"there is no DuckDB file {path}", hint="check the source")
-    place = path.resolve()
+def open_file(
+    path: Path,
+    *,
+    threads: int | None = None,
+    limits: Limits = USUAL,
+    schemas: Sequence[str] = ("main",),
+    attached: Sequence[Path] = (),
+) -> DuckDB:
+    """Open a DuckDB file read-only, with others beside it: their tables are called `NAME.table` after the file."""
+    for each in (path, *attached):
+        if not each.is_file():
+            raise BackendError(
+                "BAK-001", f"there is no DuckDB file {each}", hint="check the source"
+            )
+    places = [each.resolve() for each in (path, *attached)]
+    names = [ATTACHED, *(f"{ATTACHED}_{i}" for i in range(1, len(places)))]
+    homes = [Home(ATTACHED, schema, schema if i else "") for i, schema in enumerate(schemas)]
+    homes += [Home(n, "main", p.stem) for n, p in zip(names[1:], places[1:], strict=True)]
+    _refuse_twice([*places], [home.prefix.lower() for home in homes])
 
     def fill(engine: duckdb.DuckDBPyConnection) -> None:
         try:
-            engine.execute(f"ATTACH {text(str(place))} AS {ATTACHED} (READ_ONLY, TYPE duckdb)")
+            for name, place in zip(names, places, strict=True):
+                engine.execute(f"ATTACH {text(str(place))} AS {name} (READ_ONLY, TYPE duckdb)")
             engine.execute(f"USE {ATTACHED}.main")
             _refuse_own_meanings(engine)
             lock(engine, [], threads)
@@ -232,7 +239,18 @@ def open_file(path: Path, *, threads: int | None = None, limits: Limits = USUAL)
                 hint="close other programs that write to it, and check that it is a DuckDB file",
             ) from None
 
-    return DuckDB(fill, lambda: [place, place.with_name(place.name + ".wal")], limits)
+    read = [each for place in places for each in (place, place.with_name(place.name + ".wal"))]
+    return DuckDB(fill, lambda: read, limits, homes=tuple(homes))
+
+
+def _refuse_twice(places: list[Path], prefixes: list[str]) -> None:
+    """Refuse rows that would have two names: a policy protects them by one."""
+    if len(set(places)) < len(places) or len(set(prefixes)) < len(prefixes):
+        raise BackendError(
+            "BAK-001",
+            "two schemas or attached files of the source have one name, or are the same",
+            hint="name each once; rename a file that is called like a schema",
+        )
 
 
 # A macro of the file goes before the engine's own function of that name, be it `least` or `+`.
@@ -257,10 +275,12 @@ def _refuse_own_meanings(engine: duckdb.DuckDBPyConnection) -> None:
 def open_directory(
     path: Path, kind: str, *, threads: int | None = None, limits: Limits = USUAL
 ) -> DuckDB:
-    """Open a directory in which each `NAME.parquet` (or `.csv`), or each folder of them, is a table."""
-    if not path.is_dir():
-        raise BackendError("BAK-001", f"there is no directory {path}", hint="check the source")
+    """Open a directory in which each `NAME.parquet` (or `.csv`), or each folder of them, is a table; or one table."""
     tables = tables_of(path, kind)
+    if not tables and not path.is_dir():
+        raise BackendError(
+            "BAK-001", f"there is no directory and no .{kind} file {path}", hint="check the source"
+        )
     if not tables:
         raise BackendError("BAK-001", f"{path} holds no .{kind} files", hint="check the source")
     if kind == "csv" and (empty := next(without_lines(tables), None)) is not None:
@@ -336,6 +356,7 @@ def _settings(threads: int | None) -> list[tuple[str, str]]:
     return [
         *wanted,
         ("error_on_division_by_zero", "false"),  # an error on one row would tell of the row
+        ("TimeZone", "UTC"),  # what a moment with a zone is called must not hang on the machine
         # The first of these optimizers moves what is written twice out of TRY, where it raises after all; the second
         # writes out projections where they are used, which computes shared parts anew each time; the third believes
         # stated ends of columns, which leave NaN out, and drops comparisons that only a NaN would meet.
@@ -350,45 +371,3 @@ def _settings(threads: int | None) -> list[tuple[str, str]]:
         ("enable_external_access", "false"),
         ("lock_configuration", "true"),
     ]
-
-
-_OFFERED = "NOT internal AND database_name = current_database() AND schema_name = 'main'"
-
-
-def _read_catalog(engine: duckdb.DuckDBPyConnection, *, views: bool) -> Catalog:
-    # A view shows rows of tables that a policy protects by their own names, not by the view's. Those of a directory and
-    # of frames are ours, one for each table.
-    offered = "SELECT table_name FROM duckdb_tables() WHERE " + _OFFERED
-    if views:
-        offered += " UNION ALL SELECT view_name FROM duckdb_views() WHERE " + _OFFERED
-    rows = engine.execute(
-        f"SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE {_OFFERED} "
-        f"AND table_name IN ({offered}) ORDER BY table_name, column_index"
-    ).fetchall()
-    keys = engine.execute(
-        "SELECT table_name, constraint_column_names FROM duckdb_constraints() "
-        "WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE') "
-        "AND database_name = current_database() AND schema_name = 'main'"
-    ).fetchall()
-    unique: dict[str, list[tuple[str, ...]]] = {}
-    for name, columns in keys:
-        unique.setdefault(name, []).append(tuple(columns))
-    tables: dict[str, list[tuple[str, t.Type]]] = {}
-    for name, column, written in rows:
-        tables.setdefault(name, [])
-        kind = column_type(written)
-        if (
-            kind is not None
-        ):  # a column of a type that the plan does not know cannot be named in a query
-            tables[name].append((column, kind))
-    return catalog(*(Table(n, tuple(c), tuple(unique.get(n, ()))) for n, c in tables.items()))
-
-
-def column_type(written: str) -> t.Type | None:
-    """Read an engine type, or None where the plan has no such type."""
-    match = re.fullmatch(r"DECIMAL\((\d+),\s*(\d+)\)", written)
-    if match:
-        return t.decimal(int(match[1]), int(match[2]))
-    if written.startswith("ENUM("):
-        return t.TEXT
-    return _TYPES.get(written)

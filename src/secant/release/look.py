@@ -17,7 +17,7 @@ from decimal import Decimal
 from secant.plan.ownership import Paths
 from secant.plan.ranges import as_number
 from secant.release.backend import Backend, Session
-from secant.release.dialect import constant, quote
+from secant.release.dialect import constant, quote, stored_rows
 from secant.terms import types as t
 from secant.terms.policy import ColumnFacts, Policy, Protection
 
@@ -184,11 +184,11 @@ def _by_unit(
     """Add up a table unit by unit, and then over the units: one reading of the table."""
     spelled = session.catalog().spelled
     assert protection.unit is not None
-    source = f"{quote(spelled(table)[0])} AS t0"
+    source = f"{_rows(session, table)} AS t0"
     for index, (child, column, parent, key) in enumerate(ways):
         here, there = spelled(child, [column])[1][0], spelled(parent, [key])[1][0]
         source += (
-            f" LEFT JOIN {quote(spelled(parent)[0])} AS t{index + 1}"
+            f" LEFT JOIN {_rows(session, parent)} AS t{index + 1}"
             f" ON t{index}.{quote(here)} = t{index + 1}.{quote(there)}"
         )
     unit = f"t{len(ways)}.{quote(spelled(protection.unit[0], [protection.unit[1]])[1][0])}"
@@ -225,9 +225,12 @@ def _again(index: int) -> str:
 
 def _whole(session: Session, policy: Policy, table: str, asked: list[str]) -> list[ColumnLook]:
     parts = _figures(session, policy, table, asked)
-    name = quote(session.catalog().spelled(table)[0])
-    (row,) = session.rows(f"SELECT count(*), {', '.join(parts)} FROM {name} AS t0")
+    (row,) = session.rows(f"SELECT count(*), {', '.join(parts)} FROM {_rows(session, table)} AS t0")
     return _columns(policy, table, asked, _whole_number(row[0]), row[1:])
+
+
+def _rows(session: Session, table: str) -> str:
+    return stored_rows(session.dialect, session.catalog().tables[table.lower()])
 
 
 def _columns(

@@ -14,7 +14,7 @@ from secant.plan import nodes as n
 from secant.plan.expected import expected_rows
 from secant.plan.ranges import as_number
 from secant.release.backend import Session
-from secant.release.dialect import quote
+from secant.release.dialect import quote, stored_rows
 from secant.terms.coverage import is_open
 from secant.terms.policy import Policy
 
@@ -25,12 +25,14 @@ def public_facts(policy: Policy, session: Session) -> PublicFacts:
     For an epsilon of 1; `at` gives the same facts for another one, and nothing is looked up twice.
     """
 
+    def rows_of(table: str) -> str:
+        return stored_rows(session.dialect, session.catalog().tables[table.lower()])
+
     @cache
     def count(table: str) -> int | None:
         if not is_open(policy, table):
             return None
-        name, _ = session.catalog().spelled(table)
-        ((found,),) = session.rows(f"SELECT count(*) FROM {quote(name)}")
+        ((found,),) = session.rows(f"SELECT count(*) FROM {rows_of(table)} AS t")
         return found if isinstance(found, int) else None
 
     @cache
@@ -39,10 +41,9 @@ def public_facts(policy: Policy, session: Session) -> PublicFacts:
             return count(table)
         if not is_open(policy, table, columns):
             return None
-        name, exact = session.catalog().spelled(table, columns)
-        names = ", ".join(quote(c) for c in exact)
+        names = ", ".join(quote(c) for c in session.catalog().spelled(table, columns)[1])
         ((found,),) = session.rows(
-            f"SELECT max(n) FROM (SELECT count(*) AS n FROM {quote(name)} GROUP BY {names}) AS counted"
+            f"SELECT max(n) FROM (SELECT count(*) AS n FROM {rows_of(table)} AS t GROUP BY {names}) AS counted"
         )
         return found if isinstance(found, int) else None
 
@@ -50,9 +51,9 @@ def public_facts(policy: Policy, session: Session) -> PublicFacts:
     def ends(table: str, column: str) -> tuple[Fraction, Fraction] | None:
         if not is_open(policy, table, (column,)):
             return None
-        name, (exact,) = session.catalog().spelled(table, [column])
+        exact = quote(session.catalog().spelled(table, [column])[1][0])
         ((low, high),) = session.rows(
-            f"SELECT min({quote(exact)}), max({quote(exact)}) FROM {quote(name)}"
+            f"SELECT min({exact}), max({exact}) FROM {rows_of(table)} AS t"
         )
         first, last = as_number(low), as_number(high)
         return None if first is None or last is None else (first, last)

@@ -16,7 +16,15 @@ from secant.plan.lineage import stored_column
 from secant.plan.rules import RuleTable
 from secant.plan.scopes import borrowed
 from secant.plan.typing import fields_of, type_of
-from secant.release.dialect import DUCKDB, Dialect, constant, quote, type_name
+from secant.release.dialect import (
+    DUCKDB,
+    Dialect,
+    constant,
+    place_of,
+    quote,
+    read_column,
+    type_name,
+)
 from secant.release.window_text import window_text
 from secant.release.writing import Block, Env, Writer, printed_columns
 from secant.terms.types import INTEGER, Type
@@ -114,13 +122,11 @@ def _open(w: Writer, block: Block) -> Block:
 def _scan(w: Writer, node: n.Scan, env: Env) -> Block:
     alias = w.alias()
     refs = {
-        f.name: w.dialect.stored.get(f.type.kind, "{0}").format(
-            f"{alias}.{quote(stored_column(node, f.name))}"
-        )
+        f.name: read_column(w.dialect, node.table, stored_column(node, f.name), f.type, alias)
         for f in node.columns
         if f.name in w.used
     }
-    return Block(f"{quote(node.table)} AS {alias}", refs)
+    return Block(f"{place_of(w.dialect, node.table)} AS {alias}", refs)
 
 
 @RELATIONS.rule(n.Released)

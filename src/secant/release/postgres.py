@@ -1,9 +1,9 @@
-"""PostgreSQL: tables of one schema; each question is one read-only transaction that sees one moment.
+"""PostgreSQL: tables of some schemas; each question is one read-only transaction that sees one moment.
 
-In: a `postgresql://` address; `?schema=NAME` chooses the schema (else `public`), `?statement_seconds=N` goes
-before the limit of the policy. Out: a Backend. Views, foreign tables and partitions show rows of other tables, so they
-are not offered. Nothing of the address enters a message: it may hold a password. Nothing of the server's own
-messages does: they can quote a row.
+In: a `postgresql://` address; `?schema=NAME` or `?schema=NAME,NAME` chooses schemas (else `public`; tables of all but
+the first are called `schema.table`), `?statement_seconds=N` goes before the limit of the policy. Out: a Backend.
+Nothing of the address enters a message: it may hold a password. Nothing of the server's own messages does: they can
+quote a row.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import re
 import socket
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
@@ -25,11 +25,12 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from secant.errors import BackendError, UsageError, over_limit
 from secant.processes import PerProcess
 from secant.release.backend import changed, closed, failed, most_rows, not_accepted
-from secant.release.dialect import Dialect, quote, text
-from secant.release.postgres_scalars import POSTGRES
+from secant.release.dialect import Dialect, quote
+from secant.release.postgres_catalog import read_catalog
+from secant.release.postgres_scalars import POSTGRES, postgres_of
 from secant.release.watch import watched
-from secant.terms import types as t
-from secant.terms.catalog import Catalog, Table, catalog
+from secant.terms.catalog import Catalog
+from secant.terms.parts import elements_named
 from secant.terms.policy import USUAL, Limits
 
 try:
@@ -44,8 +45,8 @@ except ImportError as error:
         hint="install secant[postgres]",
     ) from error
 
-OLDEST = 170_000
-"""Before version 17 the server cannot change the case of letters one by one, as the plan does."""
+OLDEST = 130_000
+"""Version 13; before 12 the server cannot say which columns are computed."""
 MOST_SESSIONS = 16
 """Questions of one process at the same time; more wait for their turn."""
 _LOCK_MS = 900
@@ -59,11 +60,6 @@ _AT_ONCE = 1000
 """Rows that the server sends together: not all, so that too many are seen before they fill the memory."""
 T = TypeVar("T")
 _NUMERIC = 1700
-_TYPES = {
-    "boolean": t.BOOLEAN, "smallint": t.INTEGER, "integer": t.INTEGER, "bigint": t.INTEGER,
-    "real": t.DOUBLE, "double precision": t.DOUBLE, "text": t.TEXT, "date": t.DATE,
-    "timestamp without time zone": t.TIMESTAMP, "character varying": t.TEXT,
-}  # fmt: skip
 _Connection = psycopg.Connection[tuple[Any, ...]]
 # What the driver raises: its own errors, and Python's where a value or a text cannot be carried over.
 _FAILURES = (psycopg.Error, ValueError, OverflowError)
@@ -80,60 +76,6 @@ _SETTINGS = {
     "timezone": "UTC",
     "jit": "off",  # compiling a long statement takes longer than most statements run
 }
-# Rows of a table with two parents would be rows of both; those of a foreign table are another table's.
-_COLUMNS = """
-WITH RECURSIVE below (root, child) AS (
-    SELECT inhparent, inhrelid FROM pg_inherits
-    UNION SELECT b.root, i.inhrelid FROM below AS b JOIN pg_inherits AS i ON i.inhparent = b.child
-)
-SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), c.oid
-FROM pg_class AS c
-JOIN pg_namespace AS s ON s.oid = c.relnamespace
-JOIN pg_attribute AS a ON a.attrelid = c.oid
-WHERE s.nspname = {schema} AND c.relkind IN ('r', 'p') AND pg_table_is_visible(c.oid)
-  AND NOT EXISTS (SELECT 1 FROM pg_inherits AS i WHERE i.inhrelid = c.oid)
-  AND NOT EXISTS (
-    SELECT 1 FROM below AS b JOIN pg_class AS d ON d.oid = b.child
-    WHERE b.root = c.oid
-      AND (d.relkind NOT IN ('r', 'p') OR (SELECT count(*) FROM pg_inherits AS i WHERE i.inhrelid = d.oid) > 1)
-  )
-  AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated <> 'v'
-  AND has_column_privilege(c.oid, a.attnum, 'SELECT') {only}
-ORDER BY c.relname, a.attnum
-"""
-# The server takes the function or operator whose arguments fit best, also from a schema that it searches late.
-_OWN_MEANINGS = """
-WITH known (type) AS (
-    SELECT oid FROM pg_type WHERE typnamespace = 'pg_catalog'::regnamespace AND typname IN (
-        'bool', 'int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'text', 'varchar', 'bpchar', 'name', 'date',
-        'timestamp', 'interval', 'unknown', 'any', 'anyelement', 'anycompatible', 'anynonarray', 'record')
-)
-SELECT own.name FROM (
-    SELECT f.proname AS name, f.proargtypes::oid[] AS arguments FROM pg_proc AS f
-    WHERE f.pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = {schema})
-      AND EXISTS (SELECT 1 FROM pg_proc AS b
-                  WHERE b.proname = f.proname AND b.pronamespace = 'pg_catalog'::regnamespace)
-    UNION ALL
-    SELECT o.oprname, ARRAY[o.oprleft, o.oprright] FROM pg_operator AS o
-    WHERE o.oprnamespace = (SELECT oid FROM pg_namespace WHERE nspname = {schema})
-) AS own
-WHERE NOT EXISTS (SELECT 1 FROM unnest(own.arguments) AS a (type)
-                  WHERE a.type <> 0 AND a.type NOT IN (SELECT type FROM known))
-ORDER BY 1 LIMIT 1
-"""
-# A key of a table with children says nothing of the children's rows, unless they are partitions.
-_KEYS = """
-SELECT c.relname,
-       (SELECT array_agg(a.attname ORDER BY a.attnum) FROM pg_attribute AS a
-        WHERE a.attrelid = c.oid AND a.attnum = ANY (k.conkey))
-FROM pg_constraint AS k
-JOIN pg_class AS c ON c.oid = k.conrelid
-JOIN pg_namespace AS s ON s.oid = c.relnamespace
-WHERE s.nspname = {schema} AND k.contype IN ('p', 'u') AND NOT k.condeferrable
-  AND (c.relkind = 'p' OR NOT EXISTS (SELECT 1 FROM pg_inherits AS i WHERE i.inhparent = c.oid))
-  {only}
-ORDER BY 1, 2
-"""
 
 
 class _Date(Loader):
@@ -185,14 +127,17 @@ def _far(days: int) -> str:
 class PostgresSession:
     """A connection in one read-only transaction, which sees one moment of the database."""
 
-    dialect: Dialect = POSTGRES
-
     def __init__(
-        self, connection: _Connection, known: Callable[[], Catalog], limits: Limits
+        self,
+        connection: _Connection,
+        known: Callable[[], Catalog],
+        limits: Limits,
+        dialect: Dialect = POSTGRES,
     ) -> None:
         self._connection = connection
         self.catalog = known
         self._limits = limits
+        self.dialect = dialect
 
     def check(self, statement: str) -> None:
         """Let the server plan the statement without running it."""
@@ -244,17 +189,20 @@ class PostgresSession:
 class PostgresBackend:
     """A PostgreSQL server that is only read, with a connection for each question that runs at the same time."""
 
-    dialect: Dialect = POSTGRES
-
-    def __init__(self, address: str, *, schema: str, limits: Limits) -> None:
+    def __init__(self, address: str, *, schemas: tuple[str, ...], limits: Limits) -> None:
         self._address = address
-        self._schema = schema
+        self._schemas = schemas
         self._limits = limits
+        self.dialect: Dialect = POSTGRES
         self._closed = False
         self._pool = PerProcess(self._opened, _Pool.close)
         try:
-            with self.session() as session:
-                self._catalog = self._read_catalog(session)
+            with self._pool.get().taken() as connection:
+                version = connection.info.server_version
+                session = PostgresSession(connection, self.catalog, limits)
+                self._catalog, self.dialect, self._where = read_catalog(
+                    session.rows, schemas, postgres_of(version)
+                )
         except BaseException:
             self.close()
             raise
@@ -269,13 +217,16 @@ class PostgresBackend:
 
         The locks come first: that a table was emptied or rewritten shows also in moments that were fixed before.
         """
-        known = [table for name in sorted(tables) if (table := self._catalog.table(name))]
+        bases = {e.table if (e := elements_named(name)) else name for name in tables}
+        known = [table for name in sorted(bases) if (table := self._catalog.table(name))]
         known = list(dict.fromkeys(known))
         with self._pool.get().taken() as connection:
-            session = PostgresSession(connection, self.catalog, self._limits)
+            session = PostgresSession(connection, self.catalog, self._limits, self.dialect)
             if known:
-                _hold(connection, self._schema, [table.name for table in known])
-                if self._read_catalog(session, known) != catalog(*known):
+                _hold(connection, [self.dialect.places[table.name] for table in known])
+                places = [self._where[table.name] for table in known]
+                now, *_ = read_catalog(session.rows, self._schemas, POSTGRES, places)
+                if now.tables != {table.name.lower(): table for table in known}:
                     raise changed("a table")
             yield session
 
@@ -283,20 +234,6 @@ class PostgresBackend:
         """Close the connections that nobody uses; the others close when their questions end."""
         self._closed = True
         self._pool.drop()
-
-    def _read_catalog(self, session: PostgresSession, tables: Sequence[Table] = ()) -> Catalog:
-        """Read names, types and server-kept keys, of some tables or of all, in the session that relies on them."""
-        schema = text(self._schema)
-        for (name,) in session.rows(_OWN_MEANINGS.format(schema=schema)):
-            raise BackendError(
-                "BAK-001",
-                f"the schema has a function or an operator {name}, which is a name of SQL's own",
-                hint="move it to another schema, or drop it",
-            )
-        names = ", ".join(text(table.name) for table in tables)
-        only = f"AND c.relname IN ({names})" if names else ""
-        columns = session.rows(_COLUMNS.format(schema=schema, only=only))
-        return _catalog(columns, session.rows(_KEYS.format(schema=schema, only=only)))
 
     def _opened(self) -> _Pool:
         if self._closed:
@@ -316,7 +253,7 @@ class PostgresBackend:
         except _FAILURES:
             raise _unreachable() from None
         try:
-            settle = partial(_settle, connection, self._schema, self._limits.seconds)
+            settle = partial(_settle, connection, self._schemas, self._limits.seconds)
             _asked(connection, settle, _SLACK)
         except psycopg.Error:
             connection.close()
@@ -387,9 +324,9 @@ class _Pool:
         connection.close()
 
 
-def _hold(connection: _Connection, schema: str, names: list[str]) -> None:
+def _hold(connection: _Connection, places: list[str]) -> None:
     """Lock tables, and their partitions, against everything but writers of rows, to the end of the transaction."""
-    written = ", ".join(f"{quote(schema)}.{quote(name)}" for name in names)
+    written = ", ".join(places)
     try:
         for told in (
             f"SET LOCAL lock_timeout = {_LOCK_MS}",
@@ -453,8 +390,9 @@ def open_server(address: str, limits: Limits = USUAL) -> PostgresBackend:
             "statement_seconds in the source is not a number of seconds",
             hint="write for instance ?statement_seconds=60",
         )
-    schema = own.get("schema") or "public"
-    if schema.startswith("pg_") or schema == "information_schema":
+    named = [name for name in (own.get("schema") or "public").split(",") if name]
+    schemas = tuple(dict.fromkeys(named)) or ("public",)
+    if any(schema.startswith("pg_") or schema == "information_schema" for schema in schemas):
         raise UsageError(
             "USE-001",
             "the schema in the source is the server's own; it tells of every table",
@@ -463,14 +401,14 @@ def open_server(address: str, limits: Limits = USUAL) -> PostgresBackend:
     if seconds is not None:
         limits = replace(limits, seconds=float(seconds))
     place = urlunsplit(parts._replace(query=others))
-    return PostgresBackend(place, schema=schema, limits=limits)
+    return PostgresBackend(place, schemas=schemas, limits=limits)
 
 
-def _settle(session: psycopg.Connection[Any], schema: str, seconds: float) -> None:
+def _settle(session: psycopg.Connection[Any], schemas: tuple[str, ...], seconds: float) -> None:
     """Fix everything that a statement's meaning hangs on."""
     if session.info.server_version < OLDEST:
         raise BackendError(
-            "BAK-001", "the PostgreSQL server is too old", hint="use version 17 or newer"
+            "BAK-001", "the PostgreSQL server is too old", hint="use version 13 or newer"
         )
     if session.info.parameter_status("server_encoding") != "UTF8":
         raise BackendError(
@@ -479,7 +417,8 @@ def _settle(session: psycopg.Connection[Any], schema: str, seconds: float) -> No
     settings = {
         **_SETTINGS,
         # Temporary tables come last: they must not stand in for a table that the policy names.
-        "search_path": f"pg_catalog, {quote(schema)}, pg_temp",
+        # Only the first schema: what stands in others is told, and written, with its schema before it.
+        "search_path": f"pg_catalog, {quote(schemas[0])}, pg_temp",
         "statement_timeout": str(max(1, round(seconds * 1000))),
     }
     for name, value in settings.items():
@@ -505,33 +444,6 @@ def _numbers(
 def _whole(value: Decimal) -> int | Decimal:
     """Give a number without digits behind the point as a whole one; sums of decimals keep theirs."""
     return int(value) if value.as_tuple().exponent == 0 else value
-
-
-def _catalog(columns: list[tuple[Any, ...]], keys: list[tuple[Any, ...]]) -> Catalog:
-    unique: dict[str, list[tuple[str, ...]]] = {}
-    for name, names in keys:
-        unique.setdefault(name, []).append(tuple(names))
-    tables: dict[str, list[tuple[str, t.Type]]] = {}
-    for name, column, written, _ in columns:
-        tables.setdefault(name, [])
-        kind = column_type(written)
-        if kind is not None:  # a column of another type cannot be named in a query
-            tables[name].append((column, kind))
-    return catalog(*(Table(n, tuple(c), tuple(unique.get(n, ()))) for n, c in tables.items()))
-
-
-def column_type(written: str) -> t.Type | None:
-    """Read a type as the server writes it, or None where the plan has no such type."""
-    match = re.fullmatch(r"numeric\((\d+),(-?\d+)\)", written)
-    if match:
-        precision, scale = int(match[1]), int(match[2])
-        fits = 0 <= scale <= precision <= t.MAX_PRECISION
-        return t.decimal(precision, scale) if fits else None
-    if re.fullmatch(r"timestamp(\(\d\))? without time zone", written):
-        return t.TIMESTAMP
-    if re.fullmatch(r"character( varying)?\(\d+\)", written):
-        return t.TEXT
-    return _TYPES.get(written)
 
 
 def _unreachable() -> BackendError:

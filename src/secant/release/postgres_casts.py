@@ -24,6 +24,27 @@ _MOMENT = (
     r"^\s*[0-9]{4}(-[0-9]{1,2}-[0-9]{1,2}|/[0-9]{1,2}/[0-9]{1,2})"
     r"([ T][0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]{1,9})?)?)?\s*$"
 )
+_MONTH_DAY = "|".join(
+    (
+        "(0?[13578]|1[02])S(0?[1-9]|[12][0-9]|3[01])",
+        "(0?[469]|11)S(0?[1-9]|[12][0-9]|30)",
+        "0?2S(0?[1-9]|1[0-9]|2[0-8])",
+    )
+)
+_LEAP = "([0-9]{2}(0[48]|[2468][048]|[13579][26])|(0[48]|[2468][048]|[13579][26])00)"
+_DAYS = [
+    rf"((?!0000)[0-9]{{4}}{s}({_MONTH_DAY})|{_LEAP}{s}0?2{s}29)".replace("S", s) for s in ("-", "/")
+]
+_VALID_MOMENT = (
+    rf"^\s*({_DAYS[0]}|{_DAYS[1]})"
+    r"([ T]([01]?[0-9]|2[0-3]):[0-5]?[0-9](:[0-5]?[0-9](\.[0-9]{1,9})?)?)?\s*$"
+)
+"""The shape of a moment that is one, for servers that cannot be asked."""
+ASKING = 160_000
+"""From this version on a server says whether a text is a value, instead of raising."""
+LONGEST = 5000
+"""Digits beyond which a text is no number: a numeric has no place for many more, and would raise."""
+_LARGEST = "1.797693134862315807e308"
 _ENDLESS = r"^\s*-?inf(inity)?\s*$"
 _TRUE, _FALSE = "('true', 't', 'yes', 'y', '1')", "('false', 'f', 'no', 'n', '0')"
 
@@ -48,21 +69,21 @@ def late(date: str) -> str:
     return f"(isfinite({date}) AND {date} >= DATE '294247-01-01')"
 
 
-def converted(x: str, source: Type, target: Type, alias: Alias) -> str:
+def converted(x: str, source: Type, target: Type, alias: Alias, version: int = ASKING) -> str:
     """Write a conversion."""
     if source.kind == "NULL" or (source == target and target.kind != "DECIMAL"):
         return f"CAST({x} AS {_name(target)})" if source.kind == "NULL" else x
     if source.kind == "TEXT":
-        return _from_text(x, target)
+        return _from_text(x, target, version)
     return _CASTS[target.kind](x, source, target, alias)
 
 
-def fails(x: str, source: Type, target: Type, alias: Alias) -> list[str]:
+def fails(x: str, source: Type, target: Type, alias: Alias, version: int = ASKING) -> list[str]:
     """Write the conditions under which a conversion fails, in the order in which they must be asked."""
     if source.kind == "NULL" or source == target or target.kind == "TEXT":
         return []
     if source.kind == "TEXT":
-        return _text_fails(x, target)
+        return _text_fails(x, target, version)
     if source.kind == "DATE" and target.kind == "TIMESTAMP":
         return [late(x)]
     if source.kind == "DOUBLE" and target.kind == "INTEGER":
@@ -184,7 +205,7 @@ _CASTS: dict[str, Callable[[str, Type, Type, Alias], str]] = {
 }
 
 
-def _from_text(x: str, target: Type) -> str:
+def _from_text(x: str, target: Type, version: int) -> str:
     plain = f"replace({x}, '_', '')"
     if target.kind == "BOOLEAN":
         return (
@@ -197,7 +218,7 @@ def _from_text(x: str, target: Type) -> str:
     if target.kind == "DOUBLE":
         sign = f"CASE WHEN {x} ~ '^\\s*-' THEN -1 ELSE 1 END"
         return (
-            f"CASE WHEN pg_input_is_valid({plain}, 'float8') THEN CAST({plain} AS double precision) "
+            f"CASE WHEN {_fits_double(x, plain, version)} THEN CAST({plain} AS double precision) "
             f"WHEN {x} ~ '[eE]-' THEN {number(0.0)} WHEN {x} IS NOT NULL THEN ({sign}) * float8 'Infinity' END"
         )
     if target.kind in ("DATE", "TIMESTAMP"):
@@ -209,7 +230,19 @@ def _from_text(x: str, target: Type) -> str:
     )
 
 
-def _text_fails(x: str, target: Type) -> list[str]:
+def _fits_double(x: str, plain: str, version: int) -> str:
+    """Write the condition that a text in the shape of a number is a double."""
+    if version >= ASKING:
+        return f"pg_input_is_valid({plain}, 'float8')"
+    value = f"abs(CAST({plain} AS numeric))"
+    near = f"{value} < {_LARGEST} AND ({value} >= 2.5e-324 OR {value} = 0)"
+    return (
+        f"CASE WHEN {x} ~* '{_WORD}' THEN TRUE "
+        f"WHEN {x} ~ '{_NUMBER}' AND length({x}) < {LONGEST} THEN {near} ELSE FALSE END"
+    )
+
+
+def _text_fails(x: str, target: Type, version: int) -> list[str]:
     plain = f"replace({x}, '_', '')"
     if target.kind == "BOOLEAN":
         return [f"(lower({x}) NOT IN {_TRUE} AND lower({x}) NOT IN {_FALSE})"]
@@ -217,8 +250,10 @@ def _text_fails(x: str, target: Type) -> list[str]:
         return [f"({x} !~ '{_ANY_EXPONENT}' AND {x} !~* '{_WORD}')"]
     if target.kind in ("DATE", "TIMESTAMP"):
         usual = f"({x} ~ '{_MOMENT}' AND pg_input_is_valid({x}, 'timestamp'))"
+        if version < ASKING:
+            usual = f"({x} ~ '{_VALID_MOMENT}')"
         return [f"(NOT {usual} AND {x} !~* '{_ENDLESS}' AND {x} !~* '^\\s*epoch\\s*$')"]
-    shape = f"({x} !~ '{_NUMBER}')"
+    shape = f"(length({x}) >= {LONGEST} OR {x} !~ '{_NUMBER}')"
     value = f"CAST({plain} AS numeric)"
     if target.kind == "INTEGER":
         return [shape, beyond_64_bits(f"round({value})")]

@@ -100,7 +100,7 @@ def _cast(w: Writer, node: n.Cast, env: Env) -> list[str]:
         most = WHOLE if target.kind == "INTEGER" else 10 ** (target.precision - target.scale)
         if w.reach.within(node.operand, half - most, most - 1 - half):
             return []
-    return casts.fails(write(w, node.operand, env), source, target, w.alias)
+    return casts.fails(write(w, node.operand, env), source, target, w.alias, w.dialect.version)
 
 
 def whole_64_bits(w: Writer, scalar: n.Scalar) -> bool:

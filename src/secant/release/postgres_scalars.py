@@ -8,8 +8,10 @@ cannot be told to is refused (BAK-003).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 
 from secant.errors import BackendError
 from secant.plan import nodes as n
@@ -18,6 +20,7 @@ from secant.plan.rules import RuleTable
 from secant.release import doubles
 from secant.release import postgres_casts as casts
 from secant.release.dialect import INTERVAL_SHOWN, Dialect, constant
+from secant.release.dialect import text as quoted
 from secant.release.doubles import Operand
 from secant.release.lower import write
 from secant.release.postgres_failures import (
@@ -29,6 +32,7 @@ from secant.release.postgres_failures import (
 )
 from secant.release.writing import Env, Writer
 from secant.terms import types as t
+from secant.terms.parts import ARRAYS
 from secant.terms.types import Type
 
 RULES: RuleTable[Callable[..., str]] = RuleTable("write for PostgreSQL")
@@ -156,7 +160,7 @@ def _like(w: Writer, node: n.Like, env: Env) -> str:
 @rule(n.Cast)
 def _cast(w: Writer, node: n.Cast, env: Env) -> str:
     text = write(w, node.operand, env)
-    return casts.converted(text, w.type_of(node.operand), node.type, w.alias)
+    return casts.converted(text, w.type_of(node.operand), node.type, w.alias, w.dialect.version)
 
 
 @rule(n.Attempt)
@@ -350,10 +354,29 @@ def _side(w: Writer, node: n.Call, env: Env) -> str:
 
 def _cased(w: Writer, node: n.Call, env: Env) -> str:
     text = write(w, node.arguments[0], env)
+    if w.dialect.version < LETTERS:
+        return f"translate({text}, {_letters(node.function)})"
     changed = f'{node.function}({text} COLLATE "pg_c_utf8")'
     if node.function == "upper":
         changed = f"replace({changed}, 'ß', 'ẞ')"
     return f'({changed} COLLATE "C")'
+
+
+LETTERS = 170_000
+"""Before this version the server cannot change the case of letters one by one, as the plan does: they are listed."""
+
+
+_LAST_LETTER = 0x20000
+"""Beyond are no letters of two cases."""
+
+
+@cache
+def _letters(function: str) -> str:
+    """Write the letters that a function changes, and what they become."""
+    change = FUNCTIONS[function].apply
+    every = (chr(code) for code in range(1, _LAST_LETTER) if not 0xD800 <= code < 0xE000)
+    pairs = [(a, b) for a in every if (b := str(change(a))) != a]
+    return ", ".join(quoted("".join(side)) for side in zip(*pairs, strict=True))
 
 
 def _date_trunc(w: Writer, node: n.Call, env: Env) -> str:
@@ -501,6 +524,34 @@ def _quantile(w: Writer, node: n.Aggregation, env: Env) -> str:
     return f"({word}({float(node.fraction)!r}) WITHIN GROUP (ORDER BY {x}))"
 
 
+_JSON = {
+    "jsonb": '(({0} #>> {1}) COLLATE "C")',
+    # Escapes that stand for no character are kept in a json, and raise as soon as anything is read of it.
+    "json": (
+        "(CASE WHEN CAST({0} AS text) !~* '\\\\u(0000|d[89a-f])' THEN {0} #>> {1} END COLLATE \"C\")"
+    ),
+}
+_PLACE = "the field"
+
+
+def _parts(version: int) -> dict[tuple[str, str], str]:
+    """Write the templates of parts of columns; a field that is no number is NULL as a number."""
+    found = {(what, "field"): template for what, template in _JSON.items()}
+    for way, kind in (("number", t.DOUBLE), ("whole", t.INTEGER)):
+        asked = casts.fails(_PLACE, t.TEXT, kind, str, version)
+        value = casts.converted(_PLACE, t.TEXT, kind, str, version)
+        cases = " ".join(f"WHEN {condition} THEN NULL" for condition in asked)
+        plain = f"(CASE {cases} ELSE {value} END)".replace("{", "{{").replace("}", "}}")
+        for what, template in _JSON.items():
+            found[what, way] = plain.replace(_PLACE, template)
+    return found | {
+        ("interval", "seconds"): "CAST(extract(epoch FROM {0}) AS double precision)",
+        **{(array, "count"): "CAST(cardinality({0}) AS bigint)" for array in ARRAYS},
+        ("array of TEXT", "has"): "({1} = ANY (CAST({0} AS text[])))",
+        ("array of INTEGER", "has"): "({1} = ANY (CAST({0} AS bigint[])))",
+    }
+
+
 POSTGRES = Dialect(
     name="postgres",
     types={
@@ -521,8 +572,17 @@ POSTGRES = Dialect(
     whole="CAST({0} AS bigint)",
     fence=" OFFSET 0",
     word='({0}::text COLLATE "C")',
+    version=LETTERS,
+    parts=_parts(LETTERS),
+    element={"TEXT": casts.C_TEXT, "INTEGER": "CAST({0} AS bigint)"},
+    path=lambda path: f"ARRAY[{', '.join(quoted(str(step)) for step in path)}]::text[]",
     split=(
         "LEFT JOIN (SELECT {owner}, TRUE AS past FROM {over}) AS o USING ({owner}) WHERE o.past IS NULL",
         "JOIN {over} USING ({owner})",
     ),
 )  # fmt: skip
+
+
+def postgres_of(version: int) -> Dialect:
+    """Give the dialect of a server of a version."""
+    return replace(POSTGRES, version=min(version, LETTERS), parts=_parts(version))

@@ -27,7 +27,7 @@ from secant.plan.rewrite import transform
 from secant.plan.typing import fields_of
 from secant.plan.values import EXACT
 from secant.release.backend import Session
-from secant.release.dialect import quote
+from secant.release.dialect import quote, stored_rows
 from secant.release.display import displayed
 from secant.release.error import signs_of, trace
 from secant.release.intervals import Span
@@ -123,11 +123,10 @@ def _check_scalar(session: Session, relation: n.Relation) -> None:
 
 
 def _check_key(session: Session, table: str, columns: tuple[str, ...]) -> None:
-    name, exact = session.catalog().spelled(table, columns)
-    names = ", ".join(quote(c) for c in exact)
-    found = session.rows(
-        f"SELECT 1 FROM {quote(name)} GROUP BY {names} HAVING count(*) > 1 LIMIT 1"
-    )
+    known = session.catalog()
+    names = ", ".join(quote(c) for c in known.spelled(table, columns)[1])
+    rows = stored_rows(session.dialect, known.tables[table.lower()])
+    found = session.rows(f"SELECT 1 FROM {rows} AS t GROUP BY {names} HAVING count(*) > 1 LIMIT 1")
     if found:
         raise PolicyError(
             "POL-004",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 from secant.errors import BackendError, UsageError
 from secant.release.backend import Backend
@@ -30,6 +32,7 @@ def open_source(
             f"the source is a {type(source).__name__}",
             hint="pass tables by name: {'visits': frame}",
         )
+    source = resolved(source, beside=beside)
     kind, _, rest = source.partition(":")
     if kind in ("postgresql", "postgres") and rest.startswith("//"):
         from secant.release import postgres
@@ -39,22 +42,31 @@ def open_source(
         raise BackendError(
             "BAK-001",
             f"the source {source[:200]!r} is not understood",
-            hint="write duckdb:FILE, parquet:DIRECTORY, csv:DIRECTORY or postgresql://ADDRESS",
+            hint="write duckdb:FILE, parquet:PATH, csv:PATH, postgresql://ADDRESS, env:NAME or file:PATH",
         )
     from secant.release import duckdb
 
-    path = _placed(rest, beside)
     if kind == "duckdb":
-        return duckdb.open_file(path, threads=threads, limits=limits)
-    return duckdb.open_directory(path, kind, threads=threads, limits=limits)
+        named, options = _options(rest)
+        attached = [_placed(path, beside) for path in options["attach"]]
+        return duckdb.open_file(
+            _placed(named, beside),
+            threads=threads,
+            limits=limits,
+            schemas=options["schema"] or ["main"],
+            attached=attached,
+        )
+    return duckdb.open_directory(_placed(rest, beside), kind, threads=threads, limits=limits)
 
 
 def source_files(source: str, *, beside: Path | None = None) -> list[Path] | None:
     """Give the files that hold the rows of a source, as they are now; None for a server, which has none here."""
+    source = resolved(source, beside=beside)
     kind, _, rest = source.partition(":")
     if kind == "duckdb":
-        place = _placed(rest, beside).resolve()
-        return [place, place.with_name(place.name + ".wal")]
+        named, options = _options(rest)
+        places = [_placed(path, beside).resolve() for path in (named, *options["attach"])]
+        return [each for p in places for each in (p, p.with_name(p.name + ".wal"))]
     if kind in ("parquet", "csv"):
         return files_of(_placed(rest, beside), kind)
     return None
@@ -66,6 +78,58 @@ def data_version(source: object, *, beside: Path | None = None) -> str:
     if files is None:
         return ""
     return version_name(state_of(files))
+
+
+def resolved(source: str, *, beside: Path | None = None) -> str:
+    """Give the source that `env:NAME` or `file:PATH` stands for: an address with a password is kept there."""
+    kind, _, rest = source.partition(":")
+    if kind == "env":
+        found = os.environ.get(rest, "").strip()
+        if not found:
+            raise BackendError(
+                "BAK-001",
+                f"the environment has no {rest[:80]}, which the source names",
+                hint=f"set {rest[:80]} to the address of the data",
+            )
+        return found
+    if kind != "file":
+        return source
+    place = _placed(rest, beside)
+    try:
+        others = place.stat().st_mode & 0o077
+        found = place.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise BackendError(
+            "BAK-001", f"the file {place}, which holds the source, cannot be read", hint="check it"
+        ) from None
+    if others and os.name == "posix":
+        raise BackendError(
+            "BAK-001",
+            f"others may read {place}, which holds the address of the data",
+            hint=f"chmod 600 {place}",
+        )
+    return found
+
+
+def has_password(source: str) -> bool:
+    """Whether an address tells a password."""
+    try:
+        parts = urlsplit(source)
+        return bool(parts.password) or any(k == "password" for k, _ in parse_qsl(parts.query))
+    except ValueError:
+        return True
+
+
+def _options(written: str) -> tuple[str, dict[str, list[str]]]:
+    """Read `FILE?schema=main,hr&attach=other.duckdb`; a question mark with nothing known behind it is the name's."""
+    path, mark, after = written.rpartition("?")
+    found: dict[str, list[str]] = {"schema": [], "attach": []}
+    pairs = [pair.partition("=") for pair in after.split("&")]
+    if not mark or not all(name in found and value for name, _, value in pairs):
+        return written, found
+    for name, _, value in pairs:
+        found[name] += [part for part in value.split(",") if part]
+    return path, found
 
 
 def _placed(path: str, beside: Path | None) -> Path:

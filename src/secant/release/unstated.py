@@ -118,9 +118,13 @@ def lacking_facts(
         if len(hiding) != 1 or hiding[0].kind not in ("rows", "unit"):
             continue  # another protection's neighbor may move many units: nothing bounds a choice for both
         (protection,) = hiding
+        stored = catalog.table(table)
+        whole = set() if stored is None else {name.lower() for name, _ in stored.columns}
         for f in scan.columns:
             column = f.name[len(scan.alias) + 1 :].lower()
             known = policy.column(table, column)
+            if column not in whole:
+                continue  # a part of a column: only what is declared of it is known
             if f.name in read and f.type.numeric and not known.range and not known.values:
                 wanted[Lacking(table, column, protection.name)] = None
         if protection.kind == "unit" and table not in protection.limits:

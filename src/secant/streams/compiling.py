@@ -36,6 +36,7 @@ from secant.terms.bounds import GlobalBound
 from secant.terms.catalog import Catalog
 from secant.terms.events import Composed, Event, PureEvent
 from secant.terms.policy import Policy, Protection
+from secant.terms.policy_fit import elements_of
 from secant.terms.streams import LATE, Calendar, Moment, Stream, as_time
 
 KINDS = {"DATE": datetime.date, "TIMESTAMP": datetime.datetime, "INTEGER": int}
@@ -100,6 +101,11 @@ def compile_stream(
 ) -> Compiled:
     """Bound a stream and choose its ways, or refuse it with a reason. Reads no data."""
     plan = _unsorted(normalize(from_sql(stream.query, catalog)))
+    if any(elements_of(scan.table) for scan in scans(plan)):
+        raise refused(
+            "a stream does not take arrays apart",
+            "ask for the length of the array, or for 'x' = ANY(array)",
+        )
     aggregate, shown = _parts(plan)
     first = shown[0].expression if shown else None
     keys = {k.name: k for k in aggregate.keys}

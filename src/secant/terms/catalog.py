@@ -1,7 +1,8 @@
-"""What is known by name: the engine's tables with the types of their columns, views over them, released tables.
+"""What is known by name: the engine's tables with types, keys, labels and comments, views over them, released tables.
 
 The catalog is public. What the engine says is read once when a connection opens, and never holds a value; a released
-table holds the numbers that were drawn for it.
+table holds the numbers that were drawn for it. What a source has and Secant does not offer is here, too, with the
+reason: a column that cannot be asked for must not look as if it were not there.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from secant.errors import BackendError
+from secant.terms.parts import ELEMENTS, Elements, elements_named
 from secant.terms.types import Type
 
 
@@ -20,6 +22,16 @@ class Table:
     name: str
     columns: tuple[tuple[str, Type], ...]
     unique: tuple[tuple[str, ...], ...] = ()
+    labels: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Columns of enums, each with all values that the engine lets it have."""
+    references: tuple[tuple[str, str, str], ...] = ()
+    """Foreign keys that the engine keeps: column, table, its column."""
+    missing: tuple[tuple[str, str], ...] = ()
+    """Columns that are not offered, each with the reason."""
+    parts: tuple[tuple[str, str], ...] = ()
+    """Columns of which only parts can be asked for, each with what it is."""
+    comments: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    """What the owner of the database wrote about columns; "" is the table itself."""
 
     def type_of(self, column: str) -> Type | None:
         """Give the type of a column, or None if there is none of that name."""
@@ -46,8 +58,22 @@ class Constants:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredView:
+    """A view of the source: a query that is written out where the view is named, and then bounded like any other."""
+
+    name: str
+    text: str
+    dialect: str
+    """In which SQL the text is."""
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Catalog:
-    """All base tables by lower-cased name. No two names of tables, or of columns of a table, differ in case only."""
+    """All base tables by lower-cased name. No two names of tables, or of columns of a table, differ in case only.
+
+    Tables of the first schema are called by their name alone, those of others `schema.table`.
+    """
 
     tables: Mapping[str, Table]
     views: Mapping[str, View | Constants] = field(default_factory=dict)
@@ -55,27 +81,62 @@ class Catalog:
     derived: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Table -> column -> the expression that stands for it, over the other columns (W-DERIVED)."""
 
+    stored_views: Mapping[str, StoredView] = field(default_factory=dict)
+    """Views of the source, by lower-cased name."""
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """Tables that are not offered, each with the reason."""
+    schemas: tuple[str, ...] = ()
+    """Names that may stand before that of a table; the first is that of tables that need none."""
+
     def knowing(self, views: Mapping[str, View | Constants]) -> Catalog:
         """Give the catalog with further views."""
         return replace(self, views={**self.views, **views})
 
     def table(self, name: str) -> Table | None:
-        """Give the table of that name, or None."""
-        return self.tables.get(name.lower())
+        """Give the table of that name, also one of elements of an array, or None."""
+        found = self.tables.get(name.lower())
+        spread = elements_named(name) if found is None else None
+        base = self.tables.get(spread.table.lower()) if spread is not None else None
+        if spread is None or base is None:
+            return found
+        for column, kind in base.parts:
+            if column.lower() == spread.column.lower() and kind in ELEMENTS:
+                own = Elements(base.name, column)
+                columns = (*base.columns, (own.element, ELEMENTS[kind]))
+                return Table(own.name, columns, labels=base.labels, parts=base.parts)
+        return None
+
+    def in_schema(self, schema: str, name: str) -> str:
+        """Give the name in this catalog of what a query calls `schema.name`."""
+        first = {s.lower() for s in self.schemas[:1]} or {"main", "public"}
+        return name if not schema or schema.lower() in first else f"{schema}.{name}"
 
     def spelled(self, table: str, columns: Iterable[str] = ()) -> tuple[str, list[str]]:
         """Give names as the engine has them: where it minds case, another spelling may be another table or a view."""
-        found = self.tables[table.lower()]
+        found = self.table(table)
+        assert found is not None, f"{table} is in the catalog"
         exact = {name.lower(): name for name, _ in found.columns}
         return found.name, [exact[column.lower()] for column in columns]
 
 
-def catalog(*tables: Table) -> Catalog:
+def catalog(
+    *tables: Table,
+    views: Iterable[StoredView] = (),
+    missing: Mapping[str, str] | None = None,
+    schemas: tuple[str, ...] = (),
+) -> Catalog:
     """Build a catalog from its tables; refuse names that a policy, which does not mind case, cannot tell apart."""
-    _distinct("tables", [table.name for table in tables])
+    seen = tuple(views)
+    _distinct("tables", [*(table.name for table in tables), *(view.name for view in seen)])
     for table in tables:
-        _distinct(f"columns of {table.name},", [name for name, _ in table.columns])
-    return Catalog({table.name.lower(): table for table in tables})
+        names = [name for name, _ in (*table.columns, *table.missing, *table.parts)]
+        _distinct(f"columns of {table.name},", names)
+    return Catalog(
+        {table.name.lower(): table for table in tables},
+        stored_views={view.name.lower(): view for view in seen},
+        missing={name.lower(): reason for name, reason in (missing or {}).items()},
+        schemas=schemas,
+    )
 
 
 def _distinct(what: str, names: list[str]) -> None:

@@ -115,7 +115,9 @@ def coverage(policy: Policy, catalog: Catalog) -> dict[str, Coverage]:
 def _table_coverage(policy: Policy, catalog: Catalog, name: str) -> Coverage:
     covering = [p for p in policy.protections if is_protected(name, policy, (p,))]
     cells = [p for p in covering if p.kind == "cells"]
-    columns = [column.lower() for column, _ in catalog.tables[name].columns]
+    known = catalog.tables[name]
+    # Of some columns only parts can be asked for; they are as public as others that nobody names.
+    columns = [column.lower() for column, _ in (*known.columns, *known.parts)]
     hidden = {p.name: moving_columns(p, name) for p in cells}
     named = frozenset[str]().union(*hidden.values())
     refused, open_somewhere = [], False

@@ -6,14 +6,12 @@ the types of their columns. Only names and types are looked at, never a row.
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from secant.errors import PolicyError
-from secant.terms.beliefs import whole_range
 from secant.terms.catalog import Catalog, Table
 from secant.terms.coverage import (
     coverage,
@@ -27,7 +25,18 @@ from secant.terms.coverage import (
 from secant.terms.norms import columns_of, logarithms_of, parse_norm
 from secant.terms.people import about_people
 from secant.terms.policy import ColumnFacts, Policy, Protection, PublicRows, TableFacts
-from secant.terms.policy_values import describe_range, moment_of
+from secant.terms.policy_fit import (
+    element_tables,
+    elements_of,
+    ends_of,
+    family,
+    fit_table,
+    fits,
+    no_column,
+    no_table,
+    types_in,
+)
+from secant.terms.policy_values import describe_range
 from secant.terms.types import Type
 
 SEVERITIES = ("error", "warning", "note")
@@ -73,14 +82,21 @@ def fit_policy(policy: Policy, catalog: Catalog) -> Policy:
         code = "POL-005" if open_tables(policy, catalog) else "POL-002"
         details = tuple(str(problem) for problem in errors)
         raise PolicyError(code, message, details=details, hint=open_hint(policy, catalog))
-    tables = {name: _fit_table(name, facts, catalog) for name, facts in policy.tables.items()}
+    labeled = {name: policy.facts(name) for name, table in catalog.tables.items() if table.labels}
+    tables = {
+        name: fit_table(facts, table)
+        for name, facts in {**labeled, **policy.tables}.items()
+        if (table := catalog.table(name)) is not None
+    }
     for protection in policy.protections:
         if protection.unit is not None:
             name, column = protection.unit
             # The engine keeps one row for each unit: nobody need say so again.
             if not policy.facts(name).key and (column,) in _kept(catalog, name):
                 tables[name] = replace(tables.get(name, policy.facts(name)), key=(column,))
-    return replace(policy, tables=tables)
+    elements = element_tables(replace(policy, tables=tables), catalog)
+    open_ones = (e for e in elements if elements_of(e) in policy.public)
+    return replace(policy, tables={**tables, **elements}, public=(*policy.public, *open_ones))
 
 
 def _kept(catalog: Catalog, table: str) -> frozenset[tuple[str, ...]]:
@@ -95,29 +111,29 @@ def _table_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
         place = ("tables", name)
         table = catalog.table(name)
         if table is None:
-            yield _problem(policy, "error", place, "there is no such table")
+            yield _problem(policy, "error", place, no_table(catalog, name))
             continue
-        types = {column.lower(): type_ for column, type_ in table.columns}
+        types = types_in(table, facts)
         for column in facts.key:
             if column not in types:
-                yield _problem(policy, "error", (*place, "key"), f"there is no column {column}")
+                yield _problem(policy, "error", (*place, "key"), no_column(table, column))
         owners = [p.unit[1] for p in policy.protections if p.unit and p.unit[0] == name]
         for column in facts.derived:
             here = (*place, "derived", column)
             if column not in types:
-                yield _problem(policy, "error", here, "there is no such column")
+                yield _problem(policy, "error", here, no_column(table, column))
             elif column in (*facts.key, *facts.references, *owners):
                 message = "a column that tells rows or people apart is not computed"
                 yield _problem(policy, "error", here, message)
         for column, target in facts.references.items():
             here = (*place, "references", column)
             if column not in types:
-                yield _problem(policy, "error", here, "there is no such column")
+                yield _problem(policy, "error", here, no_column(table, column))
             yield from _reference_problems(policy, catalog, here, target, types.get(column))
         for column, column_facts in facts.columns.items():
             here = (*place, "columns", column)
             if column not in types:
-                yield _problem(policy, "error", here, "there is no such column")
+                yield _problem(policy, "error", here, no_column(table, column))
             else:
                 yield from _fact_problems(policy, here, column_facts, types[column])
 
@@ -132,7 +148,7 @@ def _reference_problems(
     table, column = target
     found = catalog.table(table)
     if found is None:
-        yield _problem(policy, "error", here, f"there is no table {table}")
+        yield _problem(policy, "error", here, no_table(catalog, table))
         return
     types = {name.lower(): type_ for name, type_ in found.columns}
     if column not in types:
@@ -144,7 +160,7 @@ def _reference_problems(
             f'{table}.{column} is not declared as the key of {table}; write key = ["{column}"]'
         )
         yield _problem(policy, "error", here, message)
-    if source_type is not None and _family(source_type) != _family(types[column]):
+    if source_type is not None and family(source_type) != family(types[column]):
         message = f"is {source_type}, but {table}.{column} is {types[column]}"
         yield _problem(policy, "error", here, message)
 
@@ -154,38 +170,32 @@ def _fact_problems(
 ) -> Iterator[Problem]:
     """Hold each fact against the column's type."""
     if facts.range is not None:
-        if _family(type_) not in ("number", "temporal"):
+        if family(type_) not in ("number", "temporal"):
             message = f"a range needs a number or a date, and the column is {type_}"
             yield _problem(policy, "error", (*here, "range"), message)
-        elif not all(_fits(end, type_) for end in _ends_of(facts, type_)):
+        elif not all(fits(end, type_) for end in ends_of(facts, type_)):
             message = f"the ends do not have the column's type, {type_}"
             yield _problem(policy, "error", (*here, "range"), message)
-    if facts.values is not None and not all(_fits(value, type_) for value in facts.values):
+    if facts.values is not None and not all(fits(value, type_) for value in facts.values):
         message = f"the values do not have the column's type, {type_}"
         yield _problem(policy, "error", (*here, "values"), message)
     if facts.step is not None:
-        if _family(type_) not in ("number", "temporal"):
+        if family(type_) not in ("number", "temporal"):
             message = f"a step needs a number or a date, and the column is {type_}"
             yield _problem(policy, "error", (*here, "step"), message)
-        elif type_.kind == "INTEGER" and not _fits(facts.step, type_):
+        elif type_.kind == "INTEGER" and not fits(facts.step, type_):
             message = "must be whole, because the column is INTEGER"
             yield _problem(policy, "error", (*here, "step"), message)
     if facts.moves and not type_.numeric:
         message = f"moves needs a number, and the column is {type_}"
         yield _problem(policy, "error", (*here, "moves"), message)
-    if facts.density is not None and _family(type_) not in ("number", "temporal"):
+    if facts.density is not None and family(type_) not in ("number", "temporal"):
         message = f"a density needs a number or a date, and the column is {type_}"
         yield _problem(policy, "error", (*here, "density"), message)
     if facts.assumed and facts.range is not None:
-        shown = describe_range(_ends_of(facts, type_))
+        shown = describe_range(ends_of(facts, type_))
         message = f"no range is declared; {shown} follows from what is believed, and is clamped to"
         yield _problem(policy, "note", here, message)
-
-
-def _ends_of(facts: ColumnFacts, type_: Type) -> tuple[object, object]:
-    """Give the range; one that a belief suggests is made whole for whole numbers."""
-    assert facts.range is not None
-    return whole_range(facts.range) if facts.assumed and type_.kind == "INTEGER" else facts.range
 
 
 def _protection_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
@@ -200,7 +210,7 @@ def _protection_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
         named += [("public_rows", table) for table in protection.public_rows]
         for key, table in named:
             if catalog.table(table) is None:
-                yield _problem(policy, "error", (*place, key), f"there is no table {table}")
+                yield _problem(policy, "error", (*place, key), no_table(catalog, table))
         if protection.kind == "rows+cells":
             message = "no analysis bounds rows and values at once: every question about its tables is refused"
             yield _problem(policy, "warning", (*place, "kind"), message)
@@ -234,7 +244,8 @@ def _unit_problems(
         yield from _time_problems(policy, catalog, protection, reached)
         return
     for limited in protection.limits:
-        if limited not in reached and catalog.table(limited) is not None:
+        base = elements_of(limited) or limited
+        if base not in reached and catalog.table(limited) is not None:
             message = f"no reference leads from {limited} to {unit[0]}, so a limit says nothing"
             yield _problem(policy, "error", (*place, "limits", limited), message)
     for name in sorted(reached):
@@ -328,7 +339,7 @@ def _distance_problems(
         types = {column.lower(): type_ for column, type_ in table.columns}
         norm = parse_norm(text)
         for column in logarithms_of(norm):
-            if column in types and _family(types[column]) == "temporal":
+            if column in types and family(types[column]) == "temporal":
                 message = f"ln({column}) needs a number, and the column is {types[column]}"
                 yield _problem(policy, "error", place, message)
             elif column in types and not _surely_positive(policy.column(name, column)):
@@ -337,7 +348,7 @@ def _distance_problems(
         for column in columns_of(norm):
             if column not in types:
                 yield _problem(policy, "error", place, f"there is no column {name}.{column}")
-            elif _family(types[column]) not in ("number", "temporal"):
+            elif family(types[column]) not in ("number", "temporal"):
                 message = f"{column} is {types[column]}; only numbers and dates have a distance"
                 yield _problem(policy, "error", place, message)
             elif column in policy.facts(name).derived:
@@ -407,7 +418,7 @@ def _listed_problems(
         yield _problem(policy, "error", place, f"there is no table {table}")
     elif column not in listed:
         yield _problem(policy, "error", place, f"there is no column {table}.{column}")
-    elif rows.key in types and _family(types[rows.key]) != _family(listed[column]):
+    elif rows.key in types and family(types[rows.key]) != family(listed[column]):
         message = f"{rows.key} is {types[rows.key]}, but {table}.{column} is {listed[column]}"
         yield _problem(policy, "error", place, message)
     if is_protected(table, policy, policy.protections):
@@ -455,7 +466,7 @@ def _public_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
     for name in policy.public:
         table = catalog.table(name)
         if table is None:
-            yield _problem(policy, "error", ("database", "public"), f"there is no table {name}")
+            yield _problem(policy, "error", ("database", "public"), no_table(catalog, name))
             continue
         covering = [p for p in policy.protections if name in tables_of(policy, p)]
         for protection in covering:
@@ -546,50 +557,3 @@ def _problem(policy: Policy, severity: str, place: tuple[str, ...], message: str
         if line:
             break
     return Problem(severity, ".".join(place), message, line)
-
-
-def _family(type_: Type) -> str:
-    if type_.numeric:
-        return "number"
-    return "temporal" if type_.temporal else type_.kind
-
-
-def _fits(value: object, type_: Type) -> bool:
-    """Whether a value of the policy can stand in a column of the type, after `_fit_value`."""
-    if isinstance(value, bool):
-        return type_.kind == "BOOLEAN"
-    if isinstance(value, (int, Decimal)):
-        return type_.numeric and (type_.kind != "INTEGER" or value == int(value))
-    if isinstance(value, str) and type_.temporal:
-        try:
-            value = moment_of(value)
-        except ValueError:
-            return False
-    if isinstance(value, datetime.datetime):
-        return type_.kind == "TIMESTAMP"
-    return type_.temporal if isinstance(value, datetime.date) else type_.kind == "TEXT"
-
-
-def _fit_table(name: str, facts: TableFacts, catalog: Catalog) -> TableFacts:
-    types = {column.lower(): type_ for column, type_ in catalog.tables[name].columns}
-    columns = {column: _fit_column(known, types[column]) for column, known in facts.columns.items()}
-    return replace(facts, columns=columns)
-
-
-def _fit_column(facts: ColumnFacts, type_: Type) -> ColumnFacts:
-    ends = facts.range and _ends_of(facts, type_)
-    limits = ends and (_fit_value(ends[0], type_), _fit_value(ends[1], type_))
-    values = facts.values and tuple(_fit_value(value, type_) for value in facts.values)
-    step = facts.step if facts.step is None else _fit_value(facts.step, type_)
-    return replace(facts, range=limits, values=values, step=step)
-
-
-def _fit_value(value: object, type_: Type) -> object:
-    """Give a value that `_fits` as the Python type of the column."""
-    if isinstance(value, str) and type_.temporal:
-        value = moment_of(value)
-    if type_.kind == "TIMESTAMP" and type(value) is datetime.date:
-        return datetime.datetime.combine(value, datetime.time())
-    if type_.kind == "INTEGER" and isinstance(value, Decimal):
-        return int(value)
-    return value

@@ -83,7 +83,8 @@ def _names_of(value: object) -> tuple[str, ...]:
 
 
 def _column_of(value: object) -> tuple[str, str]:
-    parts = value.split(".") if isinstance(value, str) else []
+    # The name of a table may have a schema before it: what stands after the last dot is the column.
+    parts = value.rsplit(".", 1) if isinstance(value, str) else []
     if len(parts) != 2 or not all(part.strip() for part in parts):
         raise ValueError('must be written "table.column"')
     return parts[0].strip().lower(), parts[1].strip().lower()

@@ -6,11 +6,13 @@ DECIMAL keeps its scale because exact sums rest on it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 NUMERIC_KINDS = ("INTEGER", "DECIMAL", "DOUBLE")
 KINDS = ("BOOLEAN", *NUMERIC_KINDS, "TEXT", "DATE", "TIMESTAMP", "INTERVAL", "NULL")
 MAX_PRECISION = 38
+FORMS = ("UUID", "ENUM", "BLOB", "TIME")
+"""Types of sources that are shown as another kind: uuid, enum and blob as TEXT, time as TIMESTAMP of one day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,8 @@ class Type:
     kind: str
     precision: int = 0
     scale: int = 0
+    form: str = field(default="", compare=False)
+    """What a source calls it, where that says how constants are read and what makes no sense: one of FORMS."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -28,7 +32,7 @@ class Type:
     def __str__(self) -> str:
         if self.kind == "DECIMAL":
             return f"DECIMAL({self.precision},{self.scale})"
-        return self.kind
+        return self.form or self.kind
 
     @property
     def numeric(self) -> bool:
@@ -49,6 +53,8 @@ DATE = Type("DATE")
 TIMESTAMP = Type("TIMESTAMP")
 INTERVAL = Type("INTERVAL")
 NULL = Type("NULL")
+UUID, ENUM, BLOB = (Type("TEXT", form=form) for form in FORMS[:3])
+TIME = Type("TIMESTAMP", form="TIME")
 
 
 def decimal(precision: int, scale: int) -> Type:

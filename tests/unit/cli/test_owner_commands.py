@@ -52,7 +52,7 @@ def source(monkeypatch):
         )
 
     module = ModuleType("secant.release.sources")
-    module.open_source = open_source
+    module.open_source, module.has_password = open_source, lambda _: False
     monkeypatch.setitem(sys.modules, "secant.release.sources", module)
     return opened
 

@@ -90,15 +90,19 @@ def test_cells_protect_the_tables_that_have_a_distance():
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ("[tables.visits]", "[tables.visitors]", "tables.visitors: there is no such table"),
+        ("[tables.visits]", "[tables.visitors]", "tables.visitors: there is no table visitors"),
         ('key = ["id"]', 'key = ["idd"]', "line 4: tables.patients.key: there is no column idd"),
-        ("patient = ", "patent = ", "line 8: tables.visits.references.patent: there is no such"),
+        (
+            "patient = ",
+            "patent = ",
+            "line 8: tables.visits.references.patent: there is no column patent",
+        ),
         ("patients.id", "patients.idd", "there is no column patients.idd"),
         ("patients.id", "people.id", "there is no table people"),
         ("cities.name", "cities.people", "cities.people is not declared as the key of cities"),
         ("cities.name", "visits.cost", "visits.cost is not declared as the key of visits"),
         ('city = "cities.name"', 'born = "cities.name"', "is DATE, but cities.name is TEXT"),
-        ("cost =", "costs =", "line 10: tables.visits.columns.costs: there is no such column"),
+        ("cost =", "costs =", "line 10: tables.visits.columns.costs: there is no column"),
         ("cost =", "day =", "the ends do not have the column's type, DATE"),
         ("cost =", "urgent =", "a range needs a number or a date, and the column is BOOLEAN"),
         ("cost = { range = [0, 100.0] }", 'cost = { values = ["a"] }', "DECIMAL(10,2)"),

@@ -148,7 +148,7 @@ def test_facts_that_cannot_be_meant(facts, sentence):
         ('kind = "rows"\nepsilon = 1\ndelta = -0.1', "protections.p.delta: delta must be at least"),
         ('kind = "unit"\nepsilon = 1', "line 1: protections.p.unit: is missing"),
         ('kind = "unit"\nepsilon = 1\nunit = "person"', 'unit: must be written "table.column"'),
-        ('kind = "unit"\nepsilon = 1\nunit = "a.b.c"', 'unit: must be written "table.column"'),
+        ('kind = "unit"\nepsilon = 1\nunit = "abc"', 'unit: must be written "table.column"'),
         ('kind = "rows"\nepsilon = 1\nunit = "a.b"', 'unit: unit belongs to kind = "unit"'),
         ('kind = "rows"\nepsilon = 1\nlimits = {t = 3}', 'limits belongs to kind = "unit"'),
         (

@@ -8,6 +8,7 @@ from __future__ import annotations
 from secant.errors import PolicyError, SqlError
 from secant.plan.from_sql.relations import Binder
 from secant.plan.nodes import Node, Relation, children
+from secant.plan.typing import fields_of
 from secant.plan.verify import verify
 from secant.sql.parameters import Parameters
 from secant.sql.parse import parse
@@ -36,6 +37,13 @@ def from_sql(
             hint="use each WITH table fewer times",
         )
     verify(plan)
+    for shown in fields_of(plan):
+        if shown.type.form == "TIME":  # kept as a moment of one day, which nobody should be shown
+            raise SqlError(
+                "SQL-004",
+                f"the column {shown.name[:80]} of the answer is a time of day",
+                hint="take a part of it: extract(hour FROM ...)",
+            )
     return plan
 
 

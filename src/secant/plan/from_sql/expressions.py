@@ -19,6 +19,13 @@ from secant.errors import SqlError
 from secant.plan import nodes as n
 from secant.plan.from_sql.carried import check_carried
 from secant.plan.from_sql.scope import Scope
+from secant.plan.from_sql.sources import (
+    bind_part,
+    cast_to_own,
+    listed_in,
+    nonsense,
+    read_beside,
+)
 from secant.plan.functions import FUNCTIONS
 from secant.plan.typing import Mistyped, type_of
 from secant.sql.parse import span_of
@@ -74,11 +81,6 @@ YEARS = 10_000  # engines keep months in 32 bits
 DAY = 86_400_000_000
 
 
-def is_schema(name: str) -> bool:
-    """Whether a name before a table's is that of the one schema, as engines call it."""
-    return name.lower() in ("main", "public")
-
-
 Collect = Callable[[exp.Expression, Scope], n.Scalar]
 COLLECTED = (exp.Filter, exp.WithinGroup, exp.Window, exp.Grouping, exp.GroupingId)
 """What the SELECT that it stands in must see, besides aggregates."""
@@ -93,6 +95,9 @@ class ScalarBinder:
 
     def bind(self, tree: exp.Expression, scope: Scope, collect: Collect) -> n.Scalar:
         """Give the typed scalar of a syntax tree."""
+        part = bind_part(tree, scope, self.text)
+        if part is not None:
+            return part
         rule = _RULES.get(type(tree))
         if rule is None:
             if aggregate_named(tree) or isinstance(tree, COLLECTED):
@@ -102,6 +107,8 @@ class ScalarBinder:
         scalar = rule(self, tree, scope, collect)
         try:
             type_of(scalar)
+            if (wrong := nonsense(scalar)) is not None:
+                raise Mistyped(wrong, scalar)
         except Mistyped as error:
             raise SqlError(
                 "SQL-004",
@@ -159,8 +166,9 @@ def _rule(*kinds: type[exp.Expression]) -> Callable[[Rule], Rule]:
 @_rule(exp.Column)
 def _column(b: ScalarBinder, tree: Any, scope: Scope, _: Collect) -> n.Scalar:
     schema = tree.args.get("db")
-    if not isinstance(tree.this, exp.Identifier) or (schema and not is_schema(schema.name)):
-        raise b.refuse(tree, "a column is written as name, table.name or public.table.name")
+    schemas = {"main", "public", *(name.lower() for name in b.binder.catalog.schemas)}
+    if not isinstance(tree.this, exp.Identifier) or (schema and schema.name.lower() not in schemas):
+        raise b.refuse(tree, "a column is written as name, table.name or schema.table.name")
     return scope.resolve(tree.table or None, tree.name, span_of(tree))
 
 
@@ -233,6 +241,8 @@ def _negate(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Sca
 
 @_rule(*COMPARE)
 def _compare(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    if (listed := listed_in(tree)) is not None:
+        return b.bind(listed, scope, collect)
     left, right = dated(
         b, tree, b.bind(tree.this, scope, collect), b.bind(tree.expression, scope, collect)
     )
@@ -249,6 +259,11 @@ def dated(
 def _beside(b: ScalarBinder, tree: exp.Expression, scalar: n.Scalar, kind: t.Type) -> n.Scalar:
     if not isinstance(scalar, n.Literal) or scalar.type != t.TEXT:
         return scalar
+    if kind.form:
+        read = read_beside(str(scalar.value), kind)
+        if read is None:
+            raise b.refuse(tree, f"the text cannot be read as {kind}, which it stands beside")
+        return read
     if kind.temporal:
         return instant(b, tree, str(scalar.value), kind)
     if kind.kind in t.NUMERIC_KINDS:
@@ -431,6 +446,9 @@ def _if(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
 @_rule(exp.Cast, exp.TryCast)
 def _cast(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     operand = b.bind(tree.this, scope, collect)
+    own = cast_to_own(operand, tree.args["to"])
+    if own is not None:
+        return own
     target = cast_type(b, tree)
     if isinstance(operand, n.Literal) and operand.type == t.TEXT and target.temporal:
         return instant(b, tree, str(operand.value), target)
@@ -453,7 +471,7 @@ def cast_type(b: ScalarBinder, tree: Any) -> t.Type:
         "BOOLEAN": t.BOOLEAN, "TINYINT": t.INTEGER, "SMALLINT": t.INTEGER, "INT": t.INTEGER,
         "BIGINT": t.INTEGER, "INT128": t.INTEGER, "FLOAT": t.DOUBLE, "DOUBLE": t.DOUBLE, "TEXT": t.TEXT,
         "VARCHAR": t.TEXT, "CHAR": t.TEXT, "DATE": t.DATE, "TIMESTAMP": t.TIMESTAMP,
-        "TIMESTAMPNTZ": t.TIMESTAMP, "DATETIME": t.TIMESTAMP,
+        "TIMESTAMPNTZ": t.TIMESTAMP, "DATETIME": t.TIMESTAMP, "TIMESTAMPTZ": t.TIMESTAMP,
     }.get(name)  # fmt: skip
     if found is None:
         raise b.refuse(tree, "a cast to this type is not accepted")

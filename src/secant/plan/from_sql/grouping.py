@@ -334,7 +334,7 @@ class Grouping:
 
     def _has_aggregate(self, scalar: n.Scalar) -> bool:
         names = {a.name for a in self.aggregations} | {name for name, _ in self._marks}
-        visible = {unique for s in self.scope.sources for _, unique, _ in s.columns}
+        visible = {unique for s in self.scope.sources for unique in s.names}
         return any(
             isinstance(x, n.Column) and (x.name in names or x.name not in visible)
             for x in _own(scalar)
@@ -343,7 +343,7 @@ class Grouping:
     def settle(self, scalar: n.Scalar) -> n.Scalar:
         """Rewrite an expression over the input into one over the groups."""
         made = {a.name for a in self.aggregations}
-        visible = {unique for s in self.scope.sources for _, unique, _ in s.columns}
+        visible = {unique for s in self.scope.sources for unique in s.names}
         kept = {k.name for k in self._keys}
 
         def change(node: n.Node) -> n.Node:

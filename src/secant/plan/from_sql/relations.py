@@ -15,12 +15,13 @@ from sqlglot import exp
 from secant.errors import Span, SqlError
 from secant.plan import nodes as n
 from secant.plan.from_sql.carried import check_carried
-from secant.plan.from_sql.expressions import ScalarBinder, is_schema, number
+from secant.plan.from_sql.expressions import ScalarBinder, number
 from secant.plan.from_sql.grouping import Grouping
 from secant.plan.from_sql.joins import bind_joins
 from secant.plan.from_sql.renaming import renamed
 from secant.plan.from_sql.scope import CommonTable, Scope, Source, fresh, with_aliases
-from secant.plan.from_sql.views import needed_views, with_derived
+from secant.plan.from_sql.sources import bind_elements, bind_stored, unnested
+from secant.plan.from_sql.views import needed_views
 from secant.plan.from_sql.windowing import Windows, first_of_each, misplaced
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
@@ -52,8 +53,16 @@ class Binder:
         self.catalog = catalog
         self.text = text
         self.scalars = ScalarBinder(self, text)
+        self.views: dict[str, CommonTable] = {}
+        """Views that the query names, each bound once."""
+        self.within: list[str] = []
+        """Views whose text is being bound, the innermost last."""
         self._aliases: set[str] = set()
         self._blocks = 0
+
+    def retold(self, text: str) -> None:
+        """Let errors point into another text: that of a view."""
+        self.text = self.scalars.text = text
 
     def bind(self, tree: exp.Query) -> n.Relation:
         """Give the plan of a whole query; its columns have the user's names."""
@@ -206,7 +215,10 @@ class Binder:
             return n.Values((), ((),))
         relation = self.table(start.this, scope)
         joins = list(start.this.args.get("joins") or ()) + list(tree.args.get("joins") or ())
-        return bind_joins(self, relation, joins, scope)
+        relation = bind_joins(self, relation, [j for j in joins if unnested(j) is None], scope)
+        for join in joins:
+            bind_elements(self, join, scope)
+        return relation
 
     def table(self, tree: Any, scope: Scope) -> n.Relation:
         """Bind one table expression of FROM, and make it visible."""
@@ -251,6 +263,9 @@ class Binder:
         check_carried(self.scalars, tree)
         shown = tree.alias or name
         common = scope.tables.get(name.lower()) if not tree.db else None
+        stored = None if common is not None else bind_stored(self, tree, span)
+        if isinstance(stored, CommonTable):  # a view is what WITH would make of its text
+            common = stored
         if common is not None:
             unique = self.alias(shown)
             taken: set[str] = set()
@@ -261,26 +276,13 @@ class Binder:
                 n.Named(new, n.Column(old, kind))
                 for (_, old, kind), (_, new, _) in zip(common.columns, columns, strict=True)
             )
-            scope.add(Source(shown, self._column_aliases(tree, columns)), span)
+            seen = Source(shown, self._column_aliases(tree, columns), refused=common.refused)
+            scope.add(seen, span)
             return n.Project(common.relation, items)
-        table = self.catalog.table(name) if not tree.db or is_schema(tree.db) else None
-        if table is None:
-            raise SqlError(
-                "SQL-002",
-                f"there is no table {name[:80]}",
-                text=self.text,
-                span=span,
-                hint="the tables are: " + ", ".join(sorted(self.catalog.tables)[:40]),
-            )
-        unique = self.alias(shown)
-        fields = tuple(n.Field(f"{unique}.{column}", kind) for column, kind in table.columns)
-        columns = tuple(
-            (column, field.name, field.type)
-            for (column, _), field in zip(table.columns, fields, strict=True)
-        )
-        scan = n.Scan(table.name, unique, fields, span)
-        relation, columns = with_derived(self, scan, columns)
-        scope.add(Source(shown, self._column_aliases(tree, columns)), span)
+        assert stored is not None
+        assert not isinstance(stored, CommonTable)
+        relation, source = stored
+        scope.add(replace(source, columns=self._column_aliases(tree, source.columns)), span)
         return relation
 
     def _values(self, tree: Any, alias: str) -> Bound:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from secant.errors import Span, SqlError
-from secant.plan.nodes import Column, Outer, Relation, Scalar
+from secant.plan.nodes import Column, Field, Outer, Relation, Scalar
+from secant.terms.parts import Path
 from secant.terms.types import Type
 
 
@@ -16,6 +17,17 @@ class Source:
 
     alias: str
     columns: tuple[tuple[str, str, Type], ...]
+    parts: Mapping[tuple[str, str, Path], Field] = field(default_factory=dict)
+    """Parts of columns that the query writes: column, way and path -> the plan's column."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Columns of the source that cannot be taken, in lower case, each with the reason."""
+    spread: tuple[str, Field] | None = None
+    """The array, in lower case, whose elements are the rows here, and the plan's column for them."""
+
+    @property
+    def names(self) -> list[str]:
+        """Give the plan's names of all that is visible here."""
+        return [*(unique for _, unique, _ in self.columns), *(f.name for f in self.parts.values())]
 
     def find(self, name: str) -> list[tuple[str, Type]]:
         """Give the plan columns that a written name can mean here."""
@@ -29,6 +41,8 @@ class CommonTable:
 
     relation: Relation
     columns: tuple[tuple[str, str, Type], ...]
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Of a view: columns that cannot be taken, each with the reason."""
 
 
 @dataclass
@@ -97,9 +111,13 @@ class Scope:
                 span=span,
                 hint="the tables here are: " + (", ".join(s.alias for s in self.sources) or "none"),
             )
+        here = (s for s in self.sources if table is None or s.alias.lower() == table.lower())
+        reason = next((s.refused[name.lower()] for s in here if name.lower() in s.refused), None)
         return SqlError(
             "SQL-002",
-            f"there is no column {name}",
+            f"the column {name} cannot be taken: {reason}"
+            if reason
+            else f"there is no column {name}",
             text=self.text,
             span=span,
             hint="the columns here are: " + (", ".join(sorted(set(seen))[:40]) or "none"),

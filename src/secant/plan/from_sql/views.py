@@ -105,9 +105,11 @@ def _named(tree: Any) -> Iterator[str]:
     return iter(dict.fromkeys(names))
 
 
-def with_derived(binder: Binder, scan: n.Scan, columns: Columns) -> tuple[n.Relation, Columns]:
+def with_derived(
+    binder: Binder, scan: n.Scan, columns: Columns, table: str
+) -> tuple[n.Relation, Columns]:
     """Compute derived columns of a table from the others; what is stored in them is not read (W-DERIVED)."""
-    derived = binder.catalog.derived.get(scan.table.lower(), {})
+    derived = binder.catalog.derived.get(table.lower(), {})
     if not derived:
         return scan, columns
     stored = tuple(c for c in columns if c[0].lower() not in derived)

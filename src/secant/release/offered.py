@@ -1,0 +1,106 @@
+"""From what an engine says of its tables to a catalog, and to the way in which each column is read.
+
+In: tables with columns, each with how it is offered, or why not. Out: the catalog, and the dialect that reads these
+very tables. A conversion never fails on a value: it would tell of the row. One that may make two stored values one
+ends the uniqueness that the engine keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from secant.release.dialect import Dialect
+from secant.terms.catalog import Catalog, StoredView, Table, catalog
+from secant.terms.parts import Elements, elements_named, part_named
+from secant.terms.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """How a column is offered: as a value of a type, in parts, or not at all."""
+
+    type: Type | None = None
+    template: str | None = None
+    """How it is read, where the kind of its type does not say."""
+    merges: bool = False
+    """Whether two stored values can become one."""
+    part: str = ""
+    """What it is, where only parts of it can be read."""
+    reason: str = ""
+    """Why it is not offered."""
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A table as the engine has it."""
+
+    name: str
+    """As queries and policies call it."""
+    place: str
+    """As statements must write it."""
+    columns: Mapping[str, Offer]
+    unique: tuple[tuple[str, ...], ...] = ()
+    references: tuple[tuple[str, str, str], ...] = ()
+    comments: Mapping[str, str] = field(default_factory=dict)
+
+
+def offered(
+    stored: Iterable[Stored],
+    dialect: Dialect,
+    views: Iterable[StoredView] = (),
+    missing: Mapping[str, str] | None = None,
+    schemas: tuple[str, ...] = (),
+) -> tuple[Catalog, Dialect]:
+    """Give the catalog of tables, and the dialect that knows where they are and how their columns are read."""
+    tables = [_unmistakable(table) for table in stored if elements_named(table.name) is None]
+    own = {
+        (table.name, name): offer
+        for table in tables
+        for name, offer in table.columns.items()
+        if offer.template is not None or offer.part
+    }
+    reading = replace(
+        dialect,
+        places={table.name: table.place for table in tables},
+        columns={at: offer.template for at, offer in own.items() if offer.template is not None},
+        parted={at: offer.part for at, offer in own.items() if offer.part},
+    )
+    found = catalog(*map(_table, tables), views=views, missing=missing, schemas=schemas)
+    return found, reading
+
+
+def _unmistakable(table: Stored) -> Stored:
+    """Withhold columns whose parts or elements another column is called like."""
+    taken = {p.column for name in table.columns if (p := part_named(name)) is not None}
+    taken |= {name for name in table.columns if Elements(table.name, name).element in table.columns}
+    clash = Offer(reason="another column is called like a part of it")
+    return replace(
+        table,
+        columns={
+            name: clash if name in taken and offer.part else offer
+            for name, offer in table.columns.items()
+        },
+    )
+
+
+def _table(table: Stored) -> Table:
+    merged = {name for name, offer in table.columns.items() if offer.merges or offer.type is None}
+    return Table(
+        table.name,
+        tuple((name, o.type) for name, o in table.columns.items() if o.type is not None),
+        tuple(key for key in table.unique if merged.isdisjoint(key)),
+        labels=tuple((name, o.labels) for name, o in table.columns.items() if o.labels),
+        references=table.references,
+        missing=tuple((name, o.reason) for name, o in table.columns.items() if o.reason),
+        parts=tuple((name, o.part) for name, o in table.columns.items() if o.part),
+        comments=tuple(_told(table.comments)),
+    )
+
+
+def _told(comments: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Give comments as one short line each."""
+    for name, comment in comments.items():
+        line = " ".join(comment.split())
+        yield name, line if len(line) <= 200 else line[:197] + "..."
