@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from secant.engine import Connection
-from secant.plan import nodes as n
 from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import columns_of, normalize
+from secant.plan.rewrite import normalize
 from secant.release import run as releases
 from secant.release.backend import Backend, Session
 from secant.release.job import Job
 from secant.release.lower import lower
+from secant.release.reliance import reliance
 from secant.release.shares import calibrate
 from secant.terms.catalog import Catalog
 from secant.terms.policy import USUAL
@@ -114,10 +114,10 @@ def compiled(db: Connection, text: str, epsilon: Fraction, delta: Fraction) -> R
         deltas = {p.name: delta for p in protections}
         noise = calibrate(prepared.bounded, protections, epsilon, deltas)
         job = releases.plan_release(prepared, noise, LEVEL, session, USUAL)
-    tainted = _tainted(job)
+    relied = reliance(job)
     rooms = {r for b in prepared.bounded for c in b.certificates for r in c.room.split(", ")}
     return Rehearsal(
-        job, tuple(name in tainted for name in job.traced.outputs), tuple(sorted(rooms))
+        job, tuple(bool(relied.columns[name]) for name in job.traced.outputs), tuple(sorted(rooms))
     )
 
 
@@ -129,32 +129,3 @@ def engine_of(db: Connection) -> Session:
 def plain_statement(db: Connection, text: str) -> str:
     """Print the user's own query, without limits, clamps and noise."""
     return lower(normalize(from_sql(text, db.catalog)), db._backend.dialect)
-
-
-def _tainted(job: Job) -> frozenset[str]:
-    """Give the columns that noise decides: measures, what is made of them, and what counts their rows."""
-    post = job.prepared.post
-    made: dict[str, n.Node] = {}
-    found = {m.column for b in job.prepared.bounded for m in b.release.measures}
-    found |= {r.column for b in job.prepared.bounded for r in b.release.ranked}
-    for node in n.walk(post):
-        if isinstance(node, n.Named):
-            made[node.name] = node.expression
-        elif isinstance(node, n.Aggregate) and _released(node.input):
-            found |= {call.name for call in node.aggregations}
-    grown = True
-    while grown:  # a column is named once in a whole query, so names are enough
-        fresh = {name for name, scalar in made.items() if _rests_on(scalar, found)} - found
-        found |= fresh
-        grown = bool(fresh)
-    return frozenset(found)
-
-
-def _rests_on(scalar: n.Node, names: set[str]) -> bool:
-    return bool(columns_of(scalar) & names) or any(
-        isinstance(node, n.Relation) and _released(node) for node in n.walk(scalar)
-    )
-
-
-def _released(relation: n.Relation) -> bool:
-    return any(isinstance(node, n.Released) for node in n.walk(relation))

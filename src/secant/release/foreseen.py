@@ -20,9 +20,10 @@ from secant.plan.rewrite import columns_of
 from secant.plan.values import Failure
 from secant.release.backend import Session
 from secant.release.job import Job, Keys
+from secant.release.measured import value_of
 from secant.release.noise.way import Noise
 from secant.release.reliance import Reliance, reliance
-from secant.release.run import Shown, finish, from_engine, released_fields, value_of
+from secant.release.run import Shown, finish, from_engine, released_fields
 from secant.release.sizes import Guess, guesses
 from secant.release.stated import stated_ranks
 from secant.terms.policy import Policy
@@ -91,7 +92,13 @@ def _roughly(
     found: dict[str, tuple[float, float]] = {}
     try:
         shown = [
-            finish(job, _expected(job, some, expected, side), _computer(session), job.noise.noise)
+            finish(
+                job,
+                _expected(job, some, expected, side),
+                _computer(session),
+                job.noise.noise,
+                made_up=True,
+            )
             for side in (0, Fraction(1, 2), 1)
         ]
     except Failure:
@@ -236,7 +243,7 @@ def _made_up(
         return int((LARGE + 7 * index + 101 * place) * probe ** (place + 1))
 
     tables = {b.release.name: _table(b, keys[b.release.name], number) for b in job.prepared.bounded}
-    return finish(job, tables, _computer(session), noise)
+    return finish(job, tables, _computer(session), noise, made_up=True)
 
 
 def _computer(session: Session) -> Callable[[n.Relation], list[tuple[object, ...]]]:

@@ -21,12 +21,12 @@ from secant.release.answer import plain
 from secant.release.backend import Session
 from secant.release.intervals import number_of
 from secant.release.job import Job, Keys
-from secant.release.measured import measured
+from secant.release.measured import measured, value_of
 from secant.release.noise.smooth import SMOOTH
 from secant.release.noise.way import Noise
 from secant.release.ranked import exact_index, mechanism_of, scale_of, stray
 from secant.release.reliance import Names, Reliance, reliance
-from secant.release.run import Shown, finish, from_engine, table_of, value_of
+from secant.release.run import Shown, finish, from_engine, table_of
 from secant.release.stages import stage
 from secant.terms.secrecy import unseal
 
@@ -68,7 +68,7 @@ def unnoised(
             columns.append([None if i is None else r.grid.value(i, r.type) for i in nearest])
             seen[r.column] = Seen([stray(r, choice, cells, job.level) for cells in groups], [])
         tables[b.release.name] = table_of(b, job, unseal(found.keys), columns)
-    return finish(job, tables, from_engine(session), noise), seen
+    return finish(job, tables, from_engine(session), noise, made_up=True), seen
 
 
 def inspection(

@@ -57,6 +57,19 @@ class Affine:
 
     constant: float
     weights: Mapping[str, float]
+    alone: Alone | None = None
+    """What is known of the sum if nothing is added to it or divided by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """One number that was made of several noisy ones, as it is shown, with an error of its own."""
+
+    shown: float
+    error: Callable[[Fraction], float | None]
+    sign: int
+    whole: bool
+    """Whether it counts rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +159,7 @@ def affine_of(
         inner = affine_of(scalar.operand, noisy, row, sure=sure)
         return None if inner is None else _scaled(inner, -1.0)
     if isinstance(scalar, n.Call) and sure and scalar.function in ("greatest", "least"):
-        return _kept(scalar, noisy, below=below)
+        return _kept(scalar, noisy, row, below=below)
     if isinstance(scalar, n.Arithmetic):
         a = affine_of(scalar.left, noisy, row, sure=True)
         b = affine_of(scalar.right, noisy, row, sure=True)
@@ -161,22 +174,29 @@ def affine_of(
     return None
 
 
-def _kept(scalar: n.Call, noisy: Noisy, *, below: bool) -> Affine | None:
+def _kept(scalar: n.Call, noisy: Noisy, row: Row, *, below: bool) -> Affine | None:
     """Read greatest(x, 0) of a number that is truly not below zero, least(x, 0) of one that is not above.
 
     And greatest(count, 1) below a quotient: where the true count is less, there is no quotient.
     """
     number, *limits = scalar.arguments
-    if not isinstance(number, n.Column) or number.name not in noisy or len(limits) != 1:
+    if not isinstance(number, n.Column) or len(limits) != 1:
         return None
+    known = row.get(number.name)
+    made = known if isinstance(known, Affine) and known.alone else None
     limit = number_of(limits[0].value) if isinstance(limits[0], n.Literal) else None
-    one = noisy[number.name]
-    above = scalar.function == "greatest"
-    if limit is None or one.sign != (1 if above else -1):
+    if limit is None or (made is None and number.name not in noisy):
         return None
-    counted = below and above and one.step == 1
-    most = 1.0 if counted else 0.0
-    return Affine(0.0, {number.name: 1.0}) if (limit <= most if above else limit >= 0) else None
+    if made is not None and made.alone is not None:
+        sign, whole = made.alone.sign, made.alone.whole
+    else:
+        sign, whole = noisy[number.name].sign, noisy[number.name].step == 1
+    above = scalar.function == "greatest"
+    if sign != (1 if above else -1):
+        return None
+    most = 1.0 if below and above and whole else 0.0
+    kept = made or Affine(0.0, {number.name: 1.0})
+    return kept if (limit <= most if above else limit >= 0) else None
 
 
 def _scaled(a: Affine, factor: float) -> Affine:
@@ -204,6 +224,8 @@ def _quotient(scalar: n.Scalar, noisy: Noisy, row: Row) -> Quotient | None:
 
 def _ends(piece: Affine | Quotient, noisy: Noisy, level: Fraction) -> Span | None:
     if isinstance(piece, Affine):
+        if piece.alone is not None and (own := piece.alone.error(level)) is not None:
+            return piece.alone.shown - own, piece.alone.shown + own
         center = _value(piece, noisy)
         error = _error(piece.weights, noisy, level)
         low, high = _left_out(piece.weights, noisy)

@@ -6,6 +6,7 @@ unit adds is the one thing that is drawn here: the measures themselves depend on
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,6 +20,7 @@ from secant.plan import nodes as n
 from secant.plan.domains import Listed
 from secant.plan.measures import Measure
 from secant.plan.typing import fields_of
+from secant.plan.values import EXACT
 from secant.release.backend import Session
 from secant.release.job import Job, Keys
 from secant.release.lower import lower
@@ -291,3 +293,21 @@ def in_steps(value: Any, measure: Measure) -> int:
     if measure.type.kind == "DOUBLE":
         return int(value)  # the statement already sums whole multiples
     return int(Fraction(value) / measure.step)
+
+
+def value_of(whole: int, measure: Measure) -> object:
+    """Give a noisy measure as a value of its type; noise beyond all that an engine can write ends there."""
+    kind = measure.type
+    if kind.kind == "DOUBLE":
+        reach = Fraction(sys.float_info.max)
+        return float(max(-reach, min(reach, whole * measure.step)))
+    most = 2**127 - 1 if kind.kind == "INTEGER" else 10**kind.precision - 1
+    within = max(-most, min(most, whole))
+    return within if kind.kind == "INTEGER" else Decimal(within).scaleb(-kind.scale, EXACT)
+
+
+def steps_of(value: object, measure: Measure) -> int | None:
+    """Give how many whole steps a released value is: the inverse of `value_of`."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
+        return None
+    return round(Fraction(value) / measure.step)

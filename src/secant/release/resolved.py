@@ -13,11 +13,13 @@ from dataclasses import dataclass, field, replace
 
 from secant.plan import nodes as n
 from secant.plan.rewrite import columns_of
+from secant.release.agreeing import NOTHING, Agreed, Agreement
 from secant.release.error import Drawn, Gathered, Near, Traced
 from secant.release.intervals import (
     OR_LESS,
     OR_MORE,
     Affine,
+    Alone,
     NoisyNumber,
     Span,
     affine_of,
@@ -49,6 +51,8 @@ class Resolver:
     """Measure -> the measure that counts its values."""
     least: Callable[[str, float], float]
     """Measure and shown number -> what the true one is at least, surely for all groups together."""
+    agreement: Agreement = NOTHING
+    """Numbers that were made to agree with others: each is made of several that were drawn (N-AGREE)."""
     noisy: dict[str, NoisyNumber] = field(default_factory=dict)
     known: dict[str, object] = field(default_factory=dict)
     """Spans, and sums of many numbers, by name."""
@@ -89,8 +93,11 @@ class Resolver:
         name = f"{drawn.column} of row {row.get(drawn.row)}"
         if name not in self.noisy and name not in self.known:
             span = self.span(drawn.column)
+            agreed = self.agreement.numbers.get((drawn.column, _index(row.get(drawn.row))))
             if span is not None:
                 self.known[name] = span
+            elif agreed is not None:
+                self.known[name] = self._agreed(agreed, drawn.sign)
             else:
                 value = number_of(row.get(symbol.name))
                 if value is None:
@@ -98,6 +105,22 @@ class Resolver:
                 made = replace(self.law(drawn.column), sign=drawn.sign, measure=drawn.column)
                 self.noisy[name] = made.at(value)
         return n.Column(name, symbol.type)
+
+    def _agreed(self, agreed: Agreed, sign: int) -> Affine:
+        """Name the drawn numbers that a number is made of, and give it as a sum of them."""
+        weights: dict[str, float] = {}
+        for cell, weight in agreed.weights.items():
+            column, place = cell
+            name = f"{column} as drawn in row {place}"
+            if name not in self.noisy:
+                law = replace(self.law(column), measure=column)
+                self.noisy[name] = law.at(self.agreement.drawn[cell])
+            weights[name] = weight
+        made = sum(w * self.noisy[c].value for c, w in weights.items())
+        # what is shown is in place of what is computed: rounding is part of the error of the number alone
+        alone = Alone(agreed.shown, agreed.error, sign, agreed.whole)
+        center = 0.0 if self.agreement.real else agreed.shown - made
+        return Affine(center, weights, alone)
 
     # ── groups of released rows ──────────────────────────────────────────────────────────────────
 
@@ -235,6 +258,11 @@ class Resolver:
                 if value is not None and self.least(drawn.column, value) >= 1:
                     return True
         return False
+
+
+def _index(value: object) -> int:
+    """Give the number of a released row; it has none where the row is missing."""
+    return value if isinstance(value, int) else -1
 
 
 def _added(terms: list[n.Scalar]) -> n.Scalar:

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -22,10 +20,9 @@ from secant.mechanisms.threshold import reached
 from secant.mechanisms.whole import unmoved
 from secant.plan import nodes as n
 from secant.plan.domains import Chosen, Domain, Listed, Looked, Open
-from secant.plan.measures import Measure
 from secant.plan.rewrite import transform
 from secant.plan.typing import fields_of
-from secant.plan.values import EXACT
+from secant.release.agreeing import NOTHING, Agreement, agree
 from secant.release.backend import Session
 from secant.release.dialect import quote, stored_rows
 from secant.release.display import displayed
@@ -33,7 +30,7 @@ from secant.release.error import signs_of, trace
 from secant.release.intervals import Span
 from secant.release.job import Job, Keys
 from secant.release.lower import lower
-from secant.release.measured import Measured, measured
+from secant.release.measured import Measured, measured, value_of
 from secant.release.noise.way import Noise
 from secant.release.ranked import drawn
 from secant.release.reading import reading_of
@@ -235,17 +232,6 @@ def table_of(b: Bounded, job: Job, shown: Keys, columns: list[list[object]]) -> 
     return n.Values(released_fields(b), rows)
 
 
-def value_of(whole: int, measure: Measure) -> object:
-    """Give a noisy measure as a value of its type; noise beyond all that an engine can write ends there."""
-    kind = measure.type
-    if kind.kind == "DOUBLE":
-        reach = Fraction(sys.float_info.max)
-        return float(max(-reach, min(reach, whole * measure.step)))
-    most = 2**127 - 1 if kind.kind == "INTEGER" else 10**kind.precision - 1
-    within = max(-most, min(most, whole))
-    return within if kind.kind == "INTEGER" else Decimal(within).scaleb(-kind.scale, EXACT)
-
-
 def released_fields(b: Bounded) -> tuple[n.Field, ...]:
     """Give the columns of the table that is released: keys, then measures."""
     released = b.release.finish.input
@@ -271,6 +257,8 @@ class Shown:
     """Beside each order statistic by how many rows it is off at most."""
     raw: list[tuple[object, ...]] | None = None
     """The rows as noise made them, where the shown ones were moved to where the truth can lie."""
+    agreement: Agreement = NOTHING
+    """What became of totals and parts that were released apart."""
 
     @property
     def errors(self) -> list[list[float | None]] | None:
@@ -279,10 +267,16 @@ class Shown:
 
 
 def finish(
-    job: Job, tables: Mapping[str, n.Values], rows_of: Rows, noise: Mapping[str, Noise]
+    job: Job,
+    tables: Mapping[str, n.Values],
+    rows_of: Rows,
+    noise: Mapping[str, Noise],
+    *,
+    made_up: bool = False,
 ) -> Shown:
     """Put the released tables, with this noise on them, into the rest of the plan and run it on public numbers."""
     traced = job.traced
+    tables, agreement = agree(job.prepared.bounded, tables, noise, made_up=made_up)
     first, *others = traced.closing()
     names, rows = _run(first, tables, rows_of)
     width = len(traced.outputs)
@@ -294,11 +288,11 @@ def finish(
         columns, found = _run(relation, tables, rows_of)
         inside[relation] = [dict(zip(columns, row, strict=True)) for row in found]
     groups = {name: len(table.rows) for name, table in tables.items()}
-    ends, alone = stated_ends(job, Closed(names, rows, inside, groups), noise)
+    ends, alone = stated_ends(job, Closed(names, rows, inside, groups, agreement), noise)
     ranks = stated_ranks(job, len(shown))
     shown, raw, (ends, alone) = displayed(traced, names, rows, ends, alone)
     widths = half_widths(shown, alone)
-    return Shown(traced.outputs, shown, ends, widths, noise, groups, ranks, raw)
+    return Shown(traced.outputs, shown, ends, widths, noise, groups, ranks, raw, agreement)
 
 
 def _run(
@@ -341,7 +335,7 @@ def error_of(shown: Shown, job: Job) -> dict[str, object]:
         "noise": shown.noise,
         "ranks": shown.ranks,
         "noisy": [bool(relied.columns[c]) for c in shown.columns],
-        "leaves_out": leaves_out(job, shown.settled),
+        "leaves_out": leaves_out(job, shown.settled, shown.agreement),
     }
 
 

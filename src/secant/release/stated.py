@@ -15,6 +15,7 @@ from secant.analysis.split import Bounded
 from secant.plan import nodes as n
 from secant.plan.measures import Measure
 from secant.plan.rewrite import columns_of
+from secant.release.agreeing import NOTHING, Agreement
 from secant.release.binding import (
     below_and_above,
     groups_cut,
@@ -44,6 +45,8 @@ class Closed:
     inside: Mapping[n.Relation, list[Mapping[str, object]]]
     sizes: Mapping[str, int]
     """Release -> how many rows it shows."""
+    agreement: Agreement = NOTHING
+    """Numbers that were made to agree with others."""
 
 
 def stated_ends(
@@ -164,6 +167,9 @@ class _Stated:
         tables = [d.release for d in {d.row: d for d in self.noise.values()}.values()]
         if len(set(tables)) < len(tables) or columns_of(self.scalar) - self.noise.keys():
             return None
+        agreed = {column for column, _ in self.closed.agreement.numbers}
+        if agreed & {d.column for d in self.noise.values()}:
+            return None
         if any(ends_of_grid(self.job, d.column) is not None for d in self.noise.values()):
             return None
         return pieces_of(self.scalar, self._numbers(dict.fromkeys(self.noise, 0.0)), {})
@@ -202,8 +208,11 @@ class _Stated:
             whole = frozenset(m.column for m, call in calls if call.function == "count")
             counts |= counts_of(r.finish, whole)
         groups = max(1, *self.closed.sizes.values())
+        agreed = {column for column, _ in self.closed.agreement.numbers}
 
         def least(column: str, shown: float) -> float:
+            if column in agreed:  # its law is another one
+                return -math.inf
             error = self.laws[column].error(1 - share / groups) if column in self.laws else None
             return -math.inf if error is None else shown - error
 
@@ -214,6 +223,7 @@ class _Stated:
             lambda c: ends_of_grid(self.job, c),
             counts,
             least,
+            self.closed.agreement,
         )
 
 
@@ -281,7 +291,9 @@ def left_out(settled: Settled, measure: Measure, miss: float) -> Span:
     return settled[measure.column].left_out(units, measure.step)
 
 
-def leaves_out(job: Job, settled: Settled) -> dict[str, object] | None:
+def leaves_out(
+    job: Job, settled: Settled, agreement: Agreement = NOTHING
+) -> dict[str, object] | None:
     """Say what limits may have left out of an answer; None where nothing can be left out.
 
     Declared limits and ranges are enforced, not believed: how much they cut is not known. Limits that were chosen
@@ -306,6 +318,7 @@ def leaves_out(job: Job, settled: Settled) -> dict[str, object] | None:
         if m.preprocessed is not None
     }
     personal = {p for b in job.prepared.bounded for p in b.release.personal}
+    totals = "apart" if agreement.apart else "agree" if agreement.declared else None
     unstated = [b.release.undeclared for b in job.prepared.bounded]
     undeclared = {".".join(origin) for u in unstated for origin in u.ranges}
     undeclared |= {
@@ -314,7 +327,7 @@ def leaves_out(job: Job, settled: Settled) -> dict[str, object] | None:
         if any(rests_on_found_limit(b, m.column) for m in b.release.measures) or b.release.ranked
         for table in b.release.undeclared.limits
     }
-    if not (found or ranges or groups or nobodys or moves or personal or undeclared):
+    if not (found or ranges or groups or nobodys or moves or personal or undeclared or totals):
         return None
     counts = [x for x in found if x["units_cut_at_most"] is not None]
     most = max(counts, key=lambda x: int(str(x["units_cut_at_most"])), default=None)
@@ -327,6 +340,7 @@ def leaves_out(job: Job, settled: Settled) -> dict[str, object] | None:
         "personal": sorted(personal),
         "rows_without_unit": nobodys,
         "undeclared": sorted(undeclared),
+        "totals": totals,
     }
 
 

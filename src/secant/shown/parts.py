@@ -167,6 +167,13 @@ def left_out_lines(error: Mapping[str, Any]) -> Iterator[str]:
             f"Personal epsilons ({name}): averages and ranks weigh people by the epsilon that they give, counts and "
             "sums do not; those who give less than the least offer do not count."
         )
+    if left.get("totals") == "agree":
+        yield "Totals and parts were made to agree: every row is taken to have one of the keys that are shown."
+    if left.get("totals") == "apart":
+        yield (
+            "Totals and parts are left as they were drawn: they differ by more than noise, so that some rows have none "
+            "of the declared keys."
+        )
     if left.get("rows_without_unit"):
         yield "Rows that belong to no unit do not count here."
 

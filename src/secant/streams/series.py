@@ -22,7 +22,8 @@ from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.rewrite import columns_of, substitute, transform
 from secant.release.answer import Answer, plain
-from secant.release.run import released_fields, value_of
+from secant.release.measured import value_of
+from secant.release.run import released_fields
 from secant.streams.compiling import Compiled
 from secant.streams.reading import Group
 from secant.streams.values import is_truthful

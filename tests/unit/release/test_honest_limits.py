@@ -174,7 +174,7 @@ def test_chosen_limits_say_how_many_units_they_cut(events):
     left = error["leaves_out"]
     assert set(left) == {
         "units_cut_at_most", "limit", "level", "measures", "groups", "ranges", "moves", "personal", "rows_without_unit",
-        "undeclared",
+        "undeclared", "totals",
     }  # fmt: skip
     assert left["level"] == 1 - 5e-10
     assert left["units_cut_at_most"] == max(m["units_cut_at_most"] for m in left["measures"])

@@ -183,9 +183,13 @@ def test_a_limit_that_the_user_wrote_is_not_taken_for_a_formula(town):
 def test_a_limit_that_is_read_through_anyway_would_be_noticed(town, monkeypatch):
     old = intervals._kept
 
-    def through(scalar, noisy, *, below):
+    def through(scalar, noisy, row, *, below):
         first = intervals.affine_of(scalar.arguments[0], noisy, {}, sure=True)
-        return first if old(scalar, noisy, below=below) is None else old(scalar, noisy, below=below)
+        return (
+            first
+            if old(scalar, noisy, row, below=below) is None
+            else old(scalar, noisy, row, below=below)
+        )
 
     monkeypatch.setattr(intervals, "_kept", through)
     assert not enough(*held(town, LIMITED, [-5 / 555], 60), 60)
