@@ -48,7 +48,11 @@ class Curve:
     factor: Fraction
     """Whole steps in a unit of what the motions bound."""
     rounding: Fraction
-    """How far the computed measure may be from the real one, in whole steps."""
+    """How far the computed measure may be from the real one, in whole steps, over the resolution."""
+    resolution: Fraction = Fraction(1)
+    """The least distance that is told apart: 1, or that of a row that comes or goes where that is less."""
+    least: Callable[[Fraction], Fraction] | None = None
+    """For a beta, what the bound never falls below where rows come and go, in whole steps; None where they stay."""
 
 
 Figures = tuple[tuple[object, ...], ...]

@@ -21,6 +21,7 @@ from secant.analysis.certificate import (
     Step,
     is_still,
 )
+from secant.analysis.combined import CombinedRoom
 from secant.analysis.covered import refuse_uncovered
 from secant.analysis.derivative.public_rows import public_rows_of
 from secant.analysis.derivative.room import DerivativeRoom
@@ -68,6 +69,7 @@ ANALYSES: tuple[Analysis, ...] = (
     SmtRoom(),
     JoinsRoom(),
     DerivativeRoom(),
+    CombinedRoom(),
 )
 
 
@@ -217,7 +219,7 @@ def bound_aggregate(
     def touched(p: Protection) -> bool:
         return any(_shows_protected(s, policy, (p,), read) for s in scans(aggregate))
 
-    cells = tuple(p for p in protections if p.kind == "cells" and touched(p))
+    cells = tuple(p for p in protections if p.distance and touched(p))
     softened: Softened | None = None
     public_rows = {}
     facts = _about_public(facts, policy)

@@ -182,7 +182,7 @@ class _Builder:
         def known(relation: n.Relation) -> Ranges:
             return ranges_of(relation, self.facts.policy, lambda r: _rows_per_group(r, owners))
 
-        moving = any(p.kind == "cells" for p in self.protections)
+        moving = any(p.distance for p in self.protections)
         rows = make_exact(rows, known, None if moving else read_columns(self.aggregate))
         region = region_of(rows)
         ranges = known(rows)

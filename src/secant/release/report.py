@@ -62,10 +62,13 @@ def protects(protection: Protection) -> str:
         tables = ", ".join(sorted(protection.time))
         unit = ".".join(protection.unit)
         return f"what one unit ({unit}) has in {tables} within any {protection.within} in a row, added or removed"
+    rows = ""
+    if protection.add_remove:
+        counted = sorted(protection.add_remove.items())
+        told = ", ".join(f"{float(weight):g} for one of {table}" for table, weight in counted)
+        rows = f", and any row added or removed, which counts as a distance of {told}"
     norms = "; ".join(f"{table} by {norm}" for table, norm in sorted(protection.distance.items()))
-    return (
-        f"any move of values by a distance of 1 ({norms}), a longer one at its length times epsilon"
-    )
+    return f"any move of values by a distance of 1 ({norms}), a longer one at its length times epsilon{rows}"
 
 
 def guarantee(protection: Protection, noise: Calibrated, uncovered: list[str]) -> dict[str, Any]:

@@ -212,8 +212,9 @@ def _protection_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
             if catalog.table(table) is None:
                 yield _problem(policy, "error", (*place, key), no_table(catalog, table))
         if protection.kind == "rows+cells":
-            message = "no analysis bounds rows and values at once: every question about its tables is refused"
-            yield _problem(policy, "warning", (*place, "kind"), message)
+            for table in protection.distance.keys() - protection.add_remove.keys():
+                message = f"which distance does a row of {table} count as? Every table needs one"
+                yield _problem(policy, "error", (*place, "add_remove"), message)
         if protection.unit is not None:
             yield from _unit_problems(policy, catalog, protection, protection.unit)
         yield from _distance_problems(policy, catalog, protection)

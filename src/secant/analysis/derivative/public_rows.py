@@ -55,7 +55,7 @@ def _condition(marked: PublicRows, scan: n.Scan, policy: Policy, catalog: Catalo
             "correct public_rows in the policy",
         ) from None
     marked_scans = scans(plan)
-    cells = [p for p in policy.protections if p.kind == "cells"]
+    cells = [p for p in policy.protections if p.distance]
     others = tuple(p for p in policy.protections if p.kind != "cells")
     protected = frozenset(name for p in cells for name in space_of(p, marked_scans).variables)
     protected |= {

@@ -138,6 +138,34 @@ def smoothness(
     return Fraction(min(errors, key=lambda ratio: errors[ratio]))
 
 
+RATIOS = tuple(Fraction(x) for x in ("2", "2.3", "2.6", "3", "3.5", "4", "5", "7", "10", "20"))
+"""Where rows come and go: below 2 the noise has no mean worth the name."""
+
+
+def mean_noise(k: float) -> float:
+    """Give the mean size of the optimal noise for smooth bounds, k = epsilon/beta; Laplace noise has 1.
+
+    >>> round(mean_noise(20), 2)
+    1.06
+    """
+    a, w = (1 - 1 / k) ** (k - 1), 1 + 1 / k
+    inner = -((1 - 1 / k) ** k) + k / (k + 1) * (1 - (1 - 1 / k) ** (k + 1))
+    outer = a * w ** (k + 1) * k * k * (w ** (1 - k) / (k - 1) - w**-k / k)
+    return float((inner + outer) / (1 + 2 * a / k))
+
+
+def floored_smoothness(
+    epsilon: Fraction, least: Callable[[Fraction], Fraction], cap: Fraction | None
+) -> Fraction | None:
+    """Give k = epsilon/beta where a bound has a floor; None where the cap with Laplace noise is best (C-CAP).
+
+    What is compared is the mean noise at the floor, the least that there can be, with that at the cap.
+    """
+    found = {ratio: mean_noise(float(ratio)) * float(least(epsilon / ratio)) for ratio in RATIOS}
+    best = min(found, key=lambda ratio: found[ratio])
+    return None if cap is not None and found[best] >= float(cap) else best
+
+
 def spread_points(
     ranges: Sequence[iv.Interval], kinds: Sequence[Type]
 ) -> tuple[tuple[object, ...], ...] | None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from secant.analysis.certificate import Clipped, Curve, Surveyed, is_still
-from secant.analysis.derivative.tuning import smoothness
+from secant.analysis.derivative.tuning import floored_smoothness, smoothness
 from secant.analysis.split import Bounded
 from secant.errors import Refused
 from secant.mechanisms.smooth import OptimalNoise, Rounding
@@ -107,7 +107,15 @@ def _surveyed(bound: Surveyed, share: Fraction, truthful: bool) -> Noise:
 
 
 def _curved(curve: Curve, share: Fraction, beta: Fraction | None, truthful: bool) -> Noise:
-    rounding = Rounding(bound=2 * SLACK)  # once for the bound, once for cap and floor beside it
+    # Once for the bound, once for cap and floor beside it.
+    rounding = Rounding(bound=2 * SLACK, resolution=curve.resolution)
+    if beta is None and curve.least is not None:
+        ratio = floored_smoothness(share, curve.least, curve.cap)
+        if ratio is None:
+            assert curve.cap is not None, "a floor stands below a cap"
+            size = curve.cap + 2 * curve.rounding
+            return PlainNoise(share, LaplaceShare(share), size, size**2)
+        beta = share / ratio
     if beta is None:
         beta = share / smoothness(share, capped=curve.bounded, typical=curve.typical)
     if rounding.smoothness(beta) > share:

@@ -128,13 +128,13 @@ class CurveNoise(_Smooth):
 
     def bound_of(self, parts: Sequence[tuple[str, Fraction, bool]]) -> Fraction:
         """Put the parts of a bound together, each (scan, size, whether something below its floor was left out)."""
-        if not parts:
-            return ZERO
         by_role: dict[str, Fraction] = {}
         for role, size, floored in parts:
             least = self.curve.floors.get(role, ZERO) if floored else ZERO
             by_role[role] = max(size * self.curve.factor * (1 + SLACK), least)
-        bound: Fraction = self.curve.space.reach(by_role)
+        bound: Fraction = self.curve.space.reach(by_role) if by_role else ZERO
+        if self.curve.least is not None:  # rows may come, also where there are none
+            bound = max(bound, self.curve.least(self.beta))
         return bound if self.cap is None else min(bound, self.cap)
 
     def seen(self, content: list[tuple[int, Fraction]]) -> Noise:
