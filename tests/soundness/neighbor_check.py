@@ -1,8 +1,8 @@
 """Hold certificates against what really happens on neighboring databases.
 
 In: a query, a policy, a catalog and databases. Out: a Findings record: how many (query, database, neighbor) triples
-were tried and each claim that one of them refutes. Owners of rows are computed here from the definition, by a second
-piece of code that shares nothing with plan.ownership.
+were tried and each claim that one of them refutes. Neighbors come from `secant.audit.neighbors`: owners of rows are
+computed there from the definition, by a second piece of code that shares nothing with plan.ownership.
 """
 
 from __future__ import annotations
@@ -18,21 +18,20 @@ from staged_tables import with_constants
 
 from secant.analysis.certificate import Certificate, Clipped
 from secant.analysis.portfolio import Bounded, Prepared, prepare
+from secant.audit import neighbors as neighboring
+from secant.audit.neighbors import Database, Row, rank_distance
 from secant.errors import SecantError
 from secant.plan import nodes as n
 from secant.plan.domains import Listed
 from secant.plan.evaluate import prepare as compiled
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
-from secant.plan.values import Failure, compare, same_key
+from secant.plan.values import Failure, same_key
 from secant.plan.verify import verify
 from secant.release import measured
 from secant.terms.bounds import GlobalBound
 from secant.terms.catalog import Catalog
 from secant.terms.policy import Policy, Protection
-
-Row = Mapping[str, Any]
-Database = Mapping[str, Sequence[Row]]
 
 
 def rows_like(
@@ -122,114 +121,11 @@ def prepared_for(text: str, world: World) -> Prepared | None:
 # ── neighbors ────────────────────────────────────────────────────────────────────────────────────
 
 
-def owners_of(
-    table: str, policy: Policy, unit: tuple[str, str], database: Database
-) -> list[set[Any]]:
-    """Give the owner set of each row of a table, by the definition."""
-    rows = database[table]
-    if table == unit[0]:
-        return [_single(row[unit[1]]) for row in rows]
-    found: list[set[Any]] = [set() for _ in rows]
-    for column, (parent, key) in policy.facts(table).references.items():
-        if not _leads(parent, policy, unit, {table}):
-            continue
-        if (parent, key) == unit:
-            for owners, row in zip(found, rows, strict=True):
-                owners |= _single(row[column])
-            continue
-        above = owners_of(parent, policy, unit, database)
-        for owners, row in zip(found, rows, strict=True):
-            if row[column] is None:
-                continue
-            for parent_row, parent_owners in zip(database[parent], above, strict=True):
-                value = parent_row[key]
-                if value is not None and compare(value, row[column]) == 0:
-                    owners |= parent_owners
-    return [owners or {NOBODY} for owners in found]
-
-
-NOBODY = "nobody"
-"""Owns what no unit owns, and never goes."""
-
-
-def _single(value: Any) -> set[Any]:
-    return {NOBODY} if value is None else {same_key(value)}
-
-
-def _leads(table: str, policy: Policy, unit: tuple[str, str], seen: set[str]) -> bool:
-    if table == unit[0]:
-        return True
-    if table in seen:
-        return False
-    references = policy.facts(table).references.values()
-    return any(_leads(parent, policy, unit, seen | {table}) for parent, _ in references)
-
-
 def neighbors(
     database: Database, world: World, protection: Protection, pool: Mapping[str, Sequence[Row]]
 ) -> Iterator[Database]:
-    """Give every neighbor by removal, and those by addition or replacement with rows of the pool.
-
-    What the engine keeps unique is unique there too: any other database cannot be (S-KEY).
-    """
-    if protection.kind == "unit":
-        yield from _without_units(database, world.policy, protection)
-        return
-    found = _with_other_rows(database, protection, pool)
-    yield from (other for other in found if _can_be(other, world))
-
-
-def _can_be(database: Database, world: World) -> bool:
-    for name, rows in database.items():
-        table = world.catalog.table(name)
-        assert table is not None, "a database holds tables of the catalog"
-        for key in table.unique:
-            held = [
-                tuple(same_key(r[c]) for c in key) for r in rows if None not in (r[c] for c in key)
-            ]
-            if len(held) != len(set(held)):
-                return False
-    return True
-
-
-def _with_other_rows(
-    database: Database, protection: Protection, pool: Mapping[str, Sequence[Row]]
-) -> Iterator[Database]:
-    covered = [t for t in database if protection.tables is None or t in protection.tables]
-    for table in covered:
-        rows = list(database[table])
-        extra = [dict(r) for r in pool.get(table, ())]
-        for index in range(len(rows)):
-            rest = rows[:index] + rows[index + 1 :]
-            if protection.replace:
-                for row in extra + rows[:2]:
-                    yield {**database, table: [*rows[:index], row, *rows[index + 1 :]]}
-            else:
-                yield {**database, table: rest}
-        if not protection.replace:
-            for row in extra:
-                yield {**database, table: [*rows, row]}
-
-
-def _without_units(
-    database: Database, policy: Policy, protection: Protection
-) -> Iterator[Database]:
-    assert protection.unit is not None
-    owners = {
-        table: owners_of(table, policy, protection.unit, database)
-        for table in database
-        if _leads(table, policy, protection.unit, set())
-    }
-    everyone = sorted(set().union(*(o for rows in owners.values() for o in rows)), key=str)
-    for unit in everyone:
-        if unit == NOBODY:
-            continue
-        yield {
-            table: [r for r, o in zip(rows, owners[table], strict=True) if o != {unit}]
-            if table in owners
-            else rows
-            for table, rows in database.items()
-        }
+    """Give every neighbor by removal, and those by addition or replacement with rows of the pool."""
+    yield from neighboring.neighbors(database, world.policy, world.catalog, protection, pool)
 
 
 # ── claims ───────────────────────────────────────────────────────────────────────────────────────
@@ -566,16 +462,6 @@ def _rank_comparisons(
             apart += max(moves) - min(moves) if moves else 0
         bound = certificate.bounds[ranked.column].value
         yield "ranks", f"{ranked.column} {ranked.words}", bound, apart
-
-
-def rank_distance(q: Fraction, cells: Mapping[int, int], point: int) -> Fraction:
-    """Give how many rows lie between a point and the quantile."""
-    total = sum(cells.values())
-    below = sum(rows for i, rows in cells.items() if i < point)
-    above = sum(rows for i, rows in cells.items() if i > point)
-    if q in (0, 1):
-        return Fraction(below if q == 0 else above)
-    return max(Fraction(0), below - q * total, above - (1 - q) * total)
 
 
 def smallest(violation: Violation, world: World) -> Violation:

@@ -61,6 +61,11 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("user", "secant.cli.user:user", "Add, list and remove users of the service; make tokens."),
     ("ledger", "secant.cli.ledger:ledger", "Show budgets and history; export and verify them."),
     (
+        "audit",
+        "secant.cli.audit:audit",
+        "OWNER ONLY: search drawn databases for what refutes a bound.",
+    ),
+    (
         "verify",
         "secant.cli.verify:verify",
         "Check a release by its records, with a second program.",

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from secant.analysis.certificate import is_still
+from secant.analysis.split import Bounded
 from secant.plan import nodes as n
 from secant.plan.measures import Measure
 from secant.plan.ranges import as_number
@@ -21,10 +22,10 @@ from secant.release.answer import plain
 from secant.release.backend import Session
 from secant.release.intervals import number_of
 from secant.release.job import Job, Keys
-from secant.release.measured import measured, value_of
+from secant.release.measured import Key, comparable, measured, value_of
 from secant.release.noise.smooth import SMOOTH
 from secant.release.noise.way import Noise
-from secant.release.ranked import exact_index, mechanism_of, scale_of, stray
+from secant.release.ranked import Cells, exact_index, mechanism_of, scale_of, stray
 from secant.release.reliance import Names, Reliance, reliance
 from secant.release.run import Shown, finish, from_engine, table_of
 from secant.release.stages import stage
@@ -39,6 +40,36 @@ class Seen:
     """In units of the answer: one number, or one per group."""
     scales: list[Fraction]
     """What the standard shape of the noise is multiplied by, likewise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsealed:
+    """What one release reads, by group, without noise: for databases that were drawn, never for an owner's rows."""
+
+    values: Mapping[str, Mapping[Key, int]]
+    """Measure -> group -> whole steps, where the measure is read as it is."""
+    smooth: Mapping[str, Mapping[Key, tuple[int, Fraction]]]
+    """Measure -> group -> whole steps with the smooth bound beside them."""
+    cells: Mapping[str, Mapping[Key, Cells]]
+    """Order statistic -> group -> counted cells."""
+
+
+def unsealed(b: Bounded, job: Job, keys: Keys | None, session: Session) -> Unsealed:
+    """Give what a release reads of each group."""
+    found = measured(b, job, keys, session)
+    groups = [comparable(key) for key in unseal(found.keys)]
+
+    def by_group(content: list[Any]) -> dict[Key, Any]:
+        return dict(zip(groups, content, strict=True))
+
+    reading = job.readings[b.release.name]
+    varying = {*reading.curves, *reading.surveyed}
+    plain = [c for c in reading.exact if c not in varying]
+    return Unsealed(
+        {c: by_group(unseal(found.values[c])) for c in plain},
+        {c: by_group(unseal(found.values[c])) for c in varying},
+        {c: by_group(unseal(content)) for c, content in found.cells.items()},
+    )
 
 
 def unnoised(

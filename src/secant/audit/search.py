@@ -1,0 +1,382 @@
+"""The search: small databases, all their neighbors, and how far each measure really moves beside what is certified.
+
+In: a question under an owner's policy. Out: for each claim the largest ratio of what was found to what is certified,
+with the pair of databases that gave it. Above 1, the claim is refuted. What is read is what a release reads.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from secant.analysis.certificate import Certificate, Clipped
+from secant.analysis.split import Bounded
+from secant.audit.databases import Drawing, as_kind, constants_of
+from secant.audit.drawn import DrawnEngine
+from secant.audit.neighbors import Database, neighbors, rank_distance
+from secant.engine import Connection
+from secant.errors import SecantError, UsageError
+from secant.plan import nodes as n
+from secant.plan.reads import tables_read
+from secant.release.backend import Session
+from secant.release.inspection import Unsealed, unsealed
+from secant.release.job import Job, Keys
+from secant.release.lower import lower
+from secant.release.measured import comparable, in_steps
+from secant.release.noise.smooth import SLACK
+from secant.release.reading import Units, numbered
+from secant.release.run import released_fields
+from secant.release.stages import stage
+from secant.terms.bounds import GlobalBound
+from secant.terms.coverage import is_open
+from secant.terms.policy import Protection
+
+STEPS = 8
+"""Small changes of the worst database before a new one is drawn."""
+ZERO = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One thing that a certificate says of two neighbors, in whole steps or rows."""
+
+    protection: str
+    measure: str
+    what: str
+    """`bound`, `length`, `limit`, `units`, `smooth`, `smoothness`, `ranks`, `groups` or `key`."""
+
+
+@dataclass(slots=True)
+class Worst:
+    """The largest ratio that was found for a claim."""
+
+    certified: Fraction
+    found: Fraction
+    ratio: Fraction
+    before: Database
+    after: Database
+
+
+@dataclass(slots=True)
+class Found:
+    """What a search has seen."""
+
+    databases: int = 0
+    pairs: int = 0
+    worst: dict[Claim, Worst] = field(default_factory=dict)
+    not_searched: list[str] = field(default_factory=list)
+
+    @property
+    def refuted(self) -> list[Claim]:
+        """Give the claims that some pair refutes."""
+        return [claim for claim, worst in self.worst.items() if worst.ratio > 1]
+
+
+def audit(
+    connection: Connection,
+    text: str,
+    *,
+    epsilon: Any = 1,
+    delta: Any = None,
+    protection: str | None = None,
+    databases: int = 100,
+    seconds: float = 20.0,
+    seed: int | None = None,
+) -> Found:
+    """Search neighbors of small databases under the policy and the schema of a connection. Reads none of its rows."""
+    if not (databases >= 1 and seconds > 0):
+        raise UsageError("USE-001", "an audit draws a database at least, and takes some time")
+    engine = DrawnEngine(connection.catalog, connection.policy.limits)
+    drawn = Connection(engine, connection.policy, ":memory:")
+    numbers = {"epsilon": epsilon, "delta": delta, "protection": protection}
+    search = _Search(drawn, engine, text, numbers, random.Random(seed), Found())  # noqa: S311 - no noise is drawn by it
+    try:
+        search.run(databases, time.monotonic() + seconds)
+    finally:
+        drawn.close()
+    return search.found
+
+
+@dataclass(slots=True)
+class _Search:
+    connection: Connection
+    engine: DrawnEngine
+    text: str
+    numbers: dict[str, Any]
+    draw: random.Random
+    found: Found
+
+    def run(self, most: int, until: float) -> None:
+        drawing = self._drawing()
+        current: Database | None = None
+        best, left = Fraction(-1), 0
+        while self.found.databases < most and (time.monotonic() < until or not self.found.pairs):
+            if current is None or left == 0:
+                current, best, left = None, Fraction(-1), STEPS
+                database = drawing.database(self.draw)
+            else:
+                database = drawing.changed(current, self.draw)
+            left -= 1
+            ratio = self._tried(database, drawing, until)
+            if ratio >= best:
+                best, current = ratio, database
+
+    def _drawing(self) -> Drawing:
+        """Compile once on empty tables, to know what is read and compared with."""
+        policy, catalog = self.connection.policy, self.connection.catalog
+        with self.connection.settled(self.text, **self.numbers) as (job, _, _):
+            if not job.prepared.bounded:
+                raise UsageError(
+                    "USE-001",
+                    "the question reads nothing that is protected: there is nothing to audit",
+                )
+            plans = [x for r in job.readings.values() for x in r.relations().values()]
+            read = {t for plan in plans for t in tables_read(plan)} & set(catalog.tables)
+            for b in job.prepared.bounded:
+                self.found.not_searched += [
+                    f"{c.protection}: neighbors of this kind of protection are not drawn"
+                    for c in b.certificates
+                    if self._protection(c).kind not in ("rows", "unit")
+                    and f"{c.protection}:" not in str(self.found.not_searched)
+                ]
+        parents = {p for t in read for p, _ in policy.facts(t).references.values()}
+        used = tuple(sorted((read | parents) & set(catalog.tables)))
+        public = frozenset(t for t in used if is_open(policy, t))
+        return Drawing(catalog, policy, used, constants_of(plans), public)
+
+    def _protection(self, certificate: Certificate) -> Protection:
+        found = self.connection.policy.protection(certificate.protection)
+        assert found is not None, "a certificate speaks of a protection of the policy"
+        return found
+
+    def _tried(self, database: Database, drawing: Drawing, until: float) -> Fraction:
+        """Try all neighbors of a database; give the largest ratio."""
+        everywhere = {t: database.get(t, []) for t in self.connection.catalog.tables}
+        self.engine.put(everywhere)
+        pool = drawing.pool(self.draw)
+        self.found.databases += 1
+        most = ZERO
+        try:
+            with self.connection.settled(self.text, **self.numbers) as (job, keys, session):
+                before = _read(job, keys, session)
+                for name in dict.fromkeys(
+                    c.protection for b in job.prepared.bounded for c in b.certificates
+                ):
+                    protection = self.connection.policy.protection(name)
+                    assert protection is not None
+                    if protection.kind not in ("rows", "unit"):
+                        continue
+                    for other in neighbors(
+                        database, drawing.policy, drawing.catalog, protection, pool
+                    ):
+                        if time.monotonic() > until and self.found.pairs:
+                            return most
+                        self.engine.put(other)
+                        after = _read(job, keys, session)
+                        self.found.pairs += 1
+                        for claim, certified, moved in _claims(job, name, before, after):
+                            most = max(most, self._noted(claim, certified, moved, database, other))
+                    self.engine.put(everywhere)
+        except SecantError as error:
+            if error.code not in (
+                "POL-004",
+                "REF-101",
+            ):  # a public table that was drawn does not fit the policy
+                raise
+        return most
+
+    def _noted(
+        self, claim: Claim, certified: Fraction, moved: Fraction, before: Database, after: Database
+    ) -> Fraction:
+        ratio = moved / certified if certified else Fraction(2 if moved else 0)
+        known = self.found.worst.get(claim)
+        if known is None or ratio > known.ratio:
+            self.found.worst[claim] = Worst(certified, moved, ratio, before, after)
+        return ratio
+
+
+# ── what a release reads ─────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """What one release reads of one database."""
+
+    values: Unsealed
+    cut: Mapping[tuple[str, int], Mapping[Any, Fraction]]
+    """(measure, limit) -> group -> the measure with units cut down to the limit, in whole steps."""
+    above: Mapping[str, tuple[int, ...]]
+    """Measure -> for each limit, how many units add more."""
+
+
+def _read(job: Job, keys: Mapping[str, Keys | None], engine: Session) -> dict[str, _Figures]:
+    """Read all releases; later ones read constants, the same ones of all databases (W-STAGED)."""
+    found = {}
+    session = stage(engine, _constants(job))
+    for b in job.prepared.bounded:
+        cut: dict[tuple[str, int], Mapping[Any, Fraction]] = {}
+        above: dict[str, tuple[int, ...]] = {}
+        for index, units in enumerate(job.readings[b.release.name].units.values()):
+            _read_units(b, job, units, index, session, cut, above)
+        found[b.release.name] = _Figures(
+            unsealed(b, job, keys[b.release.name], session), cut, above
+        )
+    return found
+
+
+def _constants(job: Job) -> dict[str, n.Values]:
+    """Give one row for each earlier release that later ones read."""
+    return {
+        b.release.name: n.Values(f, (tuple(as_kind(1, column.type) for column in f),))
+        for b in job.prepared.bounded
+        for f in (released_fields(b),)
+    }
+
+
+def _read_units(
+    b: Bounded,
+    job: Job,
+    units: Units,
+    index: int,
+    session: Session,
+    cut: dict[tuple[str, int], Mapping[Any, Fraction]],
+    above: dict[str, tuple[int, ...]],
+) -> None:
+    made, measures = units.made, {m.column: m for m in b.release.measures}
+    name = b.release.name
+    counted: dict[str, Any] = {}
+    if made.at_once is not None:
+        (row,) = session.rows(job.statements[numbered(f"{name} units", index)])
+        counted = {c.name: v for c, v in zip(made.at_once.aggregations, row, strict=True)}
+        for column, noise in units.clipped.items():
+            for i, limit in enumerate(noise.bound.limits):
+                value = Fraction(in_steps(counted[f"{column}.limit{i}"], measures[column]))
+                cut[column, limit] = {(): value}
+    else:
+        if made.above is not None:
+            (row,) = session.rows(job.statements[numbered(f"{name} above", index)])
+            counted = {c.name: v for c, v in zip(made.above.aggregations, row, strict=True)}
+        parts = {c: x.bound.limits for c, x in units.clipped.items()}
+        for place in range(4 if parts else 0):
+            chosen = {c: x[(len(x) - 1) * place // 3] for c, x in parts.items()}
+            plan = made.clipped(chosen)
+            width = len(plan.keys)
+            rows = session.rows(lower(plan, session.dialect))
+            for i, call in enumerate(plan.aggregations):
+                fine = units.clipped[call.name].bound.fine
+                cut[call.name, chosen[call.name]] = {
+                    comparable(row[:width]): Fraction(
+                        in_steps(row[width + i], measures[call.name]), fine
+                    )
+                    for row in rows
+                }
+    for column, noise in units.clipped.items():
+        names = [f"{column}.above{i}" for i in range(len(noise.bound.limits))]
+        above[column] = tuple(int(counted[x]) for x in names if x in counted)
+
+
+# ── claims ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _claims(
+    job: Job, protection: str, before: Mapping[str, _Figures], after: Mapping[str, _Figures]
+) -> Iterator[tuple[Claim, Fraction, Fraction]]:
+    """Give each claim about a pair of neighbors: what is certified, and what is so."""
+    for b in job.prepared.bounded:
+        certificate = next(c for c in b.certificates if c.protection == protection)
+        one, two = before[b.release.name], after[b.release.name]
+        for m in b.release.measures:
+            bound = certificate.bounds[m.column]
+            about = m.words
+
+            def claim(what: str, about: str = about) -> Claim:
+                return Claim(protection, about, what)
+
+            if isinstance(bound, Clipped):
+                yield from _cut_claims(bound, m.column, one, two, claim)
+                continue
+            if isinstance(bound, GlobalBound):
+                changes = _changes(one.values, two.values, m.column)
+                yield claim("bound"), bound.value, sum((abs(x) for x in changes), ZERO)
+                yield (
+                    claim("length"),
+                    certificate.squared(m.column),
+                    sum((x * x for x in changes), ZERO),
+                )
+                if m.column == b.release.selector:
+                    yield (
+                        claim("key"),
+                        Fraction(certificate.contribution),
+                        max(map(abs, changes), default=ZERO),
+                    )
+                    reached = Fraction(sum(x != 0 for x in changes))
+                    yield claim("groups"), Fraction(certificate.groups), reached
+            else:
+                yield from _smooth_claims(job, m.column, one, two, claim)
+        for r in b.release.ranked:
+            bound = certificate.bounds[r.column]
+            assert isinstance(bound, GlobalBound), "ranks have public bounds"
+            apart = _ranks_apart(r, one.values, two.values)
+            yield Claim(protection, r.words, "ranks"), bound.value, apart
+
+
+def _changes(one: Unsealed, two: Unsealed, column: str) -> list[Fraction]:
+    a, b = one.values[column], two.values[column]
+    return [Fraction(a.get(k, 0)) - Fraction(b.get(k, 0)) for k in {**a, **b}]
+
+
+def _cut_claims(
+    bound: Clipped, column: str, one: _Figures, two: _Figures, claim: Any
+) -> Iterator[tuple[Claim, Fraction, Fraction]]:
+    """Units above a limit are one fewer at most, all counts alike; sums that are cut down move by the limit."""
+    moves = [
+        a - b for a, b in zip(one.above.get(column, ()), two.above.get(column, ()), strict=True)
+    ]
+    if moves:
+        both_ways = min(moves) < 0 < max(moves)
+        yield claim("units"), Fraction(1), Fraction(2 if both_ways else max(map(abs, moves)))
+    for (name, limit), values in one.cut.items():
+        if name == column:
+            others = two.cut[name, limit]
+            apart = [abs(values.get(k, ZERO) - others.get(k, ZERO)) for k in {**values, **others}]
+            yield claim("limit"), Fraction(limit), sum(apart, ZERO)
+            yield claim("length"), bound.squared(limit), sum((x * x for x in apart), ZERO)
+
+
+def _smooth_claims(
+    job: Job, column: str, one: _Figures, two: _Figures, claim: Any
+) -> Iterator[tuple[Claim, Fraction, Fraction]]:
+    """A smooth bound holds on either side, and does not leap."""
+    noise = job.noise.noise[column]
+    beta = float(getattr(noise, "beta", 0))
+    widening = getattr(noise, "widening", ZERO)
+    a, b = one.values.smooth[column], two.values.smooth[column]
+    for key in {**a, **b}:
+        if key not in a or key not in b:
+            continue
+        (x, here), (y, there) = a[key], b[key]
+        yield claim("smooth"), min(here, there) + widening, Fraction(abs(x - y))
+        if here and there:
+            most = Fraction(math.exp(beta)) * (1 + 4 * SLACK)
+            yield claim("smoothness"), most, max(here / there, there / here)
+
+
+def _ranks_apart(ranked: Any, one: Unsealed, two: Unsealed) -> Fraction:
+    apart = ZERO
+    first, second = one.cells[ranked.column], two.cells[ranked.column]
+    for key in {**first, **second}:
+        cells = dict(first.get(key, ())), dict(second.get(key, ()))
+        near = {i + d for i in {*cells[0], *cells[1]} for d in (-1, 0, 1)}
+        points = [i for i in near if 0 <= i < ranked.grid.count]
+        moves = [
+            rank_distance(ranked.fraction, cells[1], i)
+            - rank_distance(ranked.fraction, cells[0], i)
+            for i in points
+        ]
+        apart += Fraction(max(moves) - min(moves)) if moves else ZERO
+    return apart
