@@ -476,23 +476,6 @@ class Connection:
             }
             return inspection(job, exact, softened, seen, seconds)
 
-    @contextmanager
-    def settled(
-        self,
-        text: str,
-        *,
-        epsilon: Number = 1,
-        delta: Number | None = None,
-        protection: str | None = None,
-    ) -> Iterator[tuple[Job, dict[str, Keys | None], Session]]:
-        """For the owner's tools: a question as it would be released, checked, with the session that would answer it."""
-        with one_question(text):
-            asked = self._asked(epsilon, None, delta, 0.95, protection)
-            with self._question(text) as (plan, session, facts):
-                job, keys = self._compiled(text, plan, asked, session, facts)
-                check_job(job, session)
-                yield job, keys, session
-
     @border
     def simulate(
         self, text: str, attacker: str, *, protection: str | None = None

@@ -10,6 +10,7 @@ import math
 import random
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -22,6 +23,7 @@ from secant.audit.neighbors import Database, neighbors, rank_distance
 from secant.engine import Connection
 from secant.errors import SecantError, UsageError
 from secant.plan import nodes as n
+from secant.plan.one_question import one_question
 from secant.plan.reads import tables_read
 from secant.release.backend import Session
 from secant.release.inspection import Unsealed, unsealed
@@ -30,7 +32,7 @@ from secant.release.lower import lower
 from secant.release.measured import comparable, in_steps
 from secant.release.noise.smooth import SLACK
 from secant.release.reading import Units, numbered
-from secant.release.run import released_fields
+from secant.release.run import check_job, released_fields
 from secant.release.stages import stage
 from secant.terms.bounds import GlobalBound
 from secant.terms.coverage import is_open
@@ -38,6 +40,8 @@ from secant.terms.policy import Protection
 
 STEPS = 8
 """Small changes of the worst database before a new one is drawn."""
+LEVEL = 0.95
+"""Errors are not compared; a question has a level all the same."""
 ZERO = Fraction(0)
 
 
@@ -93,7 +97,7 @@ def audit(
         raise UsageError("USE-001", "an audit draws a database at least, and takes some time")
     engine = DrawnEngine(connection.catalog, connection.policy.limits)
     drawn = Connection(engine, connection.policy, ":memory:")
-    numbers = {"epsilon": epsilon, "delta": delta, "protection": protection}
+    numbers = (epsilon, delta, protection)
     search = _Search(drawn, engine, text, numbers, random.Random(seed), Found())  # noqa: S311 - no noise is drawn by it
     try:
         search.run(databases, time.monotonic() + seconds)
@@ -107,7 +111,7 @@ class _Search:
     connection: Connection
     engine: DrawnEngine
     text: str
-    numbers: dict[str, Any]
+    numbers: tuple[Any, Any, str | None]
     draw: random.Random
     found: Found
 
@@ -129,7 +133,7 @@ class _Search:
     def _drawing(self) -> Drawing:
         """Compile once on empty tables, to know what is read and compared with."""
         policy, catalog = self.connection.policy, self.connection.catalog
-        with self.connection.settled(self.text, **self.numbers) as (job, _, _):
+        with self._settled() as (job, _, _):
             if not job.prepared.bounded:
                 raise UsageError(
                     "USE-001",
@@ -149,6 +153,18 @@ class _Search:
         public = frozenset(t for t in used if is_open(policy, t))
         return Drawing(catalog, policy, used, constants_of(plans), public)
 
+    @contextmanager
+    def _settled(self) -> Iterator[tuple[Job, dict[str, Keys | None], Session]]:
+        """Give the question as it would be released, checked, with the session that would answer it."""
+        epsilon, delta, protection = self.numbers
+        drawn = self.connection
+        with one_question(self.text):
+            asked = drawn._asked(epsilon, None, delta, LEVEL, protection)
+            with drawn._question(self.text) as (plan, session, facts):
+                job, keys = drawn._compiled(self.text, plan, asked, session, facts)
+                check_job(job, session)
+                yield job, keys, session
+
     def _protection(self, certificate: Certificate) -> Protection:
         found = self.connection.policy.protection(certificate.protection)
         assert found is not None, "a certificate speaks of a protection of the policy"
@@ -162,7 +178,7 @@ class _Search:
         self.found.databases += 1
         most = ZERO
         try:
-            with self.connection.settled(self.text, **self.numbers) as (job, keys, session):
+            with self._settled() as (job, keys, session):
                 before = _read(job, keys, session)
                 for name in dict.fromkeys(
                     c.protection for b in job.prepared.bounded for c in b.certificates
