@@ -10,25 +10,15 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, LiteralString
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from secant.errors import BudgetError, UsageError
 from secant.ledger.journal import PAPERS, Head, packed, unpacked
 from secant.ledger.records import START, VERSION, Anchor, Record, following, newer
+from secant.ledger.sessions import PostgresSession, errors, psycopg, sql
 from secant.ledger.witness import forgotten
-from secant.processes import PerProcess
-
-try:
-    import psycopg
-    from psycopg import errors, sql
-except ImportError as error:
-    raise UsageError(
-        "USE-006",
-        "a ledger on PostgreSQL needs the psycopg package",
-        hint="install secant[postgres]",
-    ) from error
 
 DEFAULT_SCHEMA = "secant_ledger"
 REGISTER = "secant_ledgers"
@@ -164,24 +154,14 @@ class PostgresJournal:
         self.started = False
         self._schema = sql.Identifier(name)
         self._wait_seconds = wait_seconds
-        self._connection = PerProcess(self._connect, psycopg.Connection.close)
+        with _typed():
+            self._session = PostgresSession(self._address, wait_seconds=wait_seconds)
         try:
-            with self._connection.taken() as connection, _typed():
+            with _typed(), self._session.taken() as connection:
                 self._prepare(connection, name, create=create)
         except BaseException:
             self.close()
             raise
-
-    def _connect(self) -> psycopg.Connection:
-        with _typed():
-            return psycopg.connect(
-                self._address,
-                autocommit=True,  # transactions are begun in words, with their isolation level
-                prepare_threshold=None,  # a pooler may hand us another session each time
-                connect_timeout=max(2, int(self._wait_seconds)),
-                keepalives=1,
-                keepalives_idle=30,
-            )
 
     def _prepare(self, connection: psycopg.Connection, name: str, *, create: bool) -> None:
         row = connection.execute("SELECT current_setting('fsync')").fetchone()
@@ -247,36 +227,19 @@ class PostgresJournal:
     def _transaction(
         self, begin: tuple[LiteralString, ...], *, writing: bool
     ) -> Iterator[PostgresTransaction]:
-        with _typed(), self._connection.taken() as connection:
-            try:
-                for statement in begin:
-                    connection.execute(statement)
-                for setting, seconds in (
-                    ("lock_timeout", self._wait_seconds),
-                    ("idle_in_transaction_session_timeout", _FROZEN_SECONDS),
-                ):
-                    connection.execute(
-                        "SELECT set_config(%s, %s, true)", (setting, f"{int(seconds * 1000)}ms")
-                    )
-                yield PostgresTransaction(connection, self._schema, writing=writing)
-                connection.execute("COMMIT")
-            except BaseException:
-                self._undo(connection)
-                raise
-
-    def _undo(self, connection: psycopg.Connection) -> None:
-        with suppress(psycopg.Error):
-            connection.execute("ROLLBACK")
-            return
-        with suppress(psycopg.Error):
-            self._connection.drop()
+        limits = {
+            "lock_timeout": f"{int(self._wait_seconds * 1000)}ms",
+            "idle_in_transaction_session_timeout": f"{_FROZEN_SECONDS * 1000}ms",
+        }
+        with _typed(), self._session.transaction(begin, limits) as connection:
+            yield PostgresTransaction(connection, self._schema, writing=writing)
 
     def attest(self, anchor: Anchor, *, backward: bool = False) -> None:
         """Nothing stands beside a ledger on a server: head and records are of one transaction."""
 
     def close(self) -> None:
         """End the session."""
-        self._connection.drop()
+        self._session.close()
 
 
 def split_address(address: str) -> tuple[str, str]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from secant.errors import SecantError, SqlError
+from secant.errors import SecantError
 from secant.plan.rewrite import forget_columns
 from secant.plan.typing import forget_types
+from secant.sql.parse import too_deep
 
 
 @contextmanager
@@ -23,11 +24,7 @@ def one_question(text: str) -> Iterator[None]:
             error.text = text
         raise
     except RecursionError:
-        raise SqlError(
-            "SQL-007",
-            "the query is nested too deeply",
-            hint="flatten its parentheses or subqueries",
-        ) from None
+        raise too_deep() from None
     finally:
         forget_types()  # nodes belong to one question; kept, they would fill the memory
         forget_columns()

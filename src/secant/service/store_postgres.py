@@ -6,23 +6,13 @@ In: the address of the ledger. Out: a Store. Nothing of the address enters a mes
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, LiteralString
 
 from secant.errors import UsageError
 from secant.ledger.postgres import split_address
-from secant.processes import PerProcess
+from secant.ledger.sessions import PostgresSession, psycopg, sql
 from secant.service.store import Rows, broken, check_version, prepared
-
-try:
-    import psycopg
-    from psycopg import sql
-except ImportError as error:
-    raise UsageError(
-        "USE-006",
-        "a store on PostgreSQL needs the psycopg package",
-        hint="install secant[postgres]",
-    ) from error
 
 LONGEST_SCHEMA = 63
 
@@ -54,18 +44,13 @@ class PostgresStore:
         self._name = f"{name}_service"
         if len(self._name.encode()) > LONGEST_SCHEMA:
             raise UsageError("USE-001", "the name of a ledger with users has up to 55 bytes")
-        self._connection = PerProcess(self._connect, psycopg.Connection.close)
+        with _typed():
+            self._session = PostgresSession(self._address)
         try:
             self._prepare()
         except BaseException:
             self.close()
             raise
-
-    def _connect(self) -> psycopg.Connection:
-        with _typed():
-            return psycopg.connect(
-                self._address, autocommit=True, prepare_threshold=None, connect_timeout=30
-            )
 
     def _prepare(self) -> None:
         with self.writing() as rows:
@@ -75,7 +60,7 @@ class PostgresStore:
                 self._name,
             )
             if there is None:
-                with self._connection.taken() as connection:
+                with self._session.taken() as connection:
                     connection.execute(
                         sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(self._name))
                     )
@@ -99,27 +84,13 @@ class PostgresStore:
 
     @contextmanager
     def _transaction(self, begin: LiteralString) -> Iterator[Rows]:
-        with _typed(), self._connection.taken() as connection:
-            try:
-                connection.execute(begin)
-                path = sql.Identifier(self._name).as_string(connection)
-                connection.execute("SELECT set_config('search_path', %s, true)", (path,))
-                yield _PostgresRows(connection)
-                connection.execute("COMMIT")
-            except BaseException:
-                self._undo(connection)
-                raise
-
-    def _undo(self, connection: psycopg.Connection) -> None:
-        with suppress(psycopg.Error):
-            connection.execute("ROLLBACK")
-            return
-        with suppress(psycopg.Error):
-            self._connection.drop()
+        path = {"search_path": sql.Identifier(self._name).as_string(None)}
+        with _typed(), self._session.transaction((begin,), path) as connection:
+            yield _PostgresRows(connection)
 
     def close(self) -> None:
         """End the session."""
-        self._connection.drop()
+        self._session.close()
 
 
 @contextmanager

@@ -47,11 +47,7 @@ def parse(text: str, dialect: str = "duckdb", parameters: Parameters | None = No
             "SQL-001", "the text cannot be split into words", hint="look for an unclosed quote"
         ) from None
     except RecursionError:
-        raise SqlError(
-            "SQL-007",
-            "the query is nested too deeply",
-            hint="flatten its parentheses or subqueries",
-        ) from None
+        raise too_deep() from None
     except UsageError:
         raise
     except (ValueError, AttributeError, TypeError, IndexError, KeyError):
@@ -71,6 +67,15 @@ def parse(text: str, dialect: str = "duckdb", parameters: Parameters | None = No
             hint="Secant only reads: write a SELECT",
         )
     return statement
+
+
+def too_deep() -> SqlError:
+    """Give the error for a query that no stage can walk through."""
+    return SqlError(
+        "SQL-007",
+        "the query is nested too deeply",
+        hint="flatten its parentheses or subqueries",
+    )
 
 
 def _syntax_error(text: str, error: ParseError) -> SqlError:

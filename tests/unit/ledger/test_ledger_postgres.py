@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from secant.errors import BudgetError, UsageError
-from secant.ledger import Budget, Charge, Ledger
+from secant.ledger import Budget, Charge, Ledger, sessions
 from secant.ledger import postgres as postgres_module
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def test_a_lost_table(ledger: Ledger, postgres_database: str) -> None:
 def test_without_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(UsageError) as caught:
-        importlib.reload(postgres_module)
+        importlib.reload(sessions)
     assert caught.value.code == "USE-006"
 
 
