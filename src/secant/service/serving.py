@@ -43,6 +43,7 @@ class HttpFront:
             import uvicorn
 
             from secant.service.http.app import build
+            from secant.service.http.connections import limited
         except ImportError:
             raise UsageError(
                 "USE-006",
@@ -67,7 +68,7 @@ class HttpFront:
             server_header=False,
             proxy_headers=False,
             lifespan="off",
-            limit_concurrency=settings.http.connections,
+            http=limited(settings.http.connections),
             timeout_keep_alive=10,
             timeout_graceful_shutdown=max(1, int(settings.drain_seconds)),
             h11_max_incomplete_event_size=LARGEST_HEAD,

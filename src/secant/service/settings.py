@@ -41,7 +41,7 @@ class Http(Port):
     largest_request: int = Field(default=1_000_000, ge=1000, le=100_000_000)
     """Bytes of a request's body."""
     connections: int = Field(default=500, ge=1, le=100_000)
-    """Requests at the same time; more get a 503."""
+    """Connections at the same time; further ones get a 503, and those that are there stay."""
 
 
 class Tls(_Section):

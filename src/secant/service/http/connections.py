@@ -1,0 +1,85 @@
+"""How many connections there may be at once, and how long one may say nothing.
+
+In: connections as they come. Out: those that find room are served; others get a 503 at once, and nobody who is there is
+put out for them. One that does not send the head of a request in time is ended, so that silence takes up no room.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+PATIENCE = 10.0
+"""Seconds for the head of a request."""
+LINGER = 1.0
+"""Seconds in which one that is refused may read why: closed at once, the words could be lost."""
+_FULL = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\nRetry-After: 10\r\n"
+    b"Cache-Control: no-store\r\nContent-Length: 86\r\n\r\n"
+    b'{"error": {"code": "SRV-001", "message": "too many connections", "hint": "try later"}}'
+)
+
+
+class LimitedProtocol(H11Protocol):  # type: ignore[misc]  # the library is not typed for us
+    """One connection. A front makes a class of its own, with its own numbers."""
+
+    most: ClassVar[int] = 500
+    patience: ClassVar[float] = PATIENCE
+    lingering: ClassVar[int] = 0
+    """How many were refused and may still read."""
+    _waiting: asyncio.TimerHandle | None = None
+    _refused: bool = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Serve it, or refuse it."""
+        if len(self.connections) < self.most:
+            super().connection_made(transport)
+            self._wait()
+            return
+        self._refused = True
+        kind = type(self)
+        if kind.lingering >= 2 * self.most:
+            transport.abort()
+            return
+        kind.lingering += 1
+        transport.write(_FULL)
+        self.loop.call_later(LINGER, self._let_go, transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; while no request is on its way, the next head has its time."""
+        if self._refused:
+            return
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop_waiting()
+        elif self._waiting is None:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        self._stop_waiting()
+        if not self._refused:
+            super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self._waiting = self.loop.call_later(self.patience, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _give_up(self) -> None:
+        self._waiting = None
+        self.transport.close()
+
+    def _let_go(self, transport: asyncio.Transport) -> None:
+        type(self).lingering -= 1
+        transport.close()
+
+
+def limited(most: int) -> type[LimitedProtocol]:
+    """Give the protocol of a front that has room for so many connections."""
+    return type("Limited", (LimitedProtocol,), {"most": most, "patience": PATIENCE, "lingering": 0})

@@ -1,0 +1,79 @@
+"""Ten thousand connections (fewer in the fast profile) are refused or ended, and harm nobody who is there."""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+import pytest
+from test_http import Running, ask
+
+from chance import LONG
+from secant.service.http import connections
+
+CROWD = 10_000 if LONG else 400
+ROOM = 40
+
+
+@pytest.fixture
+def crowded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(connections, "PATIENCE", 3.0)
+    found = Running(tmp_path, **{"http.connections": ROOM})
+    yield found
+    found.service.close()
+
+
+def silent(port: int) -> socket.socket | None:
+    """Connect and say nothing."""
+    with suppress(OSError):
+        return socket.create_connection(("127.0.0.1", port), 10)
+    return None
+
+
+def test_a_crowd_is_refused_and_who_is_there_goes_on(crowded: Running) -> None:
+    ada = crowded.user("ada")
+    assert ask(ada, epsilon="0.01").status_code == 200  # a connection that stays
+    held = []
+    try:
+        for number in range(CROWD):
+            held.append(silent(crowded.port))
+            if number % (CROWD // 8) == 0:
+                assert ada.get("/v1/me").status_code == 200
+        assert ask(ada, epsilon="0.02").status_code == 200
+        told = []
+        for connection in held[-20:]:
+            if connection is not None:
+                connection.settimeout(5)
+                with suppress(OSError):
+                    told.append(connection.recv(12))
+        assert set(told) <= {b"HTTP/1.1 503", b""}
+    finally:
+        for connection in held:
+            if connection is not None:
+                connection.close()
+    assert ada.get("/v1/me").status_code == 200
+
+
+def test_silence_takes_up_no_room_for_long(crowded: Running) -> None:
+    """Connections that say nothing, or a letter now and then, are ended; then there is room for others."""
+    ada = crowded.user("ada")
+    held = [silent(crowded.port) for _ in range(ROOM)]
+    try:
+        deadline = time.monotonic() + 60
+        status = 503
+        while status == 503 and time.monotonic() < deadline:
+            for connection in held[:5]:
+                if connection is not None:
+                    with suppress(OSError):
+                        connection.send(b"G")
+            time.sleep(0.2)
+            with suppress(httpx.TransportError):
+                status = ada.get("/v1/me").status_code
+        assert status == 200
+    finally:
+        for connection in held:
+            if connection is not None:
+                connection.close()
