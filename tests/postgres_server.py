@@ -63,8 +63,9 @@ class PostgresServer:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
-    """A server that lives as long as the test session."""
-    yield from running_server()
+    """A server that lives as long as the test session; SECANT_TEST_POSTGRES names the binaries of another one."""
+    chosen = os.environ.get("SECANT_TEST_POSTGRES")
+    yield from running_server(Path(chosen) if chosen else None)
 
 
 def older_binaries() -> Path | None:

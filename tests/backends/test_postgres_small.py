@@ -15,7 +15,6 @@ from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
 from secant.plan.total import make_total
 from secant.release.lower import lower
-from secant.release.postgres_scalars import POSTGRES
 
 pytestmark = pytest.mark.postgres
 ROUNDS = 40 if LONG else 2
@@ -38,7 +37,7 @@ SHAPES = {
 @pytest.mark.parametrize("query", SMALL)
 def test_small_queries(small, small_postgres, query, shape):  # noqa: F811
     plan = SHAPES[shape](from_sql(query, small.catalog()))
-    statement = lower(plan, POSTGRES)
+    statement = lower(plan, small_postgres.dialect)
     small_postgres.check(statement)
     # A plan that cannot fail leaves out what the text would fail on, so it is its own measure.
     want = small.rows(lower(plan) if shape == "total" else query)
@@ -58,7 +57,7 @@ def test_random_statements(small, small_postgres, seed):  # noqa: F811
             continue
         safe = make_total(plain)
         for plan, want in ((plain, wanted), (safe, small.rows(lower(safe)))):
-            statement = lower(plan, POSTGRES)
+            statement = lower(plan, small_postgres.dialect)
             try:
                 small_postgres.check(statement)
             except BackendError as refused:
@@ -73,6 +72,6 @@ def test_an_alias_like_ours_is_kept_apart(small, small_postgres):  # noqa: F811
     query = "SELECT s1.id, s2.j FROM person AS s1 JOIN (SELECT id + 1 AS j FROM person) AS s2 ON s2.j = s1.id"
     plan = normalize(from_sql(query, small.catalog()))
     want = small.rows(query)
-    assert difference(small_postgres.rows(lower(plan, POSTGRES)), want, ordered=False) is None
+    assert difference(small_postgres.rows(lower(plan, small_postgres.dialect)), want, ordered=False) is None
     assert difference(small.rows(lower(plan)), want, ordered=False) is None
     assert want

@@ -7,6 +7,7 @@ ends the uniqueness that the engine keeps.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -67,8 +68,20 @@ def offered(
         columns={at: offer.template for at, offer in own.items() if offer.template is not None},
         parted={at: offer.part for at, offer in own.items() if offer.part},
     )
-    found = catalog(*map(_table, tables), views=views, missing=missing, schemas=schemas)
+    seen, alike = _apart(list(views), [table.name for table in tables])
+    withheld = {**(missing or {}), **alike}
+    found = catalog(*map(_table, tables), views=seen, missing=withheld, schemas=schemas)
     return found, reading
+
+
+def _apart(views: list[StoredView], tables: list[str]) -> tuple[list[StoredView], dict[str, str]]:
+    """Leave out views whose names differ in case only from others: tables are more."""
+    names = Counter(name.lower() for name in (*tables, *(view.name for view in views)))
+    clear = [view for view in views if names[view.name.lower()] == 1]
+    reason = "it is a view, and another name differs from its own in case only"
+    left = {view.name for view in views if view not in clear}
+    known = {table.lower() for table in tables}
+    return clear, {name: reason for name in left if name.lower() not in known}
 
 
 def _unmistakable(table: Stored) -> Stored:

@@ -99,6 +99,11 @@ def test_questions_of_all_types(clinic):
                 in str(db.explain(f"SELECT {column}, count(*) FROM patients GROUP BY 1"))
                 or column == "ok"
             )
+        for text in ("doc->>'a.b'", "doc->>'$.a.b'", "doc->>'*'"):
+            with pytest.raises(SqlError, match="JSON"):
+                db.sql(f"SELECT count({text}) FROM patients", epsilon=1)
+        (seen,) = db.inspect("SELECT count(json_extract_string(doc, '$.a.b')) AS n FROM patients")
+        assert seen["exact"] == 0
         with pytest.raises(SqlError, match="STRUCT, has no counterpart"):
             db.sql("SELECT s FROM patients", epsilon=1)
 

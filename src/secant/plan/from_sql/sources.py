@@ -250,6 +250,9 @@ def _query(view: StoredView) -> str:
 # ── parts ────────────────────────────────────────────────────────────────────────────────────────
 
 
+_JSON = (exp.JSONExtract, exp.JSONExtractScalar, exp.JSONBExtractScalar)
+
+
 def written_parts(tree: exp.Expression) -> Iterator[Written]:
     """Give all parts that a query writes, of whatever columns."""
     for node in tree.walk():
@@ -303,8 +306,8 @@ def _holds(array: Any, element: Any) -> tuple[exp.Column, str, Path] | None:
 
 def _field(tree: Any) -> tuple[exp.Column, str, Path] | None:
     steps: list[str | int] = []
-    while isinstance(tree, (exp.JSONExtract, exp.JSONExtractScalar, exp.JSONBExtractScalar)):
-        found = _steps(tree.expression)
+    while isinstance(tree, _JSON):
+        found = _steps(tree)
         if found is None:
             return None
         steps = [*found, *steps]
@@ -322,12 +325,23 @@ def _number(tree: Any) -> tuple[exp.Column, str, Path] | None:
     """Read a field that is cast to a number; a decimal with a scale is made of the field's text instead."""
     way = _NUMBERS.get(tree.to.this.name if isinstance(tree.to, exp.DataType) else "")
     inner = _bare(tree.this)
-    json = isinstance(inner, (exp.JSONExtract, exp.JSONExtractScalar, exp.JSONBExtractScalar))
-    found = _field(inner) if json and way is not None and not tree.to.expressions else None
+    found = (
+        _field(inner)
+        if isinstance(inner, _JSON) and way is not None and not tree.to.expressions
+        else None
+    )
     return None if found is None or way is None else (found[0], way, found[2])
 
 
-def _steps(path: Any) -> list[str | int] | None:
+def _steps(tree: Any) -> list[str | int] | None:
+    path = tree.expression
+    if (
+        isinstance(path, exp.Literal)
+        and path.is_string
+        and not isinstance(tree, exp.JSONBExtractScalar)
+    ):
+        # A key that the parser does not take for a path.
+        return None if not path.name or path.name[0] in "/$" else [path.name]
     if isinstance(path, exp.Literal) and path.is_string:  # PostgreSQL's '{a,b}'
         match = re.fullmatch(r"\{([^{}\"\\]*)\}", path.name)
         names = match[1].split(",") if match else []
@@ -341,12 +355,21 @@ def _steps(path: Any) -> list[str | int] | None:
         if not isinstance(step.this, (str, int)):
             return None  # a pattern, not a place
         found.append(step.this)
-    return found
+    # Behind an arrow the parser takes 'a.b' for a path, and engines for one key: a path has an arrow for each step.
+    return found if len(found) == 1 or "only_json_types" not in tree.args else None
 
 
 def bind_part(tree: Any, scope: Scope, text: str) -> n.Scalar | None:
     """Give the column of a part; None if it is a part of nothing that is known here."""
     written = written_part(tree)
+    if written is None and isinstance(tree, _JSON):
+        raise SqlError(
+            "SQL-006",
+            "a field of a JSON column is taken key by key, as text or as a number",
+            text=text,
+            span=span_of(tree),
+            hint="write doc->'a'->>'b', (doc->>'n')::int or json_extract_string(doc, '$.a.b')",
+        )
     if written is None:
         return None
     column, way, path = written
