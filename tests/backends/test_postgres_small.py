@@ -72,6 +72,9 @@ def test_an_alias_like_ours_is_kept_apart(small, small_postgres):  # noqa: F811
     query = "SELECT s1.id, s2.j FROM person AS s1 JOIN (SELECT id + 1 AS j FROM person) AS s2 ON s2.j = s1.id"
     plan = normalize(from_sql(query, small.catalog()))
     want = small.rows(query)
-    assert difference(small_postgres.rows(lower(plan, small_postgres.dialect)), want, ordered=False) is None
+    assert (
+        difference(small_postgres.rows(lower(plan, small_postgres.dialect)), want, ordered=False)
+        is None
+    )
     assert difference(small.rows(lower(plan)), want, ordered=False) is None
     assert want

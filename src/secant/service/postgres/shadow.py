@@ -128,22 +128,27 @@ REVOKE ALL ON DATABASE secant FROM PUBLIC; GRANT CONNECT, TEMPORARY ON DATABASE 
 def schema_text(catalog: Catalog, policy: Policy) -> str:
     """Write the tables with their declared keys and references. Reading is granted to nobody."""
     parts: list[str] = []
+    for schema in catalog.schemas[1:]:
+        parts.append(f"DROP SCHEMA IF EXISTS {quoted(schema)} CASCADE")
+        parts.append(f"CREATE SCHEMA {quoted(schema)}")
+        parts.append(f"GRANT USAGE ON SCHEMA {quoted(schema)} TO PUBLIC")
     for key in sorted(catalog.tables):
         table = catalog.tables[key]
         columns = ", ".join(f"{quoted(name)} {_type(kind)}" for name, kind in table.columns)
-        parts.append(f"CREATE TABLE public.{quoted(table.name)} ({columns})")
+        place = _place(catalog, table.name)
+        parts.append(f"CREATE TABLE {place} ({columns})")
         declared = policy.tables.get(key)
         held = {name.lower() for name, _ in table.columns}
         if declared is not None and declared.key and {c.lower() for c in declared.key} <= held:
             _, names = catalog.spelled(table.name, declared.key)
             listed = ", ".join(quoted(name) for name in names)
-            parts.append(f"ALTER TABLE public.{quoted(table.name)} ADD PRIMARY KEY ({listed})")
+            parts.append(f"ALTER TABLE {place} ADD PRIMARY KEY ({listed})")
         told = (
             "public: answered exactly" if key in policy.public else "protected: answered with noise"
         )
-        parts.append(f"COMMENT ON TABLE public.{quoted(table.name)} IS {literal(told)}")
+        parts.append(f"COMMENT ON TABLE {place} IS {literal(told)}")
         # REFERENCES lets the catalogs of the standard list a table to who may not read it.
-        parts.append(f"GRANT REFERENCES ON public.{quoted(table.name)} TO PUBLIC")
+        parts.append(f"GRANT REFERENCES ON {place} TO PUBLIC")
     parts += _references(catalog, policy)
     return ";\n".join(parts) or "SELECT 1"
 
@@ -154,7 +159,7 @@ def _references(catalog: Catalog, policy: Policy) -> list[str]:
     for key, facts in sorted(policy.tables.items()):
         for column, (other, target) in sorted(facts.references.items()):
             here, there = catalog.table(key), catalog.table(other)
-            if here is None or there is None:
+            if key not in catalog.tables or here is None or there is None:
                 continue
             types = (
                 {c.lower(): kind for c, kind in here.columns},
@@ -166,10 +171,18 @@ def _references(catalog: Catalog, policy: Policy) -> list[str]:
                 _, (mine,) = catalog.spelled(here.name, (column,))
                 _, (theirs,) = catalog.spelled(there.name, (target,))
                 found.append(
-                    f"ALTER TABLE public.{quoted(here.name)} ADD FOREIGN KEY ({quoted(mine)})"
-                    f" REFERENCES public.{quoted(there.name)} ({quoted(theirs)})"
+                    f"ALTER TABLE {_place(catalog, here.name)} ADD FOREIGN KEY ({quoted(mine)})"
+                    f" REFERENCES {_place(catalog, there.name)} ({quoted(theirs)})"
                 )
     return found
+
+
+def _place(catalog: Catalog, name: str) -> str:
+    """Write a table in the schema that its name tells, as the source has it."""
+    schema, dot, rest = name.partition(".")
+    if dot and schema in catalog.schemas[1:]:
+        return f"{quoted(schema)}.{quoted(rest)}"
+    return f"public.{quoted(name)}"
 
 
 def _type(kind: Type) -> str:
