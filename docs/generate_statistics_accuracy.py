@@ -28,7 +28,7 @@ Mean absolute error on made-up columns, made by `make bench` (`bench/statistics.
 of *outliers* one value in a hundred lies anywhere.
 
 *automatic* is what `secant.stats` takes; *smooth* is optimal noise on the smooth bound; *preprocessing* moves by
-range/n a row; *laplace* knows the range only; *seeds* is the smooth bound with β = ε/10 and Cauchy noise by the
+range/n a row, for medians with the better of noise for that and for its smooth bound; *laplace* knows the range only; *seeds* is the smooth bound with β = ε/10 and Cauchy noise by the
 constants of its publication. Neighbors add or remove a row, in columns marked *replace* they replace one; OpenDP
 chooses quantiles from 2001 even candidates by adding or removing a row, and replaces rows for means and variances.
 diffprivlib 0.6.6 ran in an environment of its own (`bench/statistics_peers.py`); its extremes are its quantiles 0
