@@ -205,15 +205,15 @@ def _join(s: Stabilities, node: n.Join) -> Stable:
     equal = equal_columns(node)
     if left.changed == 0 and right.changed == 0:
         step = _step("G-JOIN", node, 0, left, right, words="nothing that is joined differs")
-        return Stable(0, step, _keys_after(left, right, equal))
+        return Stable(0, step, _keys_after(left, right, equal, node.kind))
     if right.changed == 0 and left.changed is not None:
         claims = _partner(s, node, right, [b for _, b in equal], node.right)
         step = _step("G-JOIN", node, left.changed, left, right, words=f"join on a key of {claims}")
-        return Stable(left.changed, step, _keys_after(left, right, equal))
+        return Stable(left.changed, step, _keys_after(left, right, equal, node.kind))
     if left.changed == 0 and right.changed is not None and node.kind != "left":
         claims = _partner(s, node, left, [a for a, _ in equal], node.left)
         step = _step("G-JOIN", node, right.changed, left, right, words=f"join on a key of {claims}")
-        return Stable(right.changed, step, _keys_after(left, right, equal))
+        return Stable(right.changed, step, _keys_after(left, right, equal, node.kind))
     if left.changed is not None and right.changed is not None and _meets_one(left, right, equal):
         # A right row that comes or goes also unpads or pads the left row that it meets.
         changed = left.changed + right.changed * (2 if node.kind == "left" else 1)
@@ -252,12 +252,15 @@ def _partner(
     )
 
 
-def _keys_after(left: Stable, right: Stable, equal: list[tuple[str, str]]) -> Keys:
-    """The left side's keys survive a join on a key of the right side."""
-    used = next((claims for key, claims in right.keys if key <= {b for _, b in equal}), None)
-    if used is None:
-        return ()
-    return tuple((key, claims + used) for key, claims in left.keys)
+def _keys_after(left: Stable, right: Stable, equal: list[tuple[str, str]], kind: str) -> Keys:
+    """Keys of one side survive a join on a key of the other; padded rows have no keys of the right side."""
+    left_names, right_names = {a for a, _ in equal}, {b for _, b in equal}
+    used = next((claims for key, claims in right.keys if key <= right_names), None)
+    found = () if used is None else tuple((key, claims + used) for key, claims in left.keys)
+    back = next((claims for key, claims in left.keys if key <= left_names), None)
+    if back is not None and kind != "left":
+        found += tuple((key, claims + back) for key, claims in right.keys)
+    return found
 
 
 @STABILITY.rule(n.Union, n.Intersect, n.Except, id="G-SET")
