@@ -95,6 +95,14 @@ Analyst = Annotated[
     str,
     Parameter(name="--analyst", help="Who asks, for the ledger and its shares.", metavar="NAME"),
 ]
+Isotonic = Annotated[
+    bool,
+    Parameter(
+        name="--isotonic",
+        negative="",
+        help="Show running totals of what is never below zero as the nearest series that never falls.",
+    ),
+]
 NoCreate = Annotated[
     bool,
     Parameter(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 from secant.cli.options import (
     Analyst,
     Delta,
     Epsilon,
     Guessing,
+    Isotonic,
     Json,
     Level,
     MaxError,
@@ -37,6 +40,7 @@ def query(
     policy: PolicyPath = "policy.toml",
     source: Source = None,
     no_create: NoCreate = False,
+    isotonic: Isotonic = False,
     json: Json = False,
 ) -> int:
     """Ask a question: spends budget, prints the private answer, its guarantee and its error."""
@@ -71,6 +75,11 @@ def query(
             analyst=analyst,
             warn=None if json else show.warn,
         )
+    if isotonic:
+        try:
+            answer = answer.afterwards(isotonic=True)
+        except UsageError as nothing:  # the answer is paid for: it is shown as it was released
+            sys.stderr.write(f"{nothing}\n")
     if json:
         show.print_json(answer.to_dict())
         return 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from secant.cli.options import Analyst, Json, PolicyPath, Source
+from secant.cli.options import Analyst, Isotonic, Json, PolicyPath, Source
 
 if TYPE_CHECKING:
     from secant.streams.drawing import Kept
@@ -34,14 +34,6 @@ Revised = Annotated[
         name="--revised",
         negative="",
         help="Weigh all numbers so far together: earlier steps get more accurate, and change as time goes by.",
-    ),
-]
-Isotonic = Annotated[
-    bool,
-    Parameter(
-        name="--isotonic",
-        negative="",
-        help="Show running totals of what is never below zero as the nearest series that never falls.",
     ),
 ]
 Filter = Annotated[

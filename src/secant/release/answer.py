@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -32,8 +32,8 @@ class Answer:
 
     `low` and `high` have the shape of the rows; an end that nothing bounds is None. `values` are half widths, `noise`
     is how far noise alone moves a number, `ranks` by how many rows an order statistic is off (of the rows that count:
-    not NULL, within limits), `noisy` which columns noise has moved (None means there that nothing is known), and
-    `leaves_out` says what limits may have cut off.
+    not NULL, within limits), `noisy` which columns noise has moved (None means there that nothing is known), `running`
+    the rows of running totals one after another, and `leaves_out` says what limits may have cut off.
     """
     mechanisms: list[dict[str, Any]]
     """Names and public parameters of the noise."""
@@ -69,6 +69,26 @@ class Answer:
     def _ends(self, side: str) -> list[tuple[float | None, ...]]:
         ends = self.error.get(side)
         return [tuple(row) for row in ends] if ends else [(None,) * len(r) for r in self.rows]
+
+    def afterwards(self, *, isotonic: bool = False) -> Answer:
+        """Make better estimates of the same released numbers, for nothing.
+
+        `isotonic` gives for running totals of what is never below zero, such as `sum(count(*)) OVER (ORDER BY day)`,
+        the nearest column that never falls (F-ISOTONIC). `raw` keeps what was released, and ends stay.
+        """
+        if not isotonic:
+            return self
+        order = self.error.get("running") or {}
+        if not order:
+            raise UsageError(
+                "USE-010",
+                "only running totals of what is never below zero cannot fall",
+                hint="ask for sum(count(*)) OVER (ORDER BY ...), or for sums whose range begins at 0",
+            )
+        from secant.release.rising import never_falling
+
+        rows, error = never_falling(self.columns, self.rows, self.error, order)
+        return replace(self, rows=rows, error=error)
 
     def plot(self, column: str | None = None) -> Picture:
         """Draw a noisy column with error bars; shows in a notebook, and `.save("answer.svg")` writes a file."""

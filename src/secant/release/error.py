@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 
 from secant.plan import nodes as n
 from secant.plan.rewrite import columns_of, substitute
@@ -23,7 +24,7 @@ MOST_NODES = 2_000
 """An expression that repeats itself would grow without end."""
 MOST_PLACES = 500
 """So would a plan whose parts are shared."""
-LARGEST = 2**63 - 1
+LARGEST = float(2**63 - 1)
 GATHERING = ("count", "sum", "avg", "min", "max")
 
 Made = Mapping[str, "n.Scalar | None"]
@@ -504,7 +505,7 @@ def _frame_of(call: n.WindowCall) -> n.Frame | None:
 
 
 def _guarded(node: n.Case) -> n.Scalar | None:
-    """Read CASE WHEN x fits into whole numbers THEN x ELSE NULL END: noise that does not is not shown at all."""
+    """Read CASE WHEN x fits into its type THEN x ELSE NULL END: noise that does not is not shown at all."""
     if (
         len(node.branches) != 1
         or not isinstance(node.default, n.Literal)
@@ -515,10 +516,11 @@ def _guarded(node: n.Case) -> n.Scalar | None:
     for part in n.conjuncts(branch.condition):
         if not isinstance(part, n.Compare) or part.op not in (">=", "<="):
             return None
-        limit = part.right.value if isinstance(part.right, n.Literal) else None
-        if not same(part.left, branch.value) or not isinstance(limit, int) or abs(limit) < LARGEST:
+        written = part.right.value if isinstance(part.right, n.Literal) else None
+        if not isinstance(written, (int, Decimal)) or not same(part.left, branch.value):
             return None
-        if (limit > 0) != (part.op == "<="):
+        limit = float(written)
+        if abs(limit) < LARGEST or (limit > 0) != (part.op == "<="):
             return None
     return branch.value
 

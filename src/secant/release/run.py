@@ -36,6 +36,7 @@ from secant.release.ranked import drawn
 from secant.release.reading import reading_of
 from secant.release.reads import reads_of
 from secant.release.reliance import reliance
+from secant.release.rising import Order, running_rows
 from secant.release.shares import Calibrated
 from secant.release.stages import placeholders, provided, stage
 from secant.release.stated import Closed, half_widths, leaves_out, stated_ends, stated_ranks
@@ -259,6 +260,8 @@ class Shown:
     """The rows as noise made them, where the shown ones were moved to where the truth can lie."""
     agreement: Agreement = NOTHING
     """What became of totals and parts that were released apart."""
+    running: Order = field(default_factory=dict)
+    """Running totals of what is never below zero -> the order of their rows."""
 
     @property
     def errors(self) -> list[list[float | None]] | None:
@@ -292,7 +295,8 @@ def finish(
     ranks = stated_ranks(job, len(shown))
     shown, raw, (ends, alone) = displayed(traced, names, rows, ends, alone)
     widths = half_widths(shown, alone)
-    return Shown(traced.outputs, shown, ends, widths, noise, groups, ranks, raw, agreement)
+    running = running_rows(traced, names, rows)
+    return Shown(traced.outputs, shown, ends, widths, noise, groups, ranks, raw, agreement, running)
 
 
 def _run(
@@ -334,6 +338,7 @@ def error_of(shown: Shown, job: Job) -> dict[str, object]:
         "high": None if shown.ends is None else [[_end(x, 1) for x in row] for row in ends],
         "noise": shown.noise,
         "ranks": shown.ranks,
+        "running": dict(shown.running),
         "noisy": [bool(relied.columns[c]) for c in shown.columns],
         "leaves_out": leaves_out(job, shown.settled, shown.agreement),
     }
