@@ -98,12 +98,13 @@ def _look(opened: Backend) -> dict[tuple[str, str], tuple[object, object]]:
 
 def _seen_from(target: Path, source: str) -> str:
     """Write a relative path as the policy will read it: from its own directory, not from ours."""
-    kind, _, path = source.partition(":")
-    if path.startswith("//"):
-        return source  # a server's address
-    if not path or Path(path).expanduser().is_absolute() or target.parent == Path():
-        return source
-    return f"{kind}:{os.path.relpath(path, target.parent)}"
+    from secant.release.sources import with_paths
+
+    def seen(path: str) -> str:
+        absolute = Path(path).expanduser().is_absolute()
+        return path if absolute else os.path.relpath(path, target.parent)
+
+    return source if target.parent == Path() else with_paths(source, seen)
 
 
 def _put_away(target: Path, address: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
@@ -118,6 +118,17 @@ def has_password(source: str) -> bool:
         return bool(parts.password) or any(k == "password" for k, _ in parse_qsl(parts.query))
     except ValueError:
         return True
+
+
+def with_paths(source: str, change: Callable[[str], str]) -> str:
+    """Give a source with its paths changed; a server and the environment have none."""
+    kind, _, rest = source.partition(":")
+    if kind not in ("duckdb", "parquet", "csv", "file") or not rest:
+        return source
+    path, options = _options(rest) if kind == "duckdb" else (rest, {"schema": [], "attach": []})
+    options["attach"] = [change(each) for each in options["attach"]]
+    told = "&".join(f"{name}={','.join(values)}" for name, values in options.items() if values)
+    return f"{kind}:{change(path)}{'?' if told else ''}{told}"
 
 
 def _options(written: str) -> tuple[str, dict[str, list[str]]]:

@@ -8,6 +8,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from secant.errors import BudgetError
+from secant.release import sources
 from secant.terms.catalog import Table, catalog
 from secant.terms.policy_file import check_policy, load_policy, read_policy
 from secant.terms.types import DATE, INTEGER, TEXT, decimal
@@ -53,6 +54,7 @@ def source(monkeypatch):
 
     module = ModuleType("secant.release.sources")
     module.open_source, module.has_password = open_source, lambda _: False
+    module.with_paths = sources.with_paths
     monkeypatch.setitem(sys.modules, "secant.release.sources", module)
     return opened
 

@@ -8,7 +8,7 @@ import pytest
 import secant
 from secant.cli import main
 from secant.errors import BackendError, SqlError
-from secant.release.sources import has_password, open_source, resolved
+from secant.release.sources import has_password, open_source, resolved, with_paths
 from secant.terms import types as t
 
 MADE = """
@@ -133,6 +133,13 @@ def test_a_file_and_a_pattern_are_one_table(tmp_path):
         backend.close()
     with pytest.raises(BackendError, match=r"no directory and no \.csv file"):
         open_source(f"csv:{tmp_path / 'none-*.csv'}")
+
+
+def test_paths_are_seen_from_elsewhere():
+    assert with_paths("env:X", str.upper) == "env:X"
+    assert with_paths("postgresql://a/b", str.upper) == "postgresql://a/b"
+    assert with_paths("duckdb:a?schema=hr&attach=b,c", str.upper) == "duckdb:A?schema=hr&attach=B,C"
+    assert with_paths("csv:a?b", str.upper) == "csv:A?B"
 
 
 def test_addresses_are_kept_elsewhere(tmp_path, monkeypatch):
