@@ -332,7 +332,8 @@ class Connection:
             # What is explained is answered: the same checks, on public data only.
             check_job(job, session)
             said = self._foresee(job, keys, plan, asked, session, facts, None)
-        return explanation(text, job, asked.in_force, said, assumed=assumed), job
+        known = Facts(self.policy, self.catalog)
+        return explanation(text, job, asked.in_force, said, known, assumed=assumed), job
 
     def _situation(
         self, refusal: Refused, text: str, parameters: Parameters | None, asked: Asked

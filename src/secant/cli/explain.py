@@ -60,6 +60,15 @@ StreamName = Annotated[
     ),
 ]
 
+WithComponents = Annotated[
+    bool,
+    Parameter(
+        name="--components",
+        negative="",
+        help="Also tell how far each table and each column by itself moves the answer.",
+    ),
+]
+
 AttackerText = Annotated[
     str | None,
     Parameter(
@@ -95,6 +104,7 @@ def explain(
     attacker: AttackerText = None,
     plot: PlotFile = None,
     ranges: WithRanges = False,
+    components: WithComponents = False,
     smt: ObligationFile = None,
     policy: PolicyPath = "policy.toml",
     source: Source = None,
@@ -156,6 +166,7 @@ def explain(
                     show.say(line)
             raise
         report = explanation.to_dict()
+        parts = explanation.components() if components else ()
         if smt is not None:
             _write(smt, database.obligation(text, protection=protection))
         if plot is not None and attacker is not None:
@@ -166,9 +177,16 @@ def explain(
     if json:
         if statements:
             report["statements"] = list(explanation.statements)
+        if components:
+            report["components"] = [part.to_dict() for part in parts]
         show.print_json(report)
         return 0
     show.say(str(explanation))
+    if components:
+        from secant.release.components import component_lines
+
+        for line in component_lines(parts):
+            show.say(line)
     if statements:
         show.say()
         for number, statement in enumerate(explanation.statements, start=1):

@@ -5,17 +5,20 @@ Public values only, except in `inspection`, which is for the data owner and says
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from secant.analysis import explain as wording
 from secant.analysis.certificate import Clipped, Move
 from secant.analysis.portfolio import Bounded
+from secant.plan.facts import Facts
 from secant.plan.measures import Measure
 from secant.release.answer import plain
 from secant.release.cautions import Caution
+from secant.release.components import Component, components_of
 from secant.release.job import Job
 from secant.release.laws import LEVEL, NormalPart
 from secant.release.noise.way import Noise
@@ -34,6 +37,10 @@ class Explanation:
     statements: tuple[str, ...]
     warnings: tuple[Caution, ...] = ()
     """What should be known before this is asked for real."""
+    components: Callable[[], tuple[Component, ...]] = field(
+        default=tuple, compare=False, repr=False
+    )
+    """What each table and each column by itself does to the answer; found when it is asked for (C-PARTS)."""
 
     def __str__(self) -> str:
         return self.text
@@ -119,6 +126,7 @@ def explanation(
     job: Job,
     in_force: tuple[Protection, ...],
     warnings: tuple[Caution, ...],
+    facts: Facts,
     *,
     assumed: bool,
 ) -> Explanation:
@@ -152,7 +160,8 @@ def explanation(
     lines += ["warnings", *(f"  {line}" for w in warnings for line in str(w).split("\n"))] * bool(
         warnings
     )
-    return Explanation("\n".join(lines), record, statements, warnings)
+    parts = partial(components_of, job, in_force, facts)
+    return Explanation("\n".join(lines), record, statements, warnings, parts)
 
 
 def _noise_lines(b: Bounded, job: Job) -> list[str]:

@@ -96,6 +96,20 @@ def columns_of(norm: Norm) -> Iterator[str]:
             yield from columns_of(part)
 
 
+def norm_of(norm: Norm, column: str) -> str:
+    """Write what a norm says of one of its columns where all others rest.
+
+    >>> norm_of(parse_norm("l1(l2(0.02*x, y), 10*ln(speed))"), "speed")
+    '10*ln(speed)'
+    """
+    if isinstance(norm, (ColumnNorm, LogNorm)):
+        return norm.column if isinstance(norm, ColumnNorm) else f"{LOGARITHM}({norm.column})"
+    if isinstance(norm, ScaledNorm):
+        factor = Decimal(norm.factor.numerator) / Decimal(norm.factor.denominator)
+        return f"{factor:f}*{norm_of(norm.inner, column)}"
+    return next(norm_of(part, column) for part in norm.parts if column in columns_of(part))
+
+
 def logarithms_of(norm: Norm) -> Iterator[str]:
     """Give the columns whose distance is measured in ln x."""
     if isinstance(norm, LogNorm):
