@@ -7,9 +7,10 @@ is an object, too, with the frames that it passed and the errors before it: `bor
 
 from __future__ import annotations
 
+import difflib
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar, ParamSpec, TypeVar
 
@@ -89,6 +90,13 @@ def underline(text: str, span: Span | None) -> list[str]:
     shift = max(0, left - 60)  # a very long line is shown around the place, not from its start
     shown = line[shift : shift + 120]
     return [f"  {shown}", "  " + " " * (left - shift) + "^" * min(width, 120)]
+
+
+def meant(word: str, known: Iterable[str], before: str = "") -> str:
+    """Ask whether one of the known names was meant; nothing where none is near."""
+    names = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(word.lower(), names, n=1)
+    return f"{before}did you mean {names[close[0]]}?" if close else ""
 
 
 class UsageError(SecantError, ValueError):

@@ -55,7 +55,7 @@ def asked_of(
         raise UsageError(
             "USE-002",
             "a question has an epsilon, or an error that is wanted, and not both",
-            hint="give epsilon, or an error such as 20",
+            hint="give epsilon, such as 0.5, or an error, such as 20, for which the least epsilon is found",
         )
     confidence = level_of(as_written(level, what="level", code="USE-004"))
     held = in_force(policy, protection)
@@ -91,12 +91,15 @@ def in_force(policy: Policy, chosen: str | None) -> tuple[Protection, ...]:
         )
     if chosen is None:
         return policy.protections
-    named_protection(policy, chosen)
     if chosen not in policy.alternatives:
+        if policy.protection(chosen) is None:
+            wrong = f"there is no protection {chosen!r}"
+        else:
+            wrong = f"{chosen} is not an alternative: all protections of the policy hold together"
+        others = ", ".join(policy.alternatives)
+        hint = f"choose among {others}" if others else "leave it out"
         raise UsageError(
-            "USE-005",
-            f"{chosen} is not an alternative: all protections of the policy hold together",
-            hint="the data owner can list it under `alternatives`",
+            "USE-005", wrong, hint=f"{hint}; the data owner can list others under `alternatives`"
         )
     return holding(policy, chosen)
 

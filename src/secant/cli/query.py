@@ -46,12 +46,8 @@ def query(
     """Ask a question: spends budget, prints the private answer, its guarantee and its error."""
     import secant
     from secant.cli import show
-    from secant.errors import UsageError
     from secant.sql.parameters import named_values
 
-    if epsilon is None and error is None and attacker is None:
-        hint = "add --epsilon 1, or --error 20 to have it found; see `secant query --help`"
-        raise UsageError("USE-001", "--epsilon or --error is missing", hint=hint)
     text = question_of(sql)
     values = named_values(text, parameter or ())
     if attacker is not None:

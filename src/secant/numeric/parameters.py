@@ -20,6 +20,11 @@ _LARGEST = Fraction(1 << 512)
 EPSILON_SMALLEST = Fraction(1, 10**12)
 EPSILON_LARGEST = Fraction(10**6)
 _MOST_BITS = 6000
+_EXAMPLES = {
+    "USE-002": "write a number such as 0.5; smaller hides more",
+    "USE-003": "write a number such as 1e-6, or 0",
+    "USE-004": "write 0.95 for 95 %",
+}
 
 
 def exact(value: object, what: str, code: str = "USE-001") -> Fraction:
@@ -29,7 +34,7 @@ def exact(value: object, what: str, code: str = "USE-001") -> Fraction:
     except (ValueError, ArithmeticError):
         number = None
     if number is None:
-        raise UsageError(code, f"{what} must be a finite number")
+        raise UsageError(code, f"{what} must be a finite number", hint=_EXAMPLES.get(code, ""))
     # What cannot be written as text and read again must not enter a ledger.
     if max(abs(number.numerator), number.denominator).bit_length() > _MOST_BITS:
         raise UsageError(code, f"{what} is out of range")
@@ -62,7 +67,8 @@ def epsilon_of(value: Number, name: str = "epsilon") -> Fraction:
     """Give ε as an exact rational between 1e-12 and 1e6."""
     number = exact(value, name, "USE-002")
     if not EPSILON_SMALLEST <= number <= EPSILON_LARGEST:
-        raise UsageError("USE-002", f"{name} must lie between 1e-12 and 1e6")
+        hint = _EXAMPLES["USE-002"]
+        raise UsageError("USE-002", f"{name} must lie between 1e-12 and 1e6", hint=hint)
     return number
 
 
@@ -70,7 +76,8 @@ def delta_of(value: Number, *, positive: bool = False) -> Fraction:
     """Give δ as an exact rational in [0, 1), or in (0, 1) where a mechanism needs it."""
     number = exact(value, "delta", "USE-003")
     if not 0 <= number < 1:
-        raise UsageError("USE-003", "delta must be at least 0 and less than 1")
+        hint = _EXAMPLES["USE-003"]
+        raise UsageError("USE-003", "delta must be at least 0 and less than 1", hint=hint)
     if positive and number < _SMALLEST:
         raise UsageError("USE-003", "this mechanism needs a positive delta")
     return number
@@ -80,7 +87,8 @@ def level_of(value: Number) -> Fraction:
     """Give a confidence level strictly between 0 and 1 as an exact rational."""
     number = exact(value, "level", "USE-004")
     if not 0 < number < 1:
-        raise UsageError("USE-004", "a level must lie strictly between 0 and 1")
+        hint = _EXAMPLES["USE-004"]
+        raise UsageError("USE-004", "a level must lie strictly between 0 and 1", hint=hint)
     return number
 
 

@@ -34,6 +34,7 @@ from secant.terms.policy import USUAL, Limits
 
 # What the driver raises: its own errors, and Python's where a value or a text cannot be carried over.
 _FAILURES = (duckdb.Error, RuntimeError, ValueError, OverflowError)
+_CHECK = "check the path: it starts at the folder of the policy file, or at this one"
 
 
 _numbers = itertools.count()
@@ -216,9 +217,7 @@ def open_file(
     """Open a DuckDB file read-only, with others beside it: their tables are called `NAME.table` after the file."""
     for each in (path, *attached):
         if not each.is_file():
-            raise BackendError(
-                "BAK-001", f"there is no DuckDB file {each}", hint="check the source"
-            )
+            raise BackendError("BAK-001", f"there is no DuckDB file {each}", hint=_CHECK)
     places = [each.resolve() for each in (path, *attached)]
     names = [ATTACHED, *(f"{ATTACHED}_{i}" for i in range(1, len(places)))]
     homes = [Home(ATTACHED, schema, schema if i else "") for i, schema in enumerate(schemas)]
@@ -279,10 +278,14 @@ def open_directory(
     tables = tables_of(path, kind)
     if not tables and not path.is_dir():
         raise BackendError(
-            "BAK-001", f"there is no directory and no .{kind} file {path}", hint="check the source"
+            "BAK-001", f"there is no directory and no .{kind} file {path}", hint=_CHECK
         )
     if not tables:
-        raise BackendError("BAK-001", f"{path} holds no .{kind} files", hint="check the source")
+        raise BackendError(
+            "BAK-001",
+            f"{path} holds no .{kind} files",
+            hint=_CHECK,
+        )
     if kind == "csv" and (empty := next(without_lines(tables), None)) is not None:
         hint = "write at least the line that names its columns"
         raise BackendError(

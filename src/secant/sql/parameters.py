@@ -59,13 +59,20 @@ def filled(text: str, parameters: Parameters | None, dialect: str) -> list[Token
     return list(_with_literals(text, reader.tokenize("".join(plain)), values))
 
 
+def _how_to_give(piece: Piece) -> str:
+    name = piece.text[1:]
+    if not name or name.isdecimal():
+        return "give it: parameters=[value] in Python, --parameter VALUE in a shell"
+    return f'give it: parameters={{"{name}": value}} in Python, --parameter {name}=VALUE in a shell'
+
+
 def _values(
     text: str, written: list[Piece], parameters: Parameters | None
 ) -> dict[int, tuple[str, object]]:
     """Give for the place of each placeholder what it is called and its value; every value must be used."""
     if parameters is None:
         raise _unfit(
-            text, written[0], f"there is no value for {written[0].text}", "give parameters"
+            text, written[0], f"there is no value for {written[0].text}", _how_to_give(written[0])
         )
     if isinstance(parameters, (str, bytes)) or not isinstance(parameters, (Sequence, Mapping)):
         raise _unfit(text, None, "parameters are neither a list nor a mapping", "give [value, …]")
@@ -85,7 +92,7 @@ def _values(
     given: dict[Any, object] = held if named else dict(enumerate(parameters))
     for key, piece in zip(keys, written, strict=True):
         if key not in given:
-            raise _unfit(text, piece, f"there is no value for {piece.text}", "give one more")
+            raise _unfit(text, piece, f"there is no value for {piece.text}", _how_to_give(piece))
     if unused := [key for key in given if key not in set(keys)]:
         called = unused[0] if named else f"number {unused[0] + 1}"
         raise _unfit(text, None, f"no placeholder takes the parameter {called}", "leave it out")

@@ -6,18 +6,23 @@ Sizes are bounded first: a parser that recurses must not meet text that was made
 from __future__ import annotations
 
 import logging
+import re
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
 
-from secant.errors import Span, SqlError, UsageError
+from secant.errors import Span, SqlError, UsageError, meant
 from secant.sql.parameters import Parameters, filled
 
 MAX_CHARACTERS = 200_000
 
 # sqlglot logs what it falls back on, quoting the query; the query is the analyst's, but logs are public here.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
+
+_BEGINNINGS = ("SELECT", "WITH")
+_NAME = re.compile(r"([A-Za-z_]\w*)\s*\(")
+_CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(\s*(?:distinct\s+)?$", re.IGNORECASE)
 
 
 def parse(text: str, dialect: str = "duckdb", parameters: Parameters | None = None) -> exp.Query:
@@ -88,12 +93,14 @@ def _syntax_error(text: str, error: ParseError) -> SqlError:
         offset = sum(len(line) + 1 for line in lines[: int(first["line"]) - 1])
         span = Span(max(0, offset + int(first["col"]) - 1), offset + int(first["col"]))
     description = str(first.get("description") or "the syntax is wrong").rstrip(".")
+    word = text.split(None, 1)[0] if text.strip() else ""
+    near = "" if word.upper() in _BEGINNINGS else meant(word, _BEGINNINGS)
     return SqlError(
         "SQL-001",
         f"the text cannot be parsed: {description}",
         text=text,
         span=span,
-        hint="check the syntax at the mark",
+        hint=near or "check the syntax at the mark",
     )
 
 
@@ -109,3 +116,19 @@ def span_of(node: exp.Expression) -> Span | None:
         if index > 200:
             break  # a place, not a proof: a huge subtree is marked by its beginning
     return Span(min(starts), max(ends) + 1) if starts else None
+
+
+def written(node: exp.Expression, text: str) -> str:
+    """Name a function as its writer did, where the text tells; the parser's own name for it may be another."""
+    if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
+        return node.name.lower()[:60]
+    span = span_of(node)
+    if span is not None:
+        itself = _NAME.match(text, span.start)
+        before = _CALLED.search(text[: span.start])
+        nested = isinstance(node.this, exp.Expression) and node.this.find(exp.Func) is not None
+        if itself and not nested:
+            return itself[1].lower()[:60]
+        if before and bool(itself) is nested:
+            return before[1].lower()[:60]
+    return node.key

@@ -11,7 +11,7 @@ from typing import Any
 from sqlglot import exp
 
 from secant.errors import SqlError
-from secant.sql.parse import span_of
+from secant.sql.parse import span_of, written
 
 MAX_NODES = 20_000
 MAX_JOINS = 100
@@ -66,7 +66,7 @@ def _screen_node(node: exp.Expression, text: str) -> None:
         raise _refuse(
             node,
             text,
-            f"{name or node.key} gives another value each time",
+            f"{written(node, text)} gives another value each time",
             "write the value as a constant",
         )
     if name in FILE_NAMES or isinstance(node, (exp.ReadCSV, exp.ReadParquet)):

@@ -39,6 +39,7 @@ from secant.terms.policy_fit import (
 from secant.terms.policy_values import describe_range
 from secant.terms.types import Type
 
+MENDED = "correct the keys above; nothing was read or run"
 SEVERITIES = ("error", "warning", "note")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
@@ -81,7 +82,7 @@ def fit_policy(policy: Policy, catalog: Catalog) -> Policy:
         message = f"{name} does not fit the database"
         code = "POL-005" if open_tables(policy, catalog) else "POL-002"
         details = tuple(str(problem) for problem in errors)
-        raise PolicyError(code, message, details=details, hint=open_hint(policy, catalog))
+        raise PolicyError(code, message, details=details, hint=open_hint(policy, catalog) or MENDED)
     labeled = {name: policy.facts(name) for name, table in catalog.tables.items() if table.labels}
     tables = {
         name: fit_table(facts, table)
@@ -228,11 +229,10 @@ def _unit_problems(
     place = ("protections", protection.name)
     table = catalog.table(unit[0])
     if table is None:
-        yield _problem(policy, "error", (*place, "unit"), f"there is no table {unit[0]}")
+        yield _problem(policy, "error", (*place, "unit"), no_table(catalog, unit[0]))
         return
     if unit[1] not in {column.lower() for column, _ in table.columns}:
-        message = f"there is no column {unit[0]}.{unit[1]}"
-        yield _problem(policy, "error", (*place, "unit"), message)
+        yield _problem(policy, "error", (*place, "unit"), no_column(table, unit[1]))
         return
     if protection.personal is not None:
         name = protection.personal.column[1]

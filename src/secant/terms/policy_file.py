@@ -7,7 +7,6 @@ read here, and a file with one mistake gives no policy at all.
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from secant.errors import PolicyError, UsageError, border
+from secant.errors import PolicyError, UsageError, border, meant
 from secant.terms.policy import Policy
 from secant.terms.policy_check import check_policy, fit_policy
 from secant.terms.policy_models import PolicyModel, known_keys
@@ -166,7 +165,4 @@ def _mistake(entry: Mapping[str, Any], lines: dict[Path, int]) -> tuple[int, str
 def _nearest(place: Path) -> str:
     """Suggest the known key that an unknown one may have been meant as."""
     known = known_keys(place)
-    close = difflib.get_close_matches(str(place[-1]), known, n=1)
-    if close:
-        return f"; did you mean {close[0]}?"
-    return f"; known here: {', '.join(known)}"
+    return meant(str(place[-1]), known, "; ") or f"; known here: {', '.join(known)}"

@@ -10,6 +10,7 @@ import datetime
 from dataclasses import replace
 from decimal import Decimal
 
+from secant.errors import meant
 from secant.terms.beliefs import whole_range
 from secant.terms.catalog import Catalog, Table
 from secant.terms.parts import ELEMENTS, OF, Elements, elements_named, part_named, why
@@ -23,7 +24,9 @@ def no_table(catalog: Catalog, name: str) -> str:
     if name in catalog.stored_views:
         return f"{name} is a view: declare facts and protections of the tables that it reads"
     reason = catalog.missing.get(name)
-    return f"the table {name} is not offered: {reason}" if reason else f"there is no table {name}"
+    if reason:
+        return f"the table {name} is not offered: {reason}"
+    return f"there is no table {name}{meant(name, catalog.tables, '; ')}"
 
 
 def elements_of(table: str) -> str | None:
@@ -67,7 +70,12 @@ def untaken(table: Table) -> dict[str, str]:
 def no_column(table: Table, column: str) -> str:
     """Say why there is no column of a name."""
     reason = {c.lower(): told for c, told in untaken(table).items()}.get(column)
-    return f"{column} is not offered: {reason}" if reason else f"there is no column {column}"
+    if reason:
+        return f"{column} is not offered: {reason}"
+    known = [name.lower() for name, _ in table.columns]
+    # Names are no secret of the owner's own policy.
+    near = meant(column, known, "; ") or f"; there are: {', '.join(sorted(known)[:40])}"
+    return f"there is no column {column}{near}"
 
 
 def types_in(table: Table, facts: TableFacts) -> dict[str, Type]:

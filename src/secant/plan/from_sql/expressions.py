@@ -28,7 +28,7 @@ from secant.plan.from_sql.sources import (
 )
 from secant.plan.functions import FUNCTIONS
 from secant.plan.typing import Mistyped, type_of
-from secant.sql.parse import span_of
+from secant.sql.parse import span_of, written
 from secant.terms import types as t
 
 if TYPE_CHECKING:
@@ -142,12 +142,11 @@ class ScalarBinder:
             hint=hint or "docs/reference/sql-accepted.md lists what is accepted",
         )
 
-    @staticmethod
-    def word(tree: exp.Expression) -> str:
+    def word(self, tree: exp.Expression) -> str:
         """Name a syntax node as its writer would."""
-        if isinstance(tree, (exp.Anonymous, exp.AnonymousAggFunc)):
-            return f"the function {tree.name.lower()[:60]}"
-        return f"the function {tree.key}" if isinstance(tree, exp.Func) else tree.key.upper()
+        if isinstance(tree, exp.Func):
+            return f"the function {written(tree, self.text)}"
+        return tree.key.upper()
 
 
 Rule = Callable[[ScalarBinder, Any, Scope, Collect], n.Scalar]

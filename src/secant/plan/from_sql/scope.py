@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from secant.errors import Span, SqlError
+from secant.errors import Span, SqlError, meant
 from secant.plan.nodes import Column, Field, Outer, Relation, Scalar
 from secant.terms.parts import Path
 from secant.terms.types import Type
@@ -113,15 +113,18 @@ class Scope:
             )
         here = (s for s in self.sources if table is None or s.alias.lower() == table.lower())
         reason = next((s.refused[name.lower()] for s in here if name.lower() in s.refused), None)
-        return SqlError(
-            "SQL-002",
+        hint = "the columns here are: " + (", ".join(sorted(set(seen))[:40]) or "none")
+        near = "" if reason else meant(name, seen)
+        if near:
+            hint = f"{near} {hint}"
+        elif span is not None and self.text[span.start : span.end].endswith('"') and not reason:
+            hint = f"text stands in single quotes, names in double ones: write '{name}'; {hint}"
+        wrong = (
             f"the column {name} cannot be taken: {reason}"
             if reason
-            else f"there is no column {name}",
-            text=self.text,
-            span=span,
-            hint="the columns here are: " + (", ".join(sorted(set(seen))[:40]) or "none"),
+            else f"there is no column {name}"
         )
+        return SqlError("SQL-002", wrong, text=self.text, span=span, hint=hint)
 
 
 def fresh(wanted: str, taken: set[str]) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from secant.errors import Span, SqlError
+from secant.errors import Span, SqlError, meant
 from secant.plan import nodes as n
 from secant.plan.from_sql.scope import CommonTable, Scope, Source
 from secant.plan.from_sql.views import with_derived
@@ -61,7 +61,8 @@ def bind_stored(
         else f"there is no table {name[:80]}",
         text=binder.text,
         span=span,
-        hint="the tables are: " + ", ".join(names[:40]),
+        hint=f"{'' if reason else meant(name, names)} the tables are: ".lstrip()
+        + ", ".join(names[:40]),
     )
 
 

@@ -1,0 +1,137 @@
+"""The documentation as a site: `make docs`, or `python docs/build_site.py [FOLDER]`. Needs no network.
+
+The pages are written for a reader of the repository: links lead to proofs, tests and root documents beside the code. Here
+everything that a page leads to is staged as a page or a file of the site, links are turned accordingly, Sphinx builds with
+warnings as errors, and every link of every built page is followed once more.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+DOCS = Path(__file__).parent.resolve()
+ROOT = DOCS.parent
+LINK = re.compile(r"(\]\()([^)#\s]*)(#[^)\s]*)?(\))")
+FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+ELSEWHERE = ("http://", "https://", "mailto:")
+
+
+def place_of(path: Path) -> Path:
+    """Say where in the site a file of the repository is: pages by their folder, proofs by their room."""
+    if path.is_relative_to(DOCS):
+        return path.relative_to(DOCS)
+    inside = path.relative_to(ROOT)
+    if path.name == "PROOFS.md":
+        return Path("proofs", "-".join(inside.parts[2:-1]) + ".md")
+    if path.suffix == ".md" and len(inside.parts) == 1:
+        return Path("project", f"{path.stem.lower()}.md")
+    return Path("files") / inside
+
+
+def stage(folder: Path) -> list[Path]:
+    """Copy every page, and whatever pages lead to, with its links turned; give the pages."""
+    first = [p for p in DOCS.rglob("*.md") if "site" not in p.relative_to(DOCS).parts]
+    waiting, done = list(first), set()
+    while waiting:
+        source = waiting.pop().resolve()
+        if source in done:
+            continue
+        done.add(source)
+        target = folder / place_of(source)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.suffix != ".md":
+            shutil.copyfile(source, target)
+            continue
+        target.write_text(_turned(source, waiting), encoding="utf-8")
+    return sorted(place_of(path) for path in done if path.suffix == ".md")
+
+
+def _turned(page: Path, waiting: list[Path]) -> str:
+    """Give a page with links to where things are in the site; what it leads to is staged next."""
+    here = place_of(page).parent
+
+    def turn(link: re.Match[str]) -> str:
+        before, target, anchor, after = link[1], link[2], link[3] or "", link[4]
+        if not target or target.startswith(ELSEWHERE):
+            return link[0]
+        found = (page.parent / target).resolve()
+        if found.is_dir():
+            return before + "#" + after if not found.exists() else _plain(link)
+        if not found.exists():
+            raise SystemExit(f"{page.relative_to(ROOT)} links to {target}, which is not there")
+        waiting.append(found)
+        up = [".."] * len(here.parts)
+        return before + "/".join([*up, place_of(found).as_posix()]) + anchor + after
+
+    parts = FENCED.split(page.read_text(encoding="utf-8"))
+    return "".join(p if p.startswith("```") else LINK.sub(turn, p) for p in parts)
+
+
+def _plain(link: re.Match[str]) -> str:
+    return "]"  # a folder has no page: its name stays, in brackets
+
+
+class _Links(HTMLParser):
+    """What a built page leads to, and which places it has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.places: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Collect addresses and ids."""
+        for name, value in attrs:
+            if value and name in ("href", "src"):
+                self.targets.append(value)
+            elif value and name == "id":
+                self.places.add(value)
+
+
+def dead_links(site: Path) -> list[str]:
+    """Give every link of the built pages that leads nowhere, or to another machine for a part of the page."""
+    read: dict[Path, _Links] = {}
+    for page in site.rglob("*.html"):
+        read[page] = _Links()
+        read[page].feed(page.read_text(encoding="utf-8"))
+    dead = []
+    for page, links in read.items():
+        for target in links.targets:
+            path, anchor = urldefrag(target)
+            if path.startswith((*ELSEWHERE, "data:", "javascript:")):
+                continue
+            found = (page.parent / unquote(path)).resolve() if path else page
+            found = found / "index.html" if found.is_dir() else found
+            if not found.exists() or (
+                anchor and found in read and unquote(anchor) not in read[found].places
+            ):
+                dead.append(f"{page.relative_to(site)}: {target}")
+    return dead
+
+
+def build(folder: Path) -> Path:
+    """Build the site; give the folder of its pages."""
+    staged, site = folder / "staged", folder / "site"
+    for old in (staged, site):
+        shutil.rmtree(old, ignore_errors=True)
+    stage(staged)
+    shutil.copyfile(DOCS / "site" / "conf.py", staged / "conf.py")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
+    done = subprocess.run([*command, str(staged), str(site)], check=False)
+    if done.returncode:
+        raise SystemExit(done.returncode)
+    dead = dead_links(site)
+    if dead:
+        raise SystemExit("dead links:\n" + "\n".join(dead))
+    return site
+
+
+if __name__ == "__main__":
+    built = build(Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build" / "docs").resolve())
+    print(f"{sum(1 for _ in built.rglob('*.html'))} pages: {built / 'index.html'}")
