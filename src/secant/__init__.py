@@ -40,6 +40,7 @@ _HOMES = {
     "Explanation": "secant.engine",
     "Policy": "secant.terms.policy_file:policy_of",
     "connect": "secant.engine",
+    "load_ipython_extension": "secant.notebook",
     "protect": "secant.frames",
     "load_policy": "secant.terms.policy_file",
     "read_policy": "secant.terms.policy_file",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -37,6 +36,7 @@ from secant.blackbox.state import RunState, run_state
 from secant.blackbox.workers import Beat, Overstayed, Runs, Task, guarded, run_apart, run_here
 from secant.errors import UsageError, border
 from secant.numeric.parameters import Number, count_of, positive
+from secant.shown.progress import progress as shown
 from secant.terms.bounds import Norm
 
 MOST_SAMPLES = 10**7
@@ -118,7 +118,7 @@ def sample_sensitivity(
         points: Where results that are functions are compared.
         workers: Processes; 0 runs in this one, without a time limit.
         time_limit: Seconds for one call of the function or the sampler.
-        progress: Whether to show a bar; by default on a terminal only.
+        progress: Whether to show a bar; by default on a terminal and in a notebook.
         state: A file that keeps the run, so that it can be resumed.
         generator: For tests only: where the seed comes from, instead of the operating system.
 
@@ -158,7 +158,7 @@ def sample_sensitivity(
                 hint="name another state file, or remove this one to start afresh",
             )
         left = [number for number in range(chosen.m) if number not in kept.measured]
-        _measure(_runs(task, left, crew, limit), kept, chosen.m, _shows(progress))
+        _measure(_runs(task, left, crew, limit), kept, chosen.m, progress)
     return Sensitivity(
         distances=tuple(sorted(kept.measured.values())),
         design=chosen,
@@ -238,10 +238,11 @@ def _runs(task: Task, numbers: Sequence[int], workers: int, time_limit: float) -
     return run_apart(task, numbers, workers=workers, time_limit=time_limit)
 
 
-def _measure(runs: Runs, kept: RunState, m: int, shows: bool) -> None:
+def _measure(runs: Runs, kept: RunState, m: int, asked: bool | None) -> None:
     with closing(runs) as results, misbehavior("on sampled records"):
         first = next(results, None)  # children are forked before the bar starts its thread
-        with _bar(shows, m, len(kept.measured)) as advance:
+        done = len(kept.measured)
+        with shown("sampling the sensitivity", m, done=done, asked=asked) as advance:
             while first is not None:
                 number, (distance, shape, seal) = first
                 if kept.measured and kept.shape != shape:
@@ -263,23 +264,6 @@ def misbehavior(where: str) -> Iterator[None]:
         raise UsageError(
             "USE-008", f"{whose}{what} ({where})", hint="try it on records of your own making first"
         ) from None
-
-
-@contextmanager
-def _bar(shows: bool, m: int, done: int) -> Iterator[Callable[[], object]]:
-    if not shows:
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=sys.stderr.isatty()) as bar:
-        row = bar.add_task("sampling the sensitivity", total=m, completed=done)
-        yield lambda: bar.advance(row)
-
-
-def _shows(progress: bool | None) -> bool:
-    return sys.stderr.isatty() if progress is None else bool(progress)
 
 
 def _seed(generator: Generator | None) -> int:

@@ -71,6 +71,11 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
         "Check a release by its records, with a second program.",
     ),
     (
+        "completion",
+        "secant.cli.completion:completion",
+        "Print what makes a shell complete commands and options.",
+    ),
+    (
         "bench",
         "secant.cli.bench:bench",
         "Run published benchmark queries beside the published numbers.",

@@ -6,6 +6,7 @@ escaped.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
@@ -27,6 +28,8 @@ MOST_ROWS = 50
 """A notebook shows no more at once; `rows` and the frames have all."""
 BAR = (96, 12)
 """Width and height of an error bar, in pixels."""
+_STEP = re.compile(r"\s*(\d+)\. (.*?)(?:  \(from ([\d, ]+)\))?$")
+"""A step as derivations print it: its number, what it says, and the steps that it rests on."""
 _INK, _FAINT, _BAND = "#2563a8", "#8892a0", "#2563a833"
 
 
@@ -50,9 +53,11 @@ def explanation_page(record: Mapping[str, Any], text: str) -> str:
     for place, release in enumerate(record.get("releases", ()), start=1):
         inside = [*release.get("noise", ()), *release.get("enforced", ())]
         for certificate in release.get("certificates", ()):
-            inside += [f"{certificate['room']}: {step}" for step in certificate["derivation"]]
+            inside.append(f"proved by {certificate['room']}")
         inside += release.get("refusals", ())
-        parts.append(_opened(f"Release {place}: noise and proof", "\n".join(inside)))
+        trees = [derivation_tree(c["derivation"]) for c in release.get("certificates", ())]
+        title = f"Release {place}: noise and proof"
+        parts.append(_opened(title, "\n".join(inside), after="".join(trees)))
     for warning in record.get("warnings", ()):
         parts.append(_small(f"{warning['code']} {warning['message']}"))
     statements = record.get("statements") or ()
@@ -161,8 +166,30 @@ def _small(line: str, before: str = "") -> str:
     return f'<div style="font-size:90%;margin:2px 0">{before}{escape(line)}</div>'
 
 
-def _opened(title: str, inside: str) -> str:
-    return f"<details><summary>{escape(title)}</summary><pre>{escape(inside)}</pre></details>"
+def _opened(title: str, inside: str, after: str = "") -> str:
+    text = f"<pre>{escape(inside)}</pre>" if inside else ""
+    return f"<details><summary>{escape(title)}</summary>{text}{after}</details>"
+
+
+def derivation_tree(lines: Sequence[str]) -> str:
+    """Give numbered steps as a tree to open: each below what rests on it, the same step once."""
+    steps = {
+        m[1]: (m[2], (m[3] or "").replace(",", "").split()) for m in map(_STEP.match, lines) if m
+    }
+    below = {premise for _, premises in steps.values() for premise in premises}
+    drawn: set[str] = set()
+
+    def branch(number: str) -> str:
+        words, premises = steps[number]
+        if number in drawn and premises:
+            return f'<div style="margin-left:1.2em">{escape(words)} (step {number}, above)</div>'
+        drawn.add(number)
+        if not premises:
+            return f'<div style="margin-left:1.2em">{escape(words)}</div>'
+        inside = "".join(branch(premise) for premise in premises if premise in steps)
+        return f'<details style="margin-left:1.2em"><summary>{escape(words)}</summary>{inside}</details>'
+
+    return "".join(branch(number) for number in steps if number not in below)
 
 
 def _framed(parts: list[str]) -> str:

@@ -103,7 +103,6 @@ def test_an_interrupted_command_says_so(connection, run):
     [
         (("nope",), "unknown command"),
         (("query",), "requires an argument"),
-        (("query", "SELECT 1"), "--epsilon"),
         (("query", "SELECT 1", "--epsilon", "1", "--epsilom", "2"), "--epsilom"),
         (("query", "SELECT 1", "SELECT 2", "--epsilon", "1"), "SELECT 2"),
         (("check", "a", "b"), "b"),
