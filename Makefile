@@ -9,7 +9,7 @@ CORE := $(VENV)/.core
 # Tests start Secant hundreds of times; where nothing is kept compiled, each start compiles all of it.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup setup-browser setup-clients demo test test-long check bench lock clean
+.PHONY: setup setup-browser setup-clients demo docs pictures test test-long check bench lock clean
 
 setup: $(STAMP)
 
@@ -39,6 +39,19 @@ $(CORE): pyproject.toml requirements/core.lock
 
 demo: $(CORE)
 	$(BIN)/secant demo
+
+# The site, offline: every page, proofs and the Python reference; fails on a warning or a dead link.
+docs: setup
+	$(BIN)/python docs/build_site.py
+
+# What pages show of the library itself, drawn and written again; `git diff` then says what changed.
+pictures: setup setup-browser
+	$(BIN)/python docs/generate_pictures.py
+	$(BIN)/python docs/generate_console_pictures.py
+	$(BIN)/python docs/generate_python.py
+	$(BIN)/python docs/generate_rules.py
+	$(BIN)/python docs/generate_error_codes.py
+	$(BIN)/python docs/generate_coming_from.py
 
 test: check setup-browser
 	$(BIN)/python -m pytest -n 2 -m "not long" tests

@@ -49,7 +49,11 @@ def stage(folder: Path) -> list[Path]:
             shutil.copyfile(source, target)
             continue
         target.write_text(_turned(source, waiting), encoding="utf-8")
-    return sorted(place_of(path) for path in done if path.suffix == ".md")
+    pages = sorted(place_of(path) for path in done if path.suffix == ".md")
+    index = folder / "index.md"
+    text = index.read_text(encoding="utf-8")
+    index.write_text(f"{text}\n{navigation(text, pages)}", encoding="utf-8")
+    return pages
 
 
 def _turned(page: Path, waiting: list[Path]) -> str:
@@ -61,10 +65,8 @@ def _turned(page: Path, waiting: list[Path]) -> str:
         if not target or target.startswith(ELSEWHERE):
             return link[0]
         found = (page.parent / target).resolve()
-        if found.is_dir():
-            return before + "#" + after if not found.exists() else _plain(link)
-        if not found.exists():
-            raise SystemExit(f"{page.relative_to(ROOT)} links to {target}, which is not there")
+        if not found.is_file():
+            raise SystemExit(f"{page.relative_to(ROOT)} links to {target}, which is no file")
         waiting.append(found)
         up = [".."] * len(here.parts)
         return before + "/".join([*up, place_of(found).as_posix()]) + anchor + after
@@ -73,8 +75,27 @@ def _turned(page: Path, waiting: list[Path]) -> str:
     return "".join(p if p.startswith("```") else LINK.sub(turn, p) for p in parts)
 
 
-def _plain(link: re.Match[str]) -> str:
-    return "]"  # a folder has no page: its name stays, in brackets
+def navigation(index: str, pages: list[Path]) -> str:
+    """Give the trees beside the pages: the sections of the index in its order, then proofs and the project's pages."""
+    trees, listed = [], {Path("index.md")}
+    for section in re.split(r"^## ", index, flags=re.MULTILINE)[1:]:
+        title, _, rest = section.partition("\n")
+        linked = [Path(link[2]) for link in LINK.finditer(rest) if Path(link[2]) in pages]
+        fresh = [path for path in dict.fromkeys(linked) if path not in listed]
+        listed.update(fresh)
+        trees.append(_tree(title, fresh))
+    for title, folder in (("Proofs", "proofs"), ("Project", "project")):
+        trees.append(_tree(title, [p for p in pages if p.parts[0] == folder and p not in listed]))
+        listed.update(p for p in pages if p.parts[0] == folder)
+    left = [str(path) for path in pages if path not in listed]
+    if left:
+        raise SystemExit(f"the index leads to none of {', '.join(left)}")
+    return "\n".join(trees)
+
+
+def _tree(title: str, pages: list[Path]) -> str:
+    names = "\n".join(path.with_suffix("").as_posix() for path in pages)
+    return f":::{{toctree}}\n:hidden:\n:caption: {title}\n\n{names}\n:::\n"
 
 
 class _Links(HTMLParser):
@@ -106,6 +127,7 @@ def dead_links(site: Path) -> list[str]:
             path, anchor = urldefrag(target)
             if path.startswith((*ELSEWHERE, "data:", "javascript:")):
                 continue
+            path = path.partition("?")[0]
             found = (page.parent / unquote(path)).resolve() if path else page
             found = found / "index.html" if found.is_dir() else found
             if not found.exists() or (

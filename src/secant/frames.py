@@ -31,6 +31,7 @@ def protect(
     table: str = "data",
     ranges: Mapping[str, Sequence[object]] | None = None,
     values: Mapping[str, Sequence[object]] | None = None,
+    rows: int | None = None,
     ledger: str | Path | None = None,
 ) -> Connection:
     """Open one frame for private questions; `epsilon` is all that may ever be spent on it.
@@ -44,6 +45,7 @@ def protect(
         table: What the frame is called in questions.
         ranges: By column its smallest and largest value, as far as everybody may know them; others are found privately.
         values: By column all values that it may have; groups of others are shown where enough people are in them.
+        rows: How many rows of one unit count at most; by default that is found privately.
         ledger: A file that keeps the budget; by default it is counted for this process only.
 
     >>> import secant
@@ -66,6 +68,12 @@ def protect(
     }
     if unit is not None:
         protection |= {"kind": "unit", "unit": f"{table}.{unit}"}
+        if rows is not None:
+            protection["limits"] = {table: rows}
+    elif rows is not None:
+        raise UsageError(
+            "USE-001", "rows limits what one unit adds", hint='name its column: unit="patient_id"'
+        )
     name = _name(unit or "rows")
     policy = policy_of(
         tables={table: {"columns": columns}} if columns else {},

@@ -34,7 +34,7 @@ def test_links_lead_somewhere():
 
 
 def test_the_index_links_to_every_page():
-    index = ROOT / "docs" / "README.md"
+    index = ROOT / "docs" / "index.md"
     linked = {
         (index.parent / target).resolve() for target in LINK.findall(index.read_text("utf-8"))
     }

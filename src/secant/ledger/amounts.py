@@ -106,7 +106,7 @@ class Charge:
         """Give the charge for an exactly stated price, rounded up to ledger units.
 
         >>> Charge.of("customers", "0.1")
-        Charge(protection='customers', epsilon=100000000, delta=0, event=None)
+        Charge(protection='customers', epsilon=100000000, delta=0, event=None, span=None)
         """
         price = _epsilon(exact(epsilon, what="epsilon", code="USE-002"))
         slack = _delta(exact(delta, what="delta", code="USE-003"))

@@ -92,7 +92,7 @@ def test_check_fails_on_errors(source, folder, run):
         "severity": "error",
         "line": 7,
         "place": "tables.visits.key",
-        "message": "there is no column vist_id",
+        "message": "there is no column vist_id; did you mean visit_id?",
     }
 
 

@@ -155,3 +155,13 @@ def test_three_lines_from_a_frame_to_an_answer():
         secant.protect(frame, unit="person", epsilon="much")
     with pytest.raises(PolicyError, match="persom"):
         secant.protect(frame, unit="persom", epsilon=3)
+
+
+def test_how_many_rows_of_one_count_can_be_said():
+    frame = pandas.DataFrame({"person": [i % 500 for i in range(2000)], "ward": ["Eye"] * 2000})
+    db = secant.protect(frame, unit="person", epsilon=3, rows=4)
+    answer = db.sql("SELECT count(*) AS n FROM data", epsilon=1)
+    assert abs(answer.rows[0][0] - 2000) < 120
+    assert not any(w.code == "WRN-009" for w in answer.warnings)
+    with pytest.raises(UsageError, match="what one unit adds"):
+        secant.protect(frame, epsilon=3, rows=4)
