@@ -46,6 +46,7 @@ def query(
     """Ask a question: spends budget, prints the private answer, its guarantee and its error."""
     import secant
     from secant.cli import show
+    from secant.errors import UsageError
     from secant.sql.parameters import named_values
 
     text = question_of(sql)
