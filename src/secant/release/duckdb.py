@@ -21,7 +21,7 @@ from pathlib import Path
 import duckdb
 
 from secant.errors import BackendError, over_limit
-from secant.processes import PerProcess
+from secant.processes import PerProcess, ProcessLock
 from secant.release.backend import changed, closed, failed, most_rows, not_accepted
 from secant.release.dialect import DUCKDB, Dialect, quote, text
 from secant.release.directory import as_list, files_of, names_of, tables_of, without_lines
@@ -116,7 +116,11 @@ class DuckDB:
         self._state: State = ()
         self._catalog: Catalog | None = None
         self._closed = False
-        self._engine = PerProcess(self._opened, _Engine.close)
+        # What is read into memory is there once; files may be attached to several engines.
+        self._most = 1 if in_memory else limits.at_once
+        self._engines = [PerProcess(self._opened, _Engine.close)]
+        self._busy = [0]
+        self._lock = ProcessLock()
 
     def catalog(self) -> Catalog:
         """Give names, types and engine-kept keys as they were at the opening."""
@@ -126,16 +130,33 @@ class DuckDB:
     @contextmanager
     def session(self, tables: Collection[str] = ()) -> Iterator[DuckDBSession]:
         """Begin a question; nobody writes through the engine, so that all tables stay as they are."""
-        engine = self._engine.get()
-        self._compare()
-        with engine.cursor(self._enter) as cursor:
-            yield DuckDBSession(cursor, self.catalog, self._compare, self._limits, self.dialect)
+        place = self._begun()
+        try:
+            engine = self._engines[place].get()
             self._compare()
+            with engine.cursor(self._enter) as cursor:
+                yield DuckDBSession(cursor, self.catalog, self._compare, self._limits, self.dialect)
+                self._compare()
+        finally:
+            with self._lock:
+                self._busy[place] -= 1
+
+    def _begun(self) -> int:
+        """Choose an engine that no question uses, a new one, or the one that fewest use."""
+        with self._lock:
+            place = min(range(len(self._busy)), key=self._busy.__getitem__)
+            if self._busy[place] and len(self._engines) < self._most:
+                self._engines.append(PerProcess(self._opened, _Engine.close))
+                self._busy.append(0)
+                place = len(self._busy) - 1
+            self._busy[place] += 1
+            return place
 
     def close(self) -> None:
-        """Close the engine of this process."""
+        """Close the engines of this process."""
         self._closed = True
-        self._engine.drop()
+        for engine in self._engines:
+            engine.drop()
 
     def _compare(self) -> None:
         """Hold the files against what they were at the opening; to what is in memory nobody writes."""
@@ -147,7 +168,8 @@ class DuckDB:
             raise closed()
         before = settled_state(self._files())
         spill = Spill()
-        room = {"memory_limit": self._limits.memory, "temp_directory": str(spill.path)}
+        memory = part_of(self._limits.memory, self._most)
+        room = {"memory_limit": memory, "temp_directory": str(spill.path)}
         connection = duckdb.connect(":memory:", config=dict(room))
         try:
             self._fill(connection)
@@ -162,6 +184,12 @@ class DuckDB:
             spill.remove()
             raise
         return _Engine(connection, spill)
+
+
+def part_of(memory: str, parts: int) -> str:
+    """Give an equal part of an amount of memory, such as 50% or 4GB."""
+    unit = memory.lstrip("0123456789. ")
+    return f"{float(memory.removesuffix(unit)) / parts:.6f}{unit}" if parts > 1 else memory
 
 
 class _Engine:

@@ -32,7 +32,7 @@ from secant.terms.catalog import Catalog
 from secant.terms.papers import Papers, document
 from secant.terms.policy import Policy, Protection
 
-_POLICY = ("tables", "protections", "public", "alternatives", "accept", "limits")
+_POLICY = ("tables", "protections", "public", "alternatives", "accept")
 """What of a policy a proof may rest on. Not where data and ledger are: an address may hold a password."""
 
 

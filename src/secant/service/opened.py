@@ -12,7 +12,7 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from secant.engine import Connection, connect
@@ -94,7 +94,10 @@ class Openings:
 
     def _open(self, seen: State) -> Opened:
         policy = self._settings.policy
-        connection = connect(self._settings.source, policy=policy)
+        loaded = load_policy(policy)
+        # Each question has its part of the memory: one that needs more fails alone.
+        limits = replace(loaded.limits, at_once=self._settings.questions.workers)
+        connection = connect(self._settings.source, policy=replace(loaded, limits=limits))
         try:
             check_version(self._settings.reuse.version, connection.policy)
             digest = hashlib.sha256(policy.read_bytes()).hexdigest()

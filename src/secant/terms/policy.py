@@ -179,6 +179,8 @@ class Limits:
     """Of an engine in this process: a share of the machine's memory, or a size such as 4GB."""
     groups: int = 20_000
     """The most groups of an answer. A group costs about 25 kB while it is put together."""
+    at_once: int = 1
+    """Questions that run at the same time, each with an equal part of the memory; a service says how many."""
 
 
 USUAL = Limits()
