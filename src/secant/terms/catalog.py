@@ -68,6 +68,10 @@ class StoredView:
     columns: tuple[str, ...]
 
 
+_USUAL = frozenset({"main", "public"})
+"""What engines call the schema that a name without one is in."""
+
+
 @dataclass(frozen=True, slots=True)
 class Catalog:
     """All base tables by lower-cased name. No two names of tables, or of columns of a table, differ in case only.
@@ -108,7 +112,10 @@ class Catalog:
 
     def in_schema(self, schema: str, name: str) -> str:
         """Give the name in this catalog of what a query calls `schema.name`."""
-        first = {s.lower() for s in self.schemas[:1]} or {"main", "public"}
+        offered = [s.lower() for s in self.schemas]
+        first = set(offered[:1])
+        if not first or first & _USUAL:  # clients of PostgreSQL say public where DuckDB says main
+            first |= _USUAL - set(offered[1:])
         return name if not schema or schema.lower() in first else f"{schema}.{name}"
 
     def spelled(self, table: str, columns: Iterable[str] = ()) -> tuple[str, list[str]]:
