@@ -131,7 +131,7 @@ def test_a_policy_that_does_not_fit_is_refused(clinic, run):
     policy.write_text(policy.read_text().replace("cost = {", "coost = {"))
     status, _, err = run("query", COUNT, "--epsilon", "1")
     assert status == 2
-    assert "coost: there is no such column" in err
+    assert "coost: there is no column coost" in err
 
 
 def test_a_source_that_cannot_be_opened(clinic, run):
