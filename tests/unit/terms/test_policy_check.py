@@ -127,7 +127,11 @@ def test_cells_protect_the_tables_that_have_a_distance():
             "the values do not have the column's type, DATE",
         ),
         ('unit = "patients.id"', 'unit = "people.id"', "unit: there is no table people"),
-        ('unit = "patients.id"', 'unit = "patients.name"', "there is no column patients.name"),
+        (
+            'unit = "patients.id"',
+            'unit = "patients.name"',
+            "there is no column name; there are: born",
+        ),
         ("visits = 20", "vists = 20", "there is no table vists"),
         (
             "visits = 20",
