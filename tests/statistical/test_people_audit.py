@@ -86,11 +86,10 @@ def worst(both: tuple[Compiled, ...], epsilon: float, count: int) -> float:
     return max(violation(a, b, epsilon, alarm=ALARM / 2) for a, b in pairs)
 
 
-@pytest.mark.parametrize("measure", ["avg", *(["median", "max", "var_pop"] if LONG else [])])
+@pytest.mark.parametrize("measure", ["avg", *(["median", "max"] if LONG else [])])
 def test_one_row_moves_a_statistic_without_a_range_by_no_more_than_declared(tmp_path, measure):
-    near = [(1, 1.0, 0.0), (2, 1.0, 1e9)] if measure == "var_pop" else [(1, 1.0, 1e9)]
     text = f"SELECT {measure}(height) FROM people"
-    with sides(tmp_path, MOVES, text, near[:-1], near) as both:
+    with sides(tmp_path, MOVES, text, [], [(1, 1.0, 1e9)]) as both:
         assert worst(both, 1.0, draws(COUNT, 50 * COUNT)) <= 0
         assert worst(tuple(map(quieter, both)), 1.0, COUNT) > 0
 
