@@ -50,6 +50,7 @@ CASES = {
     "count_units": (UNIT, "SELECT status, count(DISTINCT customer) FROM orders GROUP BY status"),
     "sums_and_averages": (UNIT, "SELECT sum(total), avg(rate), stddev(quantity) FROM orders"),
     "owned_by_construction": (UNIT, "SELECT town, count(*) FROM customers GROUP BY town ORDER BY 2 DESC LIMIT 2"),
+    "mode_and_covariance": (UNIT, "SELECT mode(status), covar_pop(rate, quantity) FROM orders"),
     "distinct_values": (ROWWISE, "SELECT count(DISTINCT note), sum(DISTINCT total) FROM orders"),
     "distinct_rows": (ROWWISE, "SELECT count(*) FROM (SELECT DISTINCT note FROM orders) AS u"),
     "inner_groups": (

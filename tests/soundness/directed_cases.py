@@ -94,6 +94,31 @@ CASES: dict[str, Directed] = {
         "SELECT kind, max(cost) FROM visit GROUP BY kind", PEOPLE,
         visit=[(1, 1, 1, 3, "a"), (2, 1, 1, 3, "b"), (3, 2, 1, 1, "a"), (4, 2, 1, 1, "b")],
     ),
+    "a person's most frequent value": case(
+        "SELECT mode(cost) FROM visit", PEOPLE,
+        visit=[(1, 1, 1, 1), (2, 1, 1, 1), (3, 2, 1, 3), (4, 3, 1, 2)],
+    ),
+    "a covariance": case(
+        "SELECT covar_pop(qty, price) FROM item", ROWS, item=[(1, 3, 2.0), (2, -2, 2.0), (3, 1, 0.0)],
+    ),
+    "a person asks about visits of others": case(
+        "SELECT count(*) FROM person p WHERE EXISTS (SELECT 1 FROM visit v WHERE v.code = p.id)", PEOPLE,
+        person=[(1, "x", 30, "a"), (2, "y", 30, "a"), (3, "z", 30, "a")], visit=[(1, 1, 2, 1), (2, 1, 3, 1)],
+    ),
+    "a person is not met by visits of others": case(
+        "SELECT count(*) FROM person p WHERE NOT EXISTS (SELECT 1 FROM visit v WHERE v.code = p.id AND v.cost > 0)"
+        " OR p.id IS NULL", PEOPLE,
+        person=[(1, "x", 30, "a"), (2, "y", 30, "a"), (3, "z", 30, "a")],
+        visit=[(1, 1, 2, 1), (2, 1, 3, 1), (3, 2, 1, 1)],
+    ),
+    "places that somebody visited": case(
+        "SELECT count(*) FROM place p WHERE EXISTS (SELECT 1 FROM visit v WHERE v.code = p.code)", PEOPLE,
+        place=[(1, "n", 1), (2, "n", 2), (3, "s", 3)], visit=[(1, 1, 1, 1), (2, 1, 2, 1), (3, 2, 3, 1)],
+    ),
+    "sizes of places that nobody visited": case(
+        "SELECT sum(size) FROM place p WHERE NOT EXISTS (SELECT 1 FROM visit v WHERE v.code = p.code)", PEOPLE,
+        place=[(1, "n", 4), (2, "n", 4), (3, "s", 3)], visit=[(1, 1, 1, 1), (2, 1, 2, 1), (3, 2, 3, 1)],
+    ),
     "a quantile": case(
         "SELECT quantile_disc(qty, 0.25) FROM item", ROWS,
         item=[(1, -2), (1, -1), (1, 0), (1, 0), (1, 1), (1, 1), (1, 2), (1, 3)],

@@ -178,6 +178,9 @@ class Questions:
             f"var_pop({number})", f"stddev_samp({number})", f"avg(DISTINCT {number})",
             f"count(DISTINCT {number})", f"sum({number}) FILTER (WHERE {self.test(source, 0)})",
             self.pick((f"median({number})", f"min({number})", f"max({number})", f"quantile_disc({number}, 0.25)")),
+            self.pick((f"mode({any_.text})", f"mode({number})", f"covar_pop({number}, {self.pick(bounded).text})",
+                       f"corr({number}, {self.pick(bounded).text})", f"bool_or({self.test(source, 0)})",
+                       f"bool_and({self.test(source, 0)})", f"count_if({self.test(source, 0)})")),
         ))  # fmt: skip
 
     def number(self, column: Col, source: Source) -> str:

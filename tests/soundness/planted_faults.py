@@ -454,6 +454,14 @@ FAULTS: tuple[Planted, ...] = (
     Planted("G-JOIN", "the larger side instead of both", _both_sides(max), "people and visits of one number"),
     Planted("G-JOIN", "only the left side is counted", _both_sides(lambda a, b: a),
             "people with or without a visit of their number"),
+    Planted("G-JOIN", "only the asking rows are counted", _both_sides(lambda a, b: a),
+            "a person asks about visits of others"),
+    Planted("G-JOIN", "only the asking rows are counted", _both_sides(lambda a, b: a),
+            "a person is not met by visits of others"),
+    Planted("G-JOIN", "padding is forgotten", _wrapped(STABILITY, n.Join, lambda found, *_: replace(
+            found, changed=1) if found.changed else found), "places that somebody visited"),
+    Planted("G-JOIN", "padding is forgotten", _wrapped(STABILITY, n.Join, lambda found, *_: replace(
+            found, changed=1) if found.changed else found), "sizes of places that nobody visited"),
     Planted("G-TRUNCATE", "a row of another owner that moves up is forgotten",
             _wrapped(STABILITY, n.Truncate, _as_many_as_below), "people and visits of one number"),
     Planted("G-JOIN", "padding is forgotten", _put(STABILITY, n.Join, lambda work, node: replace(
@@ -480,6 +488,8 @@ FAULTS: tuple[Planted, ...] = (
     Planted("G-RANK", "the factor two is left out", _ranks(lambda r, c: c * r.span / 2), "a quantile"),
     Planted("G-RANK", "a row below moves a quantile by its own share only",
             _ranks(lambda r, c: 2 * c * min(r.fraction, 1 - r.fraction)), "a quantile"),
+    Planted("G-MODE", "one row for all rows of a unit", _ranks(lambda r, _: r.span), "a person's most frequent value"),
+    Planted("T-MEASURE", "half of a product", _measure("G-SUM", _half), "a covariance"),
     Planted("G-RANK", "what only its argument reads is forgotten", _ranks_are_not_asked,
             "a maximum of public rows that asks protected ones"),
     Planted("G-RANK", "what only its argument reads is forgotten", _ranks_are_not_asked,

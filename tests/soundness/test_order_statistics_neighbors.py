@@ -33,6 +33,8 @@ QUERIES = [
     "SELECT p.region, max(v.cost) FROM visit v JOIN place p ON v.code = p.code GROUP BY p.region",
     "SELECT median(s) FROM (SELECT pid, sum(cost) AS s FROM visit GROUP BY pid) q",
     "SELECT kind, median(cost) FROM visit GROUP BY kind",
+    "SELECT mode(kind) FROM visit",
+    "SELECT tag, mode(qty) FROM item GROUP BY tag",
 ]
 PROTECTIONS = [ROWS, SWAP, PEOPLE]
 
@@ -146,8 +148,9 @@ def test_what_is_charged_is_what_is_used():
             "SELECT quantile_disc(cost, 0.9) FROM visit",
             lambda ranked, changed: changed * ranked.span / 2,
         ),
+        ("SELECT mode(kind) FROM visit", lambda ranked, changed: ranked.span),
     ],
-    ids=["one row for a unit", "one row for all groups", "the factor two"],
+    ids=["one row for a unit", "one row for all groups", "the factor two", "one row for a mode"],
 )
 def test_a_planted_fault_is_seen(monkeypatch, text, fault):
     """Two visits of a person, counted as one: the loss goes beyond what is charged."""

@@ -132,7 +132,9 @@ def _without_units(
 
 
 def rank_distance(q: Any, cells: Mapping[int, int], point: int) -> Any:
-    """Give how many rows lie between a point and the quantile."""
+    """Give how many rows lie between a point and the quantile, or how many it lacks to be the most frequent."""
+    if q is None:
+        return max(cells.values(), default=0) - cells.get(point, 0)
     total = sum(cells.values())
     below = sum(rows for i, rows in cells.items() if i < point)
     above = sum(rows for i, rows in cells.items() if i > point)

@@ -16,7 +16,7 @@ from functools import reduce
 from types import MappingProxyType
 from typing import Any
 
-from secant.plan.values import EXACT, INT128, Value, order_key, whole
+from secant.plan.values import EXACT, INT128, Value, order_key, same_key, whole
 from secant.terms.types import DOUBLE, INTEGER, MAX_PRECISION, Type, decimal
 
 
@@ -27,7 +27,11 @@ class Aggregator:
     name: str
     result: Callable[[Type], Type | None]
     apply: Callable[..., Value]
-    """Takes the values; a quantile takes its fraction besides."""
+    """Takes the values, or pairs of them; a quantile takes its fraction besides."""
+    pairs: bool = False
+    """Whether it takes two arguments."""
+    written: bool = True
+    """Whether a query may name it; the others are made by rewrites."""
 
 
 def _sum_type(argument: Type) -> Type | None:
@@ -149,6 +153,26 @@ def _between(values: Sequence[Any], fraction: Fraction) -> Value:
     return low if low == high else low + (high - low) * float(part)
 
 
+def _mode(values: Sequence[Any]) -> Value:
+    """The value that most rows hold; the least of several."""
+    held: dict[Any, list[Any]] = {}
+    for value in values:
+        held.setdefault(same_key(value), []).append(value)
+    most = max(map(len, held.values()), default=0)
+    return min((v[0] for v in held.values() if len(v) == most), key=order_key, default=None)
+
+
+def _covariance(pairs: Sequence[tuple[Any, Any]]) -> Value:
+    if not pairs:
+        return None
+    numbers = [(float(y), float(x)) for y, x in pairs]
+    if not all(math.isfinite(z) for pair in numbers for z in pair):
+        return math.nan
+    exact = [(Fraction(y), Fraction(x)) for y, x in numbers]
+    mean = sum((x for _, x in exact), Fraction(0)) / len(exact)
+    return _to_float(sum((y * (x - mean) for y, x in exact), Fraction(0)) / len(exact))
+
+
 _LIST = (
     Aggregator("count", lambda _: INTEGER, len),
     Aggregator("sum", _sum_type, _sum),
@@ -163,8 +187,11 @@ _LIST = (
     Aggregator("median", _median_type, _median),
     Aggregator("quantile_cont", _median_type, _between),
     Aggregator("quantile_disc", _ordered, _ranked),
-    # Never written by a user: all values of a group, for a statistic that is computed outside of the engine.
-    Aggregator("array_agg", _double, lambda values: tuple(values) or None),
+    Aggregator("mode", _ordered, _mode),
+    Aggregator("covar_pop", _double, _covariance, pairs=True),
+    # All values of a group, for a statistic that is computed outside of the engine.
+    Aggregator("array_agg", _double, lambda values: tuple(values) or None, written=False),
 )
 QUANTILES = ("quantile_cont", "quantile_disc")
+SPREAD = ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
 AGGREGATES: Mapping[str, Aggregator] = MappingProxyType({a.name: a for a in _LIST})

@@ -93,7 +93,7 @@ def grouped(
     source = single_aggregate(subquery.relation)
     if source is None:
         return None
-    inner, pairs = _untied(source.input)
+    inner, pairs = untied(source.input)
     bare = replace(source, input=inner)
     if not pairs or borrowed(bare, {})[bare]:
         return None
@@ -114,18 +114,18 @@ def grouped(
     return Grouped(subquery, source, n.Aggregate(rows, named, calls, source.span), asked, name)
 
 
-def _untied(relation: n.Relation) -> tuple[n.Relation, list[tuple[n.Scalar, n.Scalar]]]:
+def untied(relation: n.Relation) -> tuple[n.Relation, list[tuple[n.Scalar, n.Scalar]]]:
     """Take equalities of own and outer values out of filters and inner joins: rows, and (own, outer) pairs."""
     if isinstance(relation, n.Filter):
-        rows, below = _untied(relation.input)
+        rows, below = untied(relation.input)
         rest, pairs = _split(n.conjuncts(relation.predicate))
         left_over = n.conjunction(rest)
         if left_over is not None:
             rows = replace(relation, input=rows, predicate=left_over)
         return rows, below + pairs
     if isinstance(relation, n.Join) and relation.kind != "left":
-        left, first = _untied(relation.left)
-        right, second = _untied(relation.right)
+        left, first = untied(relation.left)
+        right, second = untied(relation.right)
         rest, pairs = _split(n.conjuncts(relation.condition))
         condition = n.conjunction(rest)
         kind = "cross" if condition is None else "inner"

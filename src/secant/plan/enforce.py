@@ -25,9 +25,10 @@ from secant.plan.measures import (
 )
 from secant.plan.owners import OwnerColumns, rows_of_unit, unit_column
 from secant.plan.ownership import Ownerships
+from secant.plan.present import is_truth
 from secant.plan.ranges import Ranges, ranges_of
 from secant.plan.ranked import FUNCTIONS as RANKED_FUNCTIONS
-from secant.plan.ranked import Ranked, RankedCalls
+from secant.plan.ranked import Lists, Ranked, RankedCalls
 from secant.plan.reads import reads
 from secant.plan.rewrite import columns_of
 from secant.plan.scopes import borrowed, read_columns
@@ -195,7 +196,14 @@ class _Builder:
                 None if self.stepped is None else self.stepped.key,
             )  # fmt: skip
         self._refuse_telling_keys(rows, domains, owners)
-        outputs = [self._output(call, ranges) for call in self.aggregate.aggregations]
+
+        def lists(scalar: n.Scalar) -> tuple[object, ...] | None:
+            key = n.Named(f"{self.name}.candidate", scalar)
+            found = domains_of((key,), region, ranges, self._public, self.facts.catalog)
+            values = found[0].values if isinstance(found[0], Listed) else None
+            return None if values is None else tuple(v for v in values if v is not None)
+
+        outputs = [self._output(call, ranges, lists) for call in self.aggregate.aggregations]
         self.selector = self._selector(rows, domains, owners)
         if not self.measured.calls and not self.ranked.wanted:
             self.measured.count_rows(
@@ -220,7 +228,11 @@ class _Builder:
         exact = n.Aggregate(enforced, keys, tuple(self.measured.calls), self.aggregate.span)
         verify(exact)
         ranked = self.ranked.over(counted, keys)
-        self.notes += [f"{r.words}: moved to the nearest of {r.grid.count} points" for r in ranked]
+        self.notes += [
+            f"{r.words}: {'chosen among' if r.fraction is None else 'moved to the nearest of'} "
+            f"{r.grid.count} {'values' if r.fraction is None else 'points'}"
+            for r in ranked
+        ]
         for cells in dict.fromkeys(r.cells for r in ranked):
             verify(cells)
         released = n.Released(
@@ -313,7 +325,7 @@ class _Builder:
                 families = [*apart, family.union(*(f for f in families if f & family))]
         return tuple(f for f in families if len(f) > 1)
 
-    def _output(self, call: n.Aggregation, ranges: Ranges) -> n.Named:
+    def _output(self, call: n.Aggregation, ranges: Ranges, lists: Lists) -> n.Named:
         """Order statistics are drawn from counted cells where rows come and go; all else is measured."""
         made = None if self.moving else preprocessed_of(call, ranges)
         if made is not None:
@@ -321,8 +333,8 @@ class _Builder:
             words = next(m.words for m in self.measured.measures if m.preprocessed == made)
             self.notes.append(f"{words}: made to move by at most {float(made.moves):g} for one row")
             return found
-        if call.function in RANKED_FUNCTIONS and not self.moving:
-            return self.ranked.output(call, ranges, self.arguments.argument)
+        if call.function in RANKED_FUNCTIONS and not self.moving and not is_truth(call):
+            return self.ranked.output(call, ranges, self.arguments.argument, lists)
         return self.measured.output(call, ranges)
 
     def _selector(
@@ -501,7 +513,7 @@ class _Builder:
             for c in calls
             if c.distinct and isinstance(c.argument, n.Column) and c.argument.name in units
         ]
-        if len(once) == len(calls) and not self.aggregate.keys:
+        if len(once) == len(calls) and not self.aggregate.keys and not self.ranked.wanted:
             return True
         adding = [
             c for c in calls if c.function == "count" or (c.function == "sum" and not c.distinct)

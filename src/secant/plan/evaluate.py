@@ -232,6 +232,14 @@ def _fold(node: n.Aggregation, place: Place) -> Callable[[list[Row], Frame], Val
         return lambda rows, _: len(rows)
     argument, apply = code(node.argument, place), AGGREGATES[node.function].apply
     target = place.type_of(node)  # type: ignore[arg-type]  # an aggregation has a type as well
+    if node.second is not None:
+        second = code(node.second, place)
+
+        def paired(rows: list[Row], frame: Frame) -> Value:
+            pairs = [(argument(row, frame), second(row, frame)) for row in rows]
+            return v.conform(apply([p for p in pairs if None not in p]), target)
+
+        return paired
 
     def run(rows: list[Row], frame: Frame) -> Value:
         values = [x for row in rows if (x := argument(row, frame)) is not None]

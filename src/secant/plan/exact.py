@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from secant.plan import nodes as n
+from secant.plan.aggregates import AGGREGATES, SPREAD
 from secant.plan.measures import Problem, Stopped, summed_range, whole_steps
 from secant.plan.ranges import Ranges
 from secant.plan.rewrite import transform
-from secant.plan.total import SPREAD
 from secant.plan.typing import fields_of, type_of
 from secant.terms import types as t
 
@@ -45,7 +45,7 @@ def _loose(call: n.Aggregation) -> bool:
     if call.function in ("sum", "avg"):
         assert call.argument is not None
         return type_of(call.argument).kind == "DOUBLE"
-    return call.function in SPREAD or call.function == "product"
+    return call.function in (*SPREAD, "product") or AGGREGATES[call.function].pairs
 
 
 def _summed(node: n.Aggregate, ranges: Callable[[n.Relation], Ranges]) -> n.Relation:

@@ -9,7 +9,17 @@ from decimal import ROUND_HALF_UP, Decimal
 from functools import reduce
 from typing import Any
 
-from secant.plan.values import EXACT, Failure, Value, aligned, compare, round_half_away, whole
+from secant.plan.values import (
+    EPOCH,
+    EXACT,
+    Failure,
+    Value,
+    aligned,
+    compare,
+    midnight,
+    round_half_away,
+    whole,
+)
 
 # ── numbers ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -224,7 +234,14 @@ def replaced(text: str, old: str, new: str) -> str:
 # ── time ─────────────────────────────────────────────────────────────────────────────────────────
 
 TRUNCATION_PARTS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
-DIFFERENCE_PARTS = ("year", "quarter", "month", "day")
+DIFFERENCE_PARTS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
+
+
+_SECONDS = {
+    "hour": timedelta(hours=1),
+    "minute": timedelta(minutes=1),
+    "second": timedelta(seconds=1),
+}
 
 
 def truncated(part: str, moment: date) -> datetime:
@@ -253,6 +270,12 @@ def difference(part: str, start: date, end: date) -> int:
     """Count the borders between two moments: between New Year's Eve and New Year lies one year."""
     if part == "day":
         return end.toordinal() - start.toordinal()
+    if part == "week":  # whole weeks, as the engine has it
+        days = end.toordinal() - start.toordinal()
+        return int(math.copysign(abs(days) // 7, days))
+    if part in _SECONDS:
+        first, last = ((midnight(m) - midnight(EPOCH)) // _SECONDS[part] for m in (start, end))
+        return last - first
     if part not in DIFFERENCE_PARTS:
         raise Failure
     length = {"year": 12, "quarter": 3, "month": 1}[part]

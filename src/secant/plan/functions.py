@@ -13,7 +13,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from functools import reduce
 from types import MappingProxyType
@@ -23,9 +23,22 @@ from secant.numeric import interval as iv
 from secant.numeric.affine import Affine
 from secant.numeric.powers import power_range
 from secant.plan import function_values as values
+from secant.plan import patterns
+from secant.plan import text_values as texts
 from secant.plan.aggregates import AGGREGATES, Aggregator
 from secant.plan.values import Failure, Value
-from secant.terms.types import BOOLEAN, DOUBLE, INTEGER, NULL, TEXT, TIMESTAMP, Type, decimal, unify
+from secant.terms.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    NULL,
+    TEXT,
+    TIMESTAMP,
+    Type,
+    decimal,
+    unify,
+)
 
 __all__ = [
     "AGGREGATES",
@@ -76,7 +89,11 @@ class Function:
     duckdb: str = ""
     """How DuckDB spells it: a template with {0}, {1}, ... or {all}; empty: name and arguments."""
     postgres: str = ""
-    """How PostgreSQL spells it; empty if it needs a rule of its own there."""
+    """How PostgreSQL spells it; empty if it needs a rule of its own there, or is refused."""
+    constants: tuple[int, ...] = ()
+    """Which arguments, counted from 0, must be written as constants."""
+    check: Callable[[Constants], str] | None = None
+    """What is wrong with the constants, in words; empty if nothing is."""
 
 
 # ── result types ─────────────────────────────────────────────────────────────────────────────────
@@ -184,12 +201,65 @@ def _power_within(ranges: Ranges, constants: Constants) -> iv.Interval:
     return iv.EVERYTHING
 
 
-def _days_within(ranges: Ranges, constants: Constants) -> iv.Interval:
-    return iv.add(ranges[2], iv.negate(ranges[1])) if constants[0] == "day" else iv.EVERYTHING
+_SHORTEST: dict[str, int | Fraction] = {
+    "year": 365, "quarter": 90, "month": 28, "week": 7, "day": 1, "hour": Fraction(1, 24),
+    "minute": Fraction(1, 1440), "second": Fraction(1, 86_400),
+}  # fmt: skip
+"""Days between two borders, at least."""
+
+
+def _borders_within(ranges: Ranges, constants: Constants) -> iv.Interval:
+    """Between n borders of a kind lie at least n - 1 of its shortest stretches; days are counted exactly."""
+    days = iv.add(ranges[2], iv.negate(ranges[1]))
+    shortest = _SHORTEST.get(str(constants[0]))
+    if shortest is None or not days.bounded:
+        return iv.EVERYTHING
+    if shortest == 1:
+        return days
+    low, high = (end / Fraction(shortest) for end in days.ends())
+    return iv.Interval(Fraction(math.floor(low) - 1), Fraction(math.ceil(high) + 1))
+
+
+def _years_within(ranges: Ranges, _: Constants) -> iv.Interval:
+    return _borders_within((iv.EVERYTHING, *ranges), ("year",))
+
+
+def _buckets(_: Ranges, constants: Constants) -> iv.Interval:
+    return iv.interval(0, constants[3] + 1) if isinstance(constants[3], int) else iv.EVERYTHING
+
+
+def _bucketed(types: Types) -> Type | None:
+    return INTEGER if types[3] == INTEGER and all(t.numeric for t in types[:3]) else None
+
+
+def _at_least_none(_ranges: Ranges, _constants: Constants) -> iv.Interval:
+    return iv.Interval(Fraction(0), None)
 
 
 # ── the list ─────────────────────────────────────────────────────────────────────────────────────
 
+_EVERY = ("-1.7976931348623157e308", "1.7976931348623157e308")
+_ALL = ("'-Infinity'", "'NaN'")
+_FINITE = (
+    "CASE WHEN CAST({{0}} AS double precision) BETWEEN {1} AND {2} THEN {0}(CAST({{0}} AS double precision)) "
+    "WHEN {{0}} IS NOT NULL THEN float8 'NaN' END"
+)
+"""PostgreSQL raises where there is no such number."""
+_BUCKET = (
+    "CASE WHEN {{0}} < {{1}} THEN 0 WHEN {{0}} >= {{2}} THEN {{3}} + 1 WHEN {{0}} IS NOT NULL THEN CAST(floor("
+    "(CAST({{0}} AS {real}) - CAST({{1}} AS {real})) * {{3}} / (CAST({{2}} AS {real}) - CAST({{1}} AS {real}))) "
+    "AS {whole}) + 1 END"
+)
+_MONTH = "make_date(CAST({0} AS integer), CAST({1} AS integer), 1)"
+_DATE_OF_PARTS = (
+    "CASE WHEN {0} BETWEEN 1 AND 9999 AND {1} BETWEEN 1 AND 12 AND {2} BETWEEN 1 AND 31 THEN CASE WHEN {2} <= "
+    f"extract(day FROM {_MONTH} + INTERVAL '1 month' - INTERVAL '1 day') "
+    "THEN make_date(CAST({0} AS integer), CAST({1} AS integer), CAST({2} AS integer)) END END"
+)
+_YEARS = (
+    "CASE WHEN isfinite({{0}}) AND isfinite({{1}}) THEN "
+    "CAST(extract(year FROM age(CAST({{1}} AS {timestamp}), CAST({{0}} AS {timestamp}))) AS {whole}) END"
+)
 _STEP = "CASE WHEN {0} <= -0.5 THEN 0.0 WHEN {0} >= 0.5 THEN 1.0 ELSE {0} + 0.5 END"
 
 _NUMBERS = (
@@ -230,6 +300,36 @@ _NUMBERS = (
         "round", 1, 2, _round, values.rounded, partial=True, syntax=("Round", "this", "decimals"), stepwise=True,
     ),
 )  # fmt: skip
+_ANGLES = (
+    *(
+        Function(
+            name, 1, 1, _to_double, texts.angle(function), never_null=True, syntax=(name.title(), "this"),
+            range=within, postgres=_FINITE.format(name, *ends),
+        )
+        for name, function, within, ends in (
+            ("sin", math.sin, _between(-1, 1), _EVERY), ("cos", math.cos, _between(-1, 1), _EVERY),
+            ("tan", math.tan, None, _EVERY), ("asin", math.asin, _between(-2, 2), (-1, 1)),
+            ("acos", math.acos, _between(0, 4), (-1, 1)), ("atan", math.atan, _between(-2, 2), _ALL),
+        )
+    ),
+    Function(
+        "atan2", 2, 2, _to_double, lambda y, x: math.atan2(float(y), float(x)), never_null=True,
+        syntax=("Atan2", "this", "expression"), range=_between(-4, 4),
+        postgres="atan2(CAST({0} AS double precision), CAST({1} AS double precision))",
+    ),
+    Function("log2", 1, 1, _to_double, values.logarithm(math.log2), never_null=True),
+    Function(
+        "trunc", 1, 1, _whole, values.towards(ROUND_DOWN, math.trunc), never_null=True, syntax=("Trunc", "this"),
+        range=_of_one(_less_than_one_away), stepwise=True, postgres="trunc({0})",
+    ),
+    Function(
+        "width_bucket", 4, 4, _bucketed, texts.bucket, never_null=True, range=_buckets, stepwise=True,
+        constants=(1, 2, 3), check=texts.check_buckets,
+        syntax=("WidthBucket", "this", "min_value", "max_value", "num_buckets"),
+        duckdb=_BUCKET.format(real="DOUBLE", whole="BIGINT"),
+        postgres=_BUCKET.format(real="double precision", whole="bigint"),
+    ),
+)  # fmt: skip
 _CHOICES = (
     Function(
         "least", 1, UNLIMITED, _unified, values.extreme(operator.lt), null_safe=True,
@@ -252,52 +352,127 @@ _TEXTS = (
     Function(
         "lower", 1, 1, _signature(TEXT, "TEXT"), values.recased(str.lower, {"İ": "i"}), never_null=True,
         syntax=("Lower", "this"),
+        stepwise=True,
     ),
     Function(
         "upper", 1, 1, _signature(TEXT, "TEXT"), values.recased(str.upper, {"ß": "ẞ"}), never_null=True,
         syntax=("Upper", "this"),
+        stepwise=True,
     ),
     Function(
         "length", 1, 1, _signature(INTEGER, "TEXT"), len, never_null=True, syntax=("Length", "this"),
-        range=lambda _ranges, _constants: iv.Interval(Fraction(0), None), postgres="CAST(length({0}) AS bigint)",
+        range=_at_least_none, postgres="CAST(length({0}) AS bigint)",
+        stepwise=True,
     ),
     Function(
         "substring", 2, 3, _signature(TEXT, "TEXT", "INTEGER", "INTEGER"), values.substring, partial=True,
         syntax=("Substring", "this", "start", "length"),
+        stepwise=True,
     ),
     Function(
         "concat_op", 2, 2, _signature(TEXT, "TEXT", "TEXT"), operator.add, never_null=True,
         syntax=("DPipe", "this", "expression"), duckdb="({0} || {1})", postgres="({0} || {1})",
+        stepwise=True,
     ),
     Function(
-        "trim", 1, 1, _signature(TEXT, "TEXT"), lambda text: text.strip(" "), never_null=True,
-        postgres="btrim({0})",
+        "trim", 1, 2, _signature(TEXT, "TEXT", "TEXT"), lambda text, what=" ": text.strip(what) if what else text,
+        never_null=True, postgres="btrim({all})",
+        stepwise=True,
     ),
     Function(
-        "ltrim", 1, 1, _signature(TEXT, "TEXT"), lambda text: text.lstrip(" "), never_null=True,
-        postgres="ltrim({0})",
+        "ltrim", 1, 2, _signature(TEXT, "TEXT", "TEXT"), lambda text, what=" ": text.lstrip(what) if what else text,
+        never_null=True, postgres="ltrim({all})",
+        stepwise=True,
     ),
     Function(
-        "rtrim", 1, 1, _signature(TEXT, "TEXT"), lambda text: text.rstrip(" "), never_null=True,
-        postgres="rtrim({0})",
+        "rtrim", 1, 2, _signature(TEXT, "TEXT", "TEXT"), lambda text, what=" ": text.rstrip(what) if what else text,
+        never_null=True, postgres="rtrim({all})",
+        stepwise=True,
     ),
     Function(
         "starts_with", 2, 2, _signature(BOOLEAN, "TEXT", "TEXT"), str.startswith, never_null=True,
         syntax=("StartsWith", "this", "expression"), postgres="starts_with({0}, {1})",
+        stepwise=True,
     ),
     Function(
         "contains", 2, 2, _signature(BOOLEAN, "TEXT", "TEXT"), operator.contains, never_null=True,
         syntax=("Contains", "this", "expression"), postgres="(strpos({0}, {1}) > 0)",
+        stepwise=True,
     ),
     Function(
         "replace", 3, 3, _signature(TEXT, "TEXT", "TEXT", "TEXT"), values.replaced, never_null=True,
         syntax=("Replace", "this", "expression", "replacement"), postgres="replace({0}, {1}, {2})",
+        stepwise=True,
     ),
     Function(
         "left", 2, 2, _signature(TEXT, "TEXT", "INTEGER"), values.left, partial=True,
         syntax=("Left", "this", "expression"),
+        stepwise=True,
     ),
-    Function("right", 2, 2, _signature(TEXT, "TEXT", "INTEGER"), values.right, syntax=("Right", "this", "expression")),
+    Function(
+        "right", 2, 2, _signature(TEXT, "TEXT", "INTEGER"), values.right, syntax=("Right", "this", "expression"),
+        stepwise=True,
+    ),
+    Function(
+        "ends_with", 2, 2, _signature(BOOLEAN, "TEXT", "TEXT"), str.endswith, never_null=True,
+        syntax=("EndsWith", "this", "expression"), postgres="(right({0}, length({1})) = {1})",
+        stepwise=True,
+    ),
+    Function(
+        "strpos", 2, 2, _signature(INTEGER, "TEXT", "TEXT"), texts.place_of, never_null=True,
+        syntax=("StrPosition", "this", "substr"), range=_at_least_none, postgres="CAST(strpos({0}, {1}) AS bigint)",
+        stepwise=True,
+    ),
+    Function(
+        "strlen", 1, 1, _signature(INTEGER, "TEXT"), texts.bytes_of, never_null=True, range=_at_least_none,
+        postgres="CAST(octet_length({0}) AS bigint)",
+    ),
+    Function(
+        "split_part", 3, 3, _signature(TEXT, "TEXT", "TEXT", "INTEGER"), texts.piece, never_null=True,
+        syntax=("SplitPart", "this", "delimiter", "part_index"), postgres="split_part({0}, {1}, CAST({2} AS integer))",
+        constants=(1, 2), check=texts.check_piece,
+        stepwise=True,
+    ),
+    Function(
+        "concat_ws", 2, UNLIMITED, _signature(TEXT, *["TEXT"] * UNLIMITED), texts.joined, null_safe=True,
+        postgres="concat_ws({all})",
+    ),
+    Function(
+        "translate", 3, 3, _signature(TEXT, "TEXT", "TEXT", "TEXT"), texts.translated, never_null=True,
+        syntax=("Translate", "this", "from_", "to"), postgres="translate({0}, {1}, {2})",
+        stepwise=True,
+    ),
+    Function(
+        "lpad", 3, 3, _signature(TEXT, "TEXT", "INTEGER", "TEXT"), texts.padded(left=True), never_null=True,
+        postgres="lpad({0}, CAST({1} AS integer), {2})", constants=(1, 2), check=texts.check_padding,
+        stepwise=True,
+    ),
+    Function(
+        "rpad", 3, 3, _signature(TEXT, "TEXT", "INTEGER", "TEXT"), texts.padded(left=False), never_null=True,
+        postgres="rpad({0}, CAST({1} AS integer), {2})", constants=(1, 2), check=texts.check_padding,
+        stepwise=True,
+    ),
+    Function(
+        "md5", 1, 1, _signature(TEXT, "TEXT"), texts.digest("md5"), never_null=True, syntax=("MD5", "this"),
+        postgres='(md5({0}) COLLATE "C")',
+    ),
+    Function(
+        "sha256", 1, 1, _signature(TEXT, "TEXT"), texts.digest("sha256"), never_null=True,
+        postgres="""(encode(sha256(convert_to({0}, 'UTF8')), 'hex') COLLATE "C")""",
+    ),
+    Function(
+        "regexp_matches", 2, 2, _signature(BOOLEAN, "TEXT", "TEXT"), patterns.matches, never_null=True,
+        syntax=("RegexpLike", "this", "expression"), postgres="({0} ~ {1})", constants=(1,),
+        stepwise=True,
+    ),
+    Function(
+        "regexp_extract", 2, 3, _signature(TEXT, "TEXT", "TEXT", "INTEGER"), patterns.extracted, never_null=True,
+        constants=(1, 2),
+    ),
+    Function(
+        "regexp_replace", 3, 4, _signature(TEXT, "TEXT", "TEXT", "TEXT", "TEXT"), patterns.exchanged, never_null=True,
+        constants=(1, 2, 3),
+    ),
 )  # fmt: skip
 _TIMES = (
     Function(
@@ -316,7 +491,40 @@ _TIMES = (
         _temporal(INTEGER),
         values.difference,
         parts=values.DIFFERENCE_PARTS,
-        range=_days_within,
+        range=_borders_within,
+    ),
+    Function(
+        "full_years",
+        2,
+        2,
+        lambda types: INTEGER if all(t.temporal or t.kind == "NULL" for t in types) else None,
+        texts.full_years,
+        written=False,
+        range=_years_within,
+        duckdb=_YEARS.format(timestamp="TIMESTAMP", whole="BIGINT"),
+        postgres=_YEARS.format(timestamp="timestamp", whole="bigint"),
+    ),
+    Function(
+        "make_date",
+        3,
+        3,
+        _signature(DATE, "INTEGER", "INTEGER", "INTEGER"),
+        texts.made_date,
+        partial=True,
+        syntax=("DateFromParts", "year", "month", "day"),
+        duckdb="CASE WHEN {0} BETWEEN 1 AND 9999 THEN make_date({0}, {1}, {2}) END",
+        postgres=_DATE_OF_PARTS,
+    ),
+    Function(
+        "strftime",
+        2,
+        2,
+        lambda types: TEXT if types[0].temporal and types[1] == TEXT else None,
+        texts.formatted,
+        stepwise=True,
+        duckdb="CASE WHEN isfinite({0}) THEN strftime({0}, {1}) END",
+        constants=(1,),
+        check=texts.check_format,
     ),
 )
 _MADE_BY_REWRITES = (
@@ -338,5 +546,5 @@ _MADE_BY_REWRITES = (
 )  # fmt: skip
 """Soft filters are floats throughout: engines read the constants beside a DOUBLE as such."""
 
-_LIST = (*_NUMBERS, *_CHOICES, *_TEXTS, *_TIMES, *_MADE_BY_REWRITES)
+_LIST = (*_NUMBERS, *_ANGLES, *_CHOICES, *_TEXTS, *_TIMES, *_MADE_BY_REWRITES)
 FUNCTIONS: Mapping[str, Function] = MappingProxyType({f.name: f for f in _LIST})

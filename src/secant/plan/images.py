@@ -33,8 +33,9 @@ MOST_TRIED = 20_000
 MOST_STEPS = 10_000
 STRETCHES = ("second", "minute", "hour", "day", "month")
 _PART_STRETCH = {
-    "year": "month", "quarter": "month", "month": "month", "week": "day", "day": "day", "dow": "day",
-    "doy": "day", "hour": "hour", "minute": "minute", "second": "second",
+    "year": "month", "quarter": "month", "month": "month", "decade": "month", "century": "month", "week": "day",
+    "day": "day", "dow": "day", "doy": "day", "isodow": "day", "isoyear": "day", "hour": "hour", "minute": "minute",
+    "second": "second",
 }  # fmt: skip
 _FOLLOWED = (
     n.Column, n.Literal, n.Arithmetic, n.Negate, n.Compare, n.And, n.Or, n.Not, n.IsNull, n.InList, n.Branch,

@@ -14,6 +14,8 @@ from fractions import Fraction
 
 from secant.numeric.arrays import required
 from secant.plan import nodes as n
+from secant.plan.aggregates import SPREAD
+from secant.plan.present import is_truth, paired, presence, valued
 from secant.plan.ranges import Ranges
 from secant.plan.show import same, show_scalar
 from secant.plan.total import total
@@ -92,6 +94,10 @@ class Measures:
         """Give the formula that makes the user's aggregate from measures."""
         if call.function == "count":
             return n.Named(call.name, self._not_negative(self._count(call, weight=1.0)))
+        if is_truth(call):
+            return n.Named(call.name, self._truth(call))
+        if call.second is not None:
+            return n.Named(call.name, self._covariance(call, ranges))
         rule = _FORMULAS.get(call.function)
         if self.moving and call.function in ("min", "max"):
             rule = Measures.extreme_formula
@@ -101,17 +107,26 @@ class Measures:
                     "T-AGGREGATE",
                     call,
                     f"{call.function} over protected rows has no measures yet",
-                    "use count, sum, avg, variance, stddev, median, quantile_cont, min or max",
+                    "use count, sum, avg, variance, stddev, covar_pop, corr, median, quantile_cont, mode, min or max",
                 )
             )
         assert call.argument is not None
         low, high = summed_range(call, ranges)
         return n.Named(call.name, rule(self, call, low, high))
 
+    def _truth(self, call: n.Aggregation) -> n.Scalar:
+        """BOOL_AND and BOOL_OR, MIN and MAX of truth values, say whether any row is against, or for it."""
+        assert call.argument is not None
+        looked_for = n.Not(call.argument) if call.function == "min" else call.argument
+        found = n.Case((n.Branch(looked_for, n.Literal(1, t.INTEGER)),), n.Literal(None, t.NULL))
+        rows = n.Aggregation("", "count", found, False, call.span)
+        number = self._not_negative(self._count(rows, weight=1.0))
+        return n.Compare("=" if call.function == "min" else ">", number, n.Literal(0, t.INTEGER))
+
     def _count(self, call: n.Aggregation, weight: float) -> n.Column:
         if call.argument is None:
             return self.count_rows(weight)
-        argument = self.argument(call.argument)
+        argument = self.argument(call.argument if call.distinct else presence(call.argument))
         words = "number of different" if call.distinct else "number of"
         words = f"{words} {told(call.argument)}"
         return self.measure(
@@ -299,6 +314,33 @@ class Measures:
         value = n.Arithmetic("+", mean, literal(center, t.DOUBLE))
         return n.Clamp(value, literal(low, t.DOUBLE), literal(high, t.DOUBLE))
 
+    def _covariance(self, call: n.Aggregation, ranges: Ranges) -> n.Scalar:
+        """COVAR_POP is P/N - (S/N)(T/N) about the centers, P summing products; it keeps to a quarter of both widths."""
+        assert call.argument is not None
+        assert call.second is not None
+        means, factors = [], []
+        reach, width = Fraction(1), Fraction(1)
+        for side in paired(call.argument, call.second):
+            one = replace(call, function="avg", argument=side, second=None)
+            low, high = summed_range(one, ranges)
+            mean, center = self._mean(one, low, high, 1 / 3)
+            shifted = _clamped(self.argument(side), low, high)
+            factors.append(n.Arithmetic("-", shifted, literal(center, t.DOUBLE)))
+            means.append(mean)
+            reach *= max(abs(low - center), abs(high - center))
+            width *= high - low
+        step = _grid(reach)
+        product = _limited(n.Arithmetic("*", *factors), step, Fraction(-(-reach // step)))
+        words = f"sum of products of {told(call.argument)} and {told(call.second)}"
+        summed = self.measure(
+            n.Aggregation("", "sum", product, False, call.span), step, t.DOUBLE, 1.0, words
+        )
+        count = self._number_of_values(one, 1 / 12)
+        spread = n.Arithmetic(
+            "-", n.Arithmetic("/", n.Cast(summed, t.DOUBLE), count), n.Arithmetic("*", *means)
+        )
+        return n.Clamp(spread, literal(-width / 4, t.DOUBLE), literal(width / 4, t.DOUBLE))
+
     def variance_formula(self, call: n.Aggregation, low: Fraction, high: Fraction) -> n.Scalar:
         """VARIANCE is Q/N - (S/N)^2 about the center, moved into [0, (range/2)^2]; the sample one by N/(N-1)."""
         mean, center = self._mean(call, low, high, 1.0)
@@ -409,7 +451,7 @@ def refuse_odd_sizes(
         )
 
 
-QUOTIENTS = ("avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop")
+QUOTIENTS = ("avg", "covar_pop", *SPREAD)
 """Aggregates that divide one measure by another."""
 
 
@@ -498,5 +540,5 @@ def _whole_bound(
 
 def told(argument: n.Scalar | None) -> str:
     """Give an argument as its writer would know it."""
-    written = show_scalar(argument) if argument is not None else "rows"
+    written = show_scalar(valued(argument)) if argument is not None else "rows"
     return written if len(written) <= 60 else written[:57] + "..."

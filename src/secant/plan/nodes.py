@@ -251,6 +251,8 @@ class Aggregation(Node):
     span: Span | None = None
     fraction: Fraction | None = None
     """Which quantile, from 0 to 1; None for every other function."""
+    second: Scalar | None = None
+    """What stands beside the argument in statistics of pairs, corr(y, x); a row without either does not count."""
 
 
 @record

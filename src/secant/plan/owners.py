@@ -15,6 +15,7 @@ from secant.plan import nodes as n
 from secant.plan.matching import equal_columns
 from secant.plan.measures import Problem, Stopped
 from secant.plan.ownership import Ownership, Ownerships
+from secant.plan.semijoins import joined
 from secant.plan.typing import fields_of
 from secant.terms import types as t
 from secant.terms.catalog import Catalog
@@ -35,7 +36,12 @@ class OwnerColumns:
 
     def bring(self, rows: n.Relation, ownerships: Ownerships) -> n.Relation:
         """Give the rows with the unit's column, or with every mixing operator standing on limited rows."""
-        rows = self._attached(self._carried(rows, ownerships), ownerships)
+        asked = joined(rows, self.name, ownerships)
+        if asked is not rows:
+            self.notes.append(
+                "a subquery about other units' rows is asked as a join on a key (T-EXISTS)"
+            )
+        rows = self._attached(self._carried(asked, ownerships), ownerships)
         return self._limited(rows, ownerships)
 
     # ── carry ────────────────────────────────────────────────────────────────────────────────────

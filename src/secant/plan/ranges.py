@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from secant.numeric import interval as iv
 from secant.plan import nodes as n
+from secant.plan.aggregates import SPREAD
 from secant.plan.facts_keys import identifies, keys_after
 from secant.plan.functions import FUNCTIONS
 from secant.plan.lineage import Lineage, reused
@@ -276,11 +277,11 @@ def _aggregation(r: Ranges, call: n.Aggregation, group: n.Aggregate) -> iv.Inter
         return count
     assert call.argument is not None
     inner = r.of(call.argument)
-    if call.function in ("min", "max", "avg", "median", "quantile_cont", "quantile_disc"):
+    if call.function in ("min", "max", "avg", "median", "mode", "quantile_cont", "quantile_disc"):
         return inner
     if call.function == "sum":
         return iv.hull(iv.multiply(inner, count), iv.point(0)) if rows else iv.EVERYTHING
-    return iv.Interval(Fraction(0), None)
+    return iv.Interval(Fraction(0), None) if call.function in SPREAD else iv.EVERYTHING
 
 
 def _group(r: Ranges, call: n.Aggregation, group: n.Aggregate, rows: int | None) -> iv.Interval:
@@ -293,6 +294,8 @@ def _group(r: Ranges, call: n.Aggregation, group: n.Aggregate, rows: int | None)
             rows = 1
     certain = bool(keys) and (call.argument is None or not may_be_null(r, call.argument))
     value = iv.EVERYTHING if call.argument is None else r.of(call.argument)
+    if call.second is not None or call.function == "product":
+        return iv.EVERYTHING
     row = Stratum(value, int(certain), rows)
     found_range = aggregate_range(call.function, (row,), distinct=call.distinct)
     return iv.EVERYTHING if found_range is None else found_range
@@ -399,14 +402,29 @@ def _clamp(r: Ranges, node: n.Clamp) -> iv.Interval:
 @RANGES.rule(n.Extract, id="R-EXTRACT")
 def _extract(r: Ranges, node: n.Extract) -> iv.Interval:
     fixed = {"quarter": (1, 4), "month": (1, 12), "day": (1, 31), "dow": (0, 6), "doy": (1, 366),
-             "hour": (0, 23), "minute": (0, 59), "second": (0, 60)}  # fmt: skip
+             "hour": (0, 23), "minute": (0, 59), "second": (0, 60), "week": (1, 53), "isodow": (1, 7)}  # fmt: skip
     if node.part in fixed:
         return iv.interval(*fixed[node.part])
     inner = r.of(node.operand)
-    if node.part != "year" or not inner.bounded:
+    if not inner.bounded:
         return iv.EVERYTHING
-    years = [year_of(end) for end in inner.ends()]
-    return iv.interval(*years) if None not in years else iv.EVERYTHING  # type: ignore[arg-type]
+    if node.part == "epoch":
+        return iv.multiply(inner, iv.point(Fraction(86_400)))
+    ends = [year_of(end) for end in inner.ends()]
+    years = [y for y in ends if y is not None]
+    if len(years) < 2 or node.part not in _IN_YEARS:
+        return iv.EVERYTHING
+    return iv.interval(*map(_IN_YEARS[node.part], years, (-1, 1)))
+
+
+_IN_YEARS: dict[str, Callable[[int, int], int]] = {
+    "year": lambda year, _: year,
+    "isoyear": lambda year, side: (
+        year + side
+    ),  # the first days of a year may belong to the last week before it
+    "decade": lambda year, _: year // 10,
+    "century": lambda year, _: (year - 1) // 100 + 1,
+}
 
 
 def year_of(days: Fraction) -> int | None:

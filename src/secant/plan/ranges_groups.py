@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from secant.numeric import interval as iv
 
-_INSIDE = ("avg", "median", "quantile_cont", "quantile_disc")
+_INSIDE = ("avg", "median", "mode", "quantile_cont", "quantile_disc")
 _SPREADS = {"var_pop": 4, "stddev_pop": 4, "var_samp": 2, "stddev_samp": 2}
 """The square of the width over this bounds the variance; of a sample, two rows are the worst case."""
 

@@ -45,9 +45,10 @@ def range_report(
             entry = {
                 "keys": [_expression(known, key.expression) for key in node.keys],
                 "values": [
-                    {"function": call.function, **_expression(known, call.argument)}
+                    {"function": call.function, **_expression(known, part)}
                     for call in node.aggregations
-                    if call.argument is not None
+                    for part in (call.argument, call.second)
+                    if part is not None
                 ],
                 "conditions": [
                     {"condition": show_scalar(c), "passes": judge(before, c).word}
@@ -128,8 +129,9 @@ def _column_sources(known: Ranges, column: n.Column, seen: set[str]) -> Iterator
         rows = known.rows(group)
         limit = "any number of rows" if rows is None else f"at most {rows} rows"
         yield f"{column.name}: {call.function} over {limit} of a group"
-        if call.argument is not None:
-            yield from _sources(known, call.argument, seen)
+        for part in (call.argument, call.second):
+            if part is not None:
+                yield from _sources(known, part, seen)
     elif column.name in known.merged:
         for side in known.merged[column.name]:
             yield from _sources(known, side, seen)

@@ -1,4 +1,4 @@
-"""Order statistics: MEDIAN, QUANTILE_CONT, QUANTILE_DISC, MIN and MAX as counts of rows in public cells (T-RANK).
+"""Order statistics and MODE as counts of rows in public cells (T-RANK).
 
 In: one such aggregate and what declared ranges say of its argument. Out: a public grid of points, and an
 aggregate that counts the rows nearest to each point, group by group. Never here: a choice of a point, which
@@ -30,7 +30,8 @@ from secant.terms import types as t
 
 MOST_POINTS = 2**16
 FRACTIONS = {"median": Fraction(1, 2), "min": Fraction(0), "max": Fraction(1)}
-FUNCTIONS = (*FRACTIONS, "quantile_cont", "quantile_disc")
+FUNCTIONS = (*FRACTIONS, "quantile_cont", "quantile_disc", "mode")
+MOST_CANDIDATES = 1024
 KINDS = ("INTEGER", "DECIMAL", "DOUBLE", "DATE")
 
 
@@ -59,14 +60,35 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
+class Candidates:
+    """Values that are listed beforehand, of which one is the most frequent."""
+
+    values: tuple[object, ...]
+    step: Fraction = Fraction(1)
+
+    @property
+    def count(self) -> int:
+        """Give how many there are."""
+        return len(self.values)
+
+    def value(self, index: int, _: t.Type) -> object:
+        """Give a candidate."""
+        return self.values[index]
+
+
+Points = Grid | Candidates
+
+
+@dataclass(frozen=True, slots=True)
 class Ranked:
     """One order statistic of a release: which quantile, of which points, counted by which aggregate."""
 
     column: str
-    fraction: Fraction
+    fraction: Fraction | None
+    """None for the mode: the point that most rows are nearest to."""
     type: t.Type
     """Type of the released value."""
-    grid: Grid
+    grid: Points
     cells: n.Aggregate
     """Keys of the release, then the index of a point: the number of rows nearest to it."""
     weight: float
@@ -80,18 +102,24 @@ class Ranked:
 
     @property
     def span(self) -> Fraction:
-        """How far apart one row more can move the rank distances of two points, in rows (G-RANK)."""
-        return Fraction(1) if self.extreme else 2 * max(self.fraction, 1 - self.fraction)
+        """How far apart one row more can move the distances of two points, in rows (G-RANK, G-MODE)."""
+        if self.fraction is None or self.extreme:
+            return Fraction(1)
+        return 2 * max(self.fraction, 1 - self.fraction)
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
     column: str
-    fraction: Fraction
+    fraction: Fraction | None
     type: t.Type
     argument: n.Column
-    grid: Grid
+    grid: Points
     words: str
+
+
+Lists = Callable[[n.Scalar], "tuple[object, ...] | None"]
+"""Gives the values that an expression may take, where they are listed beforehand."""
 
 
 @dataclass
@@ -102,7 +130,11 @@ class RankedCalls:
     wanted: list[_Wanted] = field(default_factory=list)
 
     def output(
-        self, call: n.Aggregation, ranges: Ranges, argument: Callable[[n.Scalar], n.Column]
+        self,
+        call: n.Aggregation,
+        ranges: Ranges,
+        argument: Callable[[n.Scalar], n.Column],
+        lists: Lists,
     ) -> n.Named:
         """Give the column that will hold the released statistic. `argument` brings its argument along."""
         if call.distinct:
@@ -115,14 +147,18 @@ class RankedCalls:
                 )
             )
         assert call.argument is not None
-        grid = grid_of(call, call.argument, ranges)
+        grid: Points
+        if call.function == "mode":
+            grid = _candidates(call, call.argument, ranges, lists)
+        else:
+            grid = grid_of(call, call.argument, ranges)
         column = argument(call.argument)
-        fraction = call.fraction if call.fraction is not None else FRACTIONS[call.function]
+        fraction = call.fraction if call.fraction is not None else FRACTIONS.get(call.function)
         kind = type_of(call)
         for known in self.wanted:
             if (known.argument.name, known.fraction, known.type) == (column.name, fraction, kind):
                 return n.Named(call.name, n.Column(known.column, kind))
-        word = {"min": "minimum", "max": "maximum"}.get(call.function, "median")
+        word = _WORDS.get(call.function, "median")
         if call.fraction is not None:
             word = f"quantile {float(call.fraction):g}"
         words = f"{word} of {told(call.argument)}"
@@ -132,18 +168,49 @@ class RankedCalls:
 
     def over(self, rows: Mapping[str, n.Relation], keys: tuple[n.Named, ...]) -> tuple[Ranked, ...]:
         """Count the cells over the enforced rows of each argument, whose statistics share one count."""
-        counts: dict[str, n.Aggregate] = {}
+        counts: dict[tuple[str, Points], n.Aggregate] = {}
         found = []
         for w in self.wanted:
-            if w.argument.name not in counts:
+            place = w.argument.name, w.grid
+            if place not in counts:
                 number = len(counts)
-                known = n.Filter(rows[w.argument.name], n.Not(n.IsNull(w.argument)))
+                known = n.Filter(rows[w.argument.name], _counted(w.argument, w.grid))
                 cell = n.Named(f"{self.name}.cell{number}", _index(w.argument, w.grid))
                 count = n.Aggregation(f"{self.name}.rows{number}", "count", None)
-                counts[w.argument.name] = n.Aggregate(known, (*keys, cell), (count,))
-            cells = counts[w.argument.name]
+                counts[place] = n.Aggregate(known, (*keys, cell), (count,))
+            cells = counts[place]
             found.append(Ranked(w.column, w.fraction, w.type, w.grid, cells, 1.0, w.words))
         return tuple(found)
+
+
+_WORDS = {"min": "minimum", "max": "maximum", "mode": "most frequent"}
+
+
+def _candidates(call: n.Aggregation, argument: n.Scalar, ranges: Ranges, lists: Lists) -> Points:
+    """Give the values among which the most frequent is chosen: each possible one, or those that are listed."""
+    listed = (False, True) if type_of(argument).kind == "BOOLEAN" else lists(argument)
+    if listed is not None and len(listed) <= MOST_CANDIDATES:
+        return Candidates(listed)
+    if type_of(argument).kind in KINDS and ranges.of(argument).bounded:
+        grid = grid_of(call, argument, ranges)
+        if grid.step == _own_step(argument, type_of(argument), ranges):
+            return grid
+    raise Stopped(
+        Problem(
+            "T-RANGE",
+            call,
+            "the most frequent value is chosen among values that are known beforehand, and these are not",
+            "declare the column's values, or a range of whole numbers, decimals or dates",
+        )
+    )
+
+
+def _counted(column: n.Column, grid: Points) -> n.Scalar:
+    """Say which rows count: those that have a value, and one that can be chosen."""
+    if isinstance(grid, Grid):
+        return n.Not(n.IsNull(column))
+    kind = type_of(column)
+    return n.InList(column, tuple(n.Literal(value, kind) for value in grid.values))
 
 
 def grid_of(call: n.Aggregation, argument: n.Scalar, ranges: Ranges) -> Grid:
@@ -209,9 +276,15 @@ def _own_step(argument: n.Scalar, kind: t.Type, ranges: Ranges) -> Fraction | No
     return None
 
 
-def _index(column: n.Column, grid: Grid) -> n.Scalar:
+def _index(column: n.Column, grid: Points) -> n.Scalar:
     """Give the number of the point nearest to a value moved into the range; cannot fail on any row."""
     kind = type_of(column)
+    if isinstance(grid, Candidates):
+        branches = (
+            n.Branch(n.Compare("=", column, n.Literal(value, kind)), n.Literal(i, t.INTEGER))
+            for i, value in enumerate(grid.values)
+        )
+        return n.Case(tuple(branches), n.Literal(None, t.NULL))
     low, high = grid.low, grid.number(grid.count - 1)
     reach = max(abs(low), abs(high))
     shifted: n.Scalar

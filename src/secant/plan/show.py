@@ -266,6 +266,7 @@ def _named(node: n.Named) -> str:
 def _aggregation(node: n.Aggregation) -> str:
     argument = "*" if node.argument is None else show_scalar(node.argument)
     which = "" if node.fraction is None else f", {node.fraction}"
+    which += "" if node.second is None else f", {show_scalar(node.second)}"
     return f"{node.name} := {node.function}({'DISTINCT ' * node.distinct}{argument}{which})"
 
 

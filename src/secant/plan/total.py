@@ -14,6 +14,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from secant.plan import nodes as n
+from secant.plan.aggregates import SPREAD
 from secant.plan.functions import AGGREGATES, FUNCTIONS
 from secant.plan.lineage import source_of
 from secant.plan.rewrite import transform
@@ -21,7 +22,6 @@ from secant.plan.rules import RuleTable
 from secant.plan.typing import fields_of, type_of
 from secant.terms import types as t
 
-SPREAD = ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
 LARGEST = 1e100  # squares of larger numbers overflow a double, and engines raise then
 LARGEST_SUMMED = (
     1e290  # engines that raise where a sum of doubles overflows add any number of these
@@ -75,10 +75,18 @@ def _call(call: n.Aggregation, rows: n.Relation) -> n.Aggregation:
         usual_sum = n.And((n.Compare(">=", argument, least), n.Compare("<=", argument, most)))
         argument = n.Case((n.Branch(usual_sum, argument),), n.Literal(None, t.NULL))
     if call.function in SPREAD:
-        magnitude = n.Call("abs", (n.Cast(argument, t.DOUBLE),))
-        usual = n.Compare("<=", magnitude, n.Literal(LARGEST, t.DOUBLE))
-        argument = n.Case((n.Branch(usual, argument),), n.Literal(None, t.NULL))
-    return replace(call, argument=argument)
+        argument = _usual(argument)
+    second = None if call.second is None else _usual(_guarded(call.second))
+    if second is not None:
+        argument = _usual(argument)
+    return replace(call, argument=argument, second=second)
+
+
+def _usual(argument: n.Scalar) -> n.Scalar:
+    """Leave out numbers whose squares leave the doubles."""
+    magnitude = n.Call("abs", (n.Cast(argument, t.DOUBLE),))
+    usual = n.Compare("<=", magnitude, n.Literal(LARGEST, t.DOUBLE))
+    return n.Case((n.Branch(usual, argument),), n.Literal(None, t.NULL))
 
 
 def _window_call(call: n.WindowCall, rows: n.Relation) -> n.WindowCall:

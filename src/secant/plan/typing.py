@@ -26,17 +26,9 @@ Known: TypeAlias = dict[n.Node, Meaning]
 """What is settled so far; nodes are keys by identity."""
 
 EXTRACT_PARTS = (
-    "year",
-    "quarter",
-    "month",
-    "day",
-    "dow",
-    "doy",
-    "hour",
-    "minute",
-    "second",
-    "epoch",
-)
+    "year", "quarter", "month", "week", "day", "dow", "doy", "hour", "minute", "second", "epoch", "isodow", "isoyear",
+    "decade", "century",
+)  # fmt: skip
 
 
 class Mistyped(ValueError):  # noqa: N818 - reads as the verdict that it is
@@ -386,10 +378,15 @@ def _aggregation(node: n.Aggregation, known: Known) -> Type:
         return t.INTEGER
     if (node.function in QUANTILES) != (node.fraction is not None):
         raise Mistyped("a quantile, and nothing else, takes a fraction", node)
-    argument = _type(node.argument, known)
-    result = aggregator.result(argument)
-    if result is None:
-        raise Mistyped(f"{node.function} does not take {argument}", node)
+    if aggregator.pairs != (node.second is not None):
+        count = "two arguments" if aggregator.pairs else "one argument"
+        raise Mistyped(f"{node.function} takes {count}", node)
+    for part in (node.argument, *(() if node.second is None else (node.second,))):
+        argument = _type(part, known)
+        result = aggregator.result(argument)
+        if result is None:
+            raise Mistyped(f"{node.function} does not take {argument}", node)
+    assert result is not None
     return result
 
 

@@ -110,7 +110,11 @@ def _lifted(plan: n.Relation) -> n.Relation:
             made = replace(node, keys=keys)
         else:
             calls = tuple(
-                c if c.argument is None else replace(c, argument=lifting.scalar(c.argument))
+                replace(
+                    c,
+                    argument=None if c.argument is None else lifting.scalar(c.argument),
+                    second=None if c.second is None else lifting.scalar(c.second),
+                )
                 for c in node.aggregations
             )
             made = replace(node, keys=tuple(map(lifting.named, node.keys)), aggregations=calls)

@@ -7,7 +7,8 @@ reads released numbers only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from secant.plan import nodes as n
@@ -39,6 +40,29 @@ def displayed(
         for ends in several
     )
     return shown, raw, moved
+
+
+def defined(traced: Traced, rows: Rows, noisy: Sequence[bool]) -> tuple[Rows, tuple[str, ...]]:
+    """Show NULL where noise left no number, as below a division by 0, and tell in which outputs that happened."""
+    told: dict[str, None] = {}
+    shown: Rows = []
+    for row in rows:
+        cells = list(row)
+        for place, (value, moved) in enumerate(zip(row, noisy, strict=True)):
+            lost = moved and isinstance(value, float) and not math.isfinite(value)
+            if lost:
+                cells[place] = None
+            output = traced.outputs[place]
+            if lost or (moved and value is None and _divides(traced.made.get(output))):
+                told[output] = None
+        shown.append(tuple(cells))
+    return shown, tuple(told)
+
+
+def _divides(scalar: n.Scalar | None) -> bool:
+    return scalar is not None and any(
+        isinstance(x, n.Arithmetic) and x.op in ("/", "//", "%") for x in n.walk(scalar)
+    )
 
 
 def _floored(value: object) -> object:

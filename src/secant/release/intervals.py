@@ -413,7 +413,7 @@ def _call(node: n.Call, env: Env) -> Span | None:
         return low, max(abs(a[0]), abs(a[1]))
     if node.function == "sqrt":
         return math.sqrt(max(a[0], 0.0)), math.sqrt(max(a[1], 0.0))
-    if node.function == "coalesce":
+    if node.function in ("coalesce", "nullif"):
         return a
     if node.function == "exp":
         return math.exp(min(a[0], 700.0)), math.exp(min(a[1], 700.0))

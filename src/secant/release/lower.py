@@ -249,6 +249,9 @@ def _aggregation(w: Writer, node: n.Aggregation, scope: Env) -> str:
         return own(w, node, scope)
     distinct = "DISTINCT " if node.distinct else ""
     which = "" if node.fraction is None else f", {_fraction(node.fraction)}"
+    which += "" if node.second is None else f", {_scalar(w, node.second, scope)}"
+    if node.function == "mode":  # of several, the least: not the one that a thread saw first
+        which = f" ORDER BY {_scalar(w, node.argument, scope)}"
     return f"{node.function}({distinct}{_scalar(w, node.argument, scope)}{which})"
 
 

@@ -158,7 +158,7 @@ def _release(b: Bounded, job: Job, writer: _Writer) -> dict[str, Any]:
         "ranked": {
             r.column: {
                 "cells": statement_of(r),
-                "fraction": str(r.fraction),
+                "fraction": None if r.fraction is None else str(r.fraction),
                 "words": r.words,
                 "noise": _rank_noise(job.noise.ranks[r.column]),
             }

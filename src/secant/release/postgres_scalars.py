@@ -19,6 +19,7 @@ from secant.plan.functions import AGGREGATES, FUNCTIONS
 from secant.plan.rules import RuleTable
 from secant.release import doubles
 from secant.release import postgres_casts as casts
+from secant.release import postgres_times as times
 from secant.release.dialect import INTERVAL_SHOWN, Dialect, constant
 from secant.release.dialect import text as quoted
 from secant.release.doubles import Operand
@@ -221,6 +222,12 @@ def _call(w: Writer, node: n.Call, env: Env) -> str:
     if special is not None:
         return special(w, node, env)
     arguments = [write(w, a, env) for a in node.arguments]
+    if node.function not in w.dialect.functions:
+        raise BackendError(
+            "BAK-003",
+            f"PostgreSQL has no {node.function} that means the same",
+            hint="compute it in another way, or ask DuckDB",
+        )
     return w.dialect.functions[node.function].format(*arguments, all=", ".join(arguments))
 
 
@@ -379,53 +386,13 @@ def _letters(function: str) -> str:
     return ", ".join(quoted("".join(side)) for side in zip(*pairs, strict=True))
 
 
-def _date_trunc(w: Writer, node: n.Call, env: Env) -> str:
-    part, moment = (write(w, a, env) for a in node.arguments)
-    return f"date_trunc({part}, CAST({moment} AS timestamp))"
-
-
-def _date_diff(w: Writer, node: n.Call, env: Env) -> str:
-    part = node.arguments[0]
-    assert isinstance(part, n.Literal)
-    start, end = (write(w, a, env) for a in node.arguments[1:])
-    endless = [
-        f"isfinite({text})"
-        for text, a in ((start, node.arguments[1]), (end, node.arguments[2]))
-        if not w.reach.of(a).bounded
-    ]
-    finite = " AND ".join(endless)
-    if part.value == "day":
-        days = (
-            text if w.type_of(a).kind == "DATE" else f"CAST({text} AS date)"
-            for text, a in ((end, node.arguments[2]), (start, node.arguments[1]))
-        )
-        value = f"CAST({' - '.join(days)} AS bigint)"
-        return f"CASE WHEN {finite} THEN {value} END" if endless else value
-    finite = finite or "TRUE"
-    borders = [_borders(str(part.value), moment) for moment in (end, start)]
-    return f"CASE WHEN {finite} THEN CAST({borders[0]} - {borders[1]} AS bigint) END"
-
-
-def _borders(part: str, moment: str) -> str:
-    """Count the years, quarters or months before a moment."""
-    year = f"(extract(year FROM {moment}) + {_no_year_zero(moment)})"
-    if part == "year":
-        return year
-    months = f"({year} * 12 + extract(month FROM {moment}) - 1)"
-    return months if part == "month" else f"floor({months} / 3)"
-
-
-def _no_year_zero(moment: str) -> str:
-    """The year before 1 is -1 here and 0 in the plan."""
-    return f"CASE WHEN {moment} < DATE '0001-01-01' THEN 1 ELSE 0 END"
-
-
 _CALLS: dict[str, Callable[[Writer, n.Call, Env], str]] = {
     "exp": _exp, "ln": _logarithm, "log10": _logarithm, "sqrt": _sqrt, "power": _power, "abs": _abs,
     "sign": _sign, "floor": _floor, "ceil": _floor, "round": _round, "least": _chosen,
     "greatest": _chosen, "coalesce": _chosen, "nullif": _null_if, "lower": _cased, "upper": _cased,
-    "substring": _substring, "left": _side, "right": _side, "date_trunc": _date_trunc,
-    "date_diff": _date_diff, "ramp": _ramp, "lowest": _extreme, "highest": _extreme, "sigmoid": _soft, "tauoid": _soft,
+    "substring": _substring, "left": _side, "right": _side, "date_trunc": times.date_trunc,
+    "date_diff": times.date_diff, "strftime": times.strftime,
+    "ramp": _ramp, "lowest": _extreme, "highest": _extreme, "sigmoid": _soft, "tauoid": _soft,
 }  # fmt: skip
 
 
@@ -443,7 +410,7 @@ def _extract(w: Writer, node: n.Extract, env: Env) -> str:
     if node.part == "second":
         value = f"floor({value})"
     if node.part == "year":
-        value += f" + {_no_year_zero(moment)}"
+        value += f" + {times.no_year_zero(moment)}"
     return f"CASE WHEN isfinite({moment}) THEN CAST({value} AS bigint) END"
 
 
@@ -467,6 +434,13 @@ def _aggregation(w: Writer, node: n.Aggregation, env: Env) -> str:
         return f"{'bool_and' if node.function == 'min' else 'bool_or'}({write(w, argument, env)})"
     if node.function == "median":
         return _median(w, node, env)
+    if node.function == "mode":
+        return f"(mode() WITHIN GROUP (ORDER BY {write(w, argument, env)}))"
+    if node.second is not None:
+        sides = ", ".join(
+            f"CAST({write(w, x, env)} AS double precision)" for x in (argument, node.second)
+        )
+        return f"{node.function}({sides})"
     if node.function == "product":
         raise BackendError(
             "BAK-003", "PostgreSQL has no product", hint="use exp(sum(ln(x))) for positive values"

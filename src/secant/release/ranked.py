@@ -1,4 +1,4 @@
-"""Draw order statistics from counted cells: a public point, the likelier the fewer rows lie between (G-RANK).
+"""Draw order statistics from counted cells: a public point, the likelier the fewer rows lie between (G-RANK, G-MODE).
 
 In: rows of each cell of one group, as the engine counted them, and a calibrated choice. Out: one point of the
 public grid. Cells are private: they are read here, weighed by exact arithmetic, and never returned; only
@@ -16,7 +16,8 @@ from itertools import accumulate
 from typing import Any
 
 from secant.mechanisms.selection import Choice, ExponentialNoise, PermuteAndFlip, Stretch
-from secant.plan.ranked import Grid, Ranked
+from secant.plan.ranges import as_number
+from secant.plan.ranked import Candidates, Points, Ranked
 from secant.terms.bounds import GlobalBound
 from secant.terms.secrecy import Private, unseal
 
@@ -67,7 +68,7 @@ def statement_of(ranked: Ranked) -> str:
 
 
 def read_cells(
-    rows: Iterable[tuple[Any, ...]], grid: Grid, key_of: Callable[[Key], Key]
+    rows: Iterable[tuple[Any, ...]], grid: Points, key_of: Callable[[Key], Key]
 ) -> dict[Key, Cells]:
     """Sort the engine's rows (keys, index, count) by group."""
     found: dict[Key, dict[int, int]] = {}
@@ -99,6 +100,8 @@ def pieces(ranked: Ranked, cells: Cells, farthest: int) -> list[Piece]:
     the maximum those above: beyond all rows one point is as good as the next.
     """
     q, top = ranked.fraction, ranked.grid.count
+    if q is None:
+        return _by_number(cells, top, farthest)
     reached = list(accumulate((rows for _, rows in cells), initial=0))
     total = reached[-1]
     # Only cells from `start` to `stop` can lie nearer than the farthest: ranks rise from left to right.
@@ -129,6 +132,18 @@ def pieces(ranked: Ranked, cells: Cells, farthest: int) -> list[Piece]:
     end = reached[min(max(start, stop), len(cells))]
     add(at, top - at, end, end)
     return [Piece(first, count, Fraction(far, parts)) for first, count, far in found]
+
+
+def _by_number(cells: Cells, top: int, farthest: int) -> list[Piece]:
+    """Split the points by how many rows fewer they have than the one that has most (G-MODE)."""
+    most, at, found = max((rows for _, rows in cells), default=0), 0, []
+    for index, rows in (*cells, (top, 0)):
+        if index > at:
+            found.append(Piece(at, index - at, Fraction(min(most, farthest))))
+        if index < top:
+            found.append(Piece(index, 1, Fraction(min(most - rows, farthest))))
+        at = index + 1
+    return found
 
 
 def drawn(ranked: Ranked, noise: RankNoise, groups: Private[list[Cells]]) -> list[object]:
@@ -165,6 +180,8 @@ def _classes(found: list[Piece]) -> dict[Fraction, list[Piece]]:
 
 def exact_index(ranked: Ranked, cells: Cells) -> int | None:
     """For the data owner: the point nearest to the true statistic; None in a group without values."""
+    if ranked.fraction is None:
+        return max(cells, key=lambda cell: (cell[1], -cell[0]))[0] if cells else None
     total = sum(rows for _, rows in cells)
     reached = 0
     for index, rows in cells:
@@ -177,6 +194,9 @@ def exact_index(ranked: Ranked, cells: Cells) -> int | None:
 def stray(ranked: Ranked, noise: RankNoise, cells: Cells, level: Fraction) -> Fraction:
     """For the data owner: t with P(|drawn - true| <= t) >= level, by the choice's own distribution."""
     grid, center = ranked.grid, exact_index(ranked, cells)
+    if isinstance(grid, Candidates):
+        numbers = [x for value in grid.values if (x := as_number(value)) is not None]
+        return max(numbers, default=Fraction(0)) - min(numbers, default=Fraction(0))
     if center is None:
         return grid.number(grid.count - 1) - grid.low
     if noise.choice is None:
@@ -249,6 +269,12 @@ def words_of(ranked: Ranked, noise: RankNoise, level: Fraction) -> str:
     if noise.choice is None:
         return f"{ranked.words}: none, nothing protected is seen"
     most = ranks_off(ranked, noise, level)
+    if ranked.fraction is None:
+        return (
+            f"{ranked.words}: {noise.choice.name} choice among {ranked.grid.count} values "
+            f"(epsilon {float(noise.epsilon):.4g}); at most {most:.6g} rows fewer hold it than the most "
+            f"frequent one, at {float(level):.0%}"
+        )
     return (
         f"{ranked.words}: {noise.choice.name} choice among {ranked.grid.count} points "
         f"(epsilon {float(noise.epsilon):.4g}); within {most:.6g} rows of the rank at "

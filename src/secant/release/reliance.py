@@ -153,7 +153,10 @@ def _aggregate(node: n.Aggregate, known: _Known) -> Reliance:
     keys = {k.name: known.scalar(k.expression, below.columns) for k in node.keys}
     grouped = _union(keys.values())
     found = {
-        a.name: known.scalar(a.argument, below.columns) | below.rows | grouped
+        a.name: known.scalar(a.argument, below.columns)
+        | known.scalar(a.second, below.columns)
+        | below.rows
+        | grouped
         for a in node.aggregations
     }
     return Reliance({**keys, **found}, below.rows | grouped if node.keys else NOTHING)

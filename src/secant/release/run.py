@@ -25,7 +25,7 @@ from secant.plan.typing import fields_of
 from secant.release.agreeing import NOTHING, Agreement, agree
 from secant.release.backend import Session
 from secant.release.dialect import quote, stored_rows
-from secant.release.display import displayed
+from secant.release.display import defined, displayed
 from secant.release.error import signs_of, trace
 from secant.release.intervals import Span
 from secant.release.job import Job, Keys
@@ -262,6 +262,8 @@ class Shown:
     """What became of totals and parts that were released apart."""
     running: Order = field(default_factory=dict)
     """Running totals of what is never below zero -> the order of their rows."""
+    undefined: tuple[str, ...] = ()
+    """Columns with a NULL because a divisor came out as 0, or noise left no number otherwise."""
 
     @property
     def errors(self) -> list[list[float | None]] | None:
@@ -294,9 +296,12 @@ def finish(
     ends, alone = stated_ends(job, Closed(names, rows, inside, groups, agreement), noise)
     ranks = stated_ranks(job, len(shown))
     shown, raw, (ends, alone) = displayed(traced, names, rows, ends, alone)
+    relied = reliance(job)
+    shown, undefined = defined(traced, shown, [bool(relied.columns[c]) for c in traced.outputs])
     widths = half_widths(shown, alone)
     running = running_rows(traced, names, rows)
-    return Shown(traced.outputs, shown, ends, widths, noise, groups, ranks, raw, agreement, running)
+    made = groups, ranks, raw, agreement, running, undefined
+    return Shown(traced.outputs, shown, ends, widths, noise, *made)
 
 
 def _run(
@@ -341,6 +346,7 @@ def error_of(shown: Shown, job: Job) -> dict[str, object]:
         "running": dict(shown.running),
         "noisy": [bool(relied.columns[c]) for c in shown.columns],
         "leaves_out": leaves_out(job, shown.settled, shown.agreement),
+        **({"undefined": list(shown.undefined)} if shown.undefined else {}),
     }
 
 

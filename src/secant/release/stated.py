@@ -14,6 +14,7 @@ from fractions import Fraction
 from secant.analysis.split import Bounded
 from secant.plan import nodes as n
 from secant.plan.measures import Measure
+from secant.plan.ranked import Grid
 from secant.plan.rewrite import columns_of
 from secant.release.agreeing import NOTHING, Agreement
 from secant.release.binding import (
@@ -237,10 +238,11 @@ def ends_of_grid(job: Job, column: str) -> Span | None:
     for b in job.prepared.bounded:
         for r in b.release.ranked:
             if r.column == column:
-                if r.type.kind == "DATE":
+                if not r.type.numeric:
                     return -math.inf, math.inf
-                low, high = r.grid.value(0, r.type), r.grid.value(r.grid.count - 1, r.type)
-                return float(str(low)), float(str(high))
+                points = (0, r.grid.count - 1) if isinstance(r.grid, Grid) else range(r.grid.count)
+                values = [float(str(r.grid.value(i, r.type))) for i in points]
+                return min(values), max(values)
     return None
 
 

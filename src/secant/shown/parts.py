@@ -58,6 +58,7 @@ def as_text(parts: Iterable[Part]) -> str:
 def answer_parts(answer: Released, *, bars: tuple[str, str] = ("#", ".")) -> Iterator[Part]:
     """Give all parts of an answer in the order in which they are read."""
     yield from table_parts(answer.columns, answer.rows, answer.error)
+    yield from map(Text, undefined_lines(answer.error))
     yield from map(Text, left_out_lines(answer.error))
     yield from map(Text, hidden_lines(answer.warnings))
     yield Text()
@@ -131,6 +132,15 @@ def noisy_columns(error: Mapping[str, Any]) -> frozenset[int]:
         for place, noise in enumerate(row)
         if noise is not None and noise != 0
     )
+
+
+def undefined_lines(error: Mapping[str, Any]) -> Iterator[str]:
+    """Say why a number is missing."""
+    for name in error.get("undefined") or ():
+        yield (
+            f"{value_text(name)} is NULL where its divisor came out as 0: too few rows are there for a quotient. "
+            "Ask for the numbers above and below it to see them."
+        )
 
 
 def left_out_lines(error: Mapping[str, Any]) -> Iterator[str]:

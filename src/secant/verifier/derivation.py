@@ -20,6 +20,8 @@ from secant.verifier.measures import (
 from secant.verifier.plans import Node, NotKnown, Wrong, tables, unsorted
 from secant.verifier.rows import Setting
 
+DRAWN = ("G-RANK", "G-MODE")
+"""Rules of statistics that are drawn from counted cells."""
 OPERATORS = {
     "G-SCAN": {"Scan"},
     "G-PUBLIC": {"Values", "Released"},
@@ -187,7 +189,7 @@ class Derivation:
         if not wanted:
             if any(self.steps[at]["node"] is None for at in roots):
                 raise NotKnown("a step does not say what of the plan it speaks of")
-            others = {self.steps[at]["rule"] for at in roots} - {*MEASURES, *LIMITS, "G-RANK"}
+            others = {self.steps[at]["rule"] for at in roots} - {*MEASURES, *LIMITS, *DRAWN}
             if others:
                 raise NotKnown(f"{', '.join(sorted(others))} has no rule here")
             raise Wrong(f"no step gives the bound of {column}")
@@ -209,7 +211,7 @@ class Derivation:
     def _speaks_of(self, step: dict[str, Any], column: str) -> bool:
         node = Node(self.nodes, step["node"])
         if column in self.release["ranked"]:
-            return step["rule"] == "G-RANK" and node == self.statements.get(
+            return step["rule"] in DRAWN and node == self.statements.get(
                 self.release["ranked"][column]["cells"]
             )
         return node.kind == "Aggregation" and node.held("name") == column
@@ -221,7 +223,10 @@ class Derivation:
         if column in self.release["ranked"]:
             aggregate = Node(self.nodes, said["node"])
             self.used.add(self.release["ranked"][column]["cells"])
-            span = _span(Fraction(self.release["ranked"][column]["fraction"]))
+            fraction = self.release["ranked"][column]["fraction"]
+            if (rule == "G-MODE") != (fraction is None):
+                raise Wrong(f"step {at + 1} ({rule}) speaks of another statistic than {column}")
+            span = Fraction(1) if fraction is None else _span(Fraction(fraction))
             (call,) = aggregate.several("aggregations")
             if call.held("function") != "count" or call.maybe("argument") is not None:
                 raise NotKnown("cells that are not numbers of rows")

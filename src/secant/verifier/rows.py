@@ -144,6 +144,8 @@ def _join(s: Setting, node: Node, inputs: list[Number]) -> Number:
     outer = kind == "left"
     if left == 0 and not outer and _met_once(s, node.one("left"), {a for a, _ in equal}):
         return right
+    if left == 0 and outer and right and _met_once(s, node.one("left"), {a for a, _ in equal}):
+        return 2 * right  # each joined row, and the padded one in whose place it stands
     raise NotKnown("a row may meet many rows")
 
 

@@ -249,7 +249,7 @@ def test_unknown_parts_of_time_fail():
     with pytest.raises(Failure):
         FUNCTIONS["date_trunc"].apply("century of the fruitbat", date(2020, 1, 1))
     with pytest.raises(Failure):
-        FUNCTIONS["date_diff"].apply("hour", date(2020, 1, 1), date(2020, 1, 2))
+        FUNCTIONS["date_diff"].apply("fortnight", date(2020, 1, 1), date(2020, 1, 2))
 
 
 def test_every_function_states_its_types():
@@ -337,6 +337,10 @@ def test_all_values_of_a_group_are_what_the_engine_gives(duck):
 @pytest.mark.parametrize(("name", "places"), CALLS, ids=lambda x: "-".join(map(str, [x])))
 def test_aggregates_of_numbers(duck, name, places):
     which = "".join(f", {float(place)}" for place in places)
+    if name == "mode":  # the least of several, as it is printed
+        which = " ORDER BY x"
+    if AGGREGATES[name].pairs:
+        which = ", CAST(x AS DOUBLE)"
     for kind, groups in GROUPS:
         for group in groups:
             rows = ", ".join(["(CAST(? AS " + name_of(kind) + "))"] * len(group)) or "(NULL)"
@@ -345,6 +349,8 @@ def test_aggregates_of_numbers(duck, name, places):
             (want,) = duck.execute(query, group).fetchone()
             aggregator = AGGREGATES[name]
             values = [conform(x, kind) for x in group if x is not None]
+            if aggregator.pairs:
+                values = [(x, float(x)) for x in values]
             got = conform(aggregator.apply(values, *places), aggregator.result(kind))
             # DuckDB's float sums depend on the order of rows; ours are exact.
             close = isinstance(want, float) and isinstance(got, float) and got != 0 and (
@@ -403,6 +409,7 @@ def test_records_do_not_contradict_themselves():
 def test_every_function_has_one_way_into_a_plan_and_one_out_of_it():
     spelled = POSTGRES.functions.keys() & postgres_scalars._CALLS.keys()
     assert not spelled  # two spellings: one of them would never be used
-    assert POSTGRES.functions.keys() | postgres_scalars._CALLS.keys() == FUNCTIONS.keys()
+    refused = {"log2", "regexp_extract", "regexp_replace"}  # computed otherwise there
+    assert POSTGRES.functions.keys() | postgres_scalars._CALLS.keys() == FUNCTIONS.keys() - refused
     bound = {f.syntax[0] for f in FUNCTIONS.values() if f.syntax}
     assert len(bound) == sum(bool(f.syntax) for f in FUNCTIONS.values())

@@ -267,6 +267,10 @@ def _certificate(
         value = _rank_bound(ranked, differ)
         bounds[ranked.column] = GlobalBound(value, "linf")
         place = f"{ranked.words}: {differ} rows, {amount(ranked.span)} each"
+        if ranked.fraction is None:
+            told = f"how many rows a value lacks moves by at most {amount(value)}"
+            steps.append(Step("G-MODE", place, told, (counted,), ranked.cells, value))
+            continue
         told = f"rank distances of two points move apart by at most {amount(value)} rows"
         steps.append(Step("G-RANK", place, told, (counted,), ranked.cells, value))
     together = changed if swap is None else swap.once  # one group loses what the other gains

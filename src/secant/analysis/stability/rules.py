@@ -214,6 +214,11 @@ def _join(s: Stabilities, node: n.Join) -> Stable:
         claims = _partner(s, node, left, [a for a, _ in equal], node.left)
         step = _step("G-JOIN", node, right.changed, left, right, words=f"join on a key of {claims}")
         return Stable(right.changed, step, _keys_after(left, right, equal, node.kind))
+    if left.changed == 0 and right.changed is not None:
+        claims = _partner(s, node, left, [a for a, _ in equal], node.left)
+        changed = 2 * right.changed  # the joined row, and the padded one that it stands for
+        words = f"rows of {claims} on their key, padded"
+        return Stable(changed, _step("G-JOIN", node, changed, left, right, words=words))
     if left.changed is not None and right.changed is not None and _meets_one(left, right, equal):
         # A right row that comes or goes also unpads or pads the left row that it meets.
         changed = left.changed + right.changed * (2 if node.kind == "left" else 1)
@@ -222,9 +227,7 @@ def _join(s: Stabilities, node: n.Join) -> Stable:
     raise CannotBound(
         "G-JOIN",
         node,
-        "both sides of the join hold protected rows, so one row can meet many"
-        if left.changed != 0 and right.changed != 0
-        else "a LEFT JOIN onto protected rows changes which rows are padded",
+        "both sides of the join hold protected rows, so one row can meet many",
         "join on a declared key of each side, or tie them by a unit that owns both",
     )
 

@@ -26,8 +26,9 @@ from secant.plan.from_sql.sources import (
     nonsense,
     read_beside,
 )
+from secant.plan.from_sql.unknown import told
 from secant.plan.functions import FUNCTIONS
-from secant.plan.typing import Mistyped, type_of
+from secant.plan.typing import EXTRACT_PARTS, Mistyped, type_of
 from secant.sql.parse import span_of, written
 from secant.terms import types as t
 
@@ -39,13 +40,22 @@ AGGREGATES: dict[type[exp.Expression], str] = {
     exp.Variance: "var_samp", exp.VariancePop: "var_pop", exp.Stddev: "stddev_samp",
     exp.StddevSamp: "stddev_samp", exp.StddevPop: "stddev_pop", exp.Median: "median",
     exp.PercentileCont: "quantile_cont", exp.PercentileDisc: "quantile_disc", exp.Quantile: "quantile_disc",
+    exp.ApproxQuantile: "quantile_disc", exp.Mode: "mode", exp.CovarPop: "covar_pop",
+    # Made of the others when they are collected:
+    exp.CountIf: "count_if", exp.LogicalAnd: "bool_and", exp.LogicalOr: "bool_or",
+    exp.ApproxDistinct: "approx_count_distinct", exp.CovarSamp: "covar_samp", exp.Corr: "corr",
+    exp.RegrSlope: "regr_slope", exp.RegrIntercept: "regr_intercept", exp.RegrR2: "regr_r2",
+    exp.RegrCount: "regr_count", exp.RegrAvgx: "regr_avgx", exp.RegrAvgy: "regr_avgy", exp.RegrSxx: "regr_sxx",
+    exp.RegrSyy: "regr_syy", exp.RegrSxy: "regr_sxy",
 }  # fmt: skip
+NAMED_AGGREGATES = {"product": "product", "every": "bool_and", "mean": "avg"}
+"""Those that sqlglot knows as names only."""
 
 
 def aggregate_named(tree: exp.Expression) -> str | None:
-    """Give the aggregate that a syntax node calls; sqlglot knows PRODUCT as a name only."""
-    if isinstance(tree, exp.Anonymous) and tree.name.lower() == "product":
-        return "product"
+    """Give the aggregate that a syntax node calls."""
+    if isinstance(tree, exp.Anonymous):
+        return NAMED_AGGREGATES.get(tree.name.lower())
     return AGGREGATES.get(type(tree))
 
 
@@ -65,7 +75,7 @@ COMPARE: dict[type[exp.Expression], str] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
-PARTS = {"year", "quarter", "month", "day", "dow", "doy", "hour", "minute", "second"}
+PARTS = {*EXTRACT_PARTS}
 PART_NODES: dict[type[exp.Expression], str] = {
     exp.Year: "year",
     exp.Quarter: "quarter",
@@ -102,7 +112,7 @@ class ScalarBinder:
         if rule is None:
             if aggregate_named(tree) or isinstance(tree, COLLECTED):
                 return collect(tree, scope)
-            raise self.refuse(tree, f"{self.word(tree)} is not accepted")
+            raise self.unknown(tree)
         check_carried(self, tree)
         scalar = rule(self, tree, scope, collect)
         try:
@@ -142,18 +152,25 @@ class ScalarBinder:
             hint=hint or "docs/reference/sql-accepted.md lists what is accepted",
         )
 
+    def unknown(self, tree: exp.Expression) -> SqlError:
+        """Build the error for a function or a form that is not known here."""
+        if isinstance(tree, (exp.Func, exp.IgnoreNulls, exp.RespectNulls)):
+            return self.refuse(tree, *told(tree, self.text))
+        return self.refuse(tree, f"{self.word(tree)} is not accepted")
+
     def word(self, tree: exp.Expression) -> str:
         """Name a syntax node as its writer would."""
-        if isinstance(tree, exp.Func):
-            return f"the function {written(tree, self.text)}"
-        return tree.key.upper()
+        named = isinstance(tree, exp.Func)
+        return f"the function {written(tree, self.text)}" if named else tree.key.upper()
 
 
 Rule = Callable[[ScalarBinder, Any, Scope, Collect], n.Scalar]
 _RULES: dict[type[exp.Expression], Rule] = {}
 
 
-def _rule(*kinds: type[exp.Expression]) -> Callable[[Rule], Rule]:
+def rule(*kinds: type[exp.Expression]) -> Callable[[Rule], Rule]:
+    """Register what binds some kinds of syntax."""
+
     def register(function: Rule) -> Rule:
         for kind in kinds:
             _RULES[kind] = function
@@ -162,7 +179,7 @@ def _rule(*kinds: type[exp.Expression]) -> Callable[[Rule], Rule]:
     return register
 
 
-@_rule(exp.Column)
+@rule(exp.Column)
 def _column(b: ScalarBinder, tree: Any, scope: Scope, _: Collect) -> n.Scalar:
     schema = tree.args.get("db")
     schemas = {"main", "public", *(name.lower() for name in b.binder.catalog.schemas)}
@@ -171,12 +188,12 @@ def _column(b: ScalarBinder, tree: Any, scope: Scope, _: Collect) -> n.Scalar:
     return scope.resolve(tree.table or None, tree.name, span_of(tree))
 
 
-@_rule(exp.Paren)
+@rule(exp.Paren)
 def _paren(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     return b.bind(tree.this, scope, collect)
 
 
-@_rule(exp.Literal)
+@rule(exp.Literal)
 def _literal(b: ScalarBinder, tree: Any, scope: Scope, _: Collect) -> n.Scalar:
     if tree.is_string:
         return n.Literal(tree.this, t.TEXT)
@@ -209,24 +226,24 @@ def number(b: ScalarBinder, tree: Any) -> n.Literal:
     return n.Literal(value_decimal, t.decimal(max(digits, scale), scale))
 
 
-@_rule(exp.Boolean)
+@rule(exp.Boolean)
 def _boolean(b: ScalarBinder, tree: Any, scope: Scope, _: Collect) -> n.Scalar:
     return n.Literal(bool(tree.this), t.BOOLEAN)
 
 
-@_rule(exp.Null)
+@rule(exp.Null)
 def _null(b: ScalarBinder, tree: Any, scope: Scope, _: Collect) -> n.Scalar:
     return n.Literal(None, t.NULL)
 
 
-@_rule(*ARITHMETIC)
+@rule(*ARITHMETIC)
 def _arithmetic(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     left = b.bind(tree.this, scope, collect)
     right = b.bind(tree.expression, scope, collect)
     return n.Arithmetic(ARITHMETIC[type(tree)], left, right)
 
 
-@_rule(exp.Neg)
+@rule(exp.Neg)
 def _negate(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     operand = b.bind(tree.this, scope, collect)
     if (
@@ -238,7 +255,7 @@ def _negate(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Sca
     return n.Negate(operand)
 
 
-@_rule(*COMPARE)
+@rule(*COMPARE)
 def _compare(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     if (listed := listed_in(tree)) is not None:
         return b.bind(listed, scope, collect)
@@ -317,7 +334,7 @@ def instant(b: ScalarBinder, tree: exp.Expression, written: str, kind: t.Type) -
     return n.Literal(moment, t.TIMESTAMP)
 
 
-@_rule(exp.And, exp.Or)
+@rule(exp.And, exp.Or)
 def _logic(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     # Long chains are left-deep in the syntax; they are collected without recursion.
     kind = type(tree)
@@ -333,19 +350,19 @@ def _logic(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scal
     return (n.And if kind is exp.And else n.Or)(tuple(operands))
 
 
-@_rule(exp.Not)
+@rule(exp.Not)
 def _not(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     return n.Not(b.predicate(tree.this, scope, collect))
 
 
-@_rule(exp.Xor)
+@rule(exp.Xor)
 def _xor(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     left = b.predicate(tree.this, scope, collect)
     right = b.predicate(tree.expression, scope, collect)
     return n.Compare("<>", left, right)
 
 
-@_rule(exp.Is)
+@rule(exp.Is)
 def _is(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     operand = b.bind(tree.this, scope, collect)
     if isinstance(tree.expression, exp.Null):
@@ -361,7 +378,7 @@ def negated(tree: exp.Expression, scalar: n.Scalar) -> n.Scalar:
     return n.Not(scalar) if tree.args.get("negate") else scalar
 
 
-@_rule(exp.NullSafeEQ, exp.NullSafeNEQ)
+@rule(exp.NullSafeEQ, exp.NullSafeNEQ)
 def _same(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     left, right = dated(
         b, tree, b.bind(tree.this, scope, collect), b.bind(tree.expression, scope, collect)
@@ -370,7 +387,7 @@ def _same(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scala
     return same if isinstance(tree, exp.NullSafeEQ) else n.Not(same)
 
 
-@_rule(exp.Between)
+@rule(exp.Between)
 def _between(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     operand = b.bind(tree.this, scope, collect)
     low = dated(b, tree, operand, b.bind(tree.args["low"], scope, collect))[1]
@@ -379,19 +396,19 @@ def _between(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Sc
     return n.And((n.Compare(">=", operand, low, span), n.Compare("<=", operand, high, span)))
 
 
-@_rule(exp.Like)
+@rule(exp.Like)
 def _like(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     like = n.Like(b.bind(tree.this, scope, collect), b.bind(tree.expression, scope, collect))
     return negated(tree, like)
 
 
-@_rule(exp.ILike)
+@rule(exp.ILike)
 def _ilike(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     operand, pattern = (b.bind(side, scope, collect) for side in (tree.this, tree.expression))
     return negated(tree, n.Like(n.Call("lower", (operand,)), n.Call("lower", (pattern,))))
 
 
-@_rule(exp.In)
+@rule(exp.In)
 def _in(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     operand = b.bind(tree.this, scope, collect)
     query = tree.args.get("query")
@@ -406,19 +423,19 @@ def _in(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     return n.InList(operand, items)
 
 
-@_rule(exp.Exists)
+@rule(exp.Exists)
 def _exists(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     return n.Exists(b.binder.subquery(tree.this, scope, columns=None), span_of(tree))
 
 
-@_rule(exp.Subquery)
+@rule(exp.Subquery)
 def _scalar_subquery(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     if not isinstance(tree.this, exp.Query):
         return b.bind(tree.this, scope, collect)
     return n.ScalarSubquery(b.binder.subquery(tree, scope, columns=1), span_of(tree))
 
 
-@_rule(exp.Case)
+@rule(exp.Case)
 def _case(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     subject = b.bind(tree.this, scope, collect) if tree.this is not None else None
     branches = []
@@ -434,7 +451,7 @@ def _case(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scala
     return n.Case(tuple(branches), end)
 
 
-@_rule(exp.If)
+@rule(exp.If)
 def _if(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     condition = b.predicate(tree.this, scope, collect)
     default = tree.args.get("false")
@@ -442,7 +459,7 @@ def _if(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     return n.Case((n.Branch(condition, b.bind(tree.args["true"], scope, collect)),), end)
 
 
-@_rule(exp.Cast, exp.TryCast)
+@rule(exp.Cast, exp.TryCast)
 def _cast(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     operand = b.bind(tree.this, scope, collect)
     own = cast_to_own(operand, tree.args["to"])
@@ -477,7 +494,7 @@ def cast_type(b: ScalarBinder, tree: Any) -> t.Type:
     return found
 
 
-@_rule(exp.Interval)
+@rule(exp.Interval)
 def _interval(b: ScalarBinder, tree: Any, scope: Scope, _: Collect) -> n.Scalar:
     unit = (tree.args["unit"].name if tree.args.get("unit") else "").lower().rstrip("s")
     amount = tree.this.name if isinstance(tree.this, exp.Literal) else ""
@@ -491,7 +508,7 @@ def _interval(b: ScalarBinder, tree: Any, scope: Scope, _: Collect) -> n.Scalar:
     return n.Literal((months, days, micros), t.INTERVAL)
 
 
-@_rule(exp.DateAdd, exp.DateSub)
+@rule(exp.DateAdd, exp.DateSub)
 def _date_shift(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     if not isinstance(tree.expression, exp.Interval):
         raise b.refuse(tree, "add an INTERVAL to a date")
@@ -500,40 +517,43 @@ def _date_shift(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n
     return n.Arithmetic(op, operand, b.bind(tree.expression, scope, collect))
 
 
-@_rule(exp.Extract)
-def _extract(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
-    part = tree.name.lower()
-    if part not in PARTS:
-        raise b.refuse(tree, "EXTRACT takes " + ", ".join(sorted(PARTS)))
-    return n.Extract(part, b.bind(tree.expression, scope, collect))
-
-
-@_rule(*PART_NODES)
+@rule(*PART_NODES)
 def _part(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     return n.Extract(PART_NODES[type(tree)], b.bind(tree.this, scope, collect))
 
 
-@_rule(exp.TimestampTrunc, exp.DateTrunc)
+@rule(exp.TimestampTrunc, exp.DateTrunc)
 def _trunc(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     unit = tree.args.get("unit")
     part = n.Literal((unit.name if unit is not None else "").lower(), t.TEXT)
-    return _call(b, tree, "date_trunc", (part, b.bind(tree.this, scope, collect)))
+    return called(b, tree, "date_trunc", (part, b.bind(tree.this, scope, collect)))
 
 
-@_rule(exp.DateDiff)
+@rule(exp.DateDiff)
 def _date_diff(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     unit = tree.args.get("unit")
     part = n.Literal((unit.name if unit is not None else "day").lower(), t.TEXT)
     start, end = b.bind(tree.expression, scope, collect), b.bind(tree.this, scope, collect)
-    return _call(b, tree, "date_diff", (part, start, end))
+    return called(b, tree, "date_diff", (part, start, end))
 
 
-def _call(
+def called(
     b: ScalarBinder, tree: exp.Expression, name: str, arguments: tuple[n.Scalar, ...]
 ) -> n.Scalar:
+    """Give a call of a function of the list, with constants where it needs them."""
     function = FUNCTIONS[name]
     if not function.least <= len(arguments) <= function.most:
         raise b.refuse(tree, f"{name} takes another number of arguments")
+    constants = [a.value if isinstance(a, n.Literal) else None for a in arguments]
+    if any(i < len(arguments) and constants[i] is None for i in function.constants):
+        raise b.refuse(
+            tree,
+            f"{name} takes constants here",
+            f"write them out; {name} is asked of a column and constants",
+        )
+    wrong = function.check(constants) if function.check is not None else ""
+    if wrong:
+        raise b.refuse(tree, wrong)
     return n.Call(name, arguments, span_of(tree))
 
 
@@ -545,44 +565,11 @@ def _plain(kind: type[exp.Expression], name: str, *slots: str) -> None:
         for slot in slots:
             value = tree.args.get(slot)
             written += value if isinstance(value, list) else [value] if value is not None else []
-        return _call(b, tree, name, tuple(b.bind(item, scope, collect) for item in written))
+        return called(b, tree, name, tuple(b.bind(item, scope, collect) for item in written))
 
     _RULES[kind] = bind
 
 
 for _function in FUNCTIONS.values():
-    if _function.syntax:
+    if _function.syntax and getattr(exp, _function.syntax[0]) not in _RULES:
         _plain(getattr(exp, _function.syntax[0]), _function.name, *_function.syntax[1:])
-
-
-@_rule(exp.Concat)
-def _concat(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
-    """Put texts together; NULL counts as an empty one."""
-    empty = n.Literal("", t.TEXT)
-    found: n.Scalar = empty
-    for item in tree.expressions:
-        part = b.bind(item, scope, collect)
-        if type_of(part).kind == "NULL":
-            continue
-        if type_of(part).kind != "TEXT":
-            part = n.Cast(part, t.TEXT)
-        part = n.Call("coalesce", (part, empty), span_of(item))
-        found = part if found is empty else n.Call("concat_op", (found, part), span_of(tree))
-    return found
-
-
-@_rule(exp.Trim)
-def _trim(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
-    if tree.args.get("expression") is not None or tree.args.get("collation") is not None:
-        raise b.refuse(tree, "trim takes one text")
-    side = str(tree.args.get("position") or "").upper()
-    name = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[side]
-    return _call(b, tree, name, (b.bind(tree.this, scope, collect),))
-
-
-@_rule(exp.Log)
-def _log(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
-    # log(x) has base 10 here and base e elsewhere: only the unambiguous names are taken.
-    raise b.refuse(
-        tree, "log(x) means different bases on different engines", "write ln(x) or ln(x) / ln(10)"
-    )

@@ -20,7 +20,9 @@ from secant.plan.aggregates import QUANTILES
 from secant.plan.from_sql.carried import check_carried
 from secant.plan.from_sql.expressions import aggregate_named, number
 from secant.plan.from_sql.scope import Scope
+from secant.plan.from_sql.statistics import ONE, PAIRS, TRUTHS
 from secant.plan.from_sql.windowing import misplaced
+from secant.plan.present import paired, where
 from secant.plan.show import same
 from secant.plan.typing import Mistyped, fields_of, settle, type_of
 from secant.sql.parse import span_of
@@ -69,20 +71,75 @@ class Grouping:
             tree = self._written_out(tree)
         function = aggregate_named(tree)
         if function is None:
-            raise self.binder.scalars.refuse(
-                tree, f"{self.binder.scalars.word(tree)} is not accepted"
-            )
+            raise self.binder.scalars.unknown(tree)
         check_carried(self.binder.scalars, tree)
         argument, distinct = self._argument(tree)
+        if function in PAIRS:
+            return self._of_pair(tree, function, argument, distinct, condition)
+        if function == "mode" and distinct:
+            raise self.binder.scalars.refuse(
+                tree, "of different values none is more frequent", "leave out DISTINCT"
+            )
         fraction = self._fraction(tree) if function in QUANTILES else None
         if function in ("median", "quantile_cont") and _is_date(argument):
             # between two dates there need be none: the answer is one of the dates
             function, fraction = "quantile_disc", fraction if fraction is not None else HALF
         if condition is not None:
-            value = argument if argument is not None else n.Literal(1, t.INTEGER)
-            argument = n.Case((n.Branch(condition, value),), n.Literal(None, t.NULL))
+            argument = where(condition, argument if argument is not None else ONE)
+        if function in TRUTHS and argument is not None:
+            self._truth_value(tree, function, argument)
+            if function == "count_if":
+                argument = where(argument, ONE)
+            function = TRUTHS[function]
+        if function == "approx_count_distinct":
+            function, distinct = "count", True
         if function in ("min", "max"):
             distinct = False  # repetition does not move an extreme
+        return self._registered(tree, function, argument, distinct, fraction)
+
+    def _truth_value(self, tree: exp.Expression, function: str, argument: n.Scalar) -> None:
+        if type_of(argument).kind not in ("BOOLEAN", "NULL"):
+            raise SqlError(
+                "SQL-004",
+                f"{function} takes a condition",
+                text=self.binder.text,
+                span=span_of(tree),
+                hint="compare the value with something",
+            )
+
+    def _of_pair(
+        self,
+        tree: Any,
+        function: str,
+        y: n.Scalar | None,
+        distinct: bool,
+        condition: n.Scalar | None,
+    ) -> n.Scalar:
+        """Bind a statistic of pairs, which is made of variances, averages, numbers and one covariance."""
+        if distinct or y is None or tree.expression is None:
+            raise self.binder.scalars.refuse(
+                tree, f"{function} takes two arguments", f"{function}(y, x)"
+            )
+        x = self.binder.scalars.bind(tree.expression, self.scope, self._nested)
+        if condition is not None:
+            y = where(condition, y)
+        sides = paired(y, x)
+
+        def made(name: str, *arguments: n.Scalar) -> n.Scalar:
+            return self._registered(tree, name, arguments[0], False, None, *arguments[1:])
+
+        return PAIRS[function](*sides, made)
+
+    def _registered(
+        self,
+        tree: exp.Expression,
+        function: str,
+        argument: n.Scalar | None,
+        distinct: bool,
+        fraction: Fraction | None,
+        second: n.Scalar | None = None,
+    ) -> n.Scalar:
+        """Give the column of an aggregate; equal ones share one."""
         call = n.Aggregation(
             f"{self.block}.{function}{len(self.aggregations)}",
             function,
@@ -90,6 +147,7 @@ class Grouping:
             distinct,
             span_of(tree),
             fraction,
+            second,
         )
         try:
             kind = settle(call, {})
@@ -116,6 +174,8 @@ class Grouping:
             raise self.binder.scalars.refuse(tree, "WITHIN GROUP takes an ORDER BY")
         check_carried(self.binder.scalars, order)
         one = isinstance(inner, (exp.PercentileCont, exp.PercentileDisc)) and not inner.expression
+        if isinstance(inner, exp.Mode) and inner.this is None and len(order.expressions) == 1:
+            return exp.Mode(this=order.expressions[0].this)
         if not one or len(order.expressions) != 1:
             raise self.binder.scalars.refuse(tree, "this form of aggregate is not accepted")
         (key,) = order.expressions
@@ -399,6 +459,5 @@ def _is_date(argument: n.Scalar | None) -> bool:
 def _same_call(a: n.Aggregation, b: n.Aggregation) -> bool:
     if (a.function, a.distinct, a.fraction) != (b.function, b.distinct, b.fraction):
         return False
-    if a.argument is None or b.argument is None:
-        return a.argument is b.argument
-    return same(a.argument, b.argument)
+    sides = (a.argument, b.argument), (a.second, b.second)
+    return all(p is q if p is None or q is None else same(p, q) for p, q in sides)

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from secant.errors import Span, SqlError
 from secant.plan import nodes as n
+from secant.plan.from_sql import calls  # noqa: F401 - registers what it binds
 from secant.plan.from_sql.carried import check_carried
 from secant.plan.from_sql.expressions import ScalarBinder, number
 from secant.plan.from_sql.grouping import Grouping
