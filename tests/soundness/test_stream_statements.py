@@ -1,5 +1,5 @@
 """Brute force through the product's statements: whole histories that differ by a row, a person, a person within w days,
-or by values that move.
+by values that move, or by both rows and values.
 
 The long profile looks at more than a million pairs; each move of each released sum is exact.
 """
@@ -14,13 +14,16 @@ import pytest
 import stream_campaign as campaign
 
 import chance
+from secant.analysis import combined
+from secant.analysis.certificate import Curve
 from secant.mechanisms.continual import ways
 from secant.mechanisms.whole import WholeLaplace
 from secant.streams import compiling, within
+from secant.terms.bounds import GlobalBound
 
 STREAMS, PAIRS = (160, 2500) if chance.LONG else (5, 150)
 PLANTED = 40
-KINDS = ("rows", "unit", "window", "cells")
+KINDS = ("rows", "unit", "window", "cells", "rows+cells")
 
 
 def searched(kind, streams=STREAMS, pairs=PAIRS, enough=Fraction(10**6), fits=None, **more):
@@ -50,7 +53,7 @@ def test_no_pair_of_histories_moves_released_sums_by_more_than_is_charged(kind):
     assert worst > (Fraction(9, 10) if chance.LONG else Fraction(1, 4))
 
 
-@pytest.mark.parametrize("kind", KINDS if chance.LONG else ["rows", "cells"])
+@pytest.mark.parametrize("kind", KINDS if chance.LONG else ["rows", "cells", "rows+cells"])
 def test_planted_the_seeds_level_that_is_not_counted_is_caught(monkeypatch, kind):
     """Plant: ε/log₂ n, one level less than there are (the report, 3.3.12.3)."""
     right = ways.noise_of
@@ -108,7 +111,7 @@ def test_planted_an_arrival_that_moves_is_caught(monkeypatch):
     def moved(drawn, chance, there, values):
         known = there & (values["came"] > -(10**6))
         one = known & (np.arange(campaign.ROWS) == chance.integers(0, 3, (drawn.pairs, 1)))
-        return {**values, "came": values["came"] + one}, one.sum(axis=1)
+        return {**values, "came": values["came"] + one}, 1.0 * one
 
     monkeypatch.setattr(campaign, "_moved", moved)
 
@@ -117,3 +120,40 @@ def test_planted_an_arrival_that_moves_is_caught(monkeypatch):
         return stream.arrival is not None and stream.late == "never"
 
     assert searched("cells", 4 * PLANTED, enough=Fraction(1), fits=fits) > 1
+
+
+def test_planted_a_count_that_is_taken_for_public_is_caught(monkeypatch):
+    """Plant: as under `cells`, what no value moves is shown as it is, though rows come and go."""
+    right = combined._joined
+
+    def joined(moving, jumps, *, single):
+        found = right(moving, jumps, single=single)
+        return found if isinstance(found, Curve) else GlobalBound(Fraction(0))
+
+    monkeypatch.setattr(combined, "_joined", joined)
+    asked = {"rows+cells": ("ward, count(*) AS n, avg(cost) AS a FROM visits",)}
+    monkeypatch.setattr(campaign, "ASKED", asked)
+    assert searched("rows+cells", PLANTED, enough=Fraction(1)) == campaign.SHOWN
+
+
+def test_planted_a_cap_without_rows_is_caught(monkeypatch):
+    """Plant: noise for values that move, as if no row came or went."""
+    right = combined._joined
+
+    def joined(moving, jumps, *, single):
+        found = right(moving, jumps, single=single)
+        return replace(found, cap=moving.cap) if isinstance(found, Curve) else found
+
+    monkeypatch.setattr(combined, "_joined", joined)
+    assert searched("rows+cells", PLANTED, enough=Fraction(1)) > 1
+
+
+def test_planted_rows_at_a_distance_of_1_are_caught(monkeypatch):
+    """Plant: what a row moves is not divided by the distance that it counts as."""
+    right = combined._joined
+
+    def joined(moving, jumps, *, single):
+        return right(moving, {t: (j, Fraction(1)) for t, (j, _) in jumps.items()}, single=single)
+
+    monkeypatch.setattr(combined, "_joined", joined)
+    assert searched("rows+cells", PLANTED, enough=Fraction(1)) > 1

@@ -247,12 +247,6 @@ def _calendar(stream: Stream, kind: t.Type) -> Calendar:
 
 def _check_kinds(stream: Stream, in_force: tuple[Protection, ...]) -> None:
     for protection in in_force:
-        if protection.kind not in ("rows", "unit", "window", "cells"):
-            raise refused(
-                f"the protection {protection.name} is of kind {protection.kind}, and streams protect rows, units, "
-                "stretches of time or cells",
-                "name another protection in the stream, among the policy's alternatives",
-            )
         if protection.renewal:
             raise refused(
                 f"the budget of {protection.name} comes back every month, and a stream goes on across months",
@@ -378,6 +372,13 @@ def _check_monotone(stream: Stream, bounded: Bounded, in_force: tuple[Protection
             "a row that comes later may change what earlier steps have counted",
             "use inner joins and plain conditions; no subqueries over tables that grow, no outer joins",
         )
+    coming = [p.name for p in in_force if p.kind == "rows+cells"]
+    if coming and rows is not bounded.release.exact.input:
+        raise refused(
+            f"rows of a unit are limited, and under {coming[0]} others would count in the place of one that is not "
+            "there (V-BOTH)",
+            "let the owner list the protections as `alternatives`, and name one of them in the stream",
+        )
     if len(scans(rows)) > 1 and not stream.append_only:
         raise refused(
             "the question joins tables, and a row that changes in one of them would move others between steps",
@@ -425,15 +426,18 @@ def _facts(compiled: Compiled) -> tuple[StreamFacts, ...]:
 
 
 def _is_public(bounded: Bounded, column: str) -> bool:
-    """Whether no protection moves a measure, as rows are counted where only their values are protected."""
+    """Whether no protection moves a measure, as rows are counted where only their values are protected.
+
+    Where rows come and go as well they move every count, by 1 over the distance of a row.
+    """
     return all(is_still(c.bounds[column]) for c in bounded.certificates)
 
 
 def _by_distance(compiled: Compiled, column: str) -> bool:
-    """Whether a measure moves with values, so that what it costs is told for a unit of distance (V-VALUES)."""
-    cells = {p.name for p in compiled.protections if p.kind == "cells"}
+    """Whether a measure moves with values, so that what it costs is told for a unit of distance."""
+    moving = {p.name for p in compiled.protections if p.distance}
     return any(
-        c.protection in cells and not is_still(c.bounds[column])
+        c.protection in moving and not is_still(c.bounds[column])
         for c in compiled.bounded.certificates
     )
 

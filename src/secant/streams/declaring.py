@@ -110,19 +110,21 @@ def _protected(protection: Protection) -> list[Any]:
         protection.groups,
         dict(protection.limits),
         *([] if protection.within is None else [str(protection.within), dict(protection.time)]),
-        *([] if protection.kind != "cells" else [_distances(protection)]),
+        *([_distances(protection)] if protection.distance else []),
     ]
 
 
 def _distances(protection: Protection) -> dict[str, Any]:
-    """Give by what values move, and how their filters are softened."""
+    """Give by what values move, how their filters are softened, and how far off a row is that comes or goes."""
     softening, rows = protection.softening, protection.public_rows
+    weights = {table: str(weight) for table, weight in sorted(protection.add_remove.items())}
     return {
         "distance": dict(protection.distance),
         "rows": dict(protection.row_norms),
         "tables": protection.table_norm,
         "softening": None if softening is None else str(softening),
         "public_rows": {table: str(found) for table, found in sorted(rows.items())},
+        **({"add_remove": weights} if weights else {}),
     }
 
 

@@ -28,10 +28,15 @@ def explain_stream(opened: Opened) -> Explanation:
         )
     if compiled.stretches is not None:
         lines.append(f"Stretches  {_stretch_words(compiled)}")
-    if any(p.kind == "cells" for p in compiled.protections):
+    if any(p.distance for p in compiled.protections):
+        coming = any(p.kind == "rows+cells" for p in compiled.protections)
+        rows = (
+            "a row that comes or goes is as far off as `add_remove` says, and numbers of rows get noise (V-BOTH)"
+            if coming
+            else "rows and their times are public (V-VALUES)"
+        )
         lines.append(
-            "Values     noise is for the most that a unit of distance moves all numbers of a level; rows and their "
-            "times are public (V-VALUES)"
+            f"Values     noise is for the most that a unit of distance moves all numbers of a level; {rows}"
         )
     for measure in record["measures"]:
         lines += ["", f"Ways to release the {measure['measure']} (errors are standard errors)"]

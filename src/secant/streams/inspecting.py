@@ -45,7 +45,7 @@ def spread_of(opened: Opened, share: Fraction) -> list[Spread]:
         raise UsageError(
             "USE-010",
             "only streams under `rows` and `unit` have such a spread",
-            hint="under `cells` all rows move alike, and under `window` limits hold in each step",
+            hint="where values move noise is for a unit of distance, and under `window` limits hold in each step",
         )
     if not 0 < share < 1:
         raise UsageError("USE-001", "a share lies between 0 and 1", hint="write --share 0.999")

@@ -1,7 +1,7 @@
-"""Where values move and rows stay: what a stream needs so that its levels can share epsilon (V-VALUES).
+"""Where values move: what a stream needs so that its levels can share epsilon (V-VALUES, V-BOTH).
 
-In: a stream under a protection of kind `cells`, and its bounded release. Out: a refusal, or the release with public
-bounds: how far all numbers of one level move together, a unit of distance. Public facts only.
+In: a stream under a protection of kind `cells` or `rows+cells`, and its bounded release. Out: a refusal, or the release
+with public bounds: how far all numbers of one level move together, a unit of distance. Public facts only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def check_values(
 ) -> None:
     """Refuse what would let protected values decide which rows count when."""
     for protection in in_force:
-        if protection.kind != "cells":
+        if not protection.distance:
             continue
         if not stream.append_only:
             raise _refused(
@@ -40,6 +40,13 @@ def check_values(
             raise _refused(
                 f"{stream.arrival} is protected by {protection.name}, and whether a row came in time would show it",
                 "name a public column of arrival, or leave `arrival` out",
+            )
+        read = [s.table.lower() for s in n.walk(aggregate) if isinstance(s, n.Scan)]
+        hidden = [table for table in read if table in protection.distance]
+        if protection.kind == "rows+cells" and len(hidden) > 1:
+            raise _refused(
+                f"under {protection.name} rows come and go, and a stream reads one of its tables, once",
+                "ask of one protected table, with public tables beside it",
             )
 
 

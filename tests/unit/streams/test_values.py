@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from stream_clinic import HEAD, stream
+from stream_clinic import stream
 
 from secant.errors import PolicyError, Refused
 
@@ -152,13 +152,3 @@ def test_another_norm_is_another_stream(clinic):
     with pytest.raises(PolicyError) as caught:
         clinic.stream(until="2025-01-03")
     assert caught.value.code == "POL-006"
-
-
-def test_rows_and_values_at_once_are_refused(clinic):
-    """No analysis bounds `rows+cells` yet, and a stream says so before anything is paid."""
-    section = cells().replace('"cells"', '"rows+cells"') + "add_remove = { visits = 30.0 }\n"
-    clinic.declare(section, stream(SUMS, **grown()))
-    assert "source" in HEAD
-    with clinic.connect() as database, pytest.raises(Refused, match=r"of kind rows\+cells"):
-        database.stream("s")
-    assert not (clinic.folder / "policy.ledger").exists()
