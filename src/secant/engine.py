@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
@@ -74,6 +74,7 @@ from secant.release.sources import data_version, open_source
 from secant.release.unstated import Found, completed
 from secant.release.wanted import Wanted, held, least_epsilon, refuse_above, wanted_of
 from secant.release.watch import Interrupt, interruptible
+from secant.shown.progress import waiting
 from secant.simulated import held_tables, simulated
 from secant.sql.parameters import Parameters
 from secant.streams.explaining import explain_stream
@@ -234,7 +235,7 @@ class Connection:
         `:name`, as public as the text. Another thread may stop `interrupt`; what was sent by then is paid for.
         `data_version` names the data in the record of the release, by default by the times of their files.
         """
-        with one_question(text), interruptible(interrupt) if interrupt else nullcontext():
+        with one_question(text), waiting("asking"), interruptible(interrupt):
             asked = self._asked(epsilon, error, delta, level, protection, attacker)
             asked = asked if data_version is None else replace(asked, data=data_version)
             allowed = None if max_error is None else wanted_of(max_error, "max_error")
@@ -300,7 +301,7 @@ class Connection:
         `error` finds the epsilon that `sql` would spend for it. `attacker`, such as "visits.cost within 50", adds what
         the answer would let somebody guess; `ranges` adds which ranges follow from declared facts, and from what.
         """
-        with one_question(text):
+        with one_question(text), waiting("deriving"):
             assumed = epsilon is None and error is None
             given = 1 if assumed else epsilon
             asked = self._asked(given, error, delta, level, protection)
@@ -371,7 +372,7 @@ class Connection:
         The answer holds what each output costs each table. All is explained before anything is spent; `explain` stops
         there, and spends nothing.
         """
-        with one_question(script):
+        with one_question(script), waiting("asking"):
             asked = self._asked(epsilon, None, delta, level, protection)
             books = None if explain else self.ledger
 
@@ -458,7 +459,7 @@ class Connection:
         protection: str | None = None,
     ) -> list[dict[str, Any]]:
         """For the data owner only: the true answer beside what a release would do. Releases nothing."""
-        with one_question(text):
+        with one_question(text), waiting("inspecting"):
             started = time.perf_counter()
             asked = self._asked(epsilon, None, delta, level, protection)
             with self._question(text) as (plan, session, facts):
@@ -563,11 +564,7 @@ class Connection:
         return (*said, *trusting(foreseen)) if thorough else said
 
     def _prepare(
-        self,
-        text: str,
-        plan: n.Relation,
-        in_force: tuple[Protection, ...],
-        facts: PublicFacts,
+        self, text: str, plan: n.Relation, in_force: tuple[Protection, ...], facts: PublicFacts
     ) -> Prepared:
         outcome = prepare(plan, self.policy, in_force, self.catalog, facts)
         if isinstance(outcome, Prepared):

@@ -242,13 +242,13 @@ def _measure(runs: Runs, kept: RunState, m: int, asked: bool | None) -> None:
     with closing(runs) as results, misbehavior("on sampled records"):
         first = next(results, None)  # children are forked before the bar starts its thread
         done = len(kept.measured)
-        with shown("sampling the sensitivity", m, done=done, asked=asked) as advance:
+        with shown("sampling the sensitivity", m, done=done, asked=asked) as reached:
             while first is not None:
                 number, (distance, shape, seal) = first
                 if kept.measured and kept.shape != shape:
                     raise Misbehaved("gave results of different shapes")
                 kept.add(number, distance, shape, seal)
-                advance()
+                reached(len(kept.measured))
                 kept.flush()
                 first = next(results, None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -75,6 +76,7 @@ def stream(
     """
     from secant.cli import show
     from secant.errors import UsageError
+    from secant.shown.progress import silent
     from secant.streams.drawing import Kept
 
     if follow and until is not None:
@@ -85,9 +87,10 @@ def stream(
         _check_writable(plot)
     shown, kept = 0, Kept()
     while True:
-        with show.working("releasing", quiet=json):
+        with silent() if json else nullcontext():  # otherwise the release shows a bar by itself
             series, accounts, pause = _released(name, until, analyst, policy, source, kept)
-            if revised or isotonic or filter is not None:
+        if revised or isotonic or filter is not None:
+            with show.working("weighing", quiet=json):
                 series = series.afterwards(revised=revised, isotonic=isotonic, spread=filter)
         if plot is not None and series.rows:
             _draw(series, plot)

@@ -72,8 +72,11 @@ _current: ContextVar[Interrupt] = ContextVar("secant interrupt")
 
 
 @contextmanager
-def interruptible(interrupt: Interrupt) -> Iterator[None]:
-    """Let all statements that this thread sends in the block end with `interrupt`."""
+def interruptible(interrupt: Interrupt | None) -> Iterator[None]:
+    """Let all statements that this thread sends in the block end with `interrupt`, if there is one."""
+    if interrupt is None:
+        yield
+        return
     before = _current.set(interrupt)
     try:
         yield

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -48,6 +48,7 @@ from secant.service.roles import allow, may
 from secant.service.settings import Settings
 from secant.service.store import check_printable, open_store
 from secant.service.users import User, Users
+from secant.shown.progress import silent
 from secant.streams.series import Series
 from secant.terms.policy import Policy
 from secant.terms.policy_file import load_policy
@@ -336,9 +337,11 @@ class Desk:
         self._refused(ticket, leaving)
         raise leaving
 
-    def _limited(self, ticket: Ticket) -> AbstractContextManager[None]:
+    @contextmanager
+    def _limited(self, ticket: Ticket) -> Iterator[None]:
         ticket.interrupt.begin(self.settings.questions.seconds)
-        return interruptible(ticket.interrupt)
+        with silent(), interruptible(ticket.interrupt):  # who runs the service is not who asks
+            yield
 
     # ── answers that are there already ───────────────────────────────────────────────────────────
 

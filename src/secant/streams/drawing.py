@@ -89,8 +89,13 @@ def advance(
     until: int,
     session: Callable[[], AbstractContextManager[Session]],
     following: Kept | None = None,
+    reached: Callable[[int], object] = lambda step: None,
 ) -> StreamAccount:
-    """Release every step up to `until` that is not released yet, in order; give the books afterwards."""
+    """Release every step up to `until` that is not released yet, in order; give the books afterwards.
+
+    `reached` is told the last step that is durable, after each batch: it learns numbers of steps only,
+    and by the clock no more than how long calls that end at these steps take.
+    """
     name, kept = compiled.stream.name, following or Kept()
     watched = following is not None and compiled.stream.append_only
     while True:
@@ -111,7 +116,7 @@ def advance(
             sums = {**before, **read(compiled, needed - before.keys(), engine)}
             engine.confirm()  # what has seen two states is withheld, and nothing is drawn
         # If somebody else is faster, what was drawn here is forgotten, and the books are read again.
-        done = _draw(name, ways, groups, ledger, due, sums)
+        done = _draw(name, ways, groups, ledger, due, sums, reached)
         kept.keep(sums if done else {}, min(way.open_since(last) for way in ways))
 
 
@@ -122,6 +127,7 @@ def _draw(
     ledger: Ledger,
     due: Mapping[int, list[tuple[Output, ...]]],
     sums: Sums,
+    reached: Callable[[int], object],
 ) -> bool:
     """Draw the numbers of some steps and make them durable; say no where somebody else has done so before."""
     steps = list(due)
@@ -130,6 +136,7 @@ def _draw(
         numbers = [_numbers(ways, groups, due[step], sums) for step in batch]
         if not ledger.draw_stream(name, batch[0], numbers):
             return False
+        reached(batch[-1])
     return True
 
 

@@ -24,6 +24,7 @@ from secant.release.backend import Backend, Session
 from secant.release.lower import lower
 from secant.release.report import protects
 from secant.release.run import check_claims
+from secant.shown.progress import progress
 from secant.streams.compiling import Compiled, charges, choices, compile_stream, costs
 from secant.streams.declaring import declaration, settled
 from secant.streams.drawing import Kept, advance
@@ -98,19 +99,32 @@ def release_stream(
     account = books.stream(compiled.stream.name)
     if account is None and not complete:
         return _series(opened, books, None, [], [], 0)
-    groups, ways = _begun(opened, books, account, analyst)
-    account = account or books.stream(compiled.stream.name)
-    assert account is not None
+    done = 0 if account is None else account.through
+    with _bar(compiled.stream.name, done, complete) as reached:
+        groups, ways = _begun(opened, books, account, analyst)
+        account = account or books.stream(compiled.stream.name)
+        assert account is not None
+        _check_due(compiled.stream.name, account, complete)
+        account = advance(compiled, ways, groups, books, complete, opened.session, kept, reached)
+    return _series(opened, books, account, groups, ways, _end(complete, until, account))
+
+
+def _bar(name: str, done: int, complete: int) -> AbstractContextManager[Callable[[int], object]]:
+    """Show how many of the steps that the clock or the caller calls complete are released: no row has a say in it."""
+    asked = False if done >= complete else None
+    return progress(f"releasing {name}", complete, done=done, asked=asked)
+
+
+def _check_due(name: str, account: StreamAccount, complete: int) -> None:
+    """Refuse a stream that is broken, and more steps than one call releases."""
     if account.lost and account.through < complete:
-        raise broken_stream(compiled.stream.name)
+        raise broken_stream(name)
     if complete - account.through > MOST_AT_ONCE:
         raise UsageError(
             "USE-010",
             f"more than {MOST_AT_ONCE} steps are due",
             hint="release them in parts with `until`, or declare longer steps",
         )
-    account = advance(compiled, ways, groups, books, complete, opened.session, kept)
-    return _series(opened, books, account, groups, ways, _end(complete, until, account))
 
 
 def _end(complete: int, until: object, account: StreamAccount) -> int:

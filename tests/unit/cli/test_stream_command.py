@@ -1,6 +1,7 @@
 """`secant stream` and `secant explain --stream` as they are typed."""
 
 import json
+import sys
 import xml.etree.ElementTree
 
 import pytest
@@ -50,6 +51,16 @@ def test_lines_of_json_the_same_each_time(clinic, run):
     )
     _, told, _ = run("ledger", "--json")
     assert json.loads(told)["budget"][0]["spent"]["epsilon"] == 1
+
+
+def test_a_terminal_sees_a_bar_beside_the_output(clinic, run, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    status, out, err = run("stream", "visits", "--until", "2025-01-10")
+    assert (status, "releasing visits" in err, "releasing" in out) == (0, True, False)
+    assert "2/2" in err
+    assert run("stream", "visits", "--until", "2025-01-10")[2] == ""  # nothing is due
+    assert run("stream", "visits", "--json")[2] == ""  # two steps are, and a program reads
 
 
 def test_a_table_a_guarantee_and_a_picture(clinic, run):

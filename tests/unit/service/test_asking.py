@@ -17,6 +17,7 @@ from secant.service.queue import FairQueue
 from secant.service.stored import read_answer, write_answer
 from secant.service.users import User
 from secant.service.views import budget_view
+from secant.shown import progress
 
 
 @pytest.fixture
@@ -38,6 +39,12 @@ def spent(desk):
 
 
 ADA, BOB = User("ada", "analyst"), User("bob", "analyst")
+
+
+def test_the_terminal_of_a_service_sees_nothing_of_questions(opened, tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, "in_notebook", lambda: True)
+    assert progress.wanted(None)
+    assert opened(tmp_path).do(ADA, lambda opened: progress.wanted(None)).result() is False
 
 
 def test_the_same_question_costs_once(opened, tmp_path):

@@ -2,13 +2,14 @@
 
 import copy
 import pickle
+from contextlib import contextmanager
 
 import pytest
 from stream_clinic import ROWS, UNIT, stream
 
 from secant.errors import InternalError, Refused
 from secant.mechanisms.continual import Way
-from secant.streams import drawing
+from secant.streams import drawing, releasing
 from secant.streams.drawing import Kept
 
 DAYS = range(1, 13)
@@ -88,3 +89,23 @@ def test_rows_that_go_stop_a_stream_that_is_followed(clinic, statement):
         through(clinic, (5,), kept)
     assert caught.value.code == "REF-108"
     assert len(clinic.stream(until="2025-01-04")) == 4
+
+
+def test_a_bar_is_told_steps_that_are_durable_and_nothing_else(clinic, monkeypatch):
+    declared(clinic)
+    monkeypatch.setattr(drawing, "TOGETHER", 5)
+    begun, seen = [], []
+
+    @contextmanager
+    def bar(*words, **options):
+        begun.append((words, options))
+        yield seen.append
+
+    monkeypatch.setattr(releasing, "progress", bar)
+    clinic.numbers_of(until="2025-01-02")
+    clinic.numbers_of(until="2025-01-12")
+    assert begun == [
+        (("releasing s", 2), {"done": 0, "asked": None}),
+        (("releasing s", 12), {"done": 2, "asked": None}),
+    ]
+    assert seen == [2, 7, 12]
