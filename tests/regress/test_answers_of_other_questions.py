@@ -157,7 +157,10 @@ class Shared(DuckDBSession):
 
 
 def test_planted_names_that_repeat_are_seen(tmp_path, monkeypatch):
-    with open_files(tmp_path, "duckdb") as db, db._backend._engine.get().cursor(None) as cursor:
+    with (
+        open_files(tmp_path, "duckdb") as db,
+        db._backend._engines[0].get().cursor(None) as cursor,
+    ):
         session = Shared(cursor, db._backend.catalog, lambda: None, db.policy.limits)
 
         @contextmanager

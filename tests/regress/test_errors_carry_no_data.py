@@ -182,7 +182,7 @@ def test_no_failure_of_a_question_carries_data(town, monkeypatch, place, failure
 
 @pytest.mark.parametrize("method", ["explain", "ranges", "obligation", "inspect"])
 def test_no_failure_of_another_method_carries_data(town, monkeypatch, method):
-    for place in ("lower", "plan_release", "from_sql", "range_report", "smt_lib"):
+    for place in ("lower", "plan_release", "from_sql", "range_report", "obligations"):
         monkeypatch.setattr(f"secant.engine.{place}", lambda *a, **k: [][SECRET], raising=True)
     assert_clean(caught(lambda: getattr(town, method)(QUESTION)))
 

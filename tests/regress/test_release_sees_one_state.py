@@ -319,7 +319,7 @@ def test_emptying_a_table_waits_for_the_question(db, address):
 
 @pytest.mark.postgres
 def test_planted_without_locks_a_table_is_emptied_under_the_question(db, address, monkeypatch):
-    monkeypatch.setattr(server, "_hold", lambda connection, schema, names: None)
+    monkeypatch.setattr(server, "_hold", lambda connection, places: None)
     act, came = truncating(address)
     with db._backend.session(["places"]) as session:
         act(session)

@@ -7,7 +7,7 @@ import pytest
 
 from apart import apart
 from secant.errors import BackendError, UsageError
-from secant.release import postgres
+from secant.release import postgres_catalog
 from secant.release.sources import open_source
 
 pytestmark = pytest.mark.postgres
@@ -80,7 +80,8 @@ def test_children_and_partitions_of_one_parent_are_its_rows(postgres_database):
 
 def test_planted_a_child_of_two_is_shown_twice(postgres_database, monkeypatch):
     told(postgres_database, *TWO_PARENTS)
-    monkeypatch.setattr(postgres, "_COLUMNS", postgres._COLUMNS.replace(") > 1", ") > 9"))
+    planted = postgres_catalog._TABLES.replace(") > 1", ") > 9")
+    monkeypatch.setattr(postgres_catalog, "_TABLES", planted)
     assert names(postgres_database) == ["people", "things"]
 
 

@@ -1,14 +1,14 @@
 """Ours: a view in a DuckDB file was a table of its own to the policy, and no protection covered it.
 
 Under `unit`, or `rows` with a list of tables, its rows were public: `SELECT name FROM view` gave the
-names of a protected table as they are, for nothing. Views of a file are not offered any more.
+names of a protected table as they are, for nothing. A view is read as its definition now, and its tables are protected.
 """
 
 import duckdb
 import pytest
 
 import secant
-from secant.errors import SqlError
+from secant.errors import Refused
 
 UNIT = 'kind = "unit"\nunit = "people.id"'
 ROWS = 'kind = "rows"\ntables = ["people"]'
@@ -27,8 +27,11 @@ def test_a_view_shows_no_protected_row(tmp_path, kind, view):
     )
     with secant.connect(policy=tmp_path / "policy.toml") as db:
         assert list(db.catalog.tables) == ["people"]
-        with pytest.raises(SqlError):
+        with pytest.raises(Refused) as refused:
             db.sql(f"SELECT name FROM {view}", epsilon=0.1)
+        assert "SMITH" not in str(refused.value)
+        counted = db.sql(f"SELECT count(*) FROM {view}", epsilon=0.1)
+        assert counted.guarantee[0]["epsilon"] == 0.1
 
 
 def test_tables_of_a_directory_are_still_offered(tmp_path):

@@ -18,11 +18,12 @@ from judging import ALARM, draws, violation
 import secant
 from private_shop import Compiled, compile_release
 from secant.analysis.certificate import Certificate
-from secant.engine import Connection, _charges
+from secant.engine import Connection
 from secant.ledger.accounting import basic_composition
 from secant.mechanisms.gaussian import normal_delta
 from secant.mechanisms.whole import WholeNormal
 from secant.numeric.ball import lower, working_precision
+from secant.questions import charges_of
 from secant.release import laws
 from secant.release.inspection import unnoised
 from secant.terms.events import ConcentratedEvent, PureEvent
@@ -144,7 +145,7 @@ def test_a_planted_fault_is_caught(
 def test_a_charge_as_if_it_were_pure_is_caught(sides: tuple[Connection, Connection]) -> None:
     """No epsilon alone describes normal noise: whatever is charged without a delta promises too much."""
     job = compiled(sides)[0]
-    (charge,) = _charges(job.job.noise)
+    (charge,) = charges_of(job.job.noise)
     assert isinstance(charge.event, ConcentratedEvent)
     assert really(job, charge.event.epsilon) <= charge.event.delta
     wrong = PureEvent(charge.event.epsilon)

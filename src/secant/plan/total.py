@@ -175,7 +175,7 @@ def alike(scalar: n.Scalar) -> n.Scalar:
 
 
 def _alike(scalar: n.Scalar) -> n.Scalar:
-    """Take signs that no comparison sees from the three expressions that would show them."""
+    """Take signs that no comparison sees from the four expressions that would show them."""
     if isinstance(scalar, n.Cast) and scalar.type.kind == "TEXT":
         operand = scalar.operand
         done = isinstance(operand, n.Arithmetic) and operand.right is _SHOWN
@@ -193,6 +193,9 @@ def _alike(scalar: n.Scalar) -> n.Scalar:
         if not (isinstance(exponent, n.Literal) and _nonnegative(exponent)):
             single = _one_zero(number)
             return scalar if single is number else replace(scalar, arguments=(single, exponent))
+    if isinstance(scalar, n.Call) and scalar.function == "atan2":
+        # The angle of (-1, 0.0) is half a turn, that of (-1, -0.0) minus one.
+        return replace(scalar, arguments=tuple(_one_zero(a) for a in scalar.arguments))
     return scalar
 
 

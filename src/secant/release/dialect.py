@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -132,11 +132,12 @@ def _element(dialect: Dialect, part: Part) -> str:
     return constant(dialect, value, INTEGER if isinstance(value, int) else TEXT)
 
 
-def stored_rows(dialect: Dialect, table: Table) -> str:
-    """Write a table of the source with its columns under their own names, as the plan means them."""
+def stored_rows(dialect: Dialect, table: Table, only: Collection[str] | None = None) -> str:
+    """Write a table of the source with its columns, or only some, under their own names, as the plan means them."""
     read = [
         f"{read_column(dialect, table.name, column, kind, 'stored')} AS {quote(column)}"
         for column, kind in table.columns
+        if only is None or column in only
     ]
     return f"(SELECT {', '.join(read) or '1'} FROM {place_of(dialect, table.name)} AS stored)"
 

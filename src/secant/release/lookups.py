@@ -6,6 +6,7 @@ looked up once, since its data do not change; nothing is kept beyond it, since t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 
@@ -25,14 +26,17 @@ def public_facts(policy: Policy, session: Session) -> PublicFacts:
     For an epsilon of 1; `at` gives the same facts for another one, and nothing is looked up twice.
     """
 
-    def rows_of(table: str) -> str:
-        return stored_rows(session.dialect, session.catalog().tables[table.lower()])
+    def rows_of(table: str, columns: Sequence[str] = ()) -> tuple[str, list[str]]:
+        """Write the rows of a table with the columns that are looked at, and no other; give their names."""
+        names = session.catalog().spelled(table, columns)[1]
+        known = session.catalog().tables[table.lower()]
+        return stored_rows(session.dialect, known, names), [quote(name) for name in names]
 
     @cache
     def count(table: str) -> int | None:
         if not is_open(policy, table):
             return None
-        ((found,),) = session.rows(f"SELECT count(*) FROM {rows_of(table)} AS t")
+        ((found,),) = session.rows(f"SELECT count(*) FROM {rows_of(table)[0]} AS t")
         return found if isinstance(found, int) else None
 
     @cache
@@ -41,20 +45,17 @@ def public_facts(policy: Policy, session: Session) -> PublicFacts:
             return count(table)
         if not is_open(policy, table, columns):
             return None
-        names = ", ".join(quote(c) for c in session.catalog().spelled(table, columns)[1])
-        ((found,),) = session.rows(
-            f"SELECT max(n) FROM (SELECT count(*) AS n FROM {rows_of(table)} AS t GROUP BY {names}) AS counted"
-        )
+        stored, names = rows_of(table, columns)
+        counts = f"SELECT count(*) AS n FROM {stored} AS t GROUP BY {', '.join(names)}"
+        ((found,),) = session.rows(f"SELECT max(n) FROM ({counts}) AS counted")
         return found if isinstance(found, int) else None
 
     @cache
     def ends(table: str, column: str) -> tuple[Fraction, Fraction] | None:
         if not is_open(policy, table, (column,)):
             return None
-        exact = quote(session.catalog().spelled(table, [column])[1][0])
-        ((low, high),) = session.rows(
-            f"SELECT min({exact}), max({exact}) FROM {rows_of(table)} AS t"
-        )
+        stored, (exact,) = rows_of(table, [column])
+        ((low, high),) = session.rows(f"SELECT min({exact}), max({exact}) FROM {stored} AS t")
         first, last = as_number(low), as_number(high)
         return None if first is None or last is None else (first, last)
 

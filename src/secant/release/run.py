@@ -122,8 +122,9 @@ def _check_scalar(session: Session, relation: n.Relation) -> None:
 
 def _check_key(session: Session, table: str, columns: tuple[str, ...]) -> None:
     known = session.catalog()
-    names = ", ".join(quote(c) for c in known.spelled(table, columns)[1])
-    rows = stored_rows(session.dialect, known.tables[table.lower()])
+    spelled = known.spelled(table, columns)[1]
+    names = ", ".join(quote(c) for c in spelled)
+    rows = stored_rows(session.dialect, known.tables[table.lower()], spelled)
     found = session.rows(f"SELECT 1 FROM {rows} AS t GROUP BY {names} HAVING count(*) > 1 LIMIT 1")
     if found:
         raise PolicyError(

@@ -55,7 +55,7 @@ MISTAKES = {
     ),
     "unsupported function": Mistake(
         "SQL-006",
-        "docs/reference/sql-accepted.md",
+        "list groups with their numbers",
         "SELECT string_agg(ward, ',') AS n FROM visits",
         "SELECT count(DISTINCT ward) AS n FROM visits",
     ),
@@ -242,4 +242,4 @@ def test_functions_are_named_as_they_were_written(place):
         with pytest.raises(SecantError) as caught:
             asked("policy.toml", f"SELECT {written} AS x FROM visits", {"epsilon": "0.1"})
         name = written.partition("(")[0].lower()
-        assert caught.value.message == f"the function {name} is not accepted"
+        assert f"{name} is not accepted" in caught.value.message
