@@ -16,7 +16,7 @@ from neighbor_check import Findings, World, target_for
 
 from chance import LONG, fresh_seed
 from secant.plan.measures import STEPS_OF_A_MOVE, Preprocessed
-from secant.release import measured
+from secant.stats import preprocessed
 from secant.stats.preprocessed import preprocessed_steps
 from secant.terms.policy import ColumnFacts
 
@@ -73,7 +73,7 @@ def test_planted_faults_are_seen(fault, monkeypatch):
     if fault == "half a bound":
         monkeypatch.setattr("secant.analysis.summands.STEPS_OF_A_MOVE", STEPS_OF_A_MOVE // 2)
     else:
-        monkeypatch.setattr(measured, "preprocessed_steps", FAULTS[fault])
+        monkeypatch.setattr(preprocessed, "preprocessed_steps", FAULTS[fault])
     assert attack(QUERIES[:4], PROTECTIONS, DATABASES).violations
 
 
