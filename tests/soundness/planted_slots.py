@@ -256,9 +256,13 @@ def _inner_argument(function: str) -> Plan:
     return plan
 
 
-def _call(name: str, function: str, argument: n.Scalar) -> n.Aggregation:
+def _call(
+    name: str, function: str, argument: n.Scalar, second: n.Scalar | None = None
+) -> n.Aggregation:
+    """Give a call; a pair's other side is the same scalar if none is given."""
     fraction = Fraction(1, 4) if function in QUANTILES else None
-    return n.Aggregation(name, function, argument, fraction=fraction)
+    other = (second or argument) if AGGREGATES[function].pairs else None
+    return n.Aggregation(name, function, argument, fraction=fraction, second=other)
 
 
 def _outer_argument(function: str) -> Plan:
@@ -267,6 +271,21 @@ def _outer_argument(function: str) -> Plan:
         return n.Aggregate(rows, (), (_call("out.x", function, _chosen(rows, x)),))
 
     return plan
+
+
+def _outer_second(table: str, x: n.Scalar) -> n.Relation:
+    """The other side of a pair alone."""
+    rows = _base(table)
+    call = _call("out.x", "covar_pop", column(rows, "w"), _chosen(rows, x))
+    return n.Aggregate(rows, (), (call,))
+
+
+def _inner_second(table: str, x: n.Scalar) -> n.Relation:
+    rows = _base(table)
+    call = _call("g.w", "covar_pop", column(rows, "w"), number(x))
+    grouped = n.Aggregate(rows, (n.Named("g.k", column(rows, "k")),), (call,))
+    held = n.Clamp(n.Cast(n.Column("g.w", type_of(call)), t.INTEGER), whole(0), whole(9))
+    return _summed(n.Project(grouped, (n.Named("held.w", held),)))
 
 
 def _outer_constant(function: str) -> Plan:
@@ -343,6 +362,8 @@ PLACES: dict[str, tuple[tuple[type[n.Node], str], Plan]] = {
         f"an inner {f}": ((n.Aggregation, "argument"), _inner_argument(f)) for f in AGGREGATES
     },
     **{f"an outer {f}": ((n.Aggregation, "argument"), _outer_argument(f)) for f in AGGREGATES},
+    "the other side of an inner pair": ((n.Aggregation, "second"), _inner_second),
+    "the other side of an outer pair": ((n.Aggregation, "second"), _outer_second),
     **{
         f"an outer {f} of constants": ((n.Aggregation, "argument"), _outer_constant(f))
         for f in ("count", "sum", "min", "max", "median")

@@ -23,7 +23,7 @@ def _filter(q: SlotQuestions) -> str:
 
 def _filter_clause(q: SlotQuestions) -> str:
     source = q.source()
-    call = q.call(q.column(source, "num"), "num")
+    call = q.call(q.column(source, "num"), "num", source)
     return f"SELECT {call} FILTER (WHERE {q.make(source, 'bool')}) AS c0 FROM {source.text}"
 
 
@@ -62,14 +62,24 @@ def _inner_key(q: SlotQuestions) -> str:
 def _argument(q: SlotQuestions) -> str:
     source = q.source()
     keys, grouped = q.keys(source)
-    return f"SELECT {keys}{q.call(q.make(source, 'num'), 'num')} AS c0 FROM {source.text}{grouped}"
+    call = q.call(q.make(source, "num"), "num", source)
+    return f"SELECT {keys}{call} AS c0 FROM {source.text}{grouped}"
+
+
+def _second(q: SlotQuestions) -> str:
+    """The other side of a pair."""
+    source = q.source()
+    keys, grouped = q.keys(source)
+    call = q.pair(q.column(source, "num"), q.make(source, "num"))
+    return f"SELECT {keys}{call} AS c0 FROM {source.text}{grouped}"
 
 
 def _inner_argument(q: SlotQuestions) -> str:
     """What groups add up to, told apart by a filter or summed once more."""
     source = q.source()
     key = q.pick([c for c in source.columns if c.role] or source.columns)
-    text = f"SELECT {key.text}, {q.call(q.make(source, 'num'), 'num')} FROM {source.text} GROUP BY {key.text}"
+    call = q.call(q.make(source, "num"), "num", source)
+    text = f"SELECT {key.text}, {call} FROM {source.text} GROUP BY {key.text}"
     outer = q.named(text, [Col("", key.kind, key.role), Col("", "num", None, True)])
     where = f" WHERE {outer.columns[1].text} {q.pick(COMPARISONS)} {q.pick(('0.3', '0.6', '1'))}"
     return f"SELECT {q.pick(('count(*)', q.plain_call(outer)))} AS c0 FROM {outer.text}{where if q.chance(0.7) else ''}"
@@ -148,7 +158,7 @@ def _having(q: SlotQuestions) -> str:
 def _shown(q: SlotQuestions) -> str:
     """Beside an aggregate: what is done with it after the noise."""
     source = q.source()
-    calls = Source("", (Col(q.call(q.column(source, "num"), "num"), "num"),))
+    calls = Source("", (Col(q.call(q.column(source, "num"), "num", source), "num"),))
     return f"SELECT {q.make(calls, 'num')} AS c0, {q.plain_call(source)} AS c1 FROM {source.text}"
 
 
@@ -235,6 +245,7 @@ PLACES: Mapping[str, Callable[[SlotQuestions], str]] = {
     "Aggregate.keys, inside": _inner_key,
     "Aggregation.argument": _argument,
     "Aggregation.argument, inside": _inner_argument,
+    "Aggregation.second": _second,
     "Join.condition": _join("JOIN"),
     "Join.condition, left": _join("LEFT JOIN"),
     "Join.condition, right": _join("RIGHT JOIN"),

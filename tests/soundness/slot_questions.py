@@ -13,7 +13,9 @@ from typing import Any
 
 from slot_worlds import LONG, RANGES, ROLES, TABLES, SlotWorld
 
+from secant.plan.from_sql.statistics import PAIRS, TRUTHS
 from secant.plan.functions import FUNCTIONS
+from secant.plan.typing import EXTRACT_PARTS as PARTS
 
 KINDS = {"INTEGER": "num", "DECIMAL": "num", "DOUBLE": "num", "TEXT": "text", "DATE": "date", "TIMESTAMP": "time",
          "BOOLEAN": "bool"}  # fmt: skip
@@ -22,7 +24,6 @@ CONSTANTS = {
     "date": ("DATE '2020-01-05'", "DATE '2020-01-01'"), "time": ("TIMESTAMP '2020-01-05 12:00:00'",),
 }  # fmt: skip
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
-PARTS = ("year", "quarter", "month", "day", "dow", "doy", "hour", "minute", "second")
 COLLIDING: Mapping[str, tuple[str, str]] = {
     "case": ("u", "U"), "unicode": ("é", "É"), "folding": ("ß", "ẞ"), "sign": ("k", "\u212a"),
     "long": (f"{LONG}abc1", f"{LONG}abc2"), "quoted": ('a"b', 'A"B'), "dotted": ("t.x", "T.X"),
@@ -267,21 +268,30 @@ class SlotQuestions:
 
     # aggregates
 
-    def call(self, argument: str, kind: str) -> str:
-        """Give the aggregate of the target."""
+    def call(self, argument: str, kind: str, source: Source) -> str:
+        """Give the aggregate of the target; a pair's other side is a column of the source."""
         name, _, distinct = self.target.aggregate.partition(" ")
         word = "DISTINCT " if distinct else ""
-        if kind != "num" and name not in ("count", "min", "max"):
+        if kind != "num" and name not in ("count", "min", "max", "mode"):
             name = "count"
+        if name == "covar_pop":
+            return self.pair(argument, self.column(source, "num"))
         if name.startswith("quantile"):
             return f"{name}({word}{argument}, {self.pick(('0.25', '0.5', '0.9'))})"
         return f"{name}({word}{argument})"
 
+    def pair(self, y: str, x: str) -> str:
+        """Give a statistic of pairs: the covariance, or one that is made of it and of what else is known."""
+        name = "covar_pop" if self.chance(0.4) else self.pick(tuple(PAIRS))
+        return f"{name}({y}, {x})"
+
     def plain_call(self, source: Source) -> str:
         if self.chance(0.4):
             return "count(*)"
+        if self.chance(0.1):
+            return f"{self.pick(tuple(TRUTHS))}({self.test(source)})"
         kind = "num" if self.chance(0.8) else self.pick(("text", "date"))
-        return self.call(self.column(source, kind), kind)
+        return self.call(self.column(source, kind), kind, source)
 
     def keys(self, source: Source) -> tuple[str, str]:
         """Give key columns to show first and the GROUP BY."""
@@ -345,7 +355,7 @@ def _function(name: str, place: int) -> tuple[str, Wrap]:
 
     def wrap(q: SlotQuestions, e: str, kind: str, outer: Source) -> tuple[str, str]:
         written = [
-            e if i == place else q.pick(SMALL) if k == "small" else k if k.startswith("'") else q.column(outer, k)
+            e if i == place else q.pick(SMALL) if k == "small" else k if _is_written(k) else q.column(outer, k)
             for i, k in enumerate(kinds)
         ]  # fmt: skip
         if name == "concat_op":
@@ -355,6 +365,11 @@ def _function(name: str, place: int) -> tuple[str, Wrap]:
     return ("num" if takes == "small" else takes), wrap
 
 
+def _is_written(kind: str) -> bool:
+    """Whether an argument is the constant that its kind spells."""
+    return kind[0] in "'0123456789"
+
+
 SMALL = ("1", "2", "-1")
 CASTS = (
     ("num", "DOUBLE"), ("num", "BIGINT"), ("num", "DECIMAL(10,2)"), ("num", "VARCHAR"), ("text", "DOUBLE"),
@@ -362,7 +377,16 @@ CASTS = (
 )  # fmt: skip
 OPERATORS = ("+", "-", "*", "/", "//", "%")
 SIGNATURES: Mapping[str, tuple[tuple[str, ...], str]] = {
-    **dict.fromkeys(("exp", "ln", "log10", "sqrt", "abs", "sign", "floor", "ceil"), (("num",), "num")),
+    **dict.fromkeys(("exp", "ln", "log10", "log2", "sqrt", "abs", "sign", "floor", "ceil", "trunc"), (("num",), "num")),
+    **dict.fromkeys(("sin", "cos", "tan", "asin", "acos", "atan"), (("num",), "num")),
+    "atan2": (("num", "num"), "num"), "width_bucket": (("num", "0", "10", "5"), "num"),
+    "make_date": (("num", "num", "num"), "date"), "strftime": (("date", "'%Y-%m'"), "text"),
+    **dict.fromkeys(("md5", "sha256"), (("text",), "text")), "strlen": (("text",), "num"),
+    "strpos": (("text", "text"), "num"), "ends_with": (("text", "text"), "bool"),
+    "concat_ws": (("'-'", "text", "text"), "text"), "translate": (("text", "'ab'", "'cd'"), "text"),
+    **dict.fromkeys(("lpad", "rpad"), (("text", "small", "'x'"), "text")),
+    "split_part": (("text", "'a'", "small"), "text"), "regexp_matches": (("text", "'a.'"), "bool"),
+    "regexp_extract": (("text", "'a.'"), "text"), "regexp_replace": (("text", "'a.'", "'b'"), "text"),
     "power": (("num", "small"), "num"), "round": (("num",), "num"),
     **dict.fromkeys(("least", "greatest", "coalesce", "nullif"), (("num", "num"), "num")),
     **dict.fromkeys(("lower", "upper", "trim", "ltrim", "rtrim"), (("text",), "text")),
@@ -403,7 +427,7 @@ WRAPS: dict[str, tuple[str, Wrap]] = {
 SLOT_WRAPS = tuple(WRAPS)
 for _name, (_kinds, _) in SIGNATURES.items():
     for _place, _kind in enumerate(_kinds):
-        if not _kind.startswith("'"):
+        if not _is_written(_kind):
             WRAPS[f"{_name} {_place}"] = _function(_name, _place)
 WRAPS |= {f"part {x}": ("time", _form(f"extract({x} FROM {{e}})", "num")) for x in PARTS}
 WRAPS |= {f"cast {x} to {y}": (x, _form(f"CAST({{e}} AS {y})", _gives(y))) for x, y in CASTS}

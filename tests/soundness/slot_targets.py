@@ -20,7 +20,8 @@ from secant.plan.functions import AGGREGATES
 
 CORES = ("Exists", "InSubquery", "ScalarSubquery")
 WRITTEN = tuple(a for a in AGGREGATES if f"aggregate {a}" not in UNREACHABLE)
-CALLS = tuple(f"{a}{d}" for a in WRITTEN for d in ("", " distinct"))
+REFUSED = ("mode distinct", "covar_pop distinct")
+CALLS = tuple(x for a in WRITTEN for x in (a, f"{a} distinct") if x not in REFUSED)
 
 
 SLOT_OF = {
@@ -28,6 +29,7 @@ SLOT_OF = {
     "Project.items": "Project.items/Named.expression", "Sort.keys": "Sort.keys/SortKey.expression",
     "Aggregate.keys": "Aggregate.keys/Named.expression", "Join.condition": "Join.condition",
     "Aggregation.argument": "Aggregate.aggregations/Aggregation.argument",
+    "Aggregation.second": "Aggregate.aggregations/Aggregation.second",
 }  # fmt: skip
 """Where the slot of a plan is not called as the place or the wrapper is."""
 KIND_OF = {"BIGINT": "INTEGER", "VARCHAR": "TEXT"}

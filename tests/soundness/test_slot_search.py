@@ -40,6 +40,7 @@ from secant.plan import nodes as n
 from secant.plan import ownership, reads
 from secant.plan.enforce import Release
 from secant.plan.from_sql import from_sql
+from secant.plan.from_sql.statistics import PAIRS
 
 ROUNDS = 40 if LONG else 1
 # One seed in the normal profile: a slot that luck leaves out is no fault. The long profile draws new ones.
@@ -235,7 +236,13 @@ WINDOWS = (
 def test_what_no_text_leads_to_is_never_drawn():
     """Else it must be asked for."""
     catalog, found = draw_world(random.Random(0), "unit", "plain").real.catalog, set()
-    calls = ["min(DISTINCT age)", "max(DISTINCT age)", "sum(log10(age))", "sum(log(age))"]
+    calls = ["min(DISTINCT age)", "max(DISTINCT age)", "bool_and(DISTINCT age > 1)"]
+    calls += ["mode(age)", "mode(DISTINCT age)", "mode() WITHIN GROUP (ORDER BY DISTINCT age)"]
+    for name in PAIRS:
+        calls += [
+            f"{name}({x})"
+            for x in ("age, id", "DISTINCT age, id", "age, DISTINCT id", "DISTINCT age")
+        ]
     calls += [
         "array_agg(age)",
         "array_agg(DISTINCT age)",
@@ -251,7 +258,8 @@ def test_what_no_text_leads_to_is_never_drawn():
     for call in calls:
         with contextlib.suppress(SqlError):
             found |= keys_of(from_sql(f"SELECT {call} FROM person", catalog), lambda table: True)
-    assert found >= {"aggregate min", "aggregate max", "node Window"}
+    made = {f"aggregate {x}" for x in ("min", "max", "mode", "covar_pop")}
+    assert found >= {*made, "node Window"}
     assert not (found | wanted()) & UNREACHABLE.keys()
 
 
