@@ -351,13 +351,11 @@ _CHOICES = (
 _TEXTS = (
     Function(
         "lower", 1, 1, _signature(TEXT, "TEXT"), values.recased(str.lower, {"İ": "i"}), never_null=True,
-        syntax=("Lower", "this"),
-        stepwise=True,
+        syntax=("Lower", "this"),  # letters change case as an engine's tables say: not listed
     ),
     Function(
         "upper", 1, 1, _signature(TEXT, "TEXT"), values.recased(str.upper, {"ß": "ẞ"}), never_null=True,
-        syntax=("Upper", "this"),
-        stepwise=True,
+        syntax=("Upper", "this"),  # letters change case as an engine's tables say: not listed
     ),
     Function(
         "length", 1, 1, _signature(INTEGER, "TEXT"), len, never_null=True, syntax=("Length", "this"),
