@@ -23,6 +23,7 @@ from secant.engine import Connection, connect
 from secant.errors import SecantError
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
+from secant.questions import prepared_of
 from secant.release import run as releases
 from secant.release.lower import lower
 from secant.release.shares import calibrate
@@ -50,7 +51,7 @@ def open_with(policy: str, data: Path) -> Connection:
 def job_of(db: Connection, text: str) -> Any:
     """Everything from text to a job that is ready to run."""
     with db._question(text) as (plan, session, facts):
-        prepared = db._prepare(text, plan, db.policy.protections, facts)
+        prepared = prepared_of(text, plan, db.policy, db.policy.protections, db.catalog, facts)
         noise = calibrate(prepared.bounded, db.policy.protections, Fraction(1), _slack(db))
         return releases.plan_release(prepared, noise, Fraction(95, 100), session, USUAL)
 

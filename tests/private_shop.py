@@ -23,7 +23,7 @@ from naming_public import naming_public
 from secant.analysis.certificate import Clipped
 from secant.engine import Connection
 from secant.mechanisms.whole import WholeLaplace, WholeLaw
-from secant.questions import deltas_of
+from secant.questions import deltas_of, prepared_of
 from secant.release.backend import Session
 from secant.release.noise.limited import LimitToChoose
 from secant.release.noise.way import LaplaceShare, LawfulNoise, Noise, NormalShare
@@ -267,7 +267,9 @@ def compile_release(db: Connection, text: str, *, epsilon: Any = 1, delta: Any =
     """Take a query as far as `Connection.sql` takes it before it reserves budget."""
     protections = db.policy.protections
     with db._question(text) as (plan, session, facts):
-        prepared = db._prepare(text, plan, protections, facts.at(Fraction(epsilon)))
+        prepared = prepared_of(
+            text, plan, db.policy, protections, db.catalog, facts.at(Fraction(epsilon))
+        )
         noise = calibrate(
             prepared.bounded, protections, Fraction(epsilon), deltas_of(protections, delta)
         )

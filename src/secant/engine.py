@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from secant.analysis.portfolio import Prepared, PublicFacts, prepare
+from secant.analysis.portfolio import PublicFacts
 from secant.analysis.smt.room import obligations
 from secant.checking import check_release
 from secant.errors import BudgetError, Refused, UsageError, border
@@ -47,7 +47,7 @@ from secant.questions import (
     in_force,
     named_protection,
     note_of,
-    refusal_of,
+    prepared_of,
 )
 from secant.release.answer import Answer
 from secant.release.backend import Backend, Session
@@ -246,6 +246,7 @@ class Connection:
                 if asked.epsilon is None or not (allowed is None and asked.attacker is None):
                     raise
                 case = self._situation(refusal, text, parameters, asked)
+            self._foretold(case, text, parameters, asked, False)  # what is refused pays for no fact
             found, paid, caution = find_facts(case, asked.epsilon, self.ledger, analyst, warn)
             self.policy, self._found = completed(self.policy, found), (*self._found, *found)
             answer = self._released(text, parameters, self._rest(asked, paid), None, analyst, warn)
@@ -311,11 +312,7 @@ class Connection:
                 if asked.epsilon is None:
                     raise
                 case = self._situation(refusal, text, parameters, asked)
-                books = self.ledger if self.has_ledger else None
-                found, paid, words = assumed_facts(case, asked.epsilon, books)
-                other = self._having(found)
-                told, job = other._explained(text, parameters, other._rest(asked, paid), assumed)
-                told = explained(told, found, paid, words)
+                told, job = self._foretold(case, text, parameters, asked, assumed)
             if ranges:
                 report = self.ranges(text, parameters=parameters)
                 lines = "\n".join([told.text, *range_lines(report)])
@@ -335,6 +332,17 @@ class Connection:
             said = self._foresee(job, keys, plan, asked, session, facts, None)
         known = Facts(self.policy, self.catalog)
         return explanation(text, job, asked.in_force, said, known, assumed=assumed), job
+
+    def _foretold(
+        self, case: Situation, text: str, parameters: Parameters | None, asked: Asked, assumed: bool
+    ) -> tuple[Explanation, Job]:
+        """Explain a question with the facts that it lacks: those of the ledger, or of a usual size."""
+        assert asked.epsilon is not None
+        books = self.ledger if self.has_ledger else None
+        found, paid, words = assumed_facts(case, asked.epsilon, books)
+        other = self._having(found)
+        told, job = other._explained(text, parameters, other._rest(asked, paid), assumed)
+        return explained(told, found, paid, words), job
 
     def _situation(
         self, refusal: Refused, text: str, parameters: Parameters | None, asked: Asked
@@ -416,7 +424,7 @@ class Connection:
             if not rowwise:
                 raise UsageError("USE-001", "only `rows` protections have such an obligation")
             with self._question(text) as (plan, _, facts):
-                prepared = self._prepare(text, plan, tuple(rowwise), facts)
+                prepared = prepared_of(text, plan, self.policy, tuple(rowwise), self.catalog, facts)
             known = Facts(self.policy, self.catalog)
             return obligations([b.release for b in prepared.bounded], rowwise, known, rows)
 
@@ -516,7 +524,9 @@ class Connection:
 
         @cache
         def at(epsilon: Fraction) -> tuple[Job, dict[str, Keys | None]]:
-            prepared = self._prepare(text, plan, asked.in_force, facts.at(epsilon))
+            prepared = prepared_of(
+                text, plan, self.policy, asked.in_force, self.catalog, facts.at(epsilon)
+            )
             noise = calibrate(prepared.bounded, asked.in_force, epsilon, asked.deltas)
             job = plan_release(prepared, noise, asked.level, session, self.policy.limits)
             return job, look_up_keys(job, session)
@@ -562,14 +572,6 @@ class Connection:
             refuse_beyond(asked.attacker, self.policy, asked.in_force, self.catalog, charged, job)
         said = cautions(job, plan, self.policy, asked.in_force, foreseen, keys, facts)
         return (*said, *trusting(foreseen)) if thorough else said
-
-    def _prepare(
-        self, text: str, plan: n.Relation, in_force: tuple[Protection, ...], facts: PublicFacts
-    ) -> Prepared:
-        outcome = prepare(plan, self.policy, in_force, self.catalog, facts)
-        if isinstance(outcome, Prepared):
-            return outcome
-        raise refusal_of(outcome, text)
 
     def _answer(
         self,

@@ -12,14 +12,16 @@ from typing import Any
 
 from secant.analysis import explain as wording
 from secant.analysis.certificate import Refusal
-from secant.analysis.portfolio import RawRows
+from secant.analysis.portfolio import Prepared, PublicFacts, RawRows, prepare
 from secant.attack import Attacker, parse_attacker
 from secant.errors import PolicyError, Refused, Span, UsageError
 from secant.ledger.amounts import Charge, as_written
 from secant.numeric.parameters import delta_of, epsilon_of, level_of
+from secant.plan import nodes as n
 from secant.release.job import Job
 from secant.release.shares import Calibrated
 from secant.release.wanted import Wanted, wanted_of
+from secant.terms.catalog import Catalog
 from secant.terms.coverage import holding
 from secant.terms.policy import Policy, Protection
 
@@ -102,6 +104,21 @@ def in_force(policy: Policy, chosen: str | None) -> tuple[Protection, ...]:
             "USE-005", wrong, hint=f"{hint}; the data owner can list others under `alternatives`"
         )
     return holding(policy, chosen)
+
+
+def prepared_of(
+    text: str,
+    plan: n.Relation,
+    policy: Policy,
+    in_force: tuple[Protection, ...],
+    catalog: Catalog,
+    facts: PublicFacts,
+) -> Prepared:
+    """Give the bounded releases of a plan, or raise why there are none."""
+    outcome = prepare(plan, policy, in_force, catalog, facts)
+    if isinstance(outcome, Prepared):
+        return outcome
+    raise refusal_of(outcome, text)
 
 
 def refusal_of(outcome: RawRows | tuple[Refusal, ...], text: str) -> Refused:

@@ -52,8 +52,20 @@ SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
     "contains": ("bool", ("text", "text")), "replace": ("text", ("text", "text", "text")),
     "left": ("text", ("text", "int")), "right": ("text", ("text", "int")),
     "date_trunc": ("time", ("part", "moment")), "date_diff": ("int", ("part", "moment", "moment")),
+    "log2": ("double", ("number",)), "trunc": ("double", ("number",)), "sin": ("double", ("number",)),
+    "cos": ("double", ("number",)), "tan": ("double", ("number",)), "asin": ("double", ("number",)),
+    "acos": ("double", ("number",)), "atan": ("double", ("number",)), "atan2": ("double", ("number", "number")),
+    "width_bucket": ("int", ("number", "0", "10", "5")), "make_date": ("date", ("int", "int", "int")),
+    "md5": ("text", ("text",)), "sha256": ("text", ("text",)), "strlen": ("int", ("text",)),
+    "strpos": ("int", ("text", "text")), "ends_with": ("bool", ("text", "text")),
+    "concat_ws": ("text", ("'-'", "text", "text")), "translate": ("text", ("text", "'aä'", "'b'")),
+    "lpad": ("text", ("text", "3", "'x'")), "rpad": ("text", ("text", "9", "'xy'")),
+    "split_part": ("text", ("text", "'a'", "2")), "strftime": ("text", ("moment", "'%Y-%m'")),
+    "regexp_matches": ("bool", ("text", "pattern")), "regexp_extract": ("text", ("text", "pattern")),
+    "regexp_replace": ("text", ("text", "pattern", "'x'")),
 }  # fmt: skip
 """Function -> what it gives, and of what. A test holds this list against the functions of the plan."""
+PATTERNS = ("'a.'", "'^[a-m]+$'", "'(a|ä)*b?'", "''", "'('", "'\\\\d{2,}'", "'(?=x)'")
 AGGREGATED = tuple(AGGREGATES)
 CASTS = ("BIGINT", "INTEGER", "DOUBLE", "DECIMAL(10, 2)", "DECIMAL(38, 30)", "VARCHAR", "DATE", "TIMESTAMP",
          "BOOLEAN", "SMALLINT", "FLOAT")  # fmt: skip
@@ -148,6 +160,10 @@ class Texts:
         for wanted in SIGNATURES[name][1]:
             if wanted == "part":
                 arguments.append(f"'{self.pick(FUNCTIONS['date_trunc'].parts)}'")
+            elif wanted == "pattern":
+                arguments.append(self.pick(PATTERNS))
+            elif wanted[0] in "'0123456789":
+                arguments.append(wanted)
             elif wanted == "digits":
                 arguments += [self.pick(["0", "2", "-2", "40", "-40"])] if self.chance(0.6) else []
             elif wanted == "moment":

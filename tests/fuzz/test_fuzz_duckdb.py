@@ -93,8 +93,8 @@ def test_a_planted_bug_is_seen(world: World, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_planted_price_is_seen(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    charges = engine._charges
-    monkeypatch.setattr(engine, "_charges", lambda noise: [*charges(noise), *charges(noise)])
+    charges = engine.charges_of
+    monkeypatch.setattr(engine, "charges_of", lambda noise: [*charges(noise), *charges(noise)])
     assert "price" in found(world, "SELECT count(*) FROM visit")
 
 

@@ -13,7 +13,6 @@ from worlds import HOSTILE, open_world
 
 from chance import LONG
 from postgres_server import PostgresServer
-from secant.release.postgres import PostgresSession
 from secant.release.postgres_scalars import POSTGRES
 
 SHARDS, EACH = (4, 5_000) if LONG else (1, 100)
@@ -32,8 +31,8 @@ def test_a_number_at_the_end_of_a_narrow_column_fails_no_question(
     try:
         assert [k for k, _ in faults(world, NARROW, "1")] == ["told"]
         stored = {k: v for k, v in POSTGRES.stored.items() if k != "INTEGER"}
-        planted = replace(POSTGRES, stored=stored)  # 32 bits, as the server keeps them
-        monkeypatch.setattr(PostgresSession, "dialect", planted)
+        for db in (world.first, world.second):  # 32 bits, as the server keeps them
+            monkeypatch.setattr(db._backend, "dialect", replace(db._backend.dialect, stored=stored))
         assert "charged" in [k for k, _ in faults(world, NARROW, "1")]
     finally:
         world.close()

@@ -13,6 +13,7 @@ from fractions import Fraction
 from secant.engine import Connection
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
+from secant.questions import prepared_of
 from secant.release import run as releases
 from secant.release.backend import Backend, Session
 from secant.release.job import Job
@@ -110,7 +111,7 @@ def compiled(db: Connection, text: str, epsilon: Fraction, delta: Fraction) -> R
     """Take a query through all stages that come before the budget; refusals pass through."""
     protections = db.policy.protections
     with db._question(text) as (plan, session, facts):
-        prepared = db._prepare(text, plan, protections, facts.at(epsilon))
+        prepared = prepared_of(text, plan, db.policy, protections, db.catalog, facts.at(epsilon))
         deltas = {p.name: delta for p in protections}
         noise = calibrate(prepared.bounded, protections, epsilon, deltas)
         job = releases.plan_release(prepared, noise, LEVEL, session, USUAL)

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 import secant
-from secant.errors import BackendError, PolicyError, UsageError
+from secant.errors import BackendError, PolicyError, Refused, UsageError
 
 pandas = pytest.importorskip("pandas")
 polars = pytest.importorskip("polars")
@@ -165,3 +165,16 @@ def test_how_many_rows_of_one_count_can_be_said():
     assert not any(w.code == "WRN-009" for w in answer.warnings)
     with pytest.raises(UsageError, match="what one unit adds"):
         secant.protect(frame, epsilon=3, rows=4)
+
+
+def test_a_question_that_is_refused_in_any_case_pays_for_no_fact():
+    frame = pandas.DataFrame({"who": [1, 2, 3], "ward": ["a", "b", "a"], "cost": [1.0, 2.0, 3.0]})
+    unit = {"kind": "unit", "unit": "visits.who", "epsilon": 9}
+    policy = {"tables": {"visits": {}}, "protections": {"people": unit}}
+    with secant.connect({"visits": frame}, policy=policy) as db:
+        with pytest.raises(Refused) as refused:  # keys without a delta
+            db.sql("SELECT ward, sum(cost) FROM visits GROUP BY ward", epsilon=1)
+        assert refused.value.code == "REF-103"
+        assert db.budget["people"].spent_epsilon == 0
+        assert db.sql("SELECT sum(cost) FROM visits", epsilon=1).rows
+        assert db.budget["people"].spent_epsilon == 1

@@ -14,6 +14,7 @@ from secant.errors import InternalError, Refused
 from secant.mechanisms.limits import choose_limit, race, scores_of
 from secant.plan.evaluate import prepare as compiled
 from secant.plan.facts import Facts
+from secant.questions import prepared_of
 from secant.release.lower import lower
 from secant.release.noise.limited import ClippedNoise
 from secant.terms.bounds import GlobalBound
@@ -227,7 +228,7 @@ def test_the_room_refuses_other_kinds(shop_directory):
     rows = '\n[protections.single]\nkind = "rows"\ntables = ["orders"]\nepsilon = 9\n'
     with open_shop(shop_directory, rows) as db:
         with db._question(ALL) as (plan, _, facts):
-            prepared = db._prepare(ALL, plan, db.policy.protections, facts)
+            prepared = prepared_of(ALL, plan, db.policy, db.policy.protections, db.catalog, facts)
         (bounded,) = prepared.bounded
         from secant.analysis.interface import Request
 
