@@ -387,11 +387,13 @@ def preprocessed_of(call: n.Aggregation, ranges: Ranges) -> Preprocessed | None:
     if call.function not in _STATISTICS or call.distinct:
         return None
     column: n.Scalar | None = call.argument
+    seen: set[str] = set()  # a column may be defined as one of the same name
     while (
         isinstance(column, n.Column)
-        and column.name not in ranges.origins
+        and column.name not in {*ranges.origins, *seen}
         and column.name in ranges.definitions
     ):
+        seen.add(column.name)
         column = ranges.definitions[column.name]  # under another name
     origin = ranges.origins.get(column.name) if isinstance(column, n.Column) else None
     if origin is None or call.argument is None or not type_of(call.argument).numeric:
