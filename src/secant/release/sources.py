@@ -42,7 +42,7 @@ def open_source(
         raise BackendError(
             "BAK-001",
             f"the source {source[:200]!r} is not understood",
-            hint="write duckdb:FILE, parquet:PATH, csv:PATH, postgresql://ADDRESS, env:NAME or file:PATH",
+            hint=_meant(source),
         )
     from secant.release import duckdb
 
@@ -57,6 +57,24 @@ def open_source(
             attached=attached,
         )
     return duckdb.open_directory(_placed(rest, beside), kind, threads=threads, limits=limits)
+
+
+ENDINGS = {
+    ".duckdb": "duckdb",
+    ".db": "duckdb",
+    ".ddb": "duckdb",
+    ".parquet": "parquet",
+    ".csv": "csv",
+}
+"""What a file is by the end of its name."""
+
+
+def _meant(source: str) -> str:
+    """Say how a source is written; for the bare name of a file, the very words."""
+    kind = ENDINGS.get(Path(source).suffix.lower())
+    if kind is not None and ":" not in source:
+        return f"write {kind}:{source[:200]}"
+    return "write duckdb:FILE, parquet:PATH, csv:PATH, postgresql://ADDRESS, env:NAME or file:PATH"
 
 
 def source_files(source: str, *, beside: Path | None = None) -> list[Path] | None:
