@@ -46,6 +46,8 @@ FILTERS = (
     "SELECT count(*) FROM a WHERE (x > 1) = (m > 2)", "SELECT count(*) FROM a WHERE NOT (x > 1 AND m = 2)",
     "SELECT count(*) FROM a WHERE x > 1 AND x < 2 AND y < 3 AND m > 1 AND c < 9",
     "SELECT count(*) FROM a WHERE x > y", "SELECT count(*) FROM a WHERE x*y > 2",
+    "SELECT count(*) FROM a WHERE x BETWEEN 0 AND 2 AND x < y AND y < v", "SELECT sum(p*x) FROM a WHERE x IN (0, 2, 3)",
+    "SELECT sum(y) FROM a WHERE (g = 1 AND x BETWEEN 0 AND 1) OR (g = 2 AND x BETWEEN 1 AND 3 AND m < 4)",
     "SELECT count(*) FROM a WHERE d < e", "SELECT count(*) FROM a WHERE d >= DATE '2020-01-15'",
     "SELECT count(*) FROM a WHERE d BETWEEN DATE '2020-01-05' AND DATE '2020-01-20' AND e > d",
     "SELECT count(*) FROM a WHERE c = 7.5", "SELECT count(*) FROM a WHERE c <= 7.5 OR g = 1",

@@ -14,6 +14,7 @@ from typing import Any
 from secant.analysis.derivative import (
     calculus,
     function_rules,
+    leaning,
     room,
     shapes,
     smooth_terms,
@@ -212,7 +213,48 @@ def _groups_apart(patch: Any) -> None:
     patch.setattr(room._Reader, "_check_groups", lambda *given: None)
 
 
+def _sharp_corners(patch: Any) -> None:
+    original = leaning._rounded
+
+    def rounded(work: Any, lean: Any) -> Any:
+        found = original(work, lean)
+        return None if found is None else replace(found, expression=shapes.call("abs", lean.slope))
+
+    patch.setattr(leaning, "_rounded", rounded)
+
+
+def _no_spread(patch: Any) -> None:
+    original = leaning._added
+
+    def added(*given: Any) -> Any:
+        found = original(*given)
+        leans = {
+            v: replace(x, turns={k: t / 50 for k, t in x.turns.items()})
+            for v, x in found.leans.items()
+        }
+        return replace(found, leans=leans)
+
+    patch.setattr(leaning, "_added", added)
+
+
+def _half_of_either(patch: Any) -> None:
+    original = calculus._either
+
+    def either(*given: Any) -> Any:
+        found = original(*given)
+        if found is None:
+            return None
+        half = {
+            k: replace(x, expression=shapes.times(0.4, x.expression))
+            for k, x in found.slopes.items()
+        }
+        return replace(found, slopes=half)
+
+    patch.setattr(calculus, "_either", either)
+
+
 PLAIN = {"a": "l1(x, y, v, m)"}
+SIGMOID = 'softening = { kind = "sigmoid", slope = 0.7 }'
 FAULTS = (
     Planted("D-PRODUCT", "a dropped |c| in a product", _signed_constants, "SELECT sum(x*p) FROM a"),
     Planted(
@@ -268,6 +310,12 @@ FAULTS = (
         lambda patch: patch.setattr(shapes, "exponent_slope", shapes.exponent_size),
         "SELECT sum(power(v, 3)) FROM a", {"a": "2*ln(v)"}, beta=Fraction(2),
     ),
+    Planted("D-LEANING", "slopes that cancel without a rounded corner", _sharp_corners,
+            "SELECT count(*) FROM a WHERE x BETWEEN 0 AND 2", settings=SIGMOID, beta=Fraction(4)),
+    Planted("D-LEANING", "the mean of slopes turns too slowly", _no_spread,
+            "SELECT count(*) FROM a WHERE x IN (0, 2)", settings=SIGMOID, beta=Fraction(8)),
+    Planted("D-OR", "what each part moves taken for less", _half_of_either,
+            "SELECT count(*) FROM a WHERE x > 4 OR x > 4.5", settings=SIGMOID),
     Planted("D-COMPOSE", "a slope halved", _halved_slopes, "SELECT sum(exp(x)) FROM a"),
     Planted("D-QUOTIENT", "a quotient's slope halved", _halved_slopes, "SELECT sum(1/y) FROM a"),
     Planted("D-LENGTH", "a length's factor halved", _short_lengths, "SELECT sum(sqrt(x*x+y*y)) FROM a",

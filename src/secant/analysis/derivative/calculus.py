@@ -18,6 +18,7 @@ from fractions import Fraction
 from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative import shapes
 from secant.analysis.derivative.emptiness import moves_below
+from secant.analysis.derivative.leaning import flat, tightened
 from secant.analysis.derivative.smooth_terms import (
     NO_RATES,
     ONE,
@@ -396,14 +397,56 @@ def _arithmetic(calculus: Calculus, node: n.Arithmetic) -> Bound:
             if same(node.left, node.right)
             else iv.multiply(a.range, b.range)
         )
-        return multiplied(calculus, a, b, range_)
+        return _leaning(calculus, node, multiplied(calculus, a, b, range_))
     if node.op == "/":
         return _quotient(calculus, node)
     raise CannotBound("D-ARITHMETIC", node, f"{node.op} jumps", "use + - * /")
 
 
+def _leaning(calculus: Calculus, node: n.Arithmetic, plain: Bound) -> Bound:
+    """D-LEANING: soft steps of one column that pull in opposite directions."""
+    slopes = tightened(calculus, node, plain)
+    if slopes is plain.slopes:
+        return plain
+    calculus.rules[node] = "D-LEANING"
+    return replace(plain, slopes=slopes)
+
+
+def _either(calculus: Calculus, node: n.Arithmetic) -> Bound | None:
+    """D-OR: 1 − Π(1 − p) is at most Σ p and moves no further; None for any other difference."""
+    if node.op != "-" or not _is_one(node.left):
+        return None
+    left_out = flat(node.right, "*")
+    parts = [
+        calculus.of(x.right)
+        for x in left_out
+        if isinstance(x, n.Arithmetic) and x.op == "-" and _is_one(x.left)
+    ]
+    unit = iv.interval(0, 1)
+    if len(left_out) < 2 or len(parts) < len(left_out):
+        return None
+    if any(iv.meet(p.range, unit) != p.range for p in parts):
+        return None
+    calculus.rules[node] = "D-OR"
+    size, slopes = parts[0].size, parts[0].slopes
+    for part in parts[1:]:
+        size = added(size, part.size)
+        slopes = {
+            k: added(slopes.get(k), part.slopes.get(k))
+            for k in dict.fromkeys([*slopes, *part.slopes])
+        }
+    return Bound(unit, limited(size, unit), slopes, _reach(calculus, slopes))
+
+
+def _is_one(scalar: n.Scalar) -> bool:
+    return isinstance(scalar, n.Literal) and as_number(scalar.value) == 1
+
+
 def _sum(calculus: Calculus, node: n.Arithmetic) -> Bound:
     """D-SUM: sizes and slopes add up, whatever the signs."""
+    either = _either(calculus, node)
+    if either is not None:
+        return either
     kinds = {type_of(node.left).kind, type_of(node.right).kind}
     if kinds & {"INTERVAL", "TIMESTAMP"}:
         raise CannotBound("D-SUM", node, "a moment in time has no distance here", "use dates")
@@ -426,12 +469,8 @@ def _sum(calculus: Calculus, node: n.Arithmetic) -> Bound:
         for x in (a, b)
     ):
         size = constant_term(most)  # a constant part alone reaches what the whole can be
-    return Bound(
-        range_,
-        size,
-        slopes,
-        {r: _less(reach[r], follows[r]) for r in reach},
-    )
+    found = Bound(range_, size, slopes, {r: _less(reach[r], follows[r]) for r in reach})
+    return _leaning(calculus, node, found) if node.op == "+" else found
 
 
 def _plus(a: Fraction | None, b: Fraction | None) -> Fraction | None:

@@ -457,7 +457,7 @@ class _Reader:
 
     def _smooth(self, value: n.Scalar, beta: Fraction, floor: Fraction) -> Bound:
         """Scale the rate until the bound is beta-smooth (D-RATES)."""
-        rate = beta
+        rate, before = beta, None
         for _ in range(12):
             calculus = Calculus(self.space, rate, floor)
             found = calculus.of(value)
@@ -467,7 +467,13 @@ class _Reader:
             if rough <= beta:
                 self._check_floats(calculus)
                 return found
-            rate = rate * beta / rough * Fraction(999_999, 1_000_000)
+            lower = rate * beta / rough
+            if before is not None and rough < before[1]:
+                # Parts have rates of their own, which no scaling lowers: follow the line through two tries.
+                line = rate - (rough - beta) * (before[0] - rate) / (before[1] - rough)
+                lower = min(lower, line) if line > 0 else lower
+            before = rate, rough
+            rate = Fraction(shapes.float_below(lower * Fraction(999_999, 1_000_000)))
         raise CannotBound(
             "D-RATES",
             value,
@@ -501,7 +507,8 @@ class _Reader:
                 continue
             assert isinstance(node, n.Scalar)
             error = self.floats.of(node)
-            total += TOLERATED + 1 if error is None else alpha * error
+            # Twice: a soft step's argument stands in its size and in the lean of its slope.
+            total += TOLERATED + 1 if error is None else 2 * alpha * error
             if total > TOLERATED:
                 raise CannotBound(
                     "D-FLOATS",
