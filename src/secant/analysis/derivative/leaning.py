@@ -20,7 +20,6 @@ from secant.numeric.powers import float_above
 from secant.plan import nodes as n
 from secant.plan.ranges import as_number, as_text
 from secant.plan.show import same
-from secant.plan.typing import type_of
 
 if TYPE_CHECKING:
     from secant.analysis.derivative.calculus import Bound, Calculus
@@ -37,7 +36,7 @@ class Lean:
     slope: n.Scalar
     low: Fraction
     high: Fraction
-    turns: Mapping[Variable, Fraction]
+    turns: Rates
     """By column: how fast the slope changes, at most."""
 
 
@@ -74,7 +73,7 @@ def tightened(calculus: Calculus, node: n.Arithmetic, plain: Bound) -> Mapping[K
 def _rounded(calculus: Calculus, lean: Lean) -> Term | None:
     """Bound |slope| by √(slope² + corner²); None where it does not change its sign, or the corner would be coarse."""
     most = max(lean.high, -lean.low)
-    turn = calculus.space.smoothness({**lean.turns})
+    turn = calculus.space.smoothness(lean.turns)
     corner = max(turn / (2 * calculus.rate), most / FINEST)
     if lean.low >= 0 or lean.high <= 0 or 4 * corner > most:
         return None
@@ -130,7 +129,7 @@ def _step(calculus: Calculus, node: n.Call) -> Leaning | None:
     leans = {}
     for variable, (_, factor) in line.items():
         ends = sorted((factor * low, factor * a))
-        turns = {v: abs(factor * f) * turn for v, (_, f) in line.items()}
+        turns: Rates = {v: abs(factor * f) * turn for v, (_, f) in line.items()}
         leans[variable] = Lean(shapes.times(float(factor * a), slope), ends[0], ends[1], turns)
     return Leaning(leans, {v: leaf for v, (leaf, _) in line.items()}, positive=True)
 
@@ -177,7 +176,7 @@ def _multiplied(parts: list[Leaning], leaves: Mapping[Variable, n.Scalar]) -> Le
 
 def _turns(
     leans: list[Lean], join: Callable[[list[Fraction]], Fraction | int]
-) -> dict[Variable, Fraction]:
+) -> dict[Key, Fraction]:
     return {
         v: Fraction(join([x.turns.get(v, ZERO) for x in leans]))
         for v in dict.fromkeys(v for x in leans for v in x.turns)
