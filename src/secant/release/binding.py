@@ -6,8 +6,10 @@ whether one of them has bound in the data at hand is not known here.
 
 from __future__ import annotations
 
+import datetime
 import math
-from fractions import Fraction
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from secant.analysis.certificate import Clipped
 from secant.analysis.portfolio import Bounded
@@ -15,10 +17,10 @@ from secant.analysis.summands import never_negative
 from secant.plan import nodes as n
 from secant.plan.domains import Listed
 from secant.plan.enforce import Release
-from secant.plan.measures import Measure
-from secant.plan.ranges import NOTHING_DECLARED, Ranges
+from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number
+from secant.plan.ranked import Candidates
 from secant.plan.rewrite import columns_of
-from secant.release.intervals import Span, number_of
+from secant.release.intervals import Span
 
 
 def groups_cut(release: Release) -> int | None:
@@ -52,25 +54,59 @@ def below_and_above(release: Release, column: str) -> Span:
     return (0.0 if never_negative(call) else -math.inf), math.inf
 
 
-def ranges_used(release: Release) -> list[tuple[Measure, float, float]]:
-    """Give the measures whose summands are moved into a range that only a declaration speaks for."""
+End = float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What values are moved into, or kept to, in a number of a release; without ends it is the declared values."""
+
+    words: str
+    low: End | None = None
+    high: End | None = None
+
+
+def ranges_used(release: Release) -> list[Kept]:
+    """Give the numbers of which some values may lie outside of what only a declaration speaks for."""
+    words = {
+        call.name: m.words
+        for m, call in zip(release.measures, release.exact.aggregations, strict=True)
+    }
+    found = _clamped(release.exact, words)
+    for ranked in release.ranked:
+        found += _clamped(ranked.cells, {key.name: ranked.words for key in ranked.cells.keys})
+        if isinstance(ranked.grid, Candidates) and ranked.grid.values != (False, True):
+            found.append(Kept(ranked.words))
+    return list(dict.fromkeys(found))
+
+
+def _clamped(over: n.Aggregate, words: Mapping[str, str]) -> list[Kept]:
+    """Look through all that an aggregate and those below it count, add up or rank."""
     items = {
         i.name: i.expression
-        for node in n.walk(release.exact)
+        for node in n.walk(over)
         if isinstance(node, n.Project)
         for i in node.items
     }
-    found: list[tuple[Measure, float, float]] = []
-    for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
-        for clamp in n.walk(call.argument) if call.argument is not None else ():
-            ends = _ends_of(clamp) if isinstance(clamp, n.Clamp) else None
-            if ends is None or not isinstance(clamp, n.Clamp):
-                continue
-            plain = [items.get(c) for c in columns_of(clamp.operand)]
-            # Only the innermost clamp stands on values of the data; the others keep whole numbers in their types.
-            inner = any(isinstance(x, n.Clamp) for x in n.walk(clamp.operand))
-            if not inner and not all(x is not None and _inside(x, *ends) for x in plain):
-                found.append((measure, float(ends[0]), float(ends[1])))
+    found = []
+    for node in n.walk(over):
+        if not isinstance(node, n.Aggregate):
+            continue
+        read = [(x.name, x.expression) for x in node.keys]
+        read += [(x.name, x.argument) for x in node.aggregations if x.argument is not None]
+        for name, scalar in read:
+            for clamp in n.walk(scalar):
+                ends = _ends_of(clamp) if isinstance(clamp, n.Clamp) else None
+                if ends is None or not isinstance(clamp, n.Clamp):
+                    continue
+                # Only the innermost clamp stands on values of the data; the others keep whole numbers in their types.
+                if any(isinstance(x, n.Clamp) for x in n.walk(clamp.operand)):
+                    continue
+                columns = columns_of(clamp.operand)
+                plain = [items.get(c) for c in columns]
+                if not all(x is not None and _inside(x, ends) for x in plain):
+                    inner = f"inner sum of {', '.join(columns)}"
+                    found.append(Kept(words.get(name, inner), _shown(ends[0]), _shown(ends[1])))
     return found
 
 
@@ -85,18 +121,25 @@ def nobodys_rows(b: Bounded) -> bool:
     return any(isinstance(x, Clipped) and not x.nobodys for x in bounds)
 
 
-def _ends_of(clamp: n.Clamp) -> tuple[Fraction, Fraction] | None:
+def _ends_of(clamp: n.Clamp) -> tuple[object, object] | None:
     low, high = (
-        number_of(end.value) if isinstance(end, n.Literal) else None
+        end.value if isinstance(end, n.Literal) and as_number(end.value) is not None else None
         for end in (clamp.low, clamp.high)
     )
-    return None if low is None or high is None else (Fraction(low), Fraction(high))
+    return None if low is None or high is None else (low, high)
 
 
-def _inside(scalar: n.Scalar, low: Fraction, high: Fraction) -> bool:
+def _shown(end: object) -> End:
+    return end.isoformat() if isinstance(end, datetime.date) else float(str(end))
+
+
+def _inside(scalar: n.Scalar, ends: tuple[object, object]) -> bool:
     """Whether a value lies in a range whatever the data are."""
     known = Ranges(NOTHING_DECLARED).of(scalar)
     if not known.bounded:
         return False
+    low, high = map(as_number, ends)
+    assert low is not None, "checked where ends are read"
+    assert high is not None, "checked where ends are read"
     least, most = known.ends()
     return low <= least and most <= high

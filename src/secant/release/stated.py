@@ -18,6 +18,7 @@ from secant.plan.ranked import Grid
 from secant.plan.rewrite import columns_of
 from secant.release.agreeing import NOTHING, Agreement
 from secant.release.binding import (
+    Kept,
     below_and_above,
     groups_cut,
     nobodys_rows,
@@ -303,13 +304,13 @@ def leaves_out(
     """
     level = 1 - (1 - job.level) / 2
     found: list[dict[str, object]] = []
-    ranges: dict[tuple[str, float, float], None] = {}
+    ranges: dict[Kept, None] = {}
     for b in job.prepared.bounded:
         found += [x for m in b.release.measures if (x := _left_out_of(settled, m, level))]
         for node in n.walk(b.release.exact):
             if isinstance(node, n.Truncate) and _in_use(b, job):
                 found.append(_declared("number of rows", node.limit))
-        ranges |= dict.fromkeys((m.words, low, high) for m, low, high in ranges_used(b.release))
+        ranges |= dict.fromkeys(ranges_used(b.release))
     cut = [groups_cut(b.release) for b in job.prepared.bounded]
     groups = [limit for limit in cut if limit is not None]
     nobodys = any(nobodys_rows(b) for b in job.prepared.bounded)
@@ -337,7 +338,7 @@ def leaves_out(
     return {k: first[k] for k in ("units_cut_at_most", "limit", "level")} | {
         "measures": found,
         "groups": min(groups, default=None),
-        "ranges": [{"measure": words, "low": low, "high": high} for words, low, high in ranges],
+        "ranges": [{"measure": r.words, "low": r.low, "high": r.high} for r in ranges],
         "moves": [{"measure": words, "moves": amount} for words, amount in moves.items()],
         "personal": sorted(personal),
         "rows_without_unit": nobodys,

@@ -165,6 +165,9 @@ def left_out_lines(error: Mapping[str, Any]) -> Iterator[str]:
     for part in left.get("ranges", ()):
         if (part["low"], part["high"]) in chosen:
             continue
+        if part["low"] is None:
+            yield f"Declared values: rows with any other do not count in the {part['measure']}."
+            continue
         low, high = value_text(part["low"]), value_text(part["high"])
         yield f"Declared range: values outside of {low} to {high} count as its ends in the {part['measure']}."
     for part in left.get("moves", ()):

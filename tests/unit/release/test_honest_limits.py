@@ -258,6 +258,37 @@ def test_a_limit_of_groups_that_cannot_cut_is_not_said(events):
     assert error["high"][0][1] is not None
 
 
+BOUND = (
+    ("SELECT median(width) FROM hits", ["median of hits.width", 0.0, 4000.0]),
+    ("SELECT day, max(width) FROM hits GROUP BY day", ["maximum of hits.width", 0.0, 4000.0]),
+    ("SELECT mode(day) FROM hits", ["most frequent of hits.day", None, None]),
+    (
+        "SELECT median(s) FROM (SELECT person, sum(CAST(width AS DOUBLE)) AS s FROM hits GROUP BY person) AS x",
+        ["inner sum of hits.width", 0.0, 4000.0],
+    ),
+)
+
+
+@pytest.mark.parametrize(("text", "kept"), BOUND)
+def test_ranks_and_inner_sums_say_which_ranges_they_keep_to(events, text, kept):
+    """A median at the end of its range, with nothing said, would be believed."""
+    with connect(
+        events, f"kept{BOUND.index((text, kept))}", "[protections.people.limits]\nhits = 60"
+    ) as db:
+        answer = db.sql(text, epsilon=4)
+    assert (
+        dict(zip(("measure", "low", "high"), kept, strict=True))
+        in answer.error["leaves_out"]["ranges"]
+    )
+    assert kept[0] in str(answer)
+
+
+def test_ranks_of_what_no_data_can_exceed_say_nothing(events):
+    text = "SELECT median(CASE WHEN day = 0 THEN 0 ELSE 1 END) FROM hits"
+    with connect(events, "within", "[protections.people.limits]\nhits = 60") as db:
+        assert db.sql(text, epsilon=4).error["leaves_out"]["ranges"] == []
+
+
 # ── the number of units that were cut (U-CUT) ────────────────────────────────────────────────────
 
 LIMITS = tuple(2**i for i in range(11))

@@ -42,7 +42,9 @@ function missing(answer) {
   const lines = (out.measures || []).map((part) => part.units_cut_at_most === null
     ? `${part.measure}: at most ${shown(part.limit)} of one unit count, as declared`
     : `${part.measure}: at most ${shown(part.units_cut_at_most)} units were cut to ${shown(part.limit)}`);
-  return [...lines, ...(out.ranges || []).map((part) => `${part.measure}: values are taken within ${shown(part.low)} and ${shown(part.high)}`)];
+  return [...lines, ...(out.ranges || []).map((part) => part.low === null
+    ? `${part.measure}: only declared values count`
+    : `${part.measure}: values are taken within ${shown(part.low)} and ${shown(part.high)}`)];
 }
 
 export function answered(answer) {
