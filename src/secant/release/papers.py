@@ -230,7 +230,8 @@ def _noise(noise: Noise) -> Mapping[str, Any]:
     if noise.still:
         return {"kind": "none"}
     if isinstance(noise, RaceNoise):
-        return {"kind": "race", "each": str(noise.each), **share}
+        sizes = [str(limit / noise.each) for limit in noise.bound.limits]
+        return {"kind": "race", "sizes": sizes, **share}
     if not isinstance(noise, LawfulNoise):
         return {"kind": "of the data", **share}
     law = noise.law

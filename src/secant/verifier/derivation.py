@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from secant.verifier.limits import check_cut
+from secant.verifier.limits import check_cut, most_in_group
 from secant.verifier.measures import (
     counts_units,
     groups_of_unit,
@@ -45,7 +45,7 @@ MEASURES = {
     "G-COUNT-UNITS": ("count", True),
 }
 """Rule -> function, and whether it is of different values."""
-LIMITS = ("U-CLIP", "U-DISTINCT")
+LIMITS = ("U-CLIP", "U-DISTINCT", "U-RACE")
 
 
 @dataclass(slots=True)
@@ -272,6 +272,13 @@ class Derivation:
                     f"{rows} rows are claimed to differ; of {table} alone {found} may come or go"
                 )
 
+    def _differ(self, rows: Node) -> int | None:
+        """Count rows of a unit that differ, by the operators or by how the relation is made."""
+        found = [self.setting.count(rows)]
+        if self.setting.local(rows):
+            found.append(self.setting.at_most(rows))
+        return min((x for x in found if x is not None), default=None)
+
     def _asked(self, column: str) -> tuple[Node, Node]:
         """Give the statement that computes a measure, and its call."""
         for name, node in self.statements.items():
@@ -284,8 +291,10 @@ class Derivation:
 
     def _check_limits(self, column: str, bound: dict[str, Any], at: int) -> None:
         limits = [int(x) for x in bound["limits"]]
-        if limits != sorted(set(limits)) or limits[0] < 1 or bound["race"]:
-            raise NotKnown("limits that race, or are out of order, are not checked here")
+        if limits != sorted(set(limits)) or limits[0] < 1:
+            raise Wrong(f"the limits of {column} are out of order")
+        if (self.steps[at]["rule"] == "U-RACE") != bool(bound["race"]):
+            raise Wrong(f"step {at + 1} ({self.steps[at]['rule']}) gives the limits of {column}")
         step = Fraction(self.release["measures"][column]["step"])
         asked = {**self.statements, **self._variants()}
         self.used |= check_cut(self.setting, asked, column, bound, step)
@@ -309,10 +318,11 @@ class Derivation:
         step = Fraction(self.release["measures"][column]["step"])
         rows, reach = int(self.certificate["rows"]), int(self.certificate["groups"])
         if bound["kind"] == "limits":
-            rows = reach = int(size)  # each group holds one at least
-        least = squared_length(
-            self.setting, aggregate, call, step, rows, reach, replaced=self.replace
-        )
+            least: Fraction | None = size * most_in_group(self.setting, aggregate, call, step)
+        else:
+            least = squared_length(
+                self.setting, aggregate, call, step, rows, reach, replaced=self.replace
+            )
         if least is None or said < least:
             raise NotKnown(f"why the move of {column} is shorter than its size is not known here")
         return said
@@ -325,12 +335,12 @@ class Derivation:
         aggregate, call = self._asked(selector)
         if any(d["kind"] not in ("listed", "chosen", "looked up") for d in self.release["keys"]):
             raise NotKnown("keys that are shown as found are not checked here")
-        if self.setting.owners is not None and not self.setting.local(aggregate.one("input")):
-            raise NotKnown("whose rows choose the keys is not known here")
         rows = int(self.certificate["rows"])
         self._check_every_table(aggregate, rows)
-        found = rows if self.setting.owners is None else self.setting.count(aggregate.one("input"))
-        if found is None or found > rows:
+        found = rows if self.setting.owners is None else self._differ(aggregate.one("input"))
+        if found is None:
+            raise NotKnown("how many rows choose the keys is not known here")
+        if found > rows:
             raise Wrong(f"{rows} rows are claimed to differ where keys are chosen; {found} may")
         reach = groups_of_unit(self.setting, aggregate, rows, [None])
         if reach > int(self.certificate["groups"]):

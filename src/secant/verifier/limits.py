@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from secant.verifier.measures import each_row
+from secant.verifier.measures import each_row, one_in_group
 from secant.verifier.plans import (
     Node,
     NotKnown,
@@ -62,9 +62,27 @@ def check_cut(
                 used.add(place)
     if not found:
         raise Wrong(f"no statement computes {column}")
-    if len(limits) > 1 and not chosen:
+    if len(limits) > 1 and not chosen and not bound["race"]:
         raise Wrong(f"a limit of {column} is chosen by numbers that no statement computes")
     return used
+
+
+def most_in_group(setting: Setting, node: Node, call: Node, step: Fraction) -> Fraction:
+    """Give what one unit adds to one group at most, in whole steps, where it has one row there; cutting adds nothing."""
+    each = node if call.held("function") == "count" else unsorted(node.one("input"))
+    while each.kind in ("Project", "Join", "Truncate"):
+        each = unsorted(each.one("left" if each.kind == "Join" else "input"))
+    if each.kind != "Aggregate":
+        raise NotKnown("what a unit adds to one group is not known here")
+    if each == node:
+        inner = call
+    else:
+        named = str(call.held("name")).partition(".limit")[0]
+        inner = next(c for c in each.several("aggregations") if c.held("name") == named)
+    if not one_in_group(setting, each):
+        raise NotKnown("whether a unit has one row in a group is not known here")
+    low, high = each_row(inner, step)
+    return max(high, -low)
 
 
 def _check_counted(setting: Setting, node: Node, call: Node) -> None:

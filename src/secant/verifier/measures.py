@@ -93,10 +93,12 @@ def moved(
 
 
 def row_by_row(node: Node) -> bool:
-    """Whether each row becomes one row or none by itself: then one row goes, and one comes."""
+    """Whether each row becomes so many rows or fewer by itself: then as many go as come."""
     node = unsorted(node)
     while node.kind in ("Filter", "Project"):
         node = unsorted(node.one("input"))
+    if node.kind == "Union" and node.held("all"):
+        return row_by_row(node.one("left")) and row_by_row(node.one("right"))
     return node.kind == "Scan"
 
 
@@ -122,10 +124,10 @@ def squared_length(
             return None
         # One group loses what it had, another one gets what comes, or it is one group.
         return Fraction(rows, 2) ** 2 * max(2 * max(high, -low) ** 2, (high - low) ** 2)
-    return max(high, -low) ** 2 * min(rows, reach) if _one_in_group(setting, aggregate) else None
+    return max(high, -low) ** 2 * min(rows, reach) if one_in_group(setting, aggregate) else None
 
 
-def _one_in_group(setting: Setting, aggregate: Node) -> bool:
+def one_in_group(setting: Setting, aggregate: Node) -> bool:
     """Whether a unit has one row in a group at most: its id and the keys tell all rows apart, whatever the data."""
     keys = {
         k.one("expression").held("name")
@@ -141,4 +143,6 @@ def _keeps_all(node: Node) -> bool:
     node = unsorted(node)
     while node.kind == "Project":
         node = unsorted(node.one("input"))
+    if node.kind == "Union" and node.held("all"):
+        return _keeps_all(node.one("left")) and _keeps_all(node.one("right"))
     return node.kind == "Scan"

@@ -45,6 +45,11 @@ def price_of(
         raise Wrong(f"{column} moves, and has no noise")
     if kind == "choice":
         return Paid(Fraction(noise["sharpness"]) * Fraction(bound["value"]))
+    if kind == "race":
+        limits, sizes = [Fraction(x) for x in bound["limits"]], noise["sizes"]
+        if bound["kind"] != "limits" or not bound["race"] or len(limits) != len(sizes):
+            raise Wrong(f"the noise of {column} is for other limits than its bound")
+        return Paid(sum((x / Fraction(s) for x, s in zip(limits, sizes, strict=True)), Fraction(0)))
     if kind not in ("plain", "limited"):
         raise NotKnown(f"noise of this kind is not checked here: {kind}")
     size = Fraction(noise["size"])

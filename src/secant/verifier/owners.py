@@ -14,6 +14,7 @@ from secant.verifier.plans import (
     NotKnown,
     asked_inside,
     columns,
+    conjuncts,
     equalities,
     renamed,
     tables,
@@ -67,11 +68,48 @@ class Owners:
         if not self.touched(node):
             return frozenset()
         if asked_inside(node) & self.reached:
-            raise NotKnown("a subquery looks at rows of units")
+            self._check_asked(node)
         rule = _RULES.get(node.kind)
         if rule is None:
             raise NotKnown(f"whose rows {node.kind} gives is not known here")
         return frozenset(rule(self, node))
+
+    def _check_asked(self, node: Node) -> None:
+        """A condition may ask whether there are rows of the same units: they stay as long as the row that asks does.
+
+        The rows that are asked about belong to all units that the outer column leads to, and the row that asks to some.
+        """
+        if node.kind != "Filter":
+            raise NotKnown("a subquery looks at rows of units")
+        outer = {(via, c) for via, c, _ in self.leads(node.one("input"))}
+        for part in conjuncts(node.one("predicate")):
+            asked = part.one("operand") if part.kind == "Not" else part
+            if not tables(part) & self.reached:
+                continue
+            if asked.kind != "Exists" or not self._tied(asked.one("relation"), outer):
+                raise NotKnown("a subquery looks at rows of units")
+
+    def _tied(self, relation: Node, outer: set[tuple[str, str]]) -> bool:
+        relation = unsorted(relation)
+        while relation.kind == "Project":
+            if asked_inside(relation):
+                return False
+            relation = unsorted(relation.one("input"))
+        if relation.kind != "Filter" or asked_inside(relation):
+            return False
+        whole = {(via, c) for via, c, all_of in self.leads(relation.one("input")) if all_of}
+        for part in conjuncts(relation.one("predicate")):
+            if part.kind != "Compare" or part.held("op") != "=":
+                continue
+            sides = {part.one(s).kind: part.one(s) for s in ("left", "right")}
+            if set(sides) != {"Column", "Outer"}:
+                continue
+            here, there = sides["Column"], sides["Outer"]
+            if here.held("type") != there.held("type") or here.held("type") == "DOUBLE":
+                continue
+            if any((via, there.held("name")) in outer and c == here.held("name") for via, c in whole):
+                return True
+        return False
 
 
 def _scan(o: Owners, node: Node) -> set[Lead]:
@@ -122,6 +160,25 @@ def _truncate(o: Owners, node: Node) -> set[Lead]:
     if len(node.held("owner")) != 1 or node.held("owner")[0] not in o.columns(node.one("input")):
         raise NotKnown("rows are limited by something else than their unit")
     return set(o.leads(node.one("input")))
+
+
+PLAIN_CALLS = frozenset({
+    "row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead", "count", "min", "max",
+})  # fmt: skip
+"""Calls whose value is a function of the rows of their window; ties are broken by all columns."""
+
+
+def _window(o: Owners, node: Node) -> set[Lead]:
+    """Every call looks at rows of one set of units only, which stay or go together; rows of nobody never go."""
+    inner = o.leads(node.one("input"))
+    apart = {c for _, c, all_of in inner if all_of}
+    for call in node.several("calls"):
+        if call.held("function") not in PLAIN_CALLS:
+            raise NotKnown(f"{call.held('function')} over a window is not known here")
+        by = {p.held("name") for p in call.several("partition") if p.kind == "Column"}
+        if not by & apart:
+            raise NotKnown("a window holds rows of different units")
+    return set(inner)
 
 
 def _union(o: Owners, node: Node) -> set[Lead]:
@@ -177,6 +234,7 @@ _RULES = {
     "Aggregate": _aggregate,
     "Truncate": _truncate,
     "TruncateGroups": _truncate,
+    "Window": _window,
     "Union": _union,
     "Join": _join,
 }

@@ -15,7 +15,9 @@ from secant.verifier.plans import (
     NotKnown,
     asked_inside,
     columns,
+    conjuncts,
     equalities,
+    number,
     renamed,
     tables,
     unsorted,
@@ -39,7 +41,7 @@ class Setting:
         rule = _RULES.get(node.kind)
         if rule is None:
             raise NotKnown(f"no rule here bounds {node.kind}")
-        if asked_inside(node) & self.varying:
+        if asked_inside(node) & self.varying and not self.local(node):
             raise NotKnown("a subquery looks at rows that may differ")
         found = rule(self, node, inputs)
         if found == 0 and tables(node) & self.varying:
@@ -71,8 +73,9 @@ class Setting:
     def at_most(self, node: Node) -> Number:
         """Give how many rows one unit has by how the relation is made; None if nothing says it."""
         node = unsorted(node)
-        if node.kind in ("Filter", "Project", "TruncateGroups") and self.local(node):
-            return self.at_most(node.one("input"))
+        if node.kind in ("Filter", "Project", "TruncateGroups", "Window") and self.local(node):
+            first = self._first_rows(node) if node.kind == "Filter" else None
+            return self.at_most(node.one("input")) if first is None else first
         if node.kind == "Truncate" and set(node.held("owner")) <= self.own(node.one("input")):
             inner = self.at_most(node.one("input"))
             limit = int(node.held("limit"))
@@ -81,6 +84,29 @@ class Setting:
             names = renamed(node, "keys")
             if set(names) & self.own(node.one("input")) and self.local(node):
                 return 1
+        return None
+
+    def _first_rows(self, node: Node) -> Number:
+        """Give how many rows of a unit a condition lets through that asks for their numbers; None if it asks for none."""
+        calls: dict[str, Node] = {}
+        below = unsorted(node.one("input"))
+        while below.kind in ("Filter", "Window"):
+            if below.kind == "Window":
+                calls |= {str(c.held("name")): c for c in below.several("calls")}
+            below = unsorted(below.one("input"))
+        own = self.own(node)
+        for part in conjuncts(node.one("predicate")):
+            if part.kind != "Compare" or part.held("op") not in ("=", "<="):
+                continue
+            name, limit = part.one("left"), part.one("right")
+            if name.kind != "Column" or limit.kind != "Literal":
+                continue
+            call = calls.get(str(name.held("name")))
+            if call is None or call.held("function") != "row_number":
+                continue
+            by = [p.held("name") if p.kind == "Column" else "" for p in call.several("partition")]
+            if by and set(by) <= own:  # a unit's rows are numbered 1, 2, 3, …
+                return 1 if part.held("op") == "=" else max(0, int(number(limit)))
         return None
 
 
@@ -129,6 +155,12 @@ def _truncate_groups(s: Setting, node: Node, inputs: list[Number]) -> Number:
     return _still(s, node, inputs)
 
 
+def _window(s: Setting, node: Node, inputs: list[Number]) -> Number:
+    if s.local(node):  # a unit's rows come and go together, and no others look at them
+        return inputs[0]
+    return _still(s, node, inputs)
+
+
 def _join(s: Setting, node: Node, inputs: list[Number]) -> Number:
     left, right = inputs
     kind = node.held("kind")
@@ -146,7 +178,36 @@ def _join(s: Setting, node: Node, inputs: list[Number]) -> Number:
         return right
     if left == 0 and outer and right and _met_once(s, node.one("left"), {a for a, _ in equal}):
         return 2 * right  # each joined row, and the padded one in whose place it stands
+    if left is None or right is None:
+        raise NotKnown("nothing bounds how many joined rows differ")
+    if _one_of_each(node.one("left"), {a for a, _ in equal}) and _one_of_each(
+        node.one("right"), {b for _, b in equal}
+    ):
+        # A row that differs meets one row; a row that stays is padded where the one that it meets has gone.
+        return left + right * (2 if outer else 1)
     raise NotKnown("a row may meet many rows")
+
+
+def _one_of_each(side: Node, compared: set[str]) -> bool:
+    """Whether an operator of the plan lets one row through for each value of the compared columns, whatever the data.
+
+    NULLs may be many: they meet nothing.
+    """
+    side = unsorted(side)
+    if side.kind == "Truncate" and side.held("limit") == 1 and set(side.held("owner")) <= compared:
+        return True
+    if side.kind in ("Filter", "Truncate", "TruncateGroups"):
+        return _one_of_each(side.one("input"), compared)
+    if side.kind == "Project":
+        below = {old for old, new in renamed(side, "items").items() if compared & set(new)}
+        return _one_of_each(side.one("input"), below)
+    if side.kind == "Distinct":
+        return {name for name, _ in columns(side)} <= compared or _one_of_each(
+            side.one("input"), compared
+        )
+    if side.kind == "Aggregate":
+        return {k.held("name") for k in side.several("keys")} <= compared
+    return False
 
 
 def _met_once(s: Setting, side: Node, compared: set[str]) -> bool:
@@ -190,7 +251,7 @@ _RULES: dict[str, Callable[[Setting, Node, list[Number]], Number]] = {
     "Truncate": _truncate,
     "TruncateGroups": _truncate_groups,
     "Limit": _still,
-    "Window": _still,
+    "Window": _window,
 }
 
 
