@@ -75,11 +75,19 @@ def test_nothing_is_found_wrong_with_a_sound_case(name):
         assert [p for p in verdict.points if p.outcome == "wrong"] == []
 
 
-def test_most_sound_cases_are_verified():
+BEYOND = {
+    "a join on no key",
+    "a join of two protected tables",
+    "a real beside a whole key",
+}
+"""Cases whose bound the data decide."""
+
+
+def test_all_sound_cases_but_those_named_are_verified():
     """What is beyond the verifier is named: a case that falls out of it is noticed here."""
     verdicts = {name: v for name in CASES if (v := verdict_on(name)) is not None}
-    verified = [name for name, v in verdicts.items() if v.outcome == "verified"]
-    assert len(verified) / len(verdicts) > 0.6, sorted(set(verdicts) - set(verified))
+    verified = {name for name, v in verdicts.items() if v.outcome == "verified"}
+    assert set(verdicts) - verified == BEYOND
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f.rule}: {f.what} ({f.case})")

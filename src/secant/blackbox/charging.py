@@ -8,13 +8,14 @@ purse nobody is charged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 from secant.errors import Refused, UsageError
 from secant.ledger.amounts import Charge
+from secant.ledger.loose_papers import loose_papers
 from secant.ledger.store import Ledger
 from secant.terms.events import RandomEvent
 
@@ -103,14 +104,28 @@ def trusted(purse: Purse | None) -> tuple[str, ...]:
 
 @contextmanager
 def charged(
-    purse: Purse | None, epsilon: Fraction, delta: Fraction, gamma: Fraction
+    purse: Purse | None,
+    epsilon: Fraction,
+    delta: Fraction,
+    gamma: Fraction,
+    *,
+    facts: Mapping[str, Any],
+    noise: object,
 ) -> Iterator[str | None]:
-    """Hold the price and mark it as sent; inside the block data may be touched."""
+    """Hold the price and mark it as sent; inside the block data may be touched.
+
+    `facts` say which function is released and how its sensitivity was sampled: all of it is public.
+    """
     if purse is None:
         yield None
         return
     charge = Charge.of(purse.name, epsilon, delta, event=RandomEvent(epsilon, delta, gamma))
     note = {"kind": "black box"}
-    with purse.ledger().reserve([charge], analyst=purse.analyst, note=note) as permit:
+    told = {"neighbors": purse.neighbors, "gamma": gamma, **facts}
+    protection = getattr(purse, "protection", None)
+    name = str(facts["function"])
+    papers = loose_papers("black box", name, told, noise, protection, (epsilon, delta))
+    hold = purse.ledger().reserve
+    with hold([charge], analyst=purse.analyst, note=note, papers=papers) as permit:
         permit.mark_sent()
         yield permit.release_id

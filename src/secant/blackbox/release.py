@@ -142,7 +142,22 @@ def release(
     check_estimate(estimate, n, chosen)
     reckoned = alternatives(chosen, estimate.size)
     noise, respond = calibrated(chosen, estimate, price, slack, floor, grid, candidates)
-    with charged(budget, price, slack, estimate.design.total) as release_id:
+    facts = {
+        "function": estimate.function,
+        "code": estimate.code,
+        "distribution": estimate.distribution,
+        "records": n,
+        "method": estimate.design.method,
+        "samples": estimate.design.m,
+        "order": estimate.design.k,
+        "missed": estimate.design.gamma,
+        "unlucky": estimate.design.rho,
+        "norm": estimate.norm,
+        "sensitivity": max(estimate.value, floor),
+        "results": estimate.size,
+    }
+    share = estimate.design.total
+    with charged(budget, price, slack, share, facts=facts, noise=noise) as release_id:
         value = evaluated(function, data, estimate, respond, workers=crew, time_limit=limit)
     return BlackboxRelease(
         value,

@@ -185,14 +185,11 @@ class Ledger:
                     "USE-005", f"there is no budget for protection {charge.protection!r}"
                 )
         fields = self._reserved(held, analyst, plain_note(note))
-        if papers is not None:
-            fields["papers"] = papers.fields
         with self._writing() as transaction:
             now, when, short = self._short(transaction, held, analyst)
             if not short:
                 fields["lease_until"] = now + lease_seconds
-                for digest, paper in papers.bodies.items() if papers is not None else ():
-                    transaction.keep(digest, paper)
+                self._keep(transaction, papers, fields)
                 self._append(transaction, "reserve", when, fields)
         if short:  # raised after the transaction, so that what the sweep found stays written
             raise BudgetError(
@@ -202,6 +199,14 @@ class Ledger:
                 hint="ask with a smaller epsilon, or ask the data owner for more budget",
             )
         return Reservation(self, fields["release"], held)
+
+    @staticmethod
+    def _keep(transaction: Transaction, papers: Papers | None, fields: dict[str, Any]) -> None:
+        """Keep the papers of a release, and name them in its record."""
+        if papers is not None:
+            fields["papers"] = papers.fields
+            for digest, paper in papers.bodies.items():
+                transaction.keep(digest, paper)
 
     def _reserved(
         self, held: Sequence[Charge], analyst: str, note: Mapping[str, Any]
@@ -233,6 +238,7 @@ class Ledger:
         charges: Sequence[Charge],
         *,
         analyst: str = "",
+        papers: Papers | None = None,
     ) -> dict[str, Any]:
         """Pay for a stream and declare it, both or neither; give what was declared, now or before (L-STREAM).
 
@@ -248,6 +254,7 @@ class Ledger:
                 if not short:
                     fields = self._reserved(held, analyst, {"stream": name})
                     release = fields["release"]
+                    self._keep(transaction, papers, fields)
                     self._append(transaction, "reserve", when, {**fields, "lease_until": now})
                     self._append(transaction, "sent", when, {"release": release})
                     outcome = {"release": release, "outcome": "stream declared"}

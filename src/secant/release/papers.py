@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache
-from importlib.metadata import version
 from typing import Any
 
 from secant.analysis.certificate import Certificate, Clipped, Curve, Move, Step, Surveyed
@@ -29,7 +27,7 @@ from secant.release.reading import Reading, numbered
 from secant.sql.parameters import Parameters
 from secant.terms.bounds import GlobalBound
 from secant.terms.catalog import Catalog
-from secant.terms.papers import Papers, document
+from secant.terms.papers import Papers, document, software
 from secant.terms.policy import Policy, Protection
 
 _POLICY = ("tables", "protections", "public", "alternatives", "accept")
@@ -76,12 +74,6 @@ def _read_value(written: Any) -> object:
     raise UsageError("USE-001", f"a parameter that is a {kind} cannot be read again")
 
 
-@cache
-def software() -> str:
-    """Give the version of Secant."""
-    return version("secant")
-
-
 def plan_document(plan: n.Relation) -> str:
     """Write a normalized plan."""
     plans = WrittenPlans()
@@ -101,7 +93,9 @@ def policy_document(policy: Policy, catalog: Catalog) -> str:
 
 
 @dataclass(slots=True)
-class _Writer:
+class Writer:
+    """One list of nodes and one of steps, for all that a certificate rests on."""
+
     plans: WrittenPlans = field(default_factory=WrittenPlans)
     steps: list[dict[str, Any]] = field(default_factory=list)
     seen: dict[int, tuple[Step, int]] = field(default_factory=dict)
@@ -123,22 +117,34 @@ class _Writer:
             self.seen[id(step)] = step, len(self.steps) - 1
         return self.seen[id(step)][1]
 
+    def document(
+        self,
+        kind: str,
+        releases: list[dict[str, Any]],
+        after: n.Relation,
+        costs: Mapping[str, tuple[Fraction, Fraction]],
+        epsilon: Fraction,
+    ) -> str:
+        """Write the certificate of some releases, and what is done with them afterwards."""
+        held = {
+            "kind": kind,
+            "releases": releases,
+            "after": self.plans.place(after),
+            "steps": self.steps,
+            "nodes": self.plans.nodes,
+            "costs": {name: [str(x) for x in cost] for name, cost in costs.items()},
+        }
+        return document({**held, "epsilon": str(epsilon)})
+
 
 def _certificate_document(job: Job, in_force: tuple[Protection, ...]) -> str:
-    writer = _Writer()
+    writer = Writer()
     releases = [_release(b, job, writer) for b in job.prepared.bounded]
-    costs = {p.name: [str(x) for x in job.noise.costs[p.name]] for p in in_force}
-    after = writer.plans.place(job.prepared.post)
-    held = {
-        "releases": releases,
-        "steps": writer.steps,
-        "nodes": writer.plans.nodes,
-        "after": after,
-    }
-    return document({**held, "costs": costs, "epsilon": str(job.noise.epsilon)})
+    costs = {p.name: job.noise.costs[p.name] for p in in_force}
+    return writer.document("question", releases, job.prepared.post, costs, job.noise.epsilon)
 
 
-def _release(b: Bounded, job: Job, writer: _Writer) -> dict[str, Any]:
+def _release(b: Bounded, job: Job, writer: Writer) -> dict[str, Any]:
     release = b.release
     asked = job.readings[release.name].relations()
     choice = job.noise.choices.get(release.name)
@@ -147,14 +153,7 @@ def _release(b: Bounded, job: Job, writer: _Writer) -> dict[str, Any]:
         "statements": {name: writer.plans.place(relation) for name, relation in asked.items()},
         "variants": _variants(job.readings[release.name], writer),
         "keys": [_domain(d, writer) for d in release.domains],
-        "measures": {
-            m.column: {
-                "step": str(m.step),
-                "words": m.words,
-                "noise": _noise(job.noise.noise[m.column]),
-            }
-            for m in release.measures
-        },
+        "measures": measures_of(b, {c: _noise(x) for c, x in job.noise.noise.items()}),
         "ranked": {
             r.column: {
                 "cells": statement_of(r),
@@ -176,7 +175,32 @@ def _release(b: Bounded, job: Job, writer: _Writer) -> dict[str, Any]:
     }
 
 
-def _variants(reading: Reading, writer: _Writer) -> dict[str, int]:
+def stepped_release(
+    b: Bounded, noise: Mapping[str, Mapping[str, Any]], writer: Writer
+) -> dict[str, Any]:
+    """Write a release of which the engine is asked for some groups at a time: the steps of a stream."""
+    release = b.release
+    return {
+        "name": release.name,
+        "statements": {release.name: writer.plans.place(release.exact)},
+        "variants": {},
+        "keys": [_domain(d, writer) for d in release.domains],
+        "measures": measures_of(b, noise),
+        "ranked": {},
+        "choice": None,
+        "certificates": [_certificate(c, writer) for c in b.certificates],
+    }
+
+
+def measures_of(b: Bounded, noise: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Write the measures of a release, each with its noise."""
+    return {
+        m.column: {"step": str(m.step), "words": m.words, "noise": noise[m.column]}
+        for m in b.release.measures
+    }
+
+
+def _variants(reading: Reading, writer: Writer) -> dict[str, int]:
     """Write the statements that are sent if the least limits are chosen; those for the largest are asked above."""
     found = {}
     for index, units in enumerate(reading.units.values()):
@@ -187,7 +211,7 @@ def _variants(reading: Reading, writer: _Writer) -> dict[str, int]:
     return found
 
 
-def _domain(domain: Domain, writer: _Writer) -> dict[str, Any]:
+def _domain(domain: Domain, writer: Writer) -> dict[str, Any]:
     if isinstance(domain, Listed):
         return {"kind": "listed", "keys": [domain.key], "count": len(domain.values)}
     if isinstance(domain, Looked):
@@ -199,7 +223,7 @@ def _domain(domain: Domain, writer: _Writer) -> dict[str, Any]:
     return {"kind": "steps", "keys": [domain.key]}
 
 
-def _certificate(c: Certificate, writer: _Writer) -> dict[str, Any]:
+def _certificate(c: Certificate, writer: Writer) -> dict[str, Any]:
     return {
         "protection": c.protection,
         "room": c.room,

@@ -8,17 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from secant.errors import UsageError
 from secant.ledger.amounts import Charge
+from secant.ledger.loose_papers import loose_papers
 from secant.ledger.reserve import Reservation
 from secant.ledger.store import Ledger
 from secant.stats.results import ADD_REMOVE, REPLACE, Cost, Neighbors
 from secant.terms.events import ApproximateEvent, PureEvent
 from secant.terms.policy import Protection
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a charge is for: the statistic, what is publicly known of it, and the noise that it gets."""
+
+    name: str
+    noise: object = None
+    """None where several draws share the charge."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +75,10 @@ class Allowance:
         return tuple(found)
 
     def reserve(
-        self, epsilon: Fraction, delta: Fraction = Fraction(0), *, note: Mapping[str, Any]
+        self, epsilon: Fraction, delta: Fraction = Fraction(0), *, done: Done
     ) -> Reservation:
         """Hold the price, or raise BUD-001. Nothing may be read before its `mark_sent()` returns."""
+        price = epsilon, delta
         offers = self.protection.personal
         if offers is not None and not self.in_proportion:
             epsilon /= (
@@ -74,7 +86,10 @@ class Allowance:
             )  # what costs all alike must be affordable to those who give least
         event = ApproximateEvent(epsilon, delta) if delta else PureEvent(epsilon)
         charge = Charge.of(self.name, epsilon, delta, event=event)
-        return self.ledger().reserve([charge], analyst=self.analyst, note=note)
+        facts = {"neighbors": self.neighbors, "in proportion": self.in_proportion, **done.facts}
+        papers = loose_papers("statistic", done.name, facts, done.noise, self.protection, price)
+        note = {"statistic": done.name}
+        return self.ledger().reserve([charge], analyst=self.analyst, note=note, papers=papers)
 
 
 def budget_of(budget: object) -> Allowance | None:
@@ -118,14 +133,14 @@ def neighbors_of(neighbors: object, budget: Allowance | None) -> Neighbors:
 def paid(
     budget: Allowance | None,
     epsilon: Fraction,
+    done: Done,
     *,
-    note: Mapping[str, Any],
     delta: Fraction = Fraction(0),
 ) -> Iterator[Cost]:
     """Charge durably, then let the data be read (I6); what was reserved then stays spent."""
     if budget is None:
         yield Cost(None, float(epsilon), float(delta))
         return
-    with budget.reserve(epsilon, delta, note=note) as permit:
+    with budget.reserve(epsilon, delta, done=done) as permit:
         permit.mark_sent()
         yield Cost(budget.name, float(epsilon), float(delta), permit.release_id)

@@ -18,7 +18,7 @@ import numpy as np
 from secant.errors import InternalError, SecantError, UsageError
 from secant.ledger.amounts import as_written
 from secant.numeric.parameters import Number, epsilon_of, level_of
-from secant.stats.budget import Allowance, budget_of, neighbors_of, paid
+from secant.stats.budget import Allowance, Done, budget_of, neighbors_of, paid
 from secant.stats.choice import decide_way
 from secant.stats.inputs import values_of
 from secant.stats.results import (
@@ -31,7 +31,7 @@ from secant.stats.results import (
     comparison,
 )
 from secant.stats.scale import Scale, Steps
-from secant.stats.ways import Statistic, Way
+from secant.stats.ways import Statistic, Way, noise_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,8 @@ def release(
         table = comparison(decision.candidates, way.family, decision.assumed)
         sys.stdout.write(table + "\n")
     cost: Cost
-    with paid(terms.budget, terms.epsilon, note={"statistic": statistic.name}) as cost, quiet():
+    done = Done(statistic.name, noise_of(way), {"top": scale.top, "q": statistic.q, "n": size})
+    with paid(terms.budget, terms.epsilon, done) as cost, quiet():
         steps = read(values) if read is not None else scale.snap(values_of(values))
         index = way.draw(steps)
     # clamped after the draw: whatever was drawn, a value outside the range is not meant

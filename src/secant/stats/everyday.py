@@ -58,7 +58,7 @@ def total(
         return low * len(steps) + scale.step * int(steps.sum())
 
     words = Sentences(noise.name, f"one value moves a sum by {float(moves):g} at most")
-    return plain_release(terms, "sum", noise, answer, words)
+    return plain_release(terms, "sum", noise, answer, words, facts={"low": low, "high": high})
 
 
 @border

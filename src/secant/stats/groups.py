@@ -18,7 +18,7 @@ import numpy as np
 from secant.errors import UsageError, border
 from secant.mechanisms.laplace import DiscreteLaplaceNoise
 from secant.numeric.parameters import Number
-from secant.stats.budget import paid
+from secant.stats.budget import Done, paid
 from secant.stats.calls import guarantee_of, quiet, terms_of
 from secant.stats.counting import count, mask_of
 from secant.stats.everyday import proportion, std, total
@@ -130,7 +130,7 @@ def histogram(
         GlobalBound(Fraction(moves)), epsilon=terms.epsilon, grid=1
     )
     cost: Cost
-    with paid(terms.budget, terms.epsilon, note={"statistic": "histogram"}) as cost, quiet():
+    with paid(terms.budget, terms.epsilon, Done("histogram", noise)) as cost, quiet():
         if keys:
             places = _places(labels_of(values), keys)
         else:
@@ -260,7 +260,7 @@ def group_by(
     _tried(function, given)
     cost: Cost
     with (
-        paid(terms.budget, terms.epsilon, note={"statistic": f"{statistic} by group"}) as cost,
+        paid(terms.budget, terms.epsilon, Done(f"{statistic} by group")) as cost,
         quiet(),
     ):
         labels, values = _columns(data, by, column, statistic)

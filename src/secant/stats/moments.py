@@ -19,7 +19,7 @@ from secant.errors import UsageError, border
 from secant.mechanisms.gaussian import GaussianNoise, NormalNoise
 from secant.mechanisms.laplace import GlobalNoise, LaplaceNoise
 from secant.numeric.parameters import Number, delta_of
-from secant.stats.budget import paid
+from secant.stats.budget import Done, paid
 from secant.stats.calls import Terms, guarantee_of, quiet, terms_of
 from secant.stats.inputs import bounds_of, values_of, written
 from secant.stats.results import ADD_REMOVE, Cost, Guarantee, Neighbors
@@ -312,9 +312,9 @@ def _released(
 ) -> tuple[Moments, Cost, tuple[str, str]]:
     columns = len(frame.halves)
     hidden = terms.neighbors == ADD_REMOVE
-    note = {"statistic": name}
     cost: Cost
-    with paid(terms.budget, terms.epsilon, delta=noise.delta, note=note) as cost, quiet():
+    done = Done(name, noise, {"columns": columns})
+    with paid(terms.budget, terms.epsilon, done, delta=noise.delta) as cost, quiet():
         size, sums, products = exact_moments(frame.steps(read()))
         upper = [products[j][k] for j in range(columns) for k in range(j, columns)]
         exact = [*([Fraction(size)] if hidden else []), *sums, *upper]

@@ -7,12 +7,13 @@ For statistics with one way only; where there is a choice, see calls.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from secant.mechanisms.laplace import GlobalNoise
-from secant.stats.budget import paid
+from secant.stats.budget import Done, paid
 from secant.stats.calls import Terms, guarantee_of, quiet
 from secant.stats.plot import Curve
 from secant.stats.results import Candidate, Cost, ErrorBar, Release
@@ -50,15 +51,17 @@ def plain_release(
     *,
     least: Fraction | None = None,
     candidates: tuple[Candidate, ...] = (),
+    facts: Mapping[str, Any] | None = None,
 ) -> Release:
-    """Release `answer()` with noise of a public size."""
+    """Release `answer()` with noise of a public size; `facts` are those that its bound follows from."""
     drawing = public_drawing(noise, answer, terms.level, words.of)
-    return drawn_release(terms, name, drawing, words, least=least, candidates=candidates)
+    done = Done(name, noise, facts or {})
+    return drawn_release(terms, done, drawing, words, least=least, candidates=candidates)
 
 
 def drawn_release(
     terms: Terms,
-    name: str,
+    done: Done,
     drawing: Drawing,
     words: Sentences,
     *,
@@ -67,12 +70,12 @@ def drawn_release(
 ) -> Release:
     """Charge, draw, and say what was done."""
     cost: Cost
-    with paid(terms.budget, terms.epsilon, note={"statistic": name}) as cost, quiet():
+    with paid(terms.budget, terms.epsilon, done) as cost, quiet():
         drawn = drawing.draw()
     if least is not None:
         drawn = max(drawn, least)
     return Release(
-        statistic=name,
+        statistic=done.name,
         value=float(min(max(drawn, -_FAR), _FAR)),
         error=drawing.error,
         guarantee=guarantee_of(terms),

@@ -13,7 +13,7 @@ from typing import Any
 
 from secant.errors import UsageError
 from secant.numeric.parameters import Number
-from secant.stats.budget import paid
+from secant.stats.budget import Done, paid
 from secant.stats.calls import guarantee_of, quiet, terms_of
 from secant.stats.counting import count
 from secant.stats.results import ADD_REMOVE, REPLACE, Neighbors, Release
@@ -57,7 +57,7 @@ def with_private_n(
     function(
         [], **shared, **quiet_options
     )  # mistakes in the terms are found before anything is charged
-    with paid(terms.budget, terms.epsilon, note={"statistic": function.__name__}) as cost, quiet():
+    with paid(terms.budget, terms.epsilon, Done(function.__name__)) as cost, quiet():
         data = _held(values)
         counted = count(
             data, epsilon=terms.epsilon * _FOR_COUNTING, neighbors=ADD_REMOVE,

@@ -20,6 +20,7 @@ from secant.errors import UsageError
 from secant.mechanisms.laplace import GlobalNoise, LaplaceNoise
 from secant.numeric.parameters import Number, positive
 from secant.stats.bounded import specified, uniform_finding
+from secant.stats.budget import Done
 from secant.stats.calls import Terms
 from secant.stats.choice import ASSUMED_ROWS, steadiest
 from secant.stats.inputs import FAR, Values, clamped, public_number, values_of, written
@@ -91,7 +92,7 @@ def release_unbounded(
     )
     least = Fraction(0) if name == "variance" else None
     shown = name.replace("_", " ") if q is None else f"quantile {float(written(q, 'q')):g}"
-    return drawn_release(terms, shown, drawing, words, least=least, candidates=found)
+    return drawn_release(terms, Done(shown), drawing, words, least=least, candidates=found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -249,6 +249,13 @@ class LaplaceWay:
         return Curve("error", lambda t: math.exp(-abs(t) / width) / (2 * width), reach)
 
 
+def noise_of(way: Way) -> object:
+    """Give the calibrated noise of a way, where it is one noise."""
+    if isinstance(way, RankWay):
+        return way.ranks.choice
+    return way.noise if isinstance(way, (SmoothWay, LaplaceWay)) else None
+
+
 def smooth_way(statistic: Statistic, epsilon: Fraction, order: Fraction) -> SmoothWay:
     """Calibrate optimal noise for β = ε / order."""
     beta = epsilon / order

@@ -28,6 +28,7 @@ from secant.shown.progress import progress
 from secant.streams.compiling import Compiled, charges, choices, compile_stream, costs
 from secant.streams.declaring import declaration, settled
 from secant.streams.drawing import Kept, advance
+from secant.streams.papers import stream_papers
 from secant.streams.reading import Group, groups_of, statement
 from secant.streams.series import LEVEL, Series, errors_of, key_columns, shown
 from secant.terms.policy import Policy, Protection
@@ -149,7 +150,8 @@ def _begun(
     if account is not None:
         return settled(compiled, account.declaration, now)
     held = charges(compiled, ways)
-    written = books.declare_stream(compiled.stream.name, now, held, analyst=analyst)
+    papers = stream_papers(compiled, ways, policy, policy.naming(opened.backend.catalog()))
+    written = books.declare_stream(compiled.stream.name, now, held, analyst=analyst, papers=papers)
     return settled(compiled, written, now)
 
 

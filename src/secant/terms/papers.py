@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
+from importlib.metadata import version
 from typing import Any
 
 FORMAT = 1
@@ -44,6 +46,12 @@ class Papers:
 def document(content: Mapping[str, Any]) -> str:
     """Write a document in the one form that it has."""
     return json.dumps({"format": FORMAT, **content}, sort_keys=True, separators=(",", ":"))
+
+
+@cache
+def software() -> str:
+    """Give the version of Secant."""
+    return version("secant")
 
 
 def digest(text: str) -> str:

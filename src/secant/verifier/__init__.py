@@ -4,6 +4,6 @@ In: the record of a release and its documents, as JSON. Out: a verdict, point by
 not know, and says so. It imports nothing of Secant: who doubts the rest can read these files alone.
 """
 
-from secant.verifier.verdict import Point, Verdict, verify
+from secant.verifier.verdict import QUESTION, STREAM, Point, Verdict, verify
 
-__all__ = ["Point", "Verdict", "verify"]
+__all__ = ["QUESTION", "STREAM", "Point", "Verdict", "verify"]

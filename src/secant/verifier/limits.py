@@ -68,7 +68,7 @@ def check_cut(
 
 
 def most_in_group(setting: Setting, node: Node, call: Node, step: Fraction) -> Fraction:
-    """Give what one unit adds to one group at most, in whole steps, where it has one row there; cutting adds nothing."""
+    """Give what one unit adds to one group at most, in whole steps, where it has one row there; a cut adds nothing."""
     each = node if call.held("function") == "count" else unsorted(node.one("input"))
     while each.kind in ("Project", "Join", "Truncate"):
         each = unsorted(each.one("left" if each.kind == "Join" else "input"))

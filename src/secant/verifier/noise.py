@@ -149,6 +149,8 @@ def _event(event: dict[str, Any]) -> Paid:
         return Paid(Fraction(event["epsilon"]), keys=Fraction(event["delta"]))
     if kind == "concentrated":
         return Paid(rho=Fraction(event["rho"]))
+    if kind == "random":
+        return Paid(Fraction(event["epsilon"]), keys=Fraction(event["delta"]))
     if kind == "composed":
         found = Paid()
         for part in event["events"]:

@@ -107,7 +107,9 @@ class Owners:
             here, there = sides["Column"], sides["Outer"]
             if here.held("type") != there.held("type") or here.held("type") == "DOUBLE":
                 continue
-            if any((via, there.held("name")) in outer and c == here.held("name") for via, c in whole):
+            if any(
+                (via, there.held("name")) in outer and c == here.held("name") for via, c in whole
+            ):
                 return True
         return False
 

@@ -87,7 +87,7 @@ class Setting:
         return None
 
     def _first_rows(self, node: Node) -> Number:
-        """Give how many rows of a unit a condition lets through that asks for their numbers; None if it asks for none."""
+        """Give how many rows of a unit a condition on their numbers lets through; None if it asks for none."""
         calls: dict[str, Node] = {}
         below = unsorted(node.one("input"))
         while below.kind in ("Filter", "Window"):

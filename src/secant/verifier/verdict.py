@@ -13,14 +13,17 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
+from secant.verifier.claims import lost
 from secant.verifier.derivation import Derivation
 from secant.verifier.noise import Paid, check_charge, check_price, check_threshold, price_of
 from secant.verifier.owners import Owners
 from secant.verifier.plans import Node, NotKnown, Wrong, tables
 from secant.verifier.rows import setting_of
+from secant.verifier.streams import stream_price
 
 FORMAT = 1
 HOLDS, WRONG, UNKNOWN = "holds", "wrong", "not known"
+QUESTION, STREAM = "question", "stream"
 DOCUMENTS = ("text", "plan", "policy", "certificate")
 _UNREADABLE = (
     KeyError, IndexError, TypeError, ValueError, AttributeError, ZeroDivisionError, OverflowError, RecursionError,
@@ -59,7 +62,8 @@ def verify(record: Mapping[str, Any], bodies: Mapping[str, str]) -> Verdict:
     ]
     if points[0].outcome == HOLDS:
         read = {kind: json.loads(bodies[kind]) for kind in ("policy", "certificate")}
-        points += _points(record, read["policy"], read["certificate"])
+        planned = read["certificate"].get("kind", QUESTION) in (QUESTION, STREAM)
+        points += (_points if planned else _loose)(record, read["policy"], read["certificate"])
     return Verdict(tuple(points))
 
 
@@ -112,6 +116,46 @@ def _points(
         if known:
             yield _point(f"price of {name}", partial(_priced, name, paid[name], price))
             yield _point(f"charge of {name}", partial(_charged, name, paid[name], price, record))
+
+
+def _loose(
+    record: Mapping[str, Any], policy: dict[str, Any], certificate: dict[str, Any]
+) -> Iterator[Point]:
+    """Check a release that no plan describes."""
+    (protection,) = policy["protections"]
+    paid = [Paid()]
+    noise = _point("noise", partial(_noisy_claim, certificate, protection, paid))
+    yield noise
+    if noise.outcome == HOLDS:
+        name = protection["name"]
+        price = Fraction(certificate["epsilon"]), Fraction(certificate["delta"])
+        yield _point(f"price of {name}", partial(_priced, name, paid[0], price))
+        yield _point(f"charge of {name}", partial(_charged, name, paid[0], price, record))
+        if certificate["kind"] == "black box":
+            yield _point(f"share of {name}", partial(_missed, certificate, record))
+
+
+def _noisy_claim(certificate: dict[str, Any], protection: dict[str, Any], paid: list[Paid]) -> str:
+    if protection["personal"] is not None:
+        raise NotKnown("units that give different amounts are not checked here")
+    paid[0] = lost(certificate)
+    return f"{certificate['name']} loses {_told(paid[0])} at most"
+
+
+def _missed(certificate: dict[str, Any], record: Mapping[str, Any]) -> str:
+    """The share of databases without a promise is accounted for like epsilon."""
+    (charge,) = record["charges"]
+    said = Fraction(charge["event"]["gamma"]) if charge["event"]["kind"] == "random" else 0
+    if said < Fraction(certificate["facts"]["gamma"]["fraction"]):
+        raise Wrong("the ledger was charged a smaller share of databases than may be missed")
+    return f"{float(said):.4g} of databases may be missed, and the ledger was charged that"
+
+
+def _told(paid: Paid) -> str:
+    parts = [f"epsilon {float(paid.pure):.6g}"] if paid.pure or not paid.rho else []
+    parts += [f"rho {float(paid.rho):.6g}"] * bool(paid.rho)
+    parts += [f"delta {float(paid.keys):.3g} for keys"] * bool(paid.keys)
+    return ", ".join(parts)
 
 
 def _covered(policy: dict[str, Any], protection: dict[str, Any], read: set[str]) -> set[str]:
@@ -191,7 +235,7 @@ def _derived(made: Callable[[], Derivation]) -> str:
 
 def _check_keys(domain: dict[str, Any], derivation: Derivation) -> None:
     """Which groups are shown must not tell: listed, read from tables that nobody hides, or chosen with noise."""
-    if domain["kind"] == "listed":
+    if domain["kind"] in ("listed", "steps"):  # which steps are shown, the clock decides
         return
     if domain["kind"] == "looked up":
         if tables(Node(derivation.nodes, domain["node"])) & derivation.covered:
@@ -207,16 +251,33 @@ def _noisy(made: Callable[[], Derivation], paid: dict[str, Paid]) -> str:
     release, said = derivation.release, derivation.certificate
     found = Paid()
     for column, measure in {**release["measures"], **release["ranked"]}.items():
-        found = found.plus(price_of(column, measure["noise"], said, derivation.squared(column)))
+        squared = derivation.squared(column)
+        if measure["noise"]["kind"] == "stream":
+            found = found.plus(_stream(column, measure["noise"], said, squared))
+        else:
+            found = found.plus(price_of(column, measure["noise"], said, squared))
     choice = release["choice"]
     if choice is not None:
         noise = release["measures"][choice["selector"]]["noise"]
         found = found.plus(check_threshold(choice, noise, said))
     paid[said["protection"]] = paid[said["protection"]].plus(found)
-    parts = [f"epsilon {float(found.pure):.6g}"] if found.pure or not found.rho else []
-    parts += [f"rho {float(found.rho):.6g}"] * bool(found.rho)
-    parts += [f"delta {float(found.keys):.3g} for keys"] * bool(found.keys)
-    return "it loses " + ", ".join(parts) + " at most"
+    return f"it loses {_told(found)} at most"
+
+
+def _stream(
+    column: str, noise: dict[str, Any], said: dict[str, Any], squared: Fraction | None
+) -> Paid:
+    """All steps of a stream together; keys of one step are added up, so lengths over keys are none over steps."""
+    bound = said["bounds"][column]
+    if noise["periods"]:
+        raise NotKnown("limits that hold in every period anew are not checked here")
+    if bound["kind"] != "global":
+        raise NotKnown(f"streams with bounds of this kind are not checked here: {bound['kind']}")
+    size = Fraction(bound["value"])
+    if not size:
+        return Paid()
+    length = size**2 if squared is None or not noise["single"] else squared
+    return stream_price(column, noise, size, length, max(1, int(said["groups"])))
 
 
 def _priced(name: str, paid: Paid, price: tuple[Fraction, Fraction]) -> str:

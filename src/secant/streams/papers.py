@@ -1,0 +1,72 @@
+"""The papers of a stream: its question, plan, policy, and the argument for all of its steps together.
+
+In: a compiled stream and how its measures are released. Out: papers like those of a question, written before it is paid
+for. The plan in them is the one that was bounded; the engine is asked for its steps, some at a time (V-PART).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import islice
+from typing import Any
+
+from secant.mechanisms.continual import Way
+from secant.mechanisms.continual.levels import Tree
+from secant.plan.from_sql import from_sql
+from secant.plan.rewrite import normalize
+from secant.release.papers import Writer, plan_document, policy_document, stepped_release
+from secant.streams.compiling import Compiled, charges
+from secant.terms.catalog import Catalog
+from secant.terms.papers import Papers, document, software
+from secant.terms.policy import Policy
+
+EPOCHS = 12
+"""Epochs whose noise is written down: more steps than any stream comes to."""
+
+
+def stream_papers(
+    compiled: Compiled, ways: Sequence[Way], policy: Policy, catalog: Catalog
+) -> Papers:
+    """Write down what a stream releases, for ever."""
+    stream, bounded = compiled.stream, compiled.bounded
+    writer = Writer()
+    measures = bounded.release.measures
+    noise = {m.column: _noise(w, compiled) for m, w in zip(measures, ways, strict=True)}
+    costs = dict.fromkeys((p.name for p in compiled.protections), (Fraction(0), Fraction(0)))
+    for charge in charges(compiled, ways):
+        costs[charge.protection] = Fraction(charge.epsilon, 10**9), Fraction(charge.delta, 10**18)
+    release = stepped_release(bounded, noise, writer)
+    documents = {
+        "text": document({"text": stream.query, "parameters": None, "stream": stream.name}),
+        "plan": plan_document(normalize(from_sql(stream.query, catalog))),
+        "policy": policy_document(policy, catalog),
+        "certificate": writer.document("stream", [release], compiled.post, costs, stream.epsilon),
+    }
+    return Papers(documents, software(), "")
+
+
+def _noise(way: Way, compiled: Compiled) -> dict[str, Any]:
+    if way.law == "none":
+        return {"kind": "none"}
+    parts = []
+    for stretch in islice(way.stretches(), EPOCHS):
+        design = stretch.design
+        kind = "tree" if isinstance(design, Tree) else "encoder"
+        parts.append(
+            {
+                "design": kind,
+                **design.to_dict(),
+                "steps": stretch.length,
+                "size": str(stretch.noise.size),
+            }
+        )
+    return {
+        "kind": "stream",
+        "way": way.name,
+        "law": way.law,
+        "epochs": way.epochs,
+        "parts": parts,
+        "periods": compiled.periods is not None,
+        "single": compiled.single,
+    }
