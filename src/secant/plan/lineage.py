@@ -66,10 +66,9 @@ class Lineage:
                 table = node.table.lower()
                 self.origins |= {name: (table, c) for name, c in stored_columns(node).items()}
             elif isinstance(node, n.Project):
-                self.definitions |= {item.name: item.expression for item in node.items}
+                self.definitions |= _defined(node.items)
             elif isinstance(node, n.Aggregate):
-                for key in node.keys:
-                    self.definitions.setdefault(key.name, key.expression)
+                self.definitions = _defined(node.keys) | self.definitions
                 self.aggregations |= {call.name: (call, node) for call in node.aggregations}
             elif isinstance(node, n.Window):
                 self.windows |= {call.name: (call, node.input) for call in node.calls}
@@ -82,6 +81,21 @@ class Lineage:
                 for f, *both in zip(node.columns, *sides, strict=True):
                     left, right = (n.Column(side.name, side.type) for side in both)
                     self.merged[f.name] = (left, right)
+
+    def origin(self, scalar: n.Scalar | None) -> Origin | None:
+        """Follow a column through renames to its table; None for what is computed on the way."""
+        while isinstance(scalar, (n.Column, n.Outer)) and scalar.name not in self.origins:
+            scalar = self.definitions.get(scalar.name)
+        return self.origins.get(scalar.name) if isinstance(scalar, (n.Column, n.Outer)) else None
+
+
+def _defined(items: Iterable[n.Named]) -> dict[str, n.Scalar]:
+    """Give what is computed or renamed: a column that is carried on as it is has no definition there."""
+    return {
+        i.name: i.expression
+        for i in items
+        if not (isinstance(i.expression, n.Column) and i.expression.name == i.name)
+    }
 
 
 def source_of(relation: n.Relation, name: str) -> n.Column | n.Literal | None:

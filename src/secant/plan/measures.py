@@ -386,16 +386,7 @@ def preprocessed_of(call: n.Aggregation, ranges: Ranges) -> Preprocessed | None:
     """Give the statistic of a column for which the policy says how far one row moves it; None for others."""
     if call.function not in _STATISTICS or call.distinct:
         return None
-    column: n.Scalar | None = call.argument
-    seen: set[str] = set()  # a column may be defined as one of the same name
-    while (
-        isinstance(column, n.Column)
-        and column.name not in {*ranges.origins, *seen}
-        and column.name in ranges.definitions
-    ):
-        seen.add(column.name)
-        column = ranges.definitions[column.name]  # under another name
-    origin = ranges.origins.get(column.name) if isinstance(column, n.Column) else None
+    origin = ranges.origin(call.argument)
     if origin is None or call.argument is None or not type_of(call.argument).numeric:
         return None
     facts = ranges.policy.column(*origin)

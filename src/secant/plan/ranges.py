@@ -199,9 +199,7 @@ def _column(r: Ranges, node: n.Column) -> iv.Interval:
     elif node.name in r.merged:
         known = iv.hull(*(r.of(side) for side in r.merged[node.name]))
     elif node.name in r.definitions:
-        inner = r.definitions[node.name]
-        if not (isinstance(inner, n.Column) and inner.name == node.name):
-            known = r.of(inner)
+        known = r.of(r.definitions[node.name])
     both = iv.meet(known, r.filtered.get(node.name, iv.EVERYTHING))
     known = known if both is None else both
     return known if r.root is None else _compared(r, node, _counted(r, node, known))

@@ -260,9 +260,7 @@ def _own_values(r: Ranges, column: n.Column) -> Values | None:
         known = [side for side in sides if side is not None]
         return _together(known) if len(known) == len(sides) else None
     inner = r.definitions.get(column.name)
-    if inner is None or (isinstance(inner, n.Column) and inner.name == column.name):
-        return None
-    return values_of(r, inner)
+    return None if inner is None else values_of(r, inner)
 
 
 def _together(sets: Iterable[Values]) -> Values:

@@ -136,9 +136,7 @@ def _column_sources(known: Ranges, column: n.Column, seen: set[str]) -> Iterator
         for side in known.merged[column.name]:
             yield from _sources(known, side, seen)
     elif column.name in known.definitions:
-        inner = known.definitions[column.name]
-        if not (isinstance(inner, n.Column) and inner.name == column.name):
-            yield from _sources(known, inner, seen)
+        yield from _sources(known, known.definitions[column.name], seen)
     for condition in known.conditions:
         names = columns_of(condition)
         if column.name in names and not n.has_subquery(condition):

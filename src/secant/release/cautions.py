@@ -275,19 +275,14 @@ def _outcome(op: str, number: Fraction, range_: iv.Interval) -> str:
 
 def _origin(known: Ranges, scalar: n.Scalar) -> tuple[str, str] | None:
     """Follow a column, or a cast of one, through renames to where it is declared."""
-    for _ in range(100):
-        if isinstance(scalar, (n.Cast, n.Attempt)):
-            scalar = scalar.operand
-        elif isinstance(scalar, (n.Column, n.Outer)):
-            if scalar.name in known.origins:
-                return known.origins[scalar.name]
-            following = known.definitions.get(scalar.name)
-            if following is None or following is scalar:
-                return None
-            scalar = following
-        else:
-            return None
-    return None
+    found: n.Scalar | None = scalar
+    while known.origin(found) is None and isinstance(found, (n.Cast, n.Attempt, n.Column, n.Outer)):
+        found = (
+            found.operand
+            if isinstance(found, (n.Cast, n.Attempt))
+            else known.definitions.get(found.name)
+        )
+    return known.origin(found)
 
 
 def _same(a: object, b: object) -> bool:

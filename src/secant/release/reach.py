@@ -96,7 +96,7 @@ def _finite(r: Reach, scalar: n.Scalar) -> bool:
         return True
     if isinstance(scalar, n.Column):
         inner = r.definitions.get(scalar.name)
-        return inner is not None and inner is not scalar and r.finite(inner)
+        return inner is not None and r.finite(inner)
     if isinstance(scalar, n.Clamp):  # NaN goes to its upper end
         return r.finite(scalar.low) and r.finite(scalar.high)
     if isinstance(scalar, (n.Cast, n.Attempt, n.Negate)):
@@ -125,7 +125,7 @@ def _step(r: Reach, scalar: n.Scalar) -> float | None:
         if scalar.name in r.aggregations:
             call = r.aggregations[scalar.name][0]
             inner = call.argument if call.function in ("sum", "min", "max") else None
-        return None if inner is None or inner is scalar else r.step(inner)
+        return None if inner is None else r.step(inner)
     exact = _exact_step(type_of(scalar, r.known))
     if exact is not None:
         return exact
