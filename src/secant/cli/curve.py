@@ -17,43 +17,64 @@ GRID = ("0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10")
 WIDTH, HEIGHT, MARGIN = 640, 420, 70
 COLORS = ("#1b6ca8", "#c0392b", "#2e8b57", "#8e44ad", "#b9770e", "#2c3e50")
 BARS = 30
+_Point = tuple[float, float | None, float | None]
+"""ε, error, relative error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Errors of one column: absolute, and relative to the length of the true answers."""
+    """Errors of one column that an ε allows: absolute, and relative to the length of the true answers."""
 
     column: str
     epsilons: tuple[float, ...]
     errors: tuple[float | None, ...]
     relative: tuple[float | None, ...]
+    asked: tuple[float, ...]
+    """At which ε the question has this error: that ε, or a smaller one that happens to do better."""
 
     def to_dict(self, level: float) -> dict[str, Any]:
         """Give the curve as plain values."""
-        points = zip(self.epsilons, self.errors, self.relative, strict=True)
+        points = zip(self.epsilons, self.errors, self.relative, self.asked, strict=True)
         return {
             "column": self.column,
             "level": level,
             "curve": [
-                {"epsilon": e, "error": error, "relative_error": share}
-                for e, error, share in points
+                {"epsilon": e, "error": error, "relative_error": share, "asked_with": asked}
+                for e, error, share, asked in points
             ],
         }
 
 
 def curves_of(inspect: Callable[[str], Sequence[Mapping[str, Any]]]) -> list[Curve]:
-    """Inspect a question at every ε of the grid; columns without noise have no curve."""
-    seen: dict[str, list[tuple[float, float | None, float | None]]] = {}
+    """Inspect a question at every ε of the grid; columns without noise have no curve.
+
+    How wide a filter is softened, and how smooth a bound is, follows from public facts, so on the data at hand a
+    smaller ε may do better than a larger one. Who has the larger one may ask with the smaller one: a curve never rises.
+    """
+    seen: dict[str, list[_Point]] = {}
     for epsilon in GRID:
         for record in inspect(epsilon):
             error, relative = error_of(record), relative_error_of(record)
             seen.setdefault(str(record["column"]), []).append((float(epsilon), error, relative))
     curves = []
     for column, points in seen.items():
-        epsilons, errors = tuple(p[0] for p in points), tuple(p[1] for p in points)
+        best = _falling(points)
+        asked, errors = tuple(p[0] for p in best), tuple(p[1] for p in best)
         if any(e != 0 for e in errors):  # None is an error that nobody can state, not none at all
-            curves.append(Curve(column, epsilons, errors, tuple(p[2] for p in points)))
+            epsilons, relative = tuple(p[0] for p in points), tuple(p[2] for p in best)
+            curves.append(Curve(column, epsilons, errors, relative, asked))
     return curves
+
+
+def _falling(points: Sequence[_Point]) -> list[_Point]:
+    """Give for each point the one with the least error up to there; what is not stated stays so."""
+    found: list[_Point] = []
+    best: _Point | None = None
+    for point in points:
+        if point[1] is not None and (best is None or best[1] is None or point[1] <= best[1]):
+            best = point
+        found.append(point if point[1] is None or best is None else best)
+    return found
 
 
 def error_of(record: Mapping[str, Any]) -> float | None:

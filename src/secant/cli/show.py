@@ -161,10 +161,14 @@ def print_curves(curves: Sequence[Curve], level: object) -> None:
                 # An error of 0 is a quantile of the noise here, not an exact answer.
                 Text("±0" if curve.errors[place] == 0 else error_text(curve.errors[place])),
                 Text("?" if share is None else _share_text(share)),
-                Text(bar(beside[place], beside)),
+                Text(bar(beside[place], beside) + _smaller(epsilon, curve.asked[place])),
             )
         say(value_text(curve.column), style="bold")
         show(table)
+
+
+def _smaller(epsilon: float, asked: float) -> str:
+    return "" if asked == epsilon else f" (asked with {asked:g})"
 
 
 def _share_text(share: float) -> str:

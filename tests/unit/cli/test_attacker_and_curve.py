@@ -9,6 +9,7 @@ from fake_engine import Explanation
 
 from private_shop import ROWWISE, TABLES, UNIT, no_secret_in, open_shop
 from secant.attack import attack_lines, attack_report
+from secant.cli import show
 from secant.cli.curve import GRID, Curve, bar, curves_of, error_of, svg
 from secant.terms.catalog import Table, catalog
 from secant.terms.policy_file import read_policy
@@ -162,6 +163,31 @@ def test_a_public_answer_has_no_curve(shop, run):
     assert "exact at every epsilon" in out
 
 
+def test_a_curve_never_rises_and_says_with_which_epsilon_to_ask(capsys):
+    """Public choices may suit the data at hand better at a smaller epsilon, which a larger one can pay for."""
+    errors = {"2": 744.0, "5": 785.0, "10": 300.0}
+
+    def inspected(epsilon):
+        error = errors.get(epsilon, 1000 / float(epsilon))
+        return [{"column": "n", "error95": error, "relative_error95": error / 1000}]
+
+    (curve,) = curves_of(inspected)
+    assert list(curve.errors) == sorted(curve.errors, reverse=True)
+    at = dict(
+        zip(
+            curve.epsilons, zip(curve.errors, curve.relative, curve.asked, strict=True), strict=True
+        )
+    )
+    assert at[2.0] == (744.0, 0.744, 2.0)
+    assert at[5.0] == (744.0, 0.744, 2.0)
+    assert at[10.0] == (300.0, 0.3, 10.0)
+    assert curve.to_dict(0.95)["curve"][8]["asked_with"] == 2.0
+    show.print_curves([curve], 0.95)
+    (line,) = [x for x in capsys.readouterr().out.splitlines() if "asked with" in x]
+    assert line.split()[0] == "5"
+    assert line.rstrip().endswith("(asked with 2)")
+
+
 def test_errors_of_columns_as_lists_or_unknown():
     assert error_of({"error95": [1, 3.0]}) == 3.0
     assert error_of({"error": [1, None]}) is None
@@ -193,7 +219,7 @@ def test_bars_are_logarithmic():
     assert abs(lengths[1] - 15.5) <= 1
     assert lengths[3:] == [0, 0]
     assert bar(2.0, (2.0, 2.0)) == "#" * 30
-    flat = Curve("n", (1.0, 2.0), (1.0, 1.0), (0.5, 0.5))
+    flat = Curve("n", (1.0, 2.0), (1.0, 1.0), (0.5, 0.5), (1.0, 2.0))
     assert "polyline" in svg([flat], 0.95, "t")
 
 
