@@ -95,7 +95,7 @@ def _laud(asked: _Asked, profile_name: str, engine: str) -> int:
         found = measure.measure(source, profile, names, repeat=asked.repeat or 3)
         rows = list(advance(found))
     _write(asked.target, rows)
-    table.print_table(rows, profile.name)
+    table.print_table(rows, profile.name, asked.scale)
     table.print_verdicts(rows, profile.name, asked.scale)
     return next((int(r["refused"]["status"]) for r in rows if "refused" in r), 0)
 

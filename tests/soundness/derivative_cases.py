@@ -87,7 +87,12 @@ JOINS = (
     "SELECT sum(a.x*b.z*o.x) FROM a JOIN b ON a.k = b.id JOIN a AS o ON o.id = b.k",
     "SELECT avg(a.x) FROM a JOIN u ON a.k = u.k", "SELECT sum(a.x) FROM a JOIN u ON a.k = u.k AND u.h = 1",
     "SELECT sum(a.x) FROM a JOIN u ON a.k = u.h", "SELECT sum(a.x) FROM a, u WHERE u.k = 1",
-    "SELECT sum(a.x) FROM a LEFT JOIN u ON a.k = u.k", "SELECT sum(a.x) FROM a WHERE a.k IN (SELECT k FROM u)",
+    "SELECT sum(a.x) FROM a LEFT JOIN u ON a.k = u.k",
+    "SELECT sum(a.x*coalesce(u.q, 1)) FROM a LEFT JOIN u ON a.k = u.h",
+    "SELECT sum(a.x*b.z) FROM a JOIN b ON a.k = b.id LEFT JOIN u ON b.k = u.k AND u.h = 1",
+    "SELECT sum(a.x*b.z) FROM b CROSS JOIN a LEFT JOIN u ON a.id = u.k AND u.k = 1 WHERE b.z > 0",
+    "SELECT count(*) FROM a LEFT JOIN u ON a.k = u.k LEFT JOIN u AS w ON u.h = w.k WHERE a.x > 1 AND w.q IS NULL",
+    "SELECT max(a.x) FROM a LEFT JOIN u ON a.k < u.k", "SELECT sum(a.x) FROM a WHERE a.k IN (SELECT k FROM u)",
     "SELECT sum(a.x) FROM a WHERE EXISTS (SELECT 1 FROM u WHERE u.k = a.k AND u.h = 2)",
     "SELECT sum(a.x) FROM a JOIN (SELECT k, max(q) AS q FROM u GROUP BY k) AS t ON a.k = t.k",
     "SELECT sum(s) FROM (SELECT x+y AS s FROM a WHERE m > 2) AS t WHERE s > 1",
@@ -97,6 +102,7 @@ GROUPS = (
     "SELECT g, min(x), max(y), avg(v) FROM a GROUP BY g", "SELECT p, k, sum(x*y) FROM a GROUP BY p, k",
     "SELECT u.h, sum(a.x) FROM a JOIN u ON a.k = u.k GROUP BY u.h",
     "SELECT u.h, min(a.x) FROM a JOIN u ON a.k = u.k GROUP BY u.h",
+    "SELECT u.h, sum(a.x) FROM a LEFT JOIN u ON a.k = u.k GROUP BY u.h",
     "SELECT a.g, sum(a.x*u.q) FROM a, u GROUP BY a.g",
     "SELECT a.g, max(a.x*b.z) FROM a JOIN b ON a.k = b.id GROUP BY a.g",
     "SELECT b.k, sum(a.x*b.z) FROM a JOIN b ON a.k = b.id GROUP BY b.k",
@@ -148,6 +154,12 @@ def settings() -> dict[str, World]:
         "nearly one": small_world(
             {"a": "l1(l1.01(x, y), 0.5*v, l1.001(m, c), d)", "b": "l1.01(z, w)", "lone": "s"},
             settings='softening = { kind = "ramp", width = 0.1 }',
+        ),
+        "repeated": small_world(
+            {
+                "a": "linf(l1(x, 0.5*y), 2*l2(0.2*x, y, v), l1(m, 0.5*m), 0.1*l1(d, e, linf(d, e)), c)",
+                "b": "l1(z, linf(z, w), m)",
+            }
         ),
         "open rows": small_world(
             {"a": "l1(linf(x, y), v, m, 0.1*linf(d, e), c)", "b": "l1(z, w, m)"},

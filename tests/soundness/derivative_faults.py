@@ -253,6 +253,17 @@ def _half_of_either(patch: Any) -> None:
     patch.setattr(calculus, "_either", either)
 
 
+def _padding_forgotten(patch: Any) -> None:
+    original = room.lookups_of
+
+    def wrong(*given: Any) -> Any:
+        found = original(*given)
+        equal = (*found.equal, *(pair for x in found.padded.values() for pair in x.equal))
+        return replace(found, equal=equal, padded={})
+
+    patch.setattr(room, "lookups_of", wrong)
+
+
 PLAIN = {"a": "l1(x, y, v, m)"}
 SIGMOID = 'softening = { kind = "sigmoid", slope = 0.7 }'
 FAULTS = (
@@ -304,6 +315,10 @@ FAULTS = (
     Planted(
         "D-GATHER", "gathering skipped though the other side is not unique", _always_single,
         "SELECT sum(a.x*b.z) FROM a JOIN b ON a.k = b.k",
+    ),
+    Planted(
+        "D-GATHER", "a left join taken for an inner one", _padding_forgotten,
+        "SELECT sum(b.z) FROM b CROSS JOIN a LEFT JOIN u ON a.id = u.k AND u.k = 1",
     ),
     Planted(
         "D-IDENTITY", "a power of e^w that moves as e^w does",

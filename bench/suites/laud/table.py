@@ -12,7 +12,15 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from bench.suites.laud.compare import PRINTED_SCALE, accuracy, expected, missed, speed
+from bench.suites.laud.compare import (
+    PRINTED_SCALE,
+    SCALES,
+    accuracy,
+    expected,
+    missed,
+    printed_at,
+    speed,
+)
 from secant.cli import show
 
 Row = Mapping[str, Any]
@@ -31,12 +39,13 @@ def print_lines(titles: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
     show.show(table)
 
 
-def print_table(rows: Sequence[Row], profile: str) -> None:
+def print_table(rows: Sequence[Row], profile: str, scale: str) -> None:
     """Print what was measured beside the print."""
     known = expected()
+    printed = scale if scale in SCALES else PRINTED_SCALE
     print_lines(
         ("query", *_TITLES["native" if profile == "native" else "paper"]),
-        [(row["query"], *_cells(row, known[row["query"]], profile)) for row in rows],
+        [(row["query"], *_cells(row, known[row["query"]], profile, printed)) for row in rows],
     )
     for row in rows:
         if "refused" in row:
@@ -50,7 +59,7 @@ _TITLES = {
 }
 
 
-def _cells(row: Row, known: Mapping[str, Any], profile: str) -> tuple[str, ...]:
+def _cells(row: Row, known: Mapping[str, Any], profile: str, scale: str) -> tuple[str, ...]:
     if "refused" in row:
         return ("refused",)
     seconds = row["seconds"]
@@ -64,7 +73,7 @@ def _cells(row: Row, known: Mapping[str, Any], profile: str) -> tuple[str, ...]:
     error = share(row["relative_error95"])
     if profile == "native":
         return (exact, softened, sensitivity, error, share(known["error"] / 100), *times)
-    printed_softened, printed_sensitivity = known[profile]
+    printed_softened, printed_sensitivity = printed_at(known, profile, scale)
     return (exact, softened, printed_softened, sensitivity, printed_sensitivity, error, *times)
 
 
@@ -92,7 +101,7 @@ def print_verdicts(rows: Sequence[Row], profile: str, scale: str) -> None:
             f"release / plain: geometric mean {pace.mean:.2f}, worst {pace.worst:.2f}; "
             f"slowest to compile: {1000 * pace.slowest_compile:.1f} ms"
         )
-    if scale != PRINTED_SCALE:
+    if scale not in SCALES or (profile == "native" and scale != PRINTED_SCALE):
         show.say(f"The numbers beside ours are of scale {PRINTED_SCALE}, not of {scale}.")
         return
     if profile == "native":
@@ -101,4 +110,4 @@ def print_verdicts(rows: Sequence[Row], profile: str, scale: str) -> None:
             show.say(f"error at 95 % / authors' at 78 %: geometric mean {found.mean:.3f}")
             show.say(f"not below the authors': {', '.join(found.worse) or 'none'}")
         return
-    show.say(f"not as printed: {', '.join(missed(rows, profile)) or 'none'}")
+    show.say(f"not as printed: {', '.join(missed(rows, profile, scale)) or 'none'}")

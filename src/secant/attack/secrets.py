@@ -18,7 +18,7 @@ from secant.attack.priors import ends_of
 from secant.errors import UsageError
 from secant.terms.catalog import Catalog
 from secant.terms.coverage import tables_of
-from secant.terms.norms import ColumnNorm, LogNorm, Norm, ScaledNorm, parse_norm
+from secant.terms.norms import parse_norm, weight_in
 from secant.terms.policy import ColumnFacts, Policy, Protection
 
 
@@ -171,19 +171,10 @@ def weight_of(protection: Protection, table: str, column: str) -> tuple[Fraction
     """Give how far a cell moves per unit, and whether the unit is one of ln; None if it is public.
 
     Where one coordinate moves alone, every ℓp combination, of columns, rows or tables, is that one
-    coordinate's move, so the weight is the product of the factors above it (K-CELL).
+    coordinate's move, so the weight is the product of the factors above it (K-CELL), combined over its places.
     """
     text = protection.distance.get(table)
-    return None if text is None else _weight(parse_norm(text), column)
-
-
-def _weight(norm: Norm, column: str) -> tuple[Fraction, bool] | None:
-    if isinstance(norm, (ColumnNorm, LogNorm)):
-        return (Fraction(1), isinstance(norm, LogNorm)) if norm.column == column else None
-    if isinstance(norm, ScaledNorm):
-        inner = _weight(norm.inner, column)
-        return None if inner is None else (norm.factor * inner[0], inner[1])
-    return next((found for part in norm.parts if (found := _weight(part, column))), None)
+    return None if text is None else weight_in(parse_norm(text), column)
 
 
 def _cell(

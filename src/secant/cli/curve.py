@@ -61,8 +61,8 @@ def curves_of(inspect: Callable[[str], Sequence[Mapping[str, Any]]]) -> list[Cur
         best = _falling(points)
         asked, errors = tuple(p[0] for p in best), tuple(p[1] for p in best)
         if any(e != 0 for e in errors):  # None is an error that nobody can state, not none at all
-            epsilons, relative = tuple(p[0] for p in points), tuple(p[2] for p in best)
-            curves.append(Curve(column, epsilons, errors, relative, asked))
+            epsilons, shares = tuple(p[0] for p in points), tuple(p[2] for p in best)
+            curves.append(Curve(column, epsilons, errors, shares, asked))
     return curves
 
 

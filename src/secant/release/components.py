@@ -71,7 +71,7 @@ def _parts(
             alone = replace(protection, kind="rows", tables=(table,), distance={})
             yield f"a row of {table}", ask(Request(b.release, facts, alone))[0]
         text = protection.distance.get(table)
-        for column in () if text is None else columns_of(parse_norm(text)):
+        for column in () if text is None else dict.fromkeys(columns_of(parse_norm(text))):
             only = norm_of(parse_norm(text), column)
             alone = replace(protection, kind="cells", distance={table: only})
             yield f"{table}.{column}", ask(Request(b.release, facts, alone))[0]

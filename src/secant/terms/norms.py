@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -78,10 +77,10 @@ def parse_norm(text: str) -> Norm:
     norm = reader.term(0)
     if reader.kind:
         raise ValueError(f"the norm goes on after its end, at {reader.word!r}")
-    named = Counter(columns_of(norm))
-    twice = next((name for name, times in named.items() if times > 1), None)
-    if twice is not None:
-        raise ValueError(f"the norm names {twice} twice")
+    logarithms = set(logarithms_of(norm))
+    both = next((name for name in _plain_columns(norm) if name in logarithms), None)
+    if both is not None:
+        raise ValueError(f"the norm measures {both} both as it is and in its logarithm")
     return norm
 
 
@@ -96,6 +95,72 @@ def columns_of(norm: Norm) -> Iterator[str]:
             yield from columns_of(part)
 
 
+def _plain_columns(norm: Norm) -> Iterator[str]:
+    if isinstance(norm, ColumnNorm):
+        yield norm.column
+    elif isinstance(norm, ScaledNorm):
+        yield from _plain_columns(norm.inner)
+    elif isinstance(norm, CombinedNorm):
+        for part in norm.parts:
+            yield from _plain_columns(part)
+
+
+@lru_cache(maxsize=1024)
+def each_once(norm: Norm) -> Norm:
+    """Give a norm that is at most this one and names each column once: where it counts most (M-ONCE).
+
+    >>> each_once(parse_norm("l1(l2(x, y), 3*x)")) == parse_norm("l1(l2(y), 3*x)")
+    True
+    """
+    leaves = list(_weighed(norm, Fraction(1)))
+    if len({leaf.column for leaf, _ in leaves}) == len(leaves):
+        return norm
+    kept: dict[str, int] = {}
+    for place, (leaf, weight) in enumerate(leaves):
+        if leaf.column not in kept or weight > leaves[kept[leaf.column]][1]:
+            kept[leaf.column] = place
+    found = _only(norm, iter(range(len(leaves))), set(kept.values()))
+    assert found is not None, "every column is kept somewhere"
+    return found
+
+
+def _weighed(norm: Norm, weight: Fraction) -> Iterator[tuple[ColumnNorm | LogNorm, Fraction]]:
+    """Give each place where a column stands, from left to right, with what a move of it alone counts there."""
+    if isinstance(norm, ScaledNorm):
+        yield from _weighed(norm.inner, weight * norm.factor)
+    elif isinstance(norm, CombinedNorm):
+        for part in norm.parts:
+            yield from _weighed(part, weight)
+    else:
+        yield norm, weight
+
+
+def _only(norm: Norm, places: Iterator[int], kept: set[int]) -> Norm | None:
+    if isinstance(norm, ScaledNorm):
+        inner = _only(norm.inner, places, kept)
+        return None if inner is None else ScaledNorm(norm.factor, inner)
+    if isinstance(norm, CombinedNorm):
+        parts = [_only(part, places, kept) for part in norm.parts]
+        left = tuple(part for part in parts if part is not None)
+        return CombinedNorm(norm.power, left) if left else None
+    return norm if next(places) in kept else None
+
+
+def weight_in(norm: Norm, column: str) -> tuple[Fraction, bool] | None:
+    """Give how long a move of one column by 1 is where all others rest, and whether it is one of ln; None if unnamed.
+
+    >>> weight_in(parse_norm("l1(2*a, linf(a, b))"), "a")
+    (Fraction(3, 1), False)
+    """
+    if isinstance(norm, (ColumnNorm, LogNorm)):
+        return (Fraction(1), isinstance(norm, LogNorm)) if norm.column == column else None
+    if isinstance(norm, ScaledNorm):
+        inner = weight_in(norm.inner, column)
+        return None if inner is None else (norm.factor * inner[0], inner[1])
+    found = [x for part in norm.parts if (x := weight_in(part, column)) is not None]
+    return (combined(norm.power, [w for w, _ in found]), found[0][1]) if found else None
+
+
 def norm_of(norm: Norm, column: str) -> str:
     """Write what a norm says of one of its columns where all others rest.
 
@@ -107,7 +172,13 @@ def norm_of(norm: Norm, column: str) -> str:
     if isinstance(norm, ScaledNorm):
         factor = Decimal(norm.factor.numerator) / Decimal(norm.factor.denominator)
         return f"{factor:f}*{norm_of(norm.inner, column)}"
-    return next(norm_of(part, column) for part in norm.parts if column in columns_of(part))
+    written = [norm_of(part, column) for part in norm.parts if column in columns_of(part)]
+    power = (
+        "inf"
+        if norm.power is None
+        else f"{Decimal(norm.power.numerator) / norm.power.denominator:f}"
+    )
+    return written[0] if len(written) == 1 else f"l{power}({', '.join(written)})"
 
 
 def logarithms_of(norm: Norm) -> Iterator[str]:

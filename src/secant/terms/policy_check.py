@@ -339,14 +339,14 @@ def _distance_problems(
         place = ("protections", protection.name, "distance", name)
         types = {column.lower(): type_ for column, type_ in table.columns}
         norm = parse_norm(text)
-        for column in logarithms_of(norm):
+        for column in dict.fromkeys(logarithms_of(norm)):
             if column in types and family(types[column]) == "temporal":
                 message = f"ln({column}) needs a number, and the column is {types[column]}"
                 yield _problem(policy, "error", place, message)
             elif column in types and not _surely_positive(policy.column(name, column)):
                 message = f"ln({column}) needs a declared range that starts above 0"
                 yield _problem(policy, "error", place, message)
-        for column in columns_of(norm):
+        for column in dict.fromkeys(columns_of(norm)):
             if column not in types:
                 yield _problem(policy, "error", place, f"there is no column {name}.{column}")
             elif family(types[column]) not in ("number", "temporal"):

@@ -98,10 +98,24 @@ def test_the_printed_numbers_stand_beside_ours(connection, file, run):
 
 def test_no_judgment_at_another_scale(connection, file, run):
     connection.result = [inspected()]
-    status, out, _ = run("bench", "laud", "--profile", "paper", "--scale", "1")
+    status, out, _ = run("bench", "laud", "--profile", "paper", "--scale", "2")
     assert status == 0
     assert "not as printed" not in out
-    assert "of scale 0.1, not of 1." in out
+    assert "of scale 0.1, not of 2." in out
+
+
+@pytest.mark.parametrize(
+    ("scale", "softened", "sensitivity", "missed"),
+    [("0.5", 42_890, 0.0014, "none"), ("1", 85_670, 0.0069, "none"), ("1", 85_670, 0.0071, "b4")],
+)
+def test_the_paper_has_numbers_for_three_scales(
+    connection, file, run, scale, softened, sensitivity, missed
+):
+    connection.result = [{**inspected(), "softened": softened, "sensitivity": sensitivity}]
+    words = ("bench", "laud", "--profile", "paper", "--queries", "b4", "--scale", scale)
+    status, out, _ = run(*words)
+    assert status == 0
+    assert f"not as printed: {missed}" in out.splitlines()
 
 
 def test_a_refused_query_is_told_and_the_others_go_on(connection, file, run, tmp_path):
@@ -282,7 +296,8 @@ def test_the_expected_tables_are_whole():
     known = compare.expected()
     assert tuple(known) == forms.QUERIES
     for entry in known.values():
-        assert set(entry) == {"exact", "error", "ratio", "paper", "paper-l1"}
-        assert all(len(entry[name]) == 2 for name in ("paper", "paper-l1"))
+        printed = {f"{p}{scale}" for p in compare.REQUIRED for scale in ("", "-0.5", "-1")}
+        assert set(entry) == {"exact", "error", "ratio"} | printed
+        assert all(len(entry[name]) == 2 for name in printed)
     ratios = [entry["ratio"] for entry in known.values()]
     assert math.prod(ratios) ** (1 / 17) == pytest.approx(9.5, abs=0.05)

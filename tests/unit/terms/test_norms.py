@@ -1,6 +1,7 @@
 """Norms are read as the owner wrote them, or refused with what is wrong."""
 
 import math
+import random
 from fractions import Fraction
 
 import pytest
@@ -18,8 +19,11 @@ from secant.terms.norms import (
     columns_of,
     dual_of,
     dual_power,
+    each_once,
     length,
+    norm_of,
     parse_norm,
+    weight_in,
 )
 from secant.terms.policy_file import check_policy, read_policy
 from secant.terms.types import INTEGER, TEXT
@@ -75,7 +79,6 @@ def test_forms(text, norm):
         ("-1*a", "cannot be read at character 1"),
         ("0*a", "must be positive"),
         ("3", r"needs '\*' before 'its end'"),
-        ("l1(a, 2*A)", "names a twice"),
         ("2*" * 30 + "a", "nested too deeply"),
         ("l1(" * 5000, "too long"),
     ],
@@ -138,12 +141,39 @@ def test_fractional_powers_and_logarithms():
         ("ln(2*a)", "ln takes one column"),
         ("ln()", "ln takes one column"),
         ("ln(a, b)", r"needs '\)' before ','"),
-        ("l1(a, ln(a))", "names a twice"),
+        ("l1(a, ln(a))", "measures a both as it is and in its logarithm"),
     ],
 )
 def test_what_cannot_be_meant_by_powers_and_logarithms(text, sentence):
     with pytest.raises(ValueError, match=sentence):
         parse_norm(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "once"),
+    [
+        ("l1(a, 2*A)", "l1(2*a)"),
+        ("linf(l1(x, y), 3*l2(x, 0.1*y), z)", "linf(l1(y), 3*l2(x), z)"),
+        ("l2(ln(v), 0.5*l1(ln(v), w))", "l2(ln(v), 0.5*l1(w))"),
+        ("l1(a, b)", "l1(a, b)"),
+    ],
+)
+def test_a_repeated_column_is_kept_where_it_counts_most(text, once):
+    norm, kept = parse_norm(text), each_once(parse_norm(text))
+    assert kept == parse_norm(once)
+    draw = random.Random(text)
+    for _ in range(200):
+        moves = {c: Fraction(draw.randint(-9, 9), 4) for c in columns_of(norm)}
+        assert length(kept, moves) <= length(norm, moves)
+
+
+def test_a_repeated_column_moves_as_far_as_all_its_places_say():
+    norm = parse_norm("l1(2*a, linf(a, b), 0.5*a)")
+    assert weight_in(norm, "a") == (Fraction(7, 2), False)
+    assert length(norm, {"a": 1}) == 3.5
+    assert norm_of(norm, "a") == "l1(2*a, a, 0.5*a)"
+    assert parse_norm(norm_of(norm, "a")) == parse_norm("l1(2*a, a, 0.5*a)")
+    assert weight_in(norm, "c") is None
 
 
 def test_dual_powers():

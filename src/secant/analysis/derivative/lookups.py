@@ -8,12 +8,13 @@ makes a bound larger (D-GATHER).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from secant.plan import nodes as n
 from secant.plan.facts import Facts
 from secant.plan.lineage import named_in, stored_column, stored_columns
-from secant.plan.regions import joined
+from secant.plan.regions import Joined, joined
 from secant.plan.typing import fields_of
 from secant.terms.keys import Key
 
@@ -39,14 +40,28 @@ class Gathering:
     """
 
 
+Pairs = tuple[tuple[str, str | None], ...]
+"""Columns that are equal; None stands for a constant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Padded:
+    """The right side of a left join: rows that may be missing, found from the rows on the left only."""
+
+    beside: frozenset[n.Relation]
+    equal: Pairs
+    """A column of the right side first. Where no row is found these do not hold: nothing follows for the left."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lookups:
     """Leaves of a join and the equalities between their columns."""
 
     leaves: tuple[n.Relation, ...]
-    equal: tuple[tuple[str, str | None], ...]
-    """Pairs of columns that are equal in every row; None stands for a constant."""
+    equal: Pairs
+    """What is equal in every row."""
     facts: Facts
+    padded: Mapping[n.Relation, Padded] = field(default_factory=dict)
 
     def of(self, scan: n.Scan, protected: frozenset[str]) -> Gathering:
         """Follow lookups by key from one scan."""
@@ -57,7 +72,7 @@ class Lookups:
         while grown:
             grown = False
             for leaf in self.leaves:
-                claim = None if leaf in found else self._looked_up(leaf, decided)
+                claim = None if leaf in found else self._looked_up(leaf, decided, found)
                 if claim is not None:
                     found.add(leaf)
                     decided |= {f.name for f in fields_of(leaf)}
@@ -90,7 +105,7 @@ class Lookups:
         while len(seen) < len(self.leaves):
             rest = [leaf for leaf in self.leaves if leaf not in seen]
             looked_up = next(
-                ((x, c) for x in rest if (c := self._looked_up(x, known)) is not None), None
+                ((x, c) for x in rest if (c := self._looked_up(x, known, seen)) is not None), None
             )
             if looked_up is not None:
                 leaf: n.Relation = looked_up[0]
@@ -99,7 +114,8 @@ class Lookups:
                 scans = [x for x in rest if isinstance(x, n.Scan)]
                 if len(scans) < len(rest):
                     return None
-                leaf = max(scans, key=lambda x: len(self._fixed(x, known)))
+                ready = [x for x in scans if self._beside(x, seen)]
+                leaf = max(ready, key=lambda x: len(self._fixed(x, known)))
                 other, fixed = leaf.table.lower(), tuple(sorted(self._fixed(leaf, known)))
                 if not self.facts.is_open(other, fixed):
                     return None
@@ -112,11 +128,18 @@ class Lookups:
     def _fixed(self, leaf: n.Scan, decided: set[str]) -> set[str]:
         """Give the columns of a leaf that what is decided fixes."""
         names = stored_columns(leaf)
-        return {names[a] for a, b in self._pairs() if a in names and (b is None or b in decided)}
+        pairs = [*self._pairs(), *(self.padded[leaf].equal if leaf in self.padded else ())]
+        return {names[a] for a, b in pairs if a in names and (b is None or b in decided)}
 
-    def _looked_up(self, leaf: n.Relation, decided: set[str]) -> tuple[Key, ...] | None:
+    def _beside(self, leaf: n.Relation, found: set[n.Relation]) -> bool:
+        """Whether a leaf can be looked up now: what a left join pads comes after all that stands left of it."""
+        return leaf not in self.padded or self.padded[leaf].beside <= found
+
+    def _looked_up(
+        self, leaf: n.Relation, decided: set[str], found: set[n.Relation]
+    ) -> tuple[Key, ...] | None:
         """Whether what is decided names at most one row of a leaf; with the key claimed for that."""
-        if not isinstance(leaf, n.Scan):
+        if not isinstance(leaf, n.Scan) or not self._beside(leaf, found):
             return None
         fixed = self._fixed(leaf, decided)
         for key in self.facts.keys(leaf.table.lower()):
@@ -136,11 +159,53 @@ class Lookups:
         return tuple(n.Column(f.name, f.type) for f in chosen)
 
 
-def lookups_of(relation: n.Relation, facts: Facts) -> Lookups:
-    """Collect leaves and equalities of a tree of filters and inner joins; anything else is a leaf."""
+def lookups_of(relation: n.Relation, facts: Facts, protected: frozenset[str]) -> Lookups:
+    """Collect leaves and equalities of a tree of filters and joins; anything else is a leaf.
+
+    Of left joins only those are opened whose right side is a table without protected columns.
+    """
     found = joined(relation)
+    padded: dict[n.Relation, Padded] = {}
+    while (opened := next((x for x in found.leaves if _padding(x, protected)), None)) is not None:
+        assert isinstance(opened, n.Join)
+        scan = _table_of(opened.right)
+        assert scan is not None
+        left = joined(opened.left)
+        place = found.leaves.index(opened)
+        found = Joined(
+            [*found.leaves[:place], *left.leaves, scan, *found.leaves[place + 1 :]],
+            [*found.conditions, *left.conditions],
+        )
+        # A left side that is opened later is still what stands beside: its own leaves take its place.
+        for leaf, known in padded.items():
+            if opened in known.beside:
+                beside = (known.beside - {opened}) | {*left.leaves, scan}
+                padded[leaf] = Padded(beside, known.equal)
+        own = set(stored_columns(scan))
+        pairs = _equalities(n.conjuncts(opened.condition))
+        turned = [(b, a) for a, b in pairs if b is not None]
+        equal = tuple((a, b) for a, b in (*pairs, *turned) if a in own)
+        padded[scan] = Padded(frozenset(left.leaves), equal)
+    return Lookups(tuple(found.leaves), _equalities(found.conditions), facts, padded)
+
+
+def _padding(leaf: n.Relation, protected: frozenset[str]) -> bool:
+    if not isinstance(leaf, n.Join) or leaf.kind != "left":
+        return False
+    right = _table_of(leaf.right)
+    return right is not None and protected.isdisjoint(f.name for f in right.columns)
+
+
+def _table_of(relation: n.Relation) -> n.Scan | None:
+    """Give the table whose rows a relation shows, perhaps not all of them; None if it is more than that."""
+    while isinstance(relation, n.Filter):
+        relation = relation.input
+    return relation if isinstance(relation, n.Scan) else None
+
+
+def _equalities(conditions: Iterable[n.Scalar]) -> Pairs:
     pairs: list[tuple[str, str | None]] = []
-    for condition in found.conditions:
+    for condition in conditions:
         if isinstance(condition, n.Compare) and condition.op == "=":
             left, right = condition.left, condition.right
             for a, b in ((left, right), (right, left)):
@@ -152,4 +217,4 @@ def lookups_of(relation: n.Relation, facts: Facts) -> Lookups:
                 and left.type == right.type
             ):
                 pairs.append((left.name, right.name))
-    return Lookups(tuple(found.leaves), tuple(pairs), facts)
+    return tuple(pairs)

@@ -172,7 +172,7 @@ class _Reader:
                 "this is a fault of the softener",
             )
         self._check_keys(request.release.exact.keys)
-        lookups = lookups_of(self.rows.relation, request.facts)
+        lookups = lookups_of(self.rows.relation, request.facts, protected)
         used = {s.alias: s for s in scans(self.rows.relation)}
         self.gatherings = {
             role: lookups.of(used[role], protected) for role in space.roles if role in used
@@ -254,9 +254,8 @@ class _Reader:
         found = [self.request.fan(*fan) for fan in gathering.fans or ()]
         if gathering.fans is None or None in found:
             return None
-        return math.prod(
-            max(1, 2 * f) for f in found if f is not None
-        )  # twice, should rows be added
+        # Counted in the session that will answer, which sees one state of the data (D-GATHER).
+        return math.prod(max(1, f) for f in found if f is not None)
 
     def _row_power(self, role: str) -> Fraction | None:
         """Dual exponent over the rows of a role's table: None takes the largest row.

@@ -23,6 +23,7 @@ from secant.terms.norms import (
     columns_of,
     combined,
     dual_power,
+    each_once,
     logarithms_of,
     parse_norm,
     read_power,
@@ -130,7 +131,7 @@ def space_of(protection: Protection, scans: Iterable[n.Scan]) -> Space:
         written = protection.distance.get(table)
         if written is None:
             continue
-        norm = parse_norm(written)
+        norm = each_once(parse_norm(written))
         found.roles[scan.alias] = Role(scan.alias, table, norm)
         named = set(columns_of(norm))
         logarithms = set(logarithms_of(norm))
