@@ -17,7 +17,8 @@ The 17 queries of Laud, Pankova and Pettai on TPC-H, under a norm over the colum
 (`python -m bench laud`, or `secant bench laud`) and written here by `docs/generate_moving_values.py`.
 
 **As published** (scale 0.1, sigmoids of slope 0.1, the authors' β): softened answers equal the printed ones to their
-digits, and no sensitivity is above the printed one. **Native** (real dates and whole numbers, ε = 1, defaults): our
+digits, and no sensitivity is above the printed one; over the exact derivatives, which a test computes by other means, their
+geometric mean is 1.01, the largest 1.06. **Native** (real dates and whole numbers, ε = 1, defaults): our
 error at 95 %, noise and softening together and relative to the exact answer, beside the authors' at 78 %.
 **Speed** (scale 1, DuckDB, two cores): all that a release needs over the plain query, in one run.
 
@@ -61,8 +62,8 @@ def _at_scales(found: dict[str, dict[str, Any]]) -> list[str]:
     lines = [
         "## At scale 0.5 and 1",
         "",
-        "The same as published, on larger data: Table 4 (the dates of a line item move together) and, where it differs, the",
-        "sensitivity of Table 6 (each by itself). b3 and b10 pick a customer whom the authors' data of scale 1 have no sales of, as ours have none.",
+        "The same as published, on larger data: Table 4 (the dates of a line item move together) and beside it the",
+        "sensitivity of Table 6 (each by itself). At scale 1 no row meets the public conditions of b3, in the authors' data as in ours.",
         "",
         "| query | scale | softened | printed | sensitivity | printed | sensitivity, each date | printed |",
         "|---|---|---|---|---|---|---|---|",
@@ -77,7 +78,12 @@ def _at_scales(found: dict[str, dict[str, Any]]) -> list[str]:
             )
     missed = {s: {p: x["not_as_printed"] for p, x in ps.items()} for s, ps in found.items()}
     named = sorted({q for ps in missed.values() for some in ps.values() for q in some})
-    return [*lines, "", f"Not as printed, where parity is asked for: {', '.join(named) or 'none'}.", ""]
+    return [
+        *lines,
+        "",
+        f"Not as printed, where parity is asked for: {', '.join(named) or 'none'}.",
+        "",
+    ]
 
 
 def _by_query(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Draw docs/figures/what-noise-does.svg, what-a-limit-does.svg and soft-filter.svg from the library itself.
+"""Draw docs/figures/what-noise-does.svg, what-a-limit-does.svg, soft-filter.svg and next-ship.svg from the library.
 
 Nothing is drawn at random: laws, error bounds and soft filters are computed; pictures change only if Secant does.
 """
@@ -93,10 +93,59 @@ def soft_filter() -> str:
     ).svg
 
 
+def next_ship() -> str:
+    """Draw how far the time to the port moves with a ship 500 km away, by its speed, for three smoothnesses."""
+    speeds = list(range(2, 51))
+    lines = [Line([(v, 50 / v) for v in speeds], "the derivative itself", dashed=True)]
+    for beta in (0.1, 0.05, 0.02):
+        policy = {
+            "tables": {
+                "ships": {
+                    "key": ["ship"],
+                    "columns": {
+                        "x": {"range": [-4000, 4000]},
+                        "y": {"range": [-4000, 4000]},
+                        "speed": {"range": [1, 50]},
+                        "ship": {"values": speeds},
+                    },
+                }
+            },
+            "protections": {
+                "ships": {
+                    "kind": "cells",
+                    "epsilon": 5,
+                    "beta": beta,
+                    "distance": {"ships": "l1(l2(0.02*x, 0.02*y), 10*ln(speed))"},
+                }
+            },
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "ships.duckdb"
+            with duckdb.connect(str(file)) as data:
+                data.execute(
+                    "CREATE TABLE ships AS SELECT i AS ship, 300.0 AS x, 400.0 AS y, CAST(i AS DOUBLE) AS speed "
+                    f"FROM range({speeds[0]}, {speeds[-1] + 1}) AS r(i)"
+                )
+            with secant.connect(f"duckdb:{file}", policy=policy, ledger=":memory:") as db:
+                told = db.inspect(
+                    "SELECT ship, min(sqrt(x*x + y*y) / speed) AS hours FROM ships GROUP BY ship",
+                    epsilon=1,
+                )
+        found = next(t["sensitivity"] for t in told if t["column"] == "hours")
+        lines.append(Line(list(zip(speeds, found, strict=True)), f"smooth bound, β = {beta:g}"))
+    return chart(
+        lines,
+        title="Time to the port of a ship 500 km away",
+        x_label="speed, km/h",
+        y_label="hours moved, a unit of distance",
+    ).svg
+
+
 PICTURES = {
     "what-noise-does.svg": what_noise_does,
     "what-a-limit-does.svg": what_a_limit_does,
     "soft-filter.svg": soft_filter,
+    "next-ship.svg": next_ship,
 }
 
 if __name__ == "__main__":

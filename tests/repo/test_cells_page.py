@@ -10,6 +10,10 @@ PAGES = (
         ROOT / "docs" / "how-to" / "protect-values.md",
         ("toml", "python", "sh", "sh", "python", "sh", "python"),
     ),
+    (
+        ROOT / "docs" / "tutorials" / "the-next-ship.md",
+        ("python", "toml", "sh", "python", "sh", "python", "sh"),
+    ),
 )
 
 

@@ -72,7 +72,7 @@ def test_the_measured_table_and_the_code_of_peers_are_those_of_the_benchmark():
 
 
 @pytest.mark.parametrize(
-    "name", ["what-noise-does.svg", "what-a-limit-does.svg", "soft-filter.svg"]
+    "name", ["what-noise-does.svg", "what-a-limit-does.svg", "soft-filter.svg", "next-ship.svg"]
 )
 def test_pictures_are_what_the_library_draws(name):
     made = generator("generate_pictures").PICTURES[name]()

@@ -23,6 +23,7 @@ Way = tuple[str, str, str]
 """A guessed reference: a column, and the table and key that it leads to."""
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
+_IN_NORMS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _ENDS = ("_id", "id", "_key", "key", "_nr", "_no", "_number", "_ref")
 _HEAD = """\
 # A policy for Secant, written from the schema{looked}.
@@ -63,6 +64,16 @@ delta = 1e-9                         # lets keys and limits be found that nobody
 # How many rows of one person count is chosen privately for each question. If you know a limit, declare it:
 # [protections.people.limits]
 {limits}
+"""
+_CELLS = """
+# If everybody may know which rows there are, and only their values must stay hidden, protect the values instead. A
+# distance says how far the values of one row have moved: here as far as the column that moved most, each in its own unit
+# (days for dates). Weigh a column by one over the change that nobody should be able to tell: 0.01*salary counts 100 as 1.
+# [protections.values]
+# kind = "cells"
+# epsilon = 1.0                      # spent for each unit of distance
+# [protections.values.distance]
+{distances}
 """
 _LEFT = """
 # No reference {known} leads from these tables to {unit}: {left}.
@@ -111,6 +122,7 @@ def starter_policy(source: str, catalog: Catalog, looked: Looked | None = None) 
     parts += [
         "" if sure else _ROWS,
         "" if people is None else _unit(catalog, people, sure=sure),
+        _cells({n: _measured(t, _linking(n, t, keys, ways[n])) for n, t in catalog.tables.items()}),
     ]
     return "\n".join(part.strip("\n") + "\n" for part in parts if part)
 
@@ -151,8 +163,7 @@ def _table(
     if guesses:
         yield f"# references = {{ {_listed([*kept, *guesses])} }}"
     yield f"[tables.{_name(name)}.columns]"
-    linking = {keys[name], *(c.lower() for c, _, _ in (*kept, *guesses, *apart))}
-    linking |= {column.lower() for columns in table.unique for column in columns}
+    linking = _linking(name, table, keys, (*kept, *guesses, *apart))
     labels = dict(table.labels)
     for column, type_ in table.columns:
         if column.lower() not in linking:
@@ -160,6 +171,35 @@ def _table(
             yield told + (f" - {notes[column]}" if notes.get(column) else "")
     for column, reason in untaken(table).items():
         yield f"# {_name(column)} is not offered: {reason}"
+
+
+def _linking(
+    name: str, table: Table, keys: Mapping[str, str | None], ways: Sequence[Way]
+) -> set[str | None]:
+    """Give the columns that tell rows apart or lead to other rows."""
+    linking = {keys[name], *(c.lower() for c, _, _ in ways)}
+    return linking | {column.lower() for columns in table.unique for column in columns}
+
+
+def _measured(table: Table, linking: set[str | None]) -> list[str]:
+    """Give the columns whose moves have a length: numbers and dates that are not keys."""
+    return [
+        column
+        for column, type_ in table.columns
+        if (type_.numeric or type_.kind == "DATE")
+        and column.lower() not in linking
+        and _IN_NORMS.match(column)
+    ]
+
+
+def _cells(measured: Mapping[str, Sequence[str]]) -> str:
+    """Write a default distance for every table that has one: the largest move of any column."""
+    lines = []
+    for name, columns in measured.items():
+        listed = ", ".join(columns)
+        if columns:
+            lines.append(f'# {_name(name)} = "{f"linf({listed})" if len(columns) > 1 else listed}"')
+    return _CELLS.format(distances="\n".join(lines)) if lines else ""
 
 
 def _listed(ways: Sequence[Way]) -> str:

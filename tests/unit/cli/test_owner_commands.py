@@ -144,6 +144,21 @@ def test_the_guesses_of_init_are_right_when_they_are_uncommented(source, folder,
     assert not [p for p in check_policy(policy, CATALOG) if p.severity == "error"]
 
 
+def test_init_writes_a_default_distance_that_works_when_it_is_uncommented(source, folder, run):
+    run("init", "duckdb:c.duckdb")
+    text = (folder / "policy.toml").read_text()
+    before, after = text.split("# [protections.values]")
+    values = "[protections.values]" + after.replace("\n# ", "\n")
+    before = before.replace('[protections.rows]\nkind = "rows"\nepsilon = 1.0', "").replace(
+        "public = []", 'public = ["wards"]'
+    )
+    policy = read_policy(before + values)
+    (protection,) = policy.protections
+    assert protection.kind == "cells"
+    assert protection.distance == {"patients": "age", "visits": "linf(day, cost)"}
+    assert not [p for p in check_policy(policy, CATALOG) if p.severity == "error"]
+
+
 def test_init_never_overwrites_unless_forced(source, folder, run):
     (folder / "policy.toml").write_text("mine")
     status, _, err = run("init", "duckdb:c.duckdb")
