@@ -66,9 +66,10 @@ delta = 1e-9                         # lets keys and limits be found that nobody
 {limits}
 """
 _CELLS = """
-# If everybody may know which rows there are, and only their values must stay hidden, protect the values instead. A
-# distance says how far the values of one row have moved: here as far as the column that moved most, each in its own unit
-# (days for dates). Weigh a column by one over the change that nobody should be able to tell: 0.01*salary counts 100 as 1.
+# If everybody may know which rows there are, and only their values must stay hidden, protect the values
+# instead. A distance says how far the values of one row have moved: here as far as the column that moved
+# most, each in its own unit, days for dates. Weigh a column by one over the change that nobody should be
+# able to tell: 0.01*salary counts 100 as 1.
 # [protections.values]
 # kind = "cells"
 # epsilon = 1.0                      # spent for each unit of distance
