@@ -12,6 +12,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import compress
 from typing import Any
 
 from staged_tables import with_constants
@@ -20,7 +21,7 @@ from secant.analysis.certificate import Certificate, Clipped
 from secant.analysis.portfolio import Bounded, Prepared, prepare
 from secant.audit import neighbors as neighboring
 from secant.audit.neighbors import Database, Row, rank_distance
-from secant.errors import SecantError
+from secant.errors import Refused, SqlError
 from secant.plan import nodes as n
 from secant.plan.domains import Listed
 from secant.plan.evaluate import prepare as compiled
@@ -31,6 +32,7 @@ from secant.plan.verify import verify
 from secant.release import measured
 from secant.terms.bounds import GlobalBound
 from secant.terms.catalog import Catalog
+from secant.terms.parts import Elements, elements_named
 from secant.terms.policy import Policy, Protection
 
 
@@ -52,6 +54,18 @@ class World:
 
     catalog: Catalog
     policy: Policy
+    spread: tuple[Elements, ...] = ()
+    """Arrays whose elements are tables of their own; rows of other tables hold the arrays."""
+
+    def completed(self, database: Database) -> Database:
+        """Give a database with the elements of its arrays, each beside the row that holds it."""
+        elements = {
+            e.name: [
+                {**row, e.element: x} for row in database[e.table] for x in row[e.column] or ()
+            ]
+            for e in self.spread
+        }
+        return {**database, **elements}
 
 
 @dataclass(frozen=True)
@@ -110,9 +124,9 @@ def prepared_for(text: str, world: World) -> Prepared | None:
     """
     try:
         plan = normalize(from_sql(text, world.catalog))
-    except SecantError:
+        outcome = prepare(plan, world.policy, world.policy.protections, world.catalog)
+    except (SqlError, Refused):
         return None
-    outcome = prepare(plan, world.policy, world.policy.protections, world.catalog)
     if not isinstance(outcome, Prepared) or not outcome.bounded:
         return None
     return with_constants(outcome, random.Random(text))
@@ -125,7 +139,9 @@ def neighbors(
     database: Database, world: World, protection: Protection, pool: Mapping[str, Sequence[Row]]
 ) -> Iterator[Database]:
     """Give every neighbor by removal, and those by addition or replacement with rows of the pool."""
-    yield from neighboring.neighbors(database, world.policy, world.catalog, protection, pool)
+    stored = {name: rows for name, rows in database.items() if elements_named(name) is None}
+    found = neighboring.neighbors(stored, world.policy, world.catalog, protection, pool)
+    yield from map(world.completed, found)
 
 
 # ── claims ───────────────────────────────────────────────────────────────────────────────────────
@@ -174,7 +190,10 @@ class _Limits:
         if made.above is None:
             return cls(bounds, None, tuple(cuts))
         verify(made.above)
-        return cls(bounds, compiled(made.above), tuple(cuts))
+        run = compiled(made.above)
+        # Beside another protection some measures keep their public cap: their counts choose nothing.
+        used = [c.name.rsplit(".above", 1)[0] in bounds for c in made.above.aggregations]
+        return cls(bounds, lambda d: [[*compress(row, used)] for row in run(d)], tuple(cuts))
 
     def figures(self, database: Database, release: Any) -> tuple[list[int], list[Measured]]:
         (counts,) = self.above(database) if self.above is not None else ((),)
@@ -470,11 +489,13 @@ def smallest(violation: Violation, world: World) -> Violation:
     while shrinking:
         shrinking = False
         options = itertools.chain.from_iterable(
-            ((t, i) for i in range(len(rows))) for t, rows in current.before.items()
+            ((t, i) for i in range(len(rows)))
+            for t, rows in current.before.items()
+            if elements_named(t) is None
         )
         for table, index in list(options):
             rows = list(current.before[table])
-            smaller = {**current.before, table: rows[:index] + rows[index + 1 :]}
+            smaller = world.completed({**current.before, table: rows[:index] + rows[index + 1 :]})
             findings = Findings()
             check(violation.text, world, [smaller], findings)
             same = [v for v in findings.violations if v.claim == violation.claim]

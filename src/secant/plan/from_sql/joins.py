@@ -230,6 +230,10 @@ def _rename(scope: Scope, new: dict[str, str]) -> None:
             columns=tuple(
                 (shown, new.get(unique, unique), kind) for shown, unique, kind in s.columns
             ),
+            parts={
+                part: n.Field(new.get(field.name, field.name), field.type)
+                for part, field in s.parts.items()
+            },
         )
         for s in scope.sources
     ]

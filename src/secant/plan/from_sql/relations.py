@@ -218,7 +218,7 @@ class Binder:
         joins = list(start.this.args.get("joins") or ()) + list(tree.args.get("joins") or ())
         relation = bind_joins(self, relation, [j for j in joins if unnested(j) is None], scope)
         for join in joins:
-            bind_elements(self, join, scope)
+            bind_elements(self, join, scope, relation)
         return relation
 
     def table(self, tree: Any, scope: Scope) -> n.Relation:

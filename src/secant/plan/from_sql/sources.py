@@ -127,8 +127,11 @@ def _spread(tree: Any, table: Table, shown: str) -> Elements | None:
     return None
 
 
-def bind_elements(binder: Binder, join: Any, scope: Scope) -> bool:
-    """Make the elements of an array visible that UNNEST in FROM names; their rows are those of the table's scan."""
+def bind_elements(binder: Binder, join: Any, scope: Scope, rows: n.Relation) -> bool:
+    """Make the elements of an array visible that UNNEST in FROM names; their rows are those of the table's scan.
+
+    The scan stands below the joins, UNNEST above them: where a join pads rows of the scan, the two differ.
+    """
     found = unnested(join)
     if found is None:
         return False
@@ -158,9 +161,27 @@ def bind_elements(binder: Binder, join: Any, scope: Scope) -> bool:
         )
     names = [c.name for c in alias.args.get("columns") or ()] if alias is not None else []
     field = sources[0].spread[1]
+    if _pads(rows, field.name):
+        raise binder.scalars.refuse(
+            tree,
+            "UNNEST of an array that an outer join may lack is not accepted",
+            "take the array apart in a derived table, (SELECT … FROM t, unnest(t.array) AS a(x)), and join that",
+        )
     scope.sources[scope.sources.index(sources[0])] = replace(sources[0], spread=None)
     scope.add(Source(name, (((names or [name])[0], field.name, field.type),)), span_of(tree))
     return True
+
+
+def _pads(rows: n.Relation, name: str) -> bool:
+    """Whether an outer join may leave a row without a column of one of its tables."""
+    for node in n.walk(rows):
+        sides = {n.Union: ("left", "right")}.get(type(node), ())
+        if isinstance(node, n.Join) and node.kind == "left":
+            sides = ("right",)
+        inside = (x for side in sides for x in n.walk(getattr(node, side)))
+        if any(isinstance(x, n.Scan) and name in {f.name for f in x.columns} for x in inside):
+            return True
+    return False
 
 
 def _view(binder: Binder, view: StoredView, span: Span | None) -> CommonTable:

@@ -6,6 +6,7 @@ does not exist because a side does not vary is NULL, as in SQL's standard; DuckD
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from secant.plan import nodes as n
@@ -47,7 +48,10 @@ def _of_sample(y: n.Scalar, x: n.Scalar, made: Made) -> n.Scalar:
 
 def _correlation(y: n.Scalar, x: n.Scalar, made: Made) -> n.Scalar:
     spreads = n.Call("sqrt", (_times(made("var_pop", y), made("var_pop", x)),))
-    return n.Clamp(_over(_covariance(y, x, made), spreads), _number(-1.0), _number(1.0))
+    found = _over(_covariance(y, x, made), spreads)
+    # Among rows that are no numbers nothing is correlated; clamping would say 1, the greatest.
+    known = n.Call("nullif", (found, _number(math.nan)))
+    return n.Clamp(known, _number(-1.0), _number(1.0))
 
 
 def _slope(y: n.Scalar, x: n.Scalar, made: Made) -> n.Scalar:
