@@ -26,7 +26,7 @@ from slot_search import Reading, _smooth
 from secant.analysis.certificate import Surveyed
 from secant.plan.values import Failure
 
-STARTS, STEPS = 3, 12
+STARTS, STEPS = 3, 40
 SURVEYED = 6
 """Neighbors of one database on which bounds that are surveyed are tried: each asks all their statements."""
 

@@ -420,7 +420,9 @@ def summed_range(call: n.Aggregation, ranges: Ranges) -> tuple[Fraction, Fractio
                 "T-RANGE",
                 call,
                 "the summed value has no bound that follows from declared ranges",
-                f"declare {columns}" if columns else "use only columns with declared ranges",
+                f"declare {columns}"
+                if columns
+                else "sum the rows themselves, not sums of inner groups",
             )
         )
     low, high = found.ends()

@@ -229,11 +229,12 @@ def rows_of_unit(node: n.Node, owned: Ownership, o: Ownerships) -> int:
         return owned.expected
     name = o.paths.protection.name
     wanted = ", ".join(owned.missing) or f"limits in protections.{name}"
+    keys = " (columns that the join compares, or join a subquery that is grouped by these)"
     raise Stopped(
         Problem(
             "T-LIMIT",
             node,
             f"how many rows of one unit can count is not declared ({wanted})",
-            f"declare {wanted} in the policy",
+            f"declare {wanted} in the policy{keys if '.key' in wanted else ''}",
         )
     )

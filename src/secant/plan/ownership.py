@@ -489,12 +489,12 @@ def _beside_public(
     if any(key <= set(columns) for key in public.keys):
         # The key is declared, not known.
         return replace(owned, guaranteed=None, numbered=frozenset())
-    name = next((s.table for s in scans(relation)), "the public side")
+    names = [f"tables.{s.table}.key" for s in scans(relation)]
     return replace(
         owned,
         expected=None,
         guaranteed=None,
-        missing=(*owned.missing, f"tables.{name}.key"),
+        missing=(*owned.missing, names[0] if names else "a table with a .key instead of VALUES"),
         keys=(),
         numbered=frozenset(),
     )

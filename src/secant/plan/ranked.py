@@ -235,7 +235,9 @@ def grid_of(call: n.Aggregation, argument: n.Scalar, ranges: Ranges) -> Grid:
                 "T-RANGE",
                 call,
                 "the ranked value has no bound that follows from declared ranges",
-                f"declare {columns}" if columns else "use only columns with declared ranges",
+                f"declare {columns}"
+                if columns
+                else "rank columns with declared ranges, or what rows of single units sum up to",
             )
         )
     low, high = _within(kind, *found.ends())

@@ -174,14 +174,14 @@ def bind_elements(binder: Binder, join: Any, scope: Scope, rows: n.Relation) -> 
 
 def _pads(rows: n.Relation, name: str) -> bool:
     """Whether an outer join may leave a row without a column of one of its tables."""
+    padded: list[n.Relation] = []
     for node in n.walk(rows):
-        sides = {n.Union: ("left", "right")}.get(type(node), ())
         if isinstance(node, n.Join) and node.kind == "left":
-            sides = ("right",)
-        inside = (x for side in sides for x in n.walk(getattr(node, side)))
-        if any(isinstance(x, n.Scan) and name in {f.name for f in x.columns} for x in inside):
-            return True
-    return False
+            padded.append(node.right)
+        elif isinstance(node, n.Union):  # a FULL JOIN
+            padded += [node.left, node.right]
+    scans = (x for side in padded for x in n.walk(side) if isinstance(x, n.Scan))
+    return any(name == f.name for scan in scans for f in scan.columns)
 
 
 def _view(binder: Binder, view: StoredView, span: Span | None) -> CommonTable:
