@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 import tempfile
 import time
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from importlib.resources import files
 from pathlib import Path
@@ -38,17 +40,54 @@ def policy() -> Policy:
 
 def measure(folder: Path, names: Sequence[str], epsilon: str = "1") -> Iterator[Row]:
     """Try each query; a refusal is a result."""
-    data = folder / "data"
     plain = duckdb.connect()
-    for file in sorted(data.glob("*.parquet")):
+    for file in sorted((folder / "data").glob("*.parquet")):
         plain.execute(f"CREATE VIEW {file.stem} AS SELECT * FROM '{file}'")
+    with _opened(folder) as db:
+        for name in names:
+            text = _text(folder, name)
+            yield {"query": name, **_planned(db, plain, text), **_bounded(db, text, epsilon)}
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[Connection]:
     with (
         tempfile.TemporaryDirectory() as unused,
-        connect(f"parquet:{data}", policy=policy(), ledger=Path(unused) / "unused.ledger") as db,
+        connect(
+            f"parquet:{folder / 'data'}", policy=policy(), ledger=Path(unused) / "unused.ledger"
+        ) as db,
     ):
+        yield db
+
+
+def _text(folder: Path, name: str) -> str:
+    return (folder / "queries" / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def follow(folder: Path, names: Sequence[str], epsilon: str = "1") -> Iterator[Row]:
+    """Do what the hint of each refused query says, and say where that leads."""
+    place = files(__package__).joinpath("followed.toml")
+    known = tomllib.loads(place.read_text(encoding="utf-8"))
+    with _opened(folder) as db:
         for name in names:
-            text = (folder / "queries" / f"{name}.sql").read_text(encoding="utf-8")
-            yield {"query": name, **_planned(db, plain, text), **_bounded(db, text, epsilon)}
+            told = _bounded(db, _text(folder, name), epsilon)
+            if not told["bounded"]:
+                yield {"query": name, **_followed(db, told, known.get(name, ()), epsilon)}
+
+
+def _followed(db: Connection, told: Row, steps: Sequence[Row], epsilon: str) -> Row:
+    """Follow hint after hint; each must say what is done next."""
+    done: list[str] = []
+    for step in steps:
+        hint = str(told["refused"]["hint"])
+        if step["hint"] not in hint:
+            return {"answered": False, "followed": done, "why": f"the hint is another one: {hint}"}
+        done.append(step["hint"])
+        results = [_bounded(db, text, epsilon) for text in step["asked"]]
+        if all(r["bounded"] for r in results):
+            return {"answered": True, "followed": done}
+        told = next(r for r in results if not r["bounded"])
+    return {"answered": False, "followed": done, "why": told["refused"]}
 
 
 def _planned(db: Connection, plain: duckdb.DuckDBPyConnection, text: str) -> Row:
