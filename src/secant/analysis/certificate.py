@@ -27,6 +27,40 @@ class Step:
     """What `value` says, as a number; None where there is none yet, or where words say it all."""
 
 
+Figures = tuple[tuple[object, ...], ...]
+"""Rows of numbers that the engine computed over protected rows. Private."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A smooth bound of how many rows of an aggregate's input differ, from figures that the engine computes.
+
+    Neighbors differ in one row of one protected table. With keys, a survey bounds each group by itself.
+    """
+
+    room: str
+    statements: tuple[n.Relation, ...]
+    """What the engine computes over protected rows."""
+    keyed: tuple[bool, ...]
+    """For each statement: whether its first columns are the release's keys; else it serves all groups."""
+    rows: Callable[[Fraction, tuple[Figures, ...]], Fraction]
+    """(beta, the statements' figures for one group, keys taken off) -> rows that differ; beta-smooth, rounded up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coming:
+    """Rows that come and go beside values that move, where one row stands in several joined rows (C-FANS)."""
+
+    surveys: tuple[Survey, ...]
+    """How many joined rows one row moves; the least of them holds."""
+    nearest: Fraction
+    """The least distance that a row counts as: surveys are as smooth as beta allows over that distance."""
+    each: Callable[[Fraction], Fraction]
+    """For a beta, what the bound is at least for each joined row that is counted, in whole steps, rounded up."""
+    groups: int
+    """Groups that one row moves, at most: each gets its share of epsilon."""
+
+
 @dataclass(frozen=True, slots=True)
 class Curve:
     """A smooth bound of one measure for every beta: what to compute is written once beta is known."""
@@ -51,28 +85,12 @@ class Curve:
     """How far the computed measure may be from the real one, in whole steps, over the resolution."""
     resolution: Fraction = Fraction(1)
     """The least distance that is told apart: 1, or that of a row that comes or goes where that is less."""
+    each: Fraction | None = None
+    """The most that the bound of one joined row comes to, in whole steps; None if there is no public number."""
     least: Callable[[Fraction], Fraction] | None = None
     """For a beta, what the bound never falls below where rows come and go, in whole steps; None where they stay."""
-
-
-Figures = tuple[tuple[object, ...], ...]
-"""Rows of numbers that the engine computed over protected rows. Private."""
-
-
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """A smooth bound of how many rows of an aggregate's input differ, from figures that the engine computes.
-
-    Neighbors differ in one row of one protected table. With keys, a survey bounds each group by itself.
-    """
-
-    room: str
-    statements: tuple[n.Relation, ...]
-    """What the engine computes over protected rows."""
-    keyed: tuple[bool, ...]
-    """For each statement: whether its first columns are the release's keys; else it serves all groups."""
-    rows: Callable[[Fraction, tuple[Figures, ...]], Fraction]
-    """(beta, the statements' figures for one group, keys taken off) -> rows that differ; beta-smooth, rounded up."""
+    coming: Coming | None = None
+    """What the bound never falls below where a row that comes or goes stands in several joined rows."""
 
 
 @dataclass(frozen=True, slots=True)

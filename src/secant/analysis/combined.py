@@ -2,29 +2,47 @@
 
 In: a request under `rows+cells`. Out: a certificate: for each measure the larger of how fast it moves with values and
 how far a row makes it jump, over the distance that a row counts as; where a row stands in one joined row, as a smooth
-bound with a public floor. The number of rows is private here, so no count, end or fan of a protected table is asked
-for. Never here: how values move, or how many rows differ (C-BOTH).
+bound with a public floor (C-BOTH), where it stands in several, with a floor that surveys of the joins give (C-FANS).
+The number of rows is private here, so no count, end or fan of a protected table is asked for. Never here: how values
+move, or how many rows differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
-from secant.analysis.certificate import Certificate, Curve, Move, Refusal, Step, is_still
+from secant.analysis.certificate import (
+    Certificate,
+    Coming,
+    Curve,
+    Move,
+    Refusal,
+    Step,
+    Surveyed,
+    is_still,
+)
 from secant.analysis.derivative.room import DerivativeRoom
 from secant.analysis.interface import Analysis, Request
+from secant.analysis.joins import JoinsRoom
 from secant.analysis.stability.room import StabilityRoom
-from secant.analysis.summands import amount
+from secant.analysis.summands import amount, whole_range
 from secant.numeric.ball import ball, upper, working_precision
+from secant.plan import nodes as n
+from secant.plan.conjunctive import NotConjunctive, conjunctive
+from secant.plan.enforce import Release
 from secant.plan.reads import tables_read
 from secant.terms.bounds import GlobalBound
 from secant.terms.keys import in_order
 from secant.terms.policy import Protection
 
+Weights = Mapping[str, Fraction]
+"""Table -> the distance that a row of it counts as."""
 Jumps = Mapping[str, tuple[Fraction, Fraction]]
 """Table -> (how far one row moves a measure, the distance that a row counts as)."""
+
+EXTREMES = ("min", "max")
 
 
 class CombinedRoom:
@@ -34,24 +52,32 @@ class CombinedRoom:
     kinds: tuple[str, ...] = ("rows+cells",)
     values: Analysis = DerivativeRoom()
     rows: Analysis = StabilityRoom()
+    joins: Analysis = JoinsRoom()
 
     def bound(self, request: Request) -> Certificate | Refusal:
         """Bound every measure, or say which of the two analyses refuses."""
-        protection = request.protection
         against = self._against(request)
         if against is not None:
             return against
+        return self.beside(request, request.protection.add_remove)
+
+    def beside(self, request: Request, weights: Weights) -> Certificate | Refusal:
+        """Bound every measure where values move as the protection says and rows of some tables come and go."""
+        protection = request.protection
         moving = self._asked(self.values, request, replace(protection, kind="cells"))
         if isinstance(moving, Refusal):
             return moving
+        read = tables_read(*request.release.aggregates)
+        weights = {table: weights[table] for table in sorted(weights) if table in read}
+        adding = _without_extremes(request)
         jumping: dict[str, Certificate] = {}
-        for table in sorted(_tables(request)):
+        for table in weights:
             alone = replace(protection, kind="rows", tables=(table,), distance={})
-            found = self._asked(self.rows, request, alone)
+            found = self._asked(self.rows, adding, alone)
             if isinstance(found, Refusal):
-                return found
+                return self._fanned(request, moving, weights, found)
             jumping[table] = found
-        return self._together(request, moving, jumping)
+        return self._together(request, moving, weights, jumping)
 
     def _asked(
         self, room: Analysis, request: Request, protection: Protection
@@ -61,14 +87,13 @@ class CombinedRoom:
 
     def _against(self, request: Request) -> Refusal | None:
         protection, release = request.protection, request.release
-        missing = [t for t in _tables(request) if t not in protection.add_remove]
-        plain = protection.table_norm == "l1" and all(
-            power == "l1" for power in protection.row_norms.values()
-        )
+        read = tables_read(*release.aggregates)
+        hidden = [t for t in sorted(read) if t in protection.distance]
+        missing = [t for t in hidden if t not in protection.add_remove]
         if missing:
             reason = f"nobody said which distance a row of {missing[0]} counts as"
             return self._refuse(reason, f"add {missing[0]} to add_remove")
-        if not plain:
+        if not adds_up(protection):
             reason = (
                 "rows that come and go add up with moves, so rows and tables are combined by l1"
             )
@@ -87,27 +112,85 @@ class CombinedRoom:
     def _refuse(self, reason: str, hint: str) -> Refusal:
         return Refusal(self.name, "C-BOTH", reason, hint)
 
-    def _together(
-        self, request: Request, moving: Certificate, jumping: Mapping[str, Certificate]
+    def _fanned(
+        self, request: Request, moving: Certificate, weights: Weights, against: Refusal
     ) -> Certificate | Refusal:
-        weights = request.protection.add_remove
-        single = all(c.rows <= 1 for c in jumping.values())
+        """Bound joins in which one row may meet many, by surveys of how many (C-FANS)."""
+        release, protection = request.release, request.protection
+        adding = _without_extremes(request)
+        form = conjunctive(release.exact.input, weights.__contains__)
+        if isinstance(form, NotConjunctive) or any(atom.distinct for atom in form.atoms):
+            return against
+        if _extreme_groups(release):
+            return self._several_groups()
+        every = replace(protection, kind="rows", tables=tuple(weights), distance={})
+        counted = self._asked(self.joins, adding, every)
+        if isinstance(counted, Refusal):
+            return replace(against, others=(counted, *counted.others))
+        nearest = min(weights.values())
         bounds: dict[str, Move] = {}
         steps: list[Step] = []
-        for m in request.release.measures:
+        for m, call in zip(release.measures, release.exact.aggregations, strict=True):
+            move = moving.bounds[m.column]
+            if call.function in EXTREMES:
+                jumps = _ranges(call, m.step, weights)
+                bound = _joined(move, jumps, single=True)
+                step = None if bound is None else _step(m.words, m.step, bound, jumps)
+            else:
+                survey = counted.bounds[m.column]
+                assert isinstance(survey, Surveyed), "joins are surveyed"
+                bound = _fan(move, survey, nearest)
+                step = None if bound is None else _fan_step(m.words, m.step, bound, survey, nearest)
+            if bound is None or step is None:
+                return self._unbounded(m.words)
+            bounds[m.column] = bound
+            steps.append(step)
+        return Certificate(
+            self.name,
+            protection.name,
+            bounds,
+            counted.rows,
+            counted.groups,
+            counted.contribution,
+            in_order({*moving.claims, *counted.claims}),
+            (*steps, *moving.derivation, *counted.derivation),
+        )
+
+    def _several_groups(self) -> Refusal:
+        reason = "one row may be the least or greatest of several groups"
+        return self._refuse(reason, "ask for MIN and MAX without GROUP BY, or join on keys")
+
+    def _unbounded(self, words: str) -> Refusal:
+        reason = f"{words} moves with values by no public number"
+        return self._refuse(reason, "declare ranges, and join on keys that the engine keeps")
+
+    def _together(
+        self,
+        request: Request,
+        moving: Certificate,
+        weights: Weights,
+        jumping: Mapping[str, Certificate],
+    ) -> Certificate | Refusal:
+        release = request.release
+        single = all(c.rows <= 1 for c in jumping.values())
+        if not single and _extreme_groups(release):
+            return self._several_groups()
+        bounds: dict[str, Move] = {}
+        steps: list[Step] = []
+        for m, call in zip(release.measures, release.exact.aggregations, strict=True):
             jumps: dict[str, tuple[Fraction, Fraction]] = {}
-            for table, certificate in jumping.items():
-                jump = certificate.bounds[m.column]
-                assert isinstance(jump, GlobalBound), "the stability room gives public numbers"
-                jumps[table] = jump.value, weights[table]
+            if call.function in EXTREMES:
+                jumps = _ranges(call, m.step, weights)
+            else:
+                for table, certificate in jumping.items():
+                    jump = certificate.bounds[m.column]
+                    assert isinstance(jump, GlobalBound), "the stability room gives public numbers"
+                    jumps[table] = jump.value, weights[table]
             bound = _joined(moving.bounds[m.column], jumps, single=single)
             if bound is None:
-                reason = f"{m.words} moves with values by no public number"
-                return self._refuse(
-                    reason, "declare ranges, and join on keys that the engine keeps"
-                )
+                return self._unbounded(m.words)
             bounds[m.column] = bound
-            steps.append(_step(m.words, m.step, bound, moving, jumps))
+            steps.append(_step(m.words, m.step, bound, jumps))
         claims = {k for c in (moving, *jumping.values()) for k in c.claims}
         return Certificate(
             self.name,
@@ -121,10 +204,36 @@ class CombinedRoom:
         )
 
 
-def _tables(request: Request) -> Iterator[str]:
-    """Give the protected tables that the release reads."""
-    read = tables_read(*request.release.aggregates)
-    return (t for t in sorted(read) if t in request.protection.distance)
+def _extreme_groups(release: Release) -> bool:
+    """Whether the least or greatest is asked for in each group."""
+    return bool(release.exact.keys) and any(
+        c.function in EXTREMES for c in release.exact.aggregations
+    )
+
+
+def _ranges(
+    call: n.Aggregation, step: Fraction, weights: Weights
+) -> dict[str, tuple[Fraction, Fraction]]:
+    """Let a row of any table move MIN or MAX by its whole range (C-MINMAX)."""
+    jump = whole_range(call, step)
+    return {table: (jump, weight) for table, weight in weights.items()}
+
+
+def adds_up(protection: Protection) -> bool:
+    """Whether moves of several rows and tables add up, as rows that come and go do."""
+    rows = protection.row_norms.values()
+    return protection.table_norm == "l1" and all(power == "l1" for power in rows)
+
+
+def _without_extremes(request: Request) -> Request:
+    """Leave out MIN and MAX: however many rows differ, they move by their range at most (C-MINMAX)."""
+    release = request.release
+    calls = zip(release.measures, release.exact.aggregations, strict=True)
+    kept = [(m, c) for m, c in calls if c.function not in EXTREMES]
+    exact = replace(release.exact, aggregations=tuple(c for _, c in kept))
+    return replace(
+        request, release=replace(release, exact=exact, measures=tuple(m for m, _ in kept))
+    )
 
 
 def _joined(moving: Move, jumps: Jumps, *, single: bool) -> Move | None:
@@ -147,6 +256,50 @@ def _joined(moving: Move, jumps: Jumps, *, single: bool) -> Move | None:
     )
 
 
+def _fan(moving: Move, survey: Surveyed, nearest: Fraction) -> Curve | None:
+    """Put a measure's motion and the joined rows that one row moves together; None without a public number (C-FANS)."""
+    resolution = min(Fraction(1), nearest)
+    if is_still(moving):
+        slope = Fraction(0)
+        curve = _motionless()
+    else:
+        assert isinstance(moving, Curve), "values move by a curve or not at all"
+        if moving.each is None:
+            return None
+        slope, curve = moving.each, moving
+    return replace(
+        curve,
+        cap=None,
+        steady=False,
+        rounding=curve.rounding / resolution,
+        resolution=resolution,
+        coming=Coming(survey.surveys, nearest, _each(slope, survey.each, nearest), survey.groups),
+    )
+
+
+def _motionless() -> Curve:
+    """Give the curve of a measure that no value moves."""
+    nothing = Fraction(0)
+    return Curve(
+        None, True, False, {}, lambda beta: [], lambda beta: None, None, Fraction(1), nothing
+    )
+
+
+def _each(slope: Fraction, jump: Fraction, nearest: Fraction) -> Callable[[Fraction], Fraction]:
+    """Give, for a beta, what the bound is at least for each joined row that one row moves, rounded up (C-FANS)."""
+
+    def each(beta: Fraction) -> Fraction:
+        return max(coming_part(beta, nearest, slope), jump_part(beta, nearest, jump))
+
+    return each
+
+
+def coming_part(beta: Fraction, weight: Fraction, slope: Fraction) -> Fraction:
+    """Give K / (e^(beta·G) − 1): what lets a slope grow by K with a row that comes, rounded up (C-FANS)."""
+    with working_precision(128):
+        return upper(ball(slope) / (ball(beta * weight).exp() - 1))
+
+
 def _least(slope: Fraction, nearest: Fraction, jumps: Jumps) -> Callable[[Fraction], Fraction]:
     """Give, for a beta, what the bound never falls below: a row that may come, and the jumps, rounded up."""
 
@@ -165,7 +318,7 @@ def jump_part(beta: Fraction, weight: Fraction, jump: Fraction) -> Fraction:
         return upper(ball(beta * jump) / (2 * (ball(beta * weight / 2).exp() - 1)))
 
 
-def _step(words: str, unit: Fraction, bound: Move, moving: Certificate, jumps: Jumps) -> Step:
+def _step(words: str, unit: Fraction, bound: Move, jumps: Jumps) -> Step:
     told = ", ".join(
         f"a row of {table} moves it by {amount(jump * unit)} at a distance of {amount(weight)}"
         for table, (jump, weight) in jumps.items()
@@ -173,3 +326,15 @@ def _step(words: str, unit: Fraction, bound: Move, moving: Certificate, jumps: J
     most = bound.value if isinstance(bound, GlobalBound) else bound.cap
     assert isinstance(most, Fraction)
     return Step("C-BOTH", f"{words}: {told}", f"moves by at most {amount(most * unit)} a unit")
+
+
+def _fan_step(
+    words: str, unit: Fraction, bound: Curve, survey: Surveyed, nearest: Fraction
+) -> Step:
+    assert bound.coming is not None
+    slope = "nothing" if bound.each is None else amount(bound.each * unit)
+    told = (
+        f"a joined row moves it by {amount(survey.each * unit)} where it comes or goes, at a distance of "
+        f"{amount(nearest)} or more, and by {slope} a unit where values move"
+    )
+    return Step("C-FANS", f"{words}: {told}", "times the joined rows that one row moves, surveyed")

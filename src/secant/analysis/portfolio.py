@@ -21,7 +21,7 @@ from secant.analysis.certificate import (
     Step,
     is_still,
 )
-from secant.analysis.combined import CombinedRoom
+from secant.analysis.combined import CombinedRoom, adds_up
 from secant.analysis.covered import refuse_uncovered
 from secant.analysis.derivative.public_rows import public_rows_of
 from secant.analysis.derivative.room import DerivativeRoom
@@ -40,7 +40,7 @@ from secant.plan.facts import Facts
 from secant.plan.lineage import stored_column
 from secant.plan.measures import Problem
 from secant.plan.quotients import Family, cut_together, quotients_of
-from secant.plan.reads import expressions, scans
+from secant.plan.reads import expressions, scans, tables_read
 from secant.plan.scopes import read_columns
 from secant.plan.typing import fields_of
 from secant.plan.unfailing import still_failing, unfailing
@@ -48,6 +48,7 @@ from secant.plan.verify import verify
 from secant.terms.bounds import GlobalBound
 from secant.terms.catalog import Catalog
 from secant.terms.coverage import is_protected
+from secant.terms.keys import in_order
 from secant.terms.policy import Policy, Protection
 
 __all__ = [
@@ -225,6 +226,7 @@ def bound_aggregate(
     facts = _about_public(facts, policy)
     if cells:
         moving = not any(p.kind != "cells" and touched(p) for p in protections)
+        metric = all(p.distance for p in protections if touched(p))
         estimate = facts.rows if moving else PublicFacts().rows
         share = facts.epsilon / max(1, len(aggregate.aggregations))
         try:
@@ -234,7 +236,13 @@ def bound_aggregate(
         except CannotBound as verdict:
             return (verdict.refusal("derivative"),)
         release = enforce(
-            softened.aggregate, name, held, protections, moving=moving, stepped=stepped
+            softened.aggregate,
+            name,
+            held,
+            protections,
+            moving=moving,
+            metric=metric,
+            stepped=stepped,
         )
     else:
         release = _enforced(aggregate, name, held, protections, facts, stepped)
@@ -262,6 +270,8 @@ def bound_aggregate(
             refusals[:0] = against
     if len(certificates) < len(protections):
         return tuple(refusals)
+    if stepped is None:
+        certificates = _beside(certificates, protections, release, held)
     settled = _one_noise(certificates, release)
     if isinstance(settled, Refusal):
         return (settled, *refusals)
@@ -390,13 +400,57 @@ def _most(certificate: Certificate) -> Fraction:
     )
 
 
+def _beside(
+    certificates: list[Certificate],
+    protections: tuple[Protection, ...],
+    release: Release,
+    held: Facts,
+) -> list[Certificate]:
+    """Where rows are hidden by one protection and values by another, let one bound serve both (C-BESIDE)."""
+    moved = [
+        (p, c)
+        for p, c in zip(protections, certificates, strict=True)
+        if not all(map(is_still, c.bounds.values()))
+    ]
+    cells = [(p, c) for p, c in moved if p.kind == "cells" and not p.public_rows]
+    rows = [(p, c) for p, c in moved if p.kind == "rows" and not p.replace]
+    if len(moved) != 2 or len(cells) != 1 or len(rows) != 1 or not adds_up(cells[0][0]):
+        return certificates
+    if release.ranked or release.selector is not None:
+        return certificates
+    ((moving, curved),), ((hiding, jumping),) = cells, rows
+    covered = held.covered(hiding)
+    weights = {t: Fraction(1) for t in tables_read(*release.aggregates) if t in covered}
+    found = CombinedRoom().beside(Request(release, held, moving), weights)
+    if isinstance(found, Refusal):
+        return certificates
+    shared: dict[str, Move] = {}
+    for column, bound in found.bounds.items():
+        both = not is_still(curved.bounds[column]) and not is_still(jumping.bounds[column])
+        if both and isinstance(bound, Curve) and not bound.steady:
+            shared[column] = bound
+    told = tuple(s for s in found.derivation if s not in (*curved.derivation, *jumping.derivation))
+    return [
+        replace(
+            c,
+            bounds={**c.bounds, **shared},
+            claims=in_order({*c.claims, *found.claims}),
+            derivation=(*c.derivation, *told) if c is curved else c.derivation,
+        )
+        if shared and c in (curved, jumping)
+        else c
+        for c in certificates
+    ]
+
+
 def _one_noise(
     certificates: list[Certificate], release: Release
 ) -> tuple[Certificate, ...] | Refusal:
     """One noise serves all protections (C-ONE): a bound that varies only where no other protection is moved.
 
     A bound that is smooth in one protection's distance may leap with another's, and so may a limit that is
-    chosen: beside another protection, and where it would be its cap anyway, its public cap takes its place.
+    chosen: beside another protection, unless it is the same bound for both (C-BESIDE), and where it would be its cap
+    anyway, its public cap takes its place.
     """
     settled = list(certificates)
     for measure in release.measures:
@@ -404,7 +458,8 @@ def _one_noise(
         for index, certificate in enumerate(settled):
             bound = certificate.bounds[measure.column]
             steady = isinstance(bound, Curve) and bound.steady
-            if isinstance(bound, GlobalBound) or (len(moved) == 1 and not steady):
+            alone = all(c.bounds[measure.column] is bound for c in moved)
+            if isinstance(bound, GlobalBound) or (alone and not steady):
                 continue
             if bound.cap is None:
                 return Refusal(

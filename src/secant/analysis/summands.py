@@ -6,6 +6,7 @@ that gives it. Never here: how many rows differ; that is what rooms find out, an
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from secant.analysis.certificate import CannotBound
@@ -87,6 +88,12 @@ def ends_of_row(call: n.Aggregation, step: Fraction) -> tuple[Fraction, Fraction
     unit = Fraction(1) if _is_scaled(call.argument) else step
     low, high = (min(Fraction(0), *found.ends()), max(Fraction(0), *found.ends()))
     return -Fraction(-high // unit), Fraction(low // unit)
+
+
+def whole_range(call: n.Aggregation, step: Fraction) -> Fraction:
+    """Give how far the least or greatest of any rows is from that of any others, no rows among them, in whole steps."""
+    high, low = ends_of_row(replace(call, function="sum"), step)
+    return high - low
 
 
 def is_owner(argument: n.Scalar | None, ownerships: Ownerships, owned: Ownership) -> bool:

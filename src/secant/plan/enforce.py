@@ -107,15 +107,17 @@ def enforce(
     protections: tuple[Protection, ...],
     *,
     moving: bool = False,
+    metric: bool = False,
     stepped: Steps | None = None,
 ) -> Release | Problem:
     """Turn one aggregate into a release, or say why that cannot be done.
 
     `moving` says that values move and rows stay under all protections that the aggregate touches: then
-    public columns decide which groups there are. `stepped` says which key's values are the steps of a
+    public columns decide which groups there are. `metric` says that under all of them databases are compared by how far
+    values move, also where rows come and go. `stepped` says which key's values are the steps of a
     stream: the first rows of a unit are then those of the earliest steps (V-FIRST), and groups are known beforehand.
     """
-    builder = _Builder(aggregate, name, facts, protections, moving, stepped)
+    builder = _Builder(aggregate, name, facts, protections, moving, metric, stepped)
     try:
         return builder.build()
     except Stopped as stopped:
@@ -129,11 +131,12 @@ class _Builder:
     facts: Facts
     protections: tuple[Protection, ...]
     moving: bool = False
+    metric: bool = False
     stepped: Steps | None = None
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.measured = Measures(self.name, self.moving)
+        self.measured = Measures(self.name, self.moving, self.metric)
         self.ranked = RankedCalls(self.name)
         self.selector: str | None = None
         self.copies: dict[str, str] = {}
@@ -333,7 +336,8 @@ class _Builder:
             words = next(m.words for m in self.measured.measures if m.preprocessed == made)
             self.notes.append(f"{words}: made to move by at most {float(made.moves):g} for one row")
             return found
-        if call.function in RANKED_FUNCTIONS and not self.moving and not is_truth(call):
+        measured = self.moving or (self.metric and call.function in ("min", "max"))
+        if call.function in RANKED_FUNCTIONS and not measured and not is_truth(call):
             return self.ranked.output(call, ranges, self.arguments.argument, lists)
         return self.measured.output(call, ranges)
 

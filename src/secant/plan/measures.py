@@ -84,11 +84,18 @@ class Measures:
 
     name: str
     moving: bool = False
-    """Whether only values move: sums need a finer grid then, and MIN and MAX are measures too."""
+    """Whether only values move: sums need a finer grid then."""
+    metric: bool = False
+    """Whether databases are compared by how far values move, also where rows come and go: MIN and MAX are measures."""
     items: list[n.Named] = field(default_factory=list)
     """Arguments, computed for each row."""
     calls: list[n.Aggregation] = field(default_factory=list)
     measures: list[Measure] = field(default_factory=list)
+
+    @property
+    def bits(self) -> int:
+        """How fine reals are summed: bounds may be far below the summand's own where values move."""
+        return FINE_BITS if self.metric else GRID_BITS
 
     def output(self, call: n.Aggregation, ranges: Ranges) -> n.Named:
         """Give the formula that makes the user's aggregate from measures."""
@@ -99,8 +106,8 @@ class Measures:
         if call.second is not None:
             return n.Named(call.name, self._covariance(call, ranges))
         rule = _FORMULAS.get(call.function)
-        if self.moving and call.function in ("min", "max"):
-            rule = Measures.extreme_formula
+        if self.metric and call.function in ("min", "max"):
+            rule = Measures.extreme_formula if self.moving else Measures.shifted_extreme_formula
         if rule is None:
             raise Stopped(
                 Problem(
@@ -193,7 +200,7 @@ class Measures:
                 "-", n.Arithmetic("*", summand, summand), literal(half, t.DOUBLE)
             )
         reach = max(abs(low - center), abs(high - center)) ** power
-        step = _grid(reach)
+        step = _grid(reach, self.bits)
         bound = _whole_bound(low, high, center, power, step)
         limited = _limited(summand, step, bound, positive=power == 1 and low >= center)
         aggregation = n.Aggregation("", "sum", limited, call.distinct, call.span)
@@ -218,6 +225,26 @@ class Measures:
         words = f"{call.function} of {told(call.argument)}"
         made = n.Aggregation("", call.function, whole, False, call.span)
         return n.Clamp(self.measure(made, step, t.DOUBLE, 1.0, words), *ends)
+
+    def shifted_extreme_formula(
+        self, call: n.Aggregation, low: Fraction, high: Fraction
+    ) -> n.Scalar:
+        """MIN and MAX where rows come and go, from the end that no rows count as: then those are 0 (C-MINMAX)."""
+        assert call.argument is not None
+        end = high if call.function == "min" else low
+        shifted = n.Arithmetic(
+            "-", _clamped(self.argument(call.argument), low, high), literal(end, t.DOUBLE)
+        )
+        step = _grid(max(abs(low), abs(high)), self.bits)
+        most = Fraction(-((low - high) // step) + 1)  # constants are rounded to floats
+        ends = (-most, Fraction(0)) if call.function == "min" else (Fraction(0), most)
+        whole = n.Clamp(_whole_multiple(shifted, step), *(literal(e, t.INTEGER) for e in ends))
+        words = f"{call.function} of {told(call.argument)}"
+        made = n.Aggregation("", call.function, whole, False, call.span)
+        value = n.Arithmetic(
+            "+", self.measure(made, step, t.DOUBLE, 1.0, words), literal(end, t.DOUBLE)
+        )
+        return n.Clamp(value, literal(low, t.DOUBLE, -1), literal(high, t.DOUBLE, +1))
 
     def statistic(self, call: n.Aggregation, made: Preprocessed) -> n.Named:
         """Give the formula of a statistic that keeps to a declared sensitivity (G-MOVES)."""

@@ -25,6 +25,7 @@ from secant.release.backend import Session
 from secant.release.job import Job, Keys
 from secant.release.lower import lower
 from secant.release.noise.limited import ClippedNoise
+from secant.release.noise.smooth import CurveNoise, SurveyNoise
 from secant.release.noise.way import Noise
 from secant.release.ranked import Cells, read_cells, statement_of
 from secant.release.reading import Reading, Units, numbered, survey_name
@@ -33,6 +34,8 @@ from secant.terms.secrecy import Private
 Key = tuple[object, ...]
 Rows = dict[Key, tuple[Key, tuple[Any, ...]]]
 """Comparable key -> the key as it came, and what stands beside it."""
+Counted = dict[str, list[list[Fraction]]]
+"""Measure column -> for each group the rows that differ, by each survey."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,10 @@ class _Reader:
         for index, f in enumerate(self._columns(0) if tables else ()):
             if f in self.reading.exact:
                 values[f] = self._whole(tables[0], places, index, f)
-        bounds = self._curves(tables, places) | self._surveys(places)
+        counted = self._surveys(places)
+        bounds = self._curves(tables, places, counted)
+        for c, x in self.reading.surveyed.items():
+            bounds[c] = [x.bound_of(rows) for rows in counted[c]]
         values |= {c: list(zip(values[c], found, strict=True)) for c, found in bounds.items()}
         noise = {m.column: self.job.noise.noise[m.column] for m in self.b.release.measures}
         for index, units in enumerate(self.reading.units.values()):
@@ -125,7 +131,9 @@ class _Reader:
         beside = [rows.get(place) for place in places]
         return [in_steps(None if x is None else x[1][index], measure) for x in beside]
 
-    def _curves(self, tables: list[Rows], places: list[Key]) -> dict[str, list[Fraction]]:
+    def _curves(
+        self, tables: list[Rows], places: list[Key], counted: Counted
+    ) -> dict[str, list[Fraction]]:
         """Put the parts of every smooth bound together, in whole steps, rounded up."""
         columns = [
             {name: i for i, name in enumerate(self._columns(statement))}
@@ -135,18 +143,18 @@ class _Reader:
         for column, noise in self.reading.curves.items():
             parts = self.reading.instrument.parts.get(column, ())
             bounds[column] = []
-            for place in places:
+            for place, rows in zip(places, counted[column], strict=True):
                 sizes = []
                 for part in parts:
                     row = tables[part.statement].get(place)
                     at = columns[part.statement][part.column]
                     size = part.total(None if row is None else row[1][at])
                     sizes.append((part.role, size, part.floored))
-                bounds[column].append(noise.bound_of(sizes))
+                bounds[column].append(noise.bound_of(sizes, rows))
         return bounds
 
-    def _surveys(self, places: list[Key]) -> dict[str, list[Fraction]]:
-        """Give the smooth bounds of measures whose joins are surveyed, in whole steps, group by group."""
+    def _surveys(self, places: list[Key]) -> Counted:
+        """Give how many rows of the joins one row moves, group by group, where measures rest on that."""
         width = len(self.b.release.exact.keys)
         figures: dict[int, list[Callable[[Key], Figures]]] = {}
         for index, survey in enumerate(self.reading.surveys):
@@ -157,17 +165,19 @@ class _Reader:
                 )
                 for number, keyed in enumerate(survey.keyed)
             ]
+        users: dict[str, CurveNoise | SurveyNoise] = {
+            **self.reading.surveyed,
+            **self.reading.curves,
+        }
         return {
             column: [
-                noise.bound_of(
-                    [
-                        s.rows(noise.beta, tuple(found(place) for found in figures[id(s)]))
-                        for s in noise.bound.surveys
-                    ]
-                )
+                [
+                    s.rows(noise.rate, tuple(found(place) for found in figures[id(s)]))
+                    for s in noise.surveys
+                ]
                 for place in places
             ]
-            for column, noise in self.reading.surveyed.items()
+            for column, noise in users.items()
         }
 
     def _clipped(

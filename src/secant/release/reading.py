@@ -52,7 +52,8 @@ class Reading:
     @property
     def surveys(self) -> list[Survey]:
         """Give the surveys that measures rest on, each once."""
-        return list({id(s): s for x in self.surveyed.values() for s in x.bound.surveys}.values())
+        users: list[CurveNoise | SurveyNoise] = [*self.surveyed.values(), *self.curves.values()]
+        return list({id(s): s for x in users for s in x.surveys}.values())
 
     def relations(self) -> dict[str, n.Relation]:
         """Give all that is asked, by name."""

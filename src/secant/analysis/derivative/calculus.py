@@ -182,7 +182,7 @@ def _roles(*bounds: Bound) -> list[str]:
     return list(dict.fromkeys(r for b in bounds for r in b.reach))
 
 
-def _reach(calculus: Calculus, slopes: Mapping[Key, Term]) -> dict[str, Fraction | None]:
+def reach_of_caps(calculus: Calculus, slopes: Mapping[Key, Term]) -> dict[str, Fraction | None]:
     """Give the reach that follows from the caps of the slopes."""
     found: dict[str, Fraction | None] = {}
     for role in dict.fromkeys(k.role for k in slopes):
@@ -310,7 +310,7 @@ def power_of_exponential(
     assert size is not None, "the range is bounded"
     assert steep is not None, "the range is bounded"
     slopes: dict[Key, Term] = {variable: steep}
-    return Bound(powered, size, slopes, _reach(calculus, slopes))
+    return Bound(powered, size, slopes, reach_of_caps(calculus, slopes))
 
 
 def _shaped(shape: shapes.Smooth | None, along: Rates, cap: Fraction | None) -> Term | None:
@@ -458,7 +458,7 @@ def _sum(calculus: Calculus, node: n.Arithmetic) -> Bound:
     reach = {
         r: _plus(a.reach.get(r, Fraction(0)), b.reach.get(r, Fraction(0))) for r in _roles(a, b)
     }
-    follows = _reach(calculus, slopes)
+    follows = reach_of_caps(calculus, slopes)
     size = limited(added(a.size, b.size), range_)
     most = most_of(range_)
     if most is not None and any(
@@ -486,7 +486,9 @@ def multiplied(calculus: Calculus, a: Bound, b: Bound, range_: iv.Interval) -> B
             None if left is None else product(left, b.size),
             None if right is None else product(a.size, right),
         )
-    return Bound(range_, limited(product(a.size, b.size), range_), slopes, _reach(calculus, slopes))
+    return Bound(
+        range_, limited(product(a.size, b.size), range_), slopes, reach_of_caps(calculus, slopes)
+    )
 
 
 def _quotient(calculus: Calculus, node: n.Arithmetic) -> Bound:
@@ -544,7 +546,7 @@ def chain(calculus: Calculus, inner: Bound, range_: iv.Interval, size: Term, slo
     by_cap: dict[str, Fraction | None] = {
         r: None if v is None or slope.cap is None else slope.cap * v for r, v in inner.reach.items()
     }
-    follows = _reach(calculus, slopes)
+    follows = reach_of_caps(calculus, slopes)
     reach = {r: _less(by_cap[r], follows.get(r)) for r in by_cap}
     return Bound(range_, limited(size, range_), slopes, reach)
 

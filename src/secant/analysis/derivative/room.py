@@ -19,6 +19,7 @@ from secant.analysis.derivative.calculus import (
     LOWEST_FLOOR,
     Bound,
     Calculus,
+    reach_of_caps,
 )
 from secant.analysis.derivative.columns import column_above
 from secant.analysis.derivative.derivation import columns_named, derivation_of
@@ -226,6 +227,9 @@ class _Reader:
             reach = probe.reach[role]
             caps[role] = None if times is None or reach is None else times * reach
         known = {r: c for r, c in caps.items() if c is not None}
+        # A smooth bound of one joined row may be as large as its terms' caps, which is more than its reach.
+        caps_alone = reach_of_caps(calculus, probe.slopes)
+        alone = {r: x for r in roles if (x := caps_alone[r]) is not None}
         cap = self.space.reach(known) * factor if len(known) == len(caps) else None
         floor = self._floor(value, caps, calculus)
         rounding = self._rounding(value, factor, roles) if rounded else Fraction(0)
@@ -240,6 +244,7 @@ class _Reader:
             self.space,
             factor,
             rounding,
+            each=self.space.reach(alone) * factor if len(alone) == len(roles) else None,
         )
         step = derivation_of(measure, calculus, self.gatherings, caps, cap, factor, value)
         return curve, step, claims

@@ -166,6 +166,27 @@ def floored_smoothness(
     return None if cap is not None and found[best] >= float(cap) else best
 
 
+TYPICAL_PARTNERS = 10
+"""Joined rows that one row stands in, where nothing is known of them."""
+
+
+def fanned_smoothness(
+    epsilon: Fraction, each: Callable[[Fraction], Fraction], nearest: Fraction
+) -> Fraction:
+    """Give k = epsilon/beta where a row that comes stands in several joined rows (C-FANS).
+
+    What is compared is the mean noise if a row has a few partners, and one more for each row that has come.
+    """
+
+    def noise(ratio: Fraction) -> float:
+        rate = float(epsilon * nearest / ratio)
+        more = max(0.0, 1 / rate - TYPICAL_PARTNERS)
+        partners = math.exp(-rate * more) * (TYPICAL_PARTNERS + more)
+        return mean_noise(float(ratio)) * float(each(epsilon / ratio)) * partners
+
+    return min(RATIOS, key=noise)
+
+
 def spread_points(
     ranges: Sequence[iv.Interval], kinds: Sequence[Type]
 ) -> tuple[tuple[object, ...], ...] | None:

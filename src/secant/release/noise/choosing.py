@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from secant.analysis.certificate import Clipped, Curve, Surveyed, is_still
-from secant.analysis.derivative.tuning import floored_smoothness, smoothness
+from secant.analysis.derivative.tuning import fanned_smoothness, floored_smoothness, smoothness
 from secant.analysis.split import Bounded
 from secant.errors import Refused
 from secant.mechanisms.smooth import OptimalNoise, Rounding
@@ -68,14 +68,15 @@ def _noise(b: Bounded, column: str, share: Fraction, protections: Sequence[Prote
     """Pick by the kind of the bound; one that varies is the only one that is not zero (C-ONE)."""
     bounds = {c.protection: c.bounds[column] for c in b.certificates}
     truthful = b.softened is None or b.softened.exact
-    for name, bound in bounds.items():
+    for bound in bounds.values():
         if isinstance(bound, Clipped):
             return _clipped(bound, share)
         if isinstance(bound, Surveyed):
             return _surveyed(bound, share, truthful)
         if isinstance(bound, Curve):
-            owner = next(p for p in protections if p.name == name)
-            return _curved(bound, share, owner.beta, truthful)
+            owners = [p for p in protections if bounds.get(p.name) is bound]
+            wanted = next((p.beta for p in owners if p.beta is not None), None)
+            return _curved(bound, share, wanted, truthful)
     size = max(x.value for x in bounds.values() if isinstance(x, GlobalBound))
     if not size:
         return NoNoise(share)
@@ -109,6 +110,11 @@ def _surveyed(bound: Surveyed, share: Fraction, truthful: bool) -> Noise:
 def _curved(curve: Curve, share: Fraction, beta: Fraction | None, truthful: bool) -> Noise:
     # Once for the bound, once for cap and floor beside it.
     rounding = Rounding(bound=2 * SLACK, resolution=curve.resolution)
+    drawn = share
+    if curve.coming is not None:
+        drawn = share / curve.coming.groups
+        if beta is None:
+            beta = drawn / fanned_smoothness(drawn, curve.coming.each, curve.coming.nearest)
     if beta is None and curve.least is not None:
         ratio = floored_smoothness(share, curve.least, curve.cap)
         if ratio is None:
@@ -118,12 +124,12 @@ def _curved(curve: Curve, share: Fraction, beta: Fraction | None, truthful: bool
         beta = share / ratio
     if beta is None:
         beta = share / smoothness(share, capped=curve.bounded, typical=curve.typical)
-    if rounding.smoothness(beta) > share:
+    if rounding.smoothness(beta) > drawn:
         raise Refused(
             "REF-104",
             "this epsilon is too small for the smoothness that the policy sets",
             hint="ask with a larger epsilon, or let the owner set a smaller beta",
         )
     bound = SmoothBound(beta, "the parts of the statement, put together")
-    smooth = OptimalNoise().calibrate(bound, epsilon=share, grid=1, rounding=rounding)
+    smooth = OptimalNoise().calibrate(bound, epsilon=drawn, grid=1, rounding=rounding)
     return CurveNoise(share, smooth, beta, truthful, curve)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from secant.analysis.certificate import CannotBound, Curve, Surveyed
+from secant.analysis.certificate import CannotBound, Curve, Survey, Surveyed
 from secant.errors import Refused
 from secant.mechanisms.smooth import SmoothNoise
 from secant.release.cost import ZERO
@@ -115,8 +115,18 @@ class CurveNoise(_Smooth):
         """The curve's."""
         return self.curve.cap
 
+    @property
+    def surveys(self) -> tuple[Survey, ...]:
+        """Those of rows that come and go, where there are any."""
+        return () if self.curve.coming is None else self.curve.coming.surveys
+
+    @property
+    def rate(self) -> Fraction:
+        """As much as a row that comes or goes may change the bound."""
+        return self.beta if self.curve.coming is None else self.beta * self.curve.coming.nearest
+
     def read_by(self, reading: Reading, column: str) -> None:
-        """Read the measure, and how it moves."""
+        """Read the measure, how it moves, and the figures of surveys where rows come and go."""
         reading.exact.append(column)
         reading.curves[column] = self
         try:
@@ -126,8 +136,13 @@ class CurveNoise(_Smooth):
                 "REF-104", verdict.reason, hint=verdict.hint or "ask with a larger epsilon"
             ) from None
 
-    def bound_of(self, parts: Sequence[tuple[str, Fraction, bool]]) -> Fraction:
-        """Put the parts of a bound together, each (scan, size, whether something below its floor was left out)."""
+    def bound_of(
+        self, parts: Sequence[tuple[str, Fraction, bool]], rows: Sequence[Fraction]
+    ) -> Fraction:
+        """Put the parts of a bound together, each (scan, size, whether something below its floor was left out).
+
+        `rows` are the joined rows that one row moves, by each survey.
+        """
         by_role: dict[str, Fraction] = {}
         for role, size, floored in parts:
             least = self.curve.floors.get(role, ZERO) if floored else ZERO
@@ -135,6 +150,8 @@ class CurveNoise(_Smooth):
         bound: Fraction = self.curve.space.reach(by_role) if by_role else ZERO
         if self.curve.least is not None:  # rows may come, also where there are none
             bound = max(bound, self.curve.least(self.beta))
+        if self.curve.coming is not None:
+            bound = max(bound, self.curve.coming.each(self.beta) * min(rows) * (1 + SLACK))
         return bound if self.cap is None else min(bound, self.cap)
 
     def seen(self, content: list[tuple[int, Fraction]]) -> Noise:
@@ -153,6 +170,16 @@ class SurveyNoise(_Smooth):
     def cap(self) -> Fraction | None:
         """The survey's."""
         return self.bound.cap
+
+    @property
+    def surveys(self) -> tuple[Survey, ...]:
+        """All that were made."""
+        return self.bound.surveys
+
+    @property
+    def rate(self) -> Fraction:
+        """The smoothness itself: a row is a distance of 1."""
+        return self.beta
 
     def read_by(self, reading: Reading, column: str) -> None:
         """Read the measure and the figures of the surveys."""
