@@ -87,6 +87,10 @@ class Curve:
     """The least distance that is told apart: 1, or that of a row that comes or goes where that is less."""
     each: Fraction | None = None
     """The most that the bound of one joined row comes to, in whole steps; None if there is no public number."""
+    usual: Callable[[Fraction], float | None] = lambda beta: None
+    """For a beta, how large the bound of one row is where values lie evenly in their declared ranges; None if unknown.
+
+    In the units of what the motions bound."""
     least: Callable[[Fraction], Fraction] | None = None
     """For a beta, what the bound never falls below where rows come and go, in whole steps; None where they stay."""
     coming: Coming | None = None

@@ -44,6 +44,7 @@ from secant.analysis.interface import Request
 from secant.numeric import interval as iv
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
+from secant.plan.lineage import stored_column
 from secant.plan.measures import Measure
 from secant.plan.ranges import as_number, declared
 from secant.plan.reads import scans
@@ -245,6 +246,7 @@ class _Reader:
             factor,
             rounding,
             each=self.space.reach(alone) * factor if len(alone) == len(roles) else None,
+            usual=lambda beta: self._usual(value, beta, floor),
         )
         step = derivation_of(measure, calculus, self.gatherings, caps, cap, factor, value)
         return curve, step, claims
@@ -419,32 +421,42 @@ class _Reader:
         return kept
 
     def _typical(self, value: n.Scalar, beta: Fraction, floor: Fraction) -> float | None:
-        """Evaluate the bound at public points, spread over the declared ranges (D-SMOOTHNESS).
+        """Say how large the bound is where values lie evenly, for values that may change steeply (D-SMOOTHNESS).
 
-        Only for values that may change steeply by themselves: those want a rougher bound than sums do.
+        Only those want a rougher bound than sums do.
         """
-        if not is_steep(value):
-            return None
+        return self._usual(value, beta, floor) if is_steep(value) else None
+
+    def _usual(self, value: n.Scalar, beta: Fraction, floor: Fraction) -> float | None:
+        """Evaluate the bound of one row at public points, spread over the declared ranges: the median of them."""
         try:
             found = self._smooth(value, beta, floor)
         except CannotBound:
             return math.inf
-        variables = list(self.space.variables.values())
-        rows = spread_points([self.plain_range(v) for v in variables], [v.type for v in variables])
-        if rows is None or any(
-            isinstance(x, n.Column) and x.name not in self.space.variables
-            for t in found.slopes.values()
-            for x in n.walk(t.expression)
-        ):
+        read = [x for t in found.slopes.values() for x in n.walk(t.expression)]
+        columns = {x.name: x for x in read if isinstance(x, n.Column)}
+        ranges = [self._declared_range(name) for name in columns]
+        rows = spread_points(
+            [r for r in ranges if r is not None], [c.type for c in columns.values()]
+        ) if None not in ranges else None  # fmt: skip
+        if rows is None:
             return None
-        table = n.Values(tuple(n.Field(v.name, v.type) for v in variables), rows)
+        fields = tuple(n.Field(name, c.type) for name, c in columns.items())
         items = []
         for role in found.reach:
             entries = {k: t.expression for k, t in found.slopes.items() if k.role == role}
             items.append(n.Named(role, self.space.dual_expression(role, entries)))
-        sizes = evaluate(n.Project(table, tuple(items)), {})
+        sizes = evaluate(n.Project(n.Values(fields, rows), tuple(items)), {})
         totals = sorted(sum(float(x) for x in row if isinstance(x, float)) for row in sizes)
         return totals[len(totals) // 2]
+
+    def _declared_range(self, name: str) -> iv.Interval | None:
+        """Give the declared range of a column of any scan; None for what is computed."""
+        for scan in scans(self.rows.relation):
+            if any(f.name == name for f in scan.columns):
+                column = stored_column(scan, name).lower()
+                return declared(self.request.policy, scan.table.lower(), column)
+        return None
 
     def plain_range(self, variable: Variable) -> iv.Interval:
         """Give the declared range of a variable."""

@@ -140,6 +140,8 @@ def smoothness(
 
 RATIOS = tuple(Fraction(x) for x in ("2", "2.3", "2.6", "3", "3.5", "4", "5", "7", "10", "20"))
 """Where rows come and go: below 2 the noise has no mean worth the name."""
+COARSE = tuple(Fraction(x) for x in (2, 5, 20))
+"""Those at which a bound is looked at, beside the best at the floor: each is a walk over the expression."""
 
 
 def mean_noise(k: float) -> float:
@@ -155,15 +157,28 @@ def mean_noise(k: float) -> float:
 
 
 def floored_smoothness(
-    epsilon: Fraction, least: Callable[[Fraction], Fraction], cap: Fraction | None
+    epsilon: Fraction,
+    least: Callable[[Fraction], Fraction],
+    cap: Fraction | None,
+    usual: Callable[[Fraction], float | None],
 ) -> Fraction | None:
     """Give k = epsilon/beta where a bound has a floor; None where the cap with Laplace noise is best (C-CAP).
 
-    What is compared is the mean noise at the floor, the least that there can be, with that at the cap.
+    What is compared is the mean noise at the floor, or what one row does where values lie evenly if that is more, with
+    that at the cap. `usual` is in whole steps.
     """
     found = {ratio: mean_noise(float(ratio)) * float(least(epsilon / ratio)) for ratio in RATIOS}
     best = min(found, key=lambda ratio: found[ratio])
-    return None if cap is not None and found[best] >= float(cap) else best
+    if cap is None:
+        return best
+    if found[best] >= float(cap):
+        return None
+    some = {best, *COARSE}
+    sizes = {
+        k: max(found[k], mean_noise(float(k)) * (usual(epsilon / k) or 0.0)) for k in sorted(some)
+    }
+    best = min(sizes, key=lambda ratio: sizes[ratio])
+    return None if sizes[best] >= float(cap) else best
 
 
 TYPICAL_PARTNERS = 10

@@ -5,7 +5,7 @@ In: certificates, shares of epsilon, a delta. Out: for each measure its noise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -116,7 +116,7 @@ def _curved(curve: Curve, share: Fraction, beta: Fraction | None, truthful: bool
         if beta is None:
             beta = drawn / fanned_smoothness(drawn, curve.coming.each, curve.coming.nearest)
     if beta is None and curve.least is not None:
-        ratio = floored_smoothness(share, curve.least, curve.cap)
+        ratio = floored_smoothness(share, curve.least, curve.cap, usual_steps(curve))
         if ratio is None:
             assert curve.cap is not None, "a floor stands below a cap"
             size = curve.cap + 2 * curve.rounding
@@ -133,3 +133,13 @@ def _curved(curve: Curve, share: Fraction, beta: Fraction | None, truthful: bool
     bound = SmoothBound(beta, "the parts of the statement, put together")
     smooth = OptimalNoise().calibrate(bound, epsilon=drawn, grid=1, rounding=rounding)
     return CurveNoise(share, smooth, beta, truthful, curve)
+
+
+def usual_steps(curve: Curve) -> Callable[[Fraction], float | None]:
+    """Give how large the bound of one row is where values lie evenly, in whole steps."""
+
+    def usual(beta: Fraction) -> float | None:
+        found = curve.usual(beta)
+        return None if found is None else found * float(curve.factor)
+
+    return usual
