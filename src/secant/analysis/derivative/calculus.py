@@ -435,7 +435,7 @@ def _either(calculus: Calculus, node: n.Arithmetic) -> Bound | None:
             k: added(slopes.get(k), part.slopes.get(k))
             for k in dict.fromkeys([*slopes, *part.slopes])
         }
-    return Bound(unit, limited(size, unit), slopes, _reach(calculus, slopes))
+    return Bound(unit, limited(size, unit), slopes, reach_of_caps(calculus, slopes))
 
 
 def _is_one(scalar: n.Scalar) -> bool:
