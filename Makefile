@@ -9,7 +9,7 @@ CORE := $(VENV)/.core
 # Tests start Secant hundreds of times; where nothing is kept compiled, each start compiles all of it.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup setup-browser setup-clients demo docs pictures test test-long check bench lock clean
+.PHONY: setup setup-browser setup-clients clients demo docs pictures test test-long check bench lock clean
 
 setup: $(STAMP)
 
@@ -19,13 +19,13 @@ $(STAMP): pyproject.toml requirements/dev.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $(STAMP)
 
-# Clients of the PostgreSQL port that pip does not install, for `make test-long`: npm, Java, psql and apt are asked for,
-# root is not. Debian's JDBC driver is unpacked, not installed.
+# Clients of the PostgreSQL port that pip does not install, for `make test-long`: psql, JDBC, node. Works with and without root.
 setup-clients: setup
-	mkdir -p .clients
-	npm install --silent --no-fund --no-audit --prefix .clients pg@8 postgres@3
-	cd .clients && apt-get download libpostgresql-jdbc-java && dpkg -x libpostgresql-jdbc-java_*.deb jdbc
-	cp .clients/jdbc/usr/share/java/postgresql-4*.jar .clients/
+	tests/clients/clients.sh
+
+# Every check of docs/reference/postgresql-port.md with every client that is here; the page says what came of it.
+clients: setup-clients
+	$(BIN)/python docs/generate_checked_clients.py
 
 setup-browser: setup
 	tests/browser/chromium.sh

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 from pathlib import Path
+
+import pytest
 
 from postgres_port import PASSWORD, USER, RunningPort
 
 CLIENTS = Path(__file__).parents[2] / ".clients"
 """Where `make setup-clients` puts what pip does not install."""
+
+
+def program(name: str) -> str:
+    """Give a program of the system, or of `make setup-clients`; skip the test where there is none."""
+    own = CLIENTS / "bin" / name
+    place = shutil.which(name) or (str(own) if own.exists() else None)
+    if place is None:
+        pytest.skip(f"{name} is not installed: make setup-clients")
+    return place
 
 
 def psql_program() -> Path:

@@ -59,8 +59,8 @@ class HttpFront:
         name, port = listening.getsockname()[:2]
         shown = f"[{name}]" if ":" in name else name
         self.address = f"{'https' if files else 'http'}://{shown}:{port}"
-        if files is not None:
-            server_context(files)  # says what is wrong with them before anything listens
+        context = None if files is None else server_context(files)
+        room_for_connections(settings.http.connections)
         config = uvicorn.Config(
             build(desk),
             access_log=False,  # addresses may hold secrets that somebody put there by mistake
@@ -68,12 +68,10 @@ class HttpFront:
             server_header=False,
             proxy_headers=False,
             lifespan="off",
-            http=limited(settings.http.connections),
+            http=limited(settings.http.connections, context),
             timeout_keep_alive=10,
             timeout_graceful_shutdown=max(1, int(settings.drain_seconds)),
             h11_max_incomplete_event_size=LARGEST_HEAD,
-            ssl_certfile=str(files[0]) if files else None,
-            ssl_keyfile=str(files[1]) if files else None,
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(
@@ -87,6 +85,20 @@ class HttpFront:
         """Take nothing more, and wait for responses that are on their way."""
         self._server.should_exit = True
         self._thread.join()
+
+
+def room_for_connections(most: int) -> None:
+    """Let the process open as many files as there may be connections: served, refused, and about to be encrypted."""
+    try:
+        import resource
+    except ImportError:  # not on this system
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 4 * most + 512
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most_allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most_allowed), hard))
 
 
 def listen(port: Port) -> socket.socket:

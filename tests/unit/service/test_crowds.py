@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import ssl
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -77,3 +79,62 @@ def test_silence_takes_up_no_room_for_long(crowded: Running) -> None:
         for connection in held:
             if connection is not None:
                 connection.close()
+
+
+@pytest.fixture
+def encrypted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(connections, "PATIENCE", 3.0)
+    found = Running(tmp_path, **{"http.connections": ROOM, "tls.self_made": True})
+    trusting = ssl.create_default_context(cafile=tmp_path / "secant-self-made.pem")
+    yield found, trusting
+    found.service.close()
+
+
+def hello(context: ssl.SSLContext) -> bytes:
+    """Give the first words of a client that would like to be encrypted."""
+    said = ssl.MemoryBIO()
+    begun = context.wrap_bio(ssl.MemoryBIO(), said, server_hostname="localhost")
+    with suppress(ssl.SSLWantReadError):
+        begun.do_handshake()
+    return said.read()
+
+
+@pytest.mark.parametrize("words", ["nothing", "half of a greeting", "a greeting", "no greeting"])
+def test_handshakes_that_never_end_harm_nobody(encrypted, words: str) -> None:
+    """The server would not count them: they come before there is a connection that it knows of."""
+    running, trusting = encrypted
+    greeting = hello(trusting)
+    said = {
+        "nothing": b"",
+        "half of a greeting": greeting[: len(greeting) // 2],
+        "a greeting": greeting,
+        "no greeting": b"GET / HTTP/1.1\r\n\r\n",
+    }[words]
+    address = f"https://localhost:{running.port}"
+    files = len(os.listdir("/proc/self/fd"))
+    held = []
+    try:
+        with httpx.Client(verify=trusting, base_url=address, timeout=30) as there:
+            assert there.get("/healthz").status_code == 200
+            for number in range(CROWD):
+                connection = silent(running.port)
+                held.append(connection)
+                if connection is not None:
+                    with suppress(OSError):
+                        connection.send(said)
+                if number % (CROWD // 4) == 0:
+                    assert there.get("/healthz").status_code == 200
+                    with httpx.Client(verify=trusting, base_url=address, timeout=30) as comes:
+                        assert comes.get("/healthz").status_code == 200
+    finally:
+        ours = sum(connection is not None for connection in held)
+        theirs, until = CROWD, time.monotonic() + 2  # before those that stay are given up
+        while theirs > 2 * ROOM and time.monotonic() < until:
+            time.sleep(0.05)
+            theirs = len(os.listdir("/proc/self/fd")) - files - ours
+        for connection in held:
+            if connection is not None:
+                connection.close()
+    assert theirs <= 2 * ROOM, "the server keeps what it does not serve"
+    with httpx.Client(verify=trusting, base_url=address, timeout=30) as comes:
+        assert comes.get("/healthz").status_code == 200

@@ -1,13 +1,16 @@
 """How many connections there may be at once, and how long one may say nothing.
 
 In: connections as they come. Out: those that find room are served; others get a 503 at once, and nobody who is there is
-put out for them. One that does not send the head of a request in time is ended, so that silence takes up no room.
+put out for them. One that does not send the head of a request in time is ended, so that silence takes up no room; nor
+does one that never finishes its TLS: the server would not even count it, so TLS is begun here.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import ClassVar
+import ssl
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -80,6 +83,59 @@ class LimitedProtocol(H11Protocol):  # type: ignore[misc]  # the library is not 
         transport.close()
 
 
-def limited(most: int) -> type[LimitedProtocol]:
-    """Give the protocol of a front that has room for so many connections."""
-    return type("Limited", (LimitedProtocol,), {"most": most, "patience": PATIENCE, "lingering": 0})
+class Handshake(asyncio.Protocol):
+    """A connection until it is encrypted; what comes with the last word of the handshake is handed on."""
+
+    begun: ClassVar[dict[asyncio.Task[None], asyncio.Transport]] = {}
+    """Those on their way, oldest first. A front makes a class of its own."""
+
+    def __init__(self, served: LimitedProtocol, context: ssl.SSLContext) -> None:
+        self._served, self._context = served, context
+        self._early: list[bytes] = []
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin; where too many have begun, the oldest ends: who means it is done in an instant."""
+        assert isinstance(transport, asyncio.Transport)
+        if len(self.begun) >= self._served.most:
+            oldest = next(iter(self.begun))
+            self.begun.pop(oldest).abort()  # it may not have run at all yet
+            oldest.cancel()
+        task = asyncio.get_running_loop().create_task(self._encrypted(transport))
+        self.begun[task] = transport
+        task.add_done_callback(lambda done: self.begun.pop(done, None))
+
+    def data_received(self, data: bytes) -> None:
+        """Keep what comes before anybody can read it."""
+        self._early.append(data)
+
+    async def _encrypted(self, transport: asyncio.Transport) -> None:
+        loop, patience = asyncio.get_running_loop(), self._served.patience
+        try:
+            found = await loop.start_tls(
+                transport, self, self._context, server_side=True,
+                ssl_handshake_timeout=patience, ssl_shutdown_timeout=patience,
+            )  # fmt: skip
+        except (OSError, EOFError, asyncio.CancelledError):  # one of TLS, or it took too long
+            transport.abort()
+            return
+        if found is None or found.is_closing():
+            return
+        found.set_protocol(self._served)
+        self._served.connection_made(found)
+        for data in self._early:
+            self._served.data_received(data)
+
+
+def limited(most: int, context: ssl.SSLContext | None = None) -> Callable[..., asyncio.Protocol]:
+    """Give what makes the protocols of a front that has room for so many connections, encrypted by a context."""
+    own = {"most": most, "patience": PATIENCE, "lingering": 0}
+    served = type("Limited", (LimitedProtocol,), own)
+    if context is None:
+        return served
+    handshake = type("Encrypting", (Handshake,), {"begun": {}})
+
+    def made(**given: Any) -> asyncio.Protocol:
+        found: asyncio.Protocol = handshake(served(**given), context)
+        return found
+
+    return made
