@@ -19,6 +19,7 @@ import pytest
 
 from postgres_port import GROUPS, PASSWORD, USER, running, start
 from private_shop import SECRETS, shop_policy
+from secant.service.postgres import port as port_module
 
 ASKED = "SELECT count(*) AS n FROM orders WHERE big > {}"
 
@@ -290,6 +291,33 @@ def test_more_connections_than_there_is_room_for(tmp_path):
             except psycopg.OperationalError:
                 assert time.monotonic() < deadline
                 time.sleep(0.1)
+
+
+@pytest.mark.parametrize("words", [b"", b"\x16\x03\x01\x02\x00\x01", b"no TLS at all"])
+def test_handshakes_that_never_end_make_room_again(tmp_path, monkeypatch, words):
+    monkeypatch.setattr(port_module, "LOGIN_SECONDS", 1.5)
+    with start(tmp_path) as service:
+        port = running(service)
+        port.front.port.most = 10
+        held = [Raw(port, login=False) for _ in range(60)]
+        asked = 0
+        for client in held:
+            client.socket.settimeout(0.5)
+            with suppress(OSError):
+                client.socket.sendall(struct.pack("!ii", 8, 80877103))
+                asked += client.socket.recv(1) == b"S"
+                client.socket.sendall(words)
+        assert asked >= 10
+        deadline = time.monotonic() + 30
+        while True:  # while all of them are still held open on this side
+            try:
+                _still_works(port)
+                break
+            except psycopg.OperationalError:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+        for client in held:
+            client.socket.close()
 
 
 def test_a_cancel_request_needs_the_key(secant_port):

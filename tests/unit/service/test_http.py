@@ -12,6 +12,7 @@ import httpx
 import pytest
 from clinic_desk import CANARY, COUNT, PASSWORD, POLICY, SHARES, settings_at
 
+import secant
 from secant.errors import UsageError
 from secant.service.http.guard import check_exposure
 from secant.service.http.openapi import OPERATIONS
@@ -528,6 +529,11 @@ def test_a_canary_in_the_data_appears_nowhere(tmp_path, caplog):
     finally:
         found.service.close()
     written = b"".join(file.read_bytes() for file in tmp_path.iterdir() if file.suffix != ".duckdb")
+    with secant.connect(policy=tmp_path / "policy.toml") as database:
+        named = {p for r in database.ledger.history() for p in r.papers.values()}
+        papers = [body for name in named if (body := database.ledger.paper(name)) is not None]
+    assert len(papers) > 4  # compressed in the ledger, so they are looked at one by one
+    written += "".join(papers).encode()
     assert len(heard) > 40
     assert sum(response.status_code == 200 for response in heard) > 10
     for text in (*(response.text for response in heard), caplog.text, written.decode("latin-1")):
