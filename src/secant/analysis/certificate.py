@@ -45,6 +45,10 @@ class Survey:
     """For each statement: whether its first columns are the release's keys; else it serves all groups."""
     rows: Callable[[Fraction, tuple[Figures, ...]], Fraction]
     """(beta, the statements' figures for one group, keys taken off) -> rows that differ; beta-smooth, rounded up."""
+    formula: Mapping[str, Any] | None = None
+    """How figures are put together, for the papers of a release; None where it is not written down."""
+    replaced: bool = False
+    """Whether one row goes and one comes."""
 
 
 @dataclass(frozen=True, slots=True)

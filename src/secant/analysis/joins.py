@@ -102,4 +102,4 @@ def _replaced(survey: Survey, *, grows: bool) -> Survey:
             factor = upper((0 if grows else 1) + ball(beta / 2).exp())
         return survey.rows(beta / 2, figures) * factor
 
-    return replace(survey, rows=rows)
+    return replace(survey, rows=rows, replaced=True)

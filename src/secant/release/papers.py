@@ -21,6 +21,7 @@ from secant.plan.domains import Chosen, Domain, Listed, Looked, Open
 from secant.plan.written import WrittenPlans, plain_value
 from secant.release.job import Job
 from secant.release.noise.limited import ClippedNoise, LimitToChoose, RaceNoise
+from secant.release.noise.smooth import SurveyNoise
 from secant.release.noise.way import LawfulNoise, Noise
 from secant.release.ranked import RankNoise, statement_of
 from secant.release.reading import Reading, numbered
@@ -227,7 +228,7 @@ def _certificate(c: Certificate, writer: Writer) -> dict[str, Any]:
     return {
         "protection": c.protection,
         "room": c.room,
-        "bounds": {column: _bound(bound) for column, bound in c.bounds.items()},
+        "bounds": {column: _bound(bound, writer) for column, bound in c.bounds.items()},
         "squares": {column: str(square) for column, square in c.squares.items()},
         "rows": c.rows,
         "groups": c.groups,
@@ -237,7 +238,7 @@ def _certificate(c: Certificate, writer: Writer) -> dict[str, Any]:
     }
 
 
-def _bound(bound: Move) -> dict[str, Any]:
+def _bound(bound: Move, writer: Writer) -> dict[str, Any]:
     if isinstance(bound, GlobalBound):
         return {"kind": "global", "value": str(bound.value), "norm": bound.norm}
     if isinstance(bound, Clipped):
@@ -245,8 +246,20 @@ def _bound(bound: Move) -> dict[str, Any]:
         sizes = {"limits": list(bound.limits), "fine": bound.fine, "within": within}
         return {"kind": "limits", **sizes, "partners": list(bound.partners), "race": bound.race}
     assert isinstance(bound, (Curve, Surveyed))
-    kind = "smooth" if isinstance(bound, Curve) else "surveyed"
-    return {"kind": kind, "cap": None if bound.cap is None else str(bound.cap)}
+    cap = {"cap": None if bound.cap is None else str(bound.cap)}
+    if isinstance(bound, Curve):
+        return {"kind": "smooth", **cap}
+    surveys = [
+        {
+            "room": s.room,
+            "statements": [writer.plans.place(x) for x in s.statements],
+            "formula": None if any(s.keyed) else s.formula,
+            "replaced": s.replaced,
+        }
+        for s in bound.surveys
+    ]
+    size = {"each": str(bound.each), "groups": bound.groups}
+    return {"kind": "surveyed", **cap, **size, "surveys": surveys}
 
 
 def _noise(noise: Noise) -> Mapping[str, Any]:
@@ -256,6 +269,11 @@ def _noise(noise: Noise) -> Mapping[str, Any]:
     if isinstance(noise, RaceNoise):
         sizes = [str(limit / noise.each) for limit in noise.bound.limits]
         return {"kind": "race", "sizes": sizes, **share}
+    if isinstance(noise, SurveyNoise):
+        smooth = noise.smooth
+        told = {"law": smooth.name, "each": str(smooth.epsilon), "rate": str(smooth.rate)}
+        told |= {"beta": str(smooth.beta), "read": str(noise.beta)}
+        return {"kind": "surveyed", **told, **share}
     if not isinstance(noise, LawfulNoise):
         return {"kind": "of the data", **share}
     law = noise.law

@@ -19,6 +19,8 @@ from secant.verifier.measures import (
 )
 from secant.verifier.plans import Node, NotKnown, Wrong, tables, unsorted
 from secant.verifier.rows import Setting
+from secant.verifier.surveys import RULES as SURVEYED
+from secant.verifier.surveys import check_survey
 
 DRAWN = ("G-RANK", "G-MODE")
 """Rules of statistics that are drawn from counted cells."""
@@ -90,7 +92,8 @@ class Derivation:
             self._check_measure(column, roots)
         for at in roots:  # also what nothing rests on was claimed
             for premise in self.steps[at]["premises"]:
-                self.step(premise)
+                if self.steps[premise]["rule"] not in SURVEYED:
+                    self.step(premise)
         unused = set(self.statements) - self.used
         if unused:
             raise NotKnown(
@@ -176,6 +179,9 @@ class Derivation:
 
     def _check_measure(self, column: str, roots: list[int]) -> None:
         bound = self.certificate["bounds"][column]
+        if bound["kind"] == "surveyed":
+            self._check_surveyed(column, bound)
+            return
         if bound["kind"] not in ("global", "limits"):
             raise NotKnown(f"bounds that the data decide ({bound['kind']}) are not checked here")
         said = [
@@ -207,6 +213,19 @@ class Derivation:
             raise Wrong(
                 f"step {at + 1} claims that {column} moves by {claimed}; it follows that it may by {least}"
             )
+
+    def _check_surveyed(self, column: str, bound: dict[str, Any]) -> None:
+        used = self._reachable([int(at) for at in self.certificate["derivation"]])
+        others = {self.steps[at]["rule"] for at in used} - SURVEYED
+        if others or self.replace or self.setting.owners is not None:
+            raise NotKnown(
+                f"surveys by {', '.join(sorted(others)) or 'such rows'} have no rule here"
+            )
+        aggregate, call = self._asked(column)
+        step = Fraction(self.release["measures"][column]["step"])
+        asked = (aggregate, call, bound, self.nodes, step, self.covered, self.listed)
+        places = check_survey(*asked)
+        self.used |= {name for name, at in self.release["statements"].items() if at in places}
 
     def _speaks_of(self, step: dict[str, Any], column: str) -> bool:
         node = Node(self.nodes, step["node"])

@@ -50,6 +50,8 @@ def price_of(
         if bound["kind"] != "limits" or not bound["race"] or len(limits) != len(sizes):
             raise Wrong(f"the noise of {column} is for other limits than its bound")
         return Paid(sum((x / Fraction(s) for x, s in zip(limits, sizes, strict=True)), Fraction(0)))
+    if kind == "surveyed":
+        return _surveyed(column, noise, bound)
     if kind not in ("plain", "limited"):
         raise NotKnown(f"noise of this kind is not checked here: {kind}")
     size = Fraction(noise["size"])
@@ -72,6 +74,20 @@ def price_of(
     if noise["law"] == "normal":
         return Paid(choosing, (length**2 if squared is None else squared) / (2 * size**2))
     raise NotKnown(f"noise of this law is not checked here: {noise['law']}")
+
+
+def _surveyed(column: str, noise: dict[str, Any], bound: dict[str, Any]) -> Paid:
+    """Noise (bound / rate) V in each group, V of the optimal law for epsilon / beta; neighbors are one jump apart."""
+    if bound["kind"] != "surveyed" or noise["law"] != "optimal":
+        raise NotKnown(f"noise of this law is not checked here: {noise['law']}")
+    each, rate = Fraction(noise["each"]), Fraction(noise["rate"])
+    beta, read = Fraction(noise["beta"]), Fraction(noise["read"])
+    if not 0 < read <= beta <= each:
+        raise Wrong(f"the bound of {column} is not smooth enough for its noise")
+    # Between scales that differ by a factor of e^beta the noise travels 2 (e^(beta/2) - 1) / beta times as far.
+    if float(rate) > float(each) * 2 * expm1(float(beta) / 2) / float(beta) * (1 + CLOSE):
+        raise Wrong(f"the noise of {column} is too small for its epsilon")
+    return Paid(int(bound["groups"]) * each)
 
 
 def check_threshold(

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from secant.analysis.certificate import (
     CannotBound,
@@ -132,11 +133,32 @@ def _survey(room: str, shape: Shape, grouping: Grouping) -> tuple[Survey, Step]:
         tuple(statements.statement(some) for _, some in parts),
         tuple(keyed for keyed, _ in parts),
         rows,
+        _written(shape, growths),
     )
     words = f"{len(numbered)} figure{'' if len(numbered) == 1 else 's'} measured"
     premises = tuple(_told(shape, growth, found) for growth in growths)
     step = Step("J-SPLIT", f"the worst table, {words}", "discounted by exp(-beta k)", premises)
     return survey, step
+
+
+def _written(shape: Shape, growths: tuple[Growth, ...]) -> dict[str, Any]:
+    """Write down what one row of each table can add, as `polynomial` puts it together."""
+    return {
+        "tables": list(shape.tables),
+        "growths": [
+            {
+                "table": growth.table,
+                "products": [
+                    [
+                        [{"powers": list(t.powers), "figures": list(t.figures)} for t in part]
+                        for part in product
+                    ]
+                    for product in growth.products
+                ],
+            }
+            for growth in growths
+        ],
+    }
 
 
 def _counted(value: object) -> int:
