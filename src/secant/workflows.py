@@ -22,11 +22,12 @@ from secant.plan.facts import Facts
 from secant.plan.facts_keys import told_apart
 from secant.plan.from_sql import from_sql
 from secant.plan.from_sql.views import names_read
+from secant.plan.parts import Part
 from secant.plan.rewrite import normalize
 from secant.plan.typing import fields_of
 from secant.questions import Asked
 from secant.release.answer import Answer, Picture
-from secant.release.by_source import Source, costs_by_source
+from secant.release.by_source import Source, costs_by_source, parts_by_table, together
 from secant.release.job import Job
 from secant.shown.flow import Box, Flow, flow_picture, flow_text
 from secant.sql.script import Statement, read_script
@@ -61,6 +62,8 @@ class Workflow:
     stabilities: Mapping[str, Mapping[str, int | None]]
     """View -> table -> rows of the view that one row of the table moves, at most; None: no number bounds them."""
     flow: Flow
+    parts: Mapping[str, Mapping[str, list[Part] | None]] = field(default_factory=dict)
+    """Output -> table -> the part of the table that the output looks at, where that is known."""
     budget: Accounts = field(default_factory=Accounts)
     """What is left, once something was asked."""
     stopped: SecantError | None = None
@@ -68,13 +71,8 @@ class Workflow:
 
     @property
     def spent(self) -> dict[Source, Price]:
-        """Give what all outputs together cost each source (A-BASIC)."""
-        total: dict[Source, Price] = {}
-        for row in self.costs.values():
-            for source, (epsilon, delta) in row.items():
-                before = total.get(source, (Fraction(0), Fraction(0)))
-                total[source] = before[0] + epsilon, before[1] + delta
-        return total
+        """Give what all outputs together cost each source: A-BASIC, and W-PARTS for outputs over disjoint parts."""
+        return _together(self.costs, self.parts)
 
     def __str__(self) -> str:
         """Give the answers and the tables as `secant run` prints them."""
@@ -100,10 +98,34 @@ class Workflow:
                 for name, row in self.costs.items()
                 for source, (epsilon, delta) in row.items()
             ],
+            "together": [
+                {
+                    "protection": source.protection,
+                    "source": source.table,
+                    "epsilon": float(epsilon),
+                    "delta": float(delta),
+                }
+                for source, (epsilon, delta) in self.spent.items()
+            ],
             "stabilities": {v: dict(row) for v, row in self.stabilities.items()},
             "budget": [{"protection": n, **a.to_dict()} for n, a in self.budget.items()],
             "stopped": None if self.stopped is None else self.stopped.to_dict(),
         }
+
+
+def _together(
+    costs: Mapping[str, Mapping[Source, Price]],
+    parts: Mapping[str, Mapping[str, list[Part] | None]],
+) -> dict[Source, Price]:
+    found: dict[Source, Price] = {}
+    for source in dict.fromkeys(s for row in costs.values() for s in row):
+        looked_at = {name: row.get(source.table) for name, row in parts.items()}
+        paid = {name: row[source] for name, row in costs.items() if source in row}
+        epsilon, delta = (
+            together({name: price[i] for name, price in paid.items()}, looked_at) for i in (0, 1)
+        )
+        found[source] = epsilon, delta
+    return found
 
 
 def run_workflow(script: str, catalog: Catalog, asking: Asking) -> Workflow:
@@ -113,15 +135,15 @@ def run_workflow(script: str, catalog: Catalog, asking: Asking) -> Workflow:
     outputs = [s for s in statements if s.kind != "view"]
     assert asking.asked.epsilon is not None, "a script is asked with an epsilon"
     share = replace(asking.asked, epsilon=asking.asked.epsilon / len(outputs))
-    known, costs = _foreseen(outputs, catalog, asking, share)
+    known, costs, parts = _foreseen(outputs, catalog, asking, share)
     paying = sum(1 for row in costs.values() if row)
     if 0 < paying < len(outputs):  # what reads public numbers only needs no share
         share = replace(asking.asked, epsilon=asking.asked.epsilon / paying)
-        known, costs = _foreseen(outputs, catalog, asking, share)
+        known, costs, parts = _foreseen(outputs, catalog, asking, share)
     stabilities = _stabilities(statements, asking, known)
     if asking.books is None:
-        flow = _flow(statements, catalog, asking.policy, costs, stabilities, {})
-        return Workflow({}, costs, stabilities, flow)
+        flow = _flow(statements, catalog, asking.policy, costs, parts, stabilities, {})
+        return Workflow({}, costs, stabilities, flow, parts)
     answers: dict[str, Answer] = {}
     stopped = None
     known = catalog
@@ -136,24 +158,26 @@ def run_workflow(script: str, catalog: Catalog, asking: Asking) -> Workflow:
             stopped = error
             break
         answers[statement.name], costs[statement.name] = answer, _costs(asking, known, job)
+        parts[statement.name] = _parts(asking, known, job)
         known = known.knowing(_kept(statement, _drawn(job, statement, answer)))
     costs = {name: row for name, row in costs.items() if name in answers}
     budget = accounts_of(asking.books)
     left = {name: account.remaining_epsilon for name, account in budget.items()}
-    flow = _flow(statements, catalog, asking.policy, costs, stabilities, left)
-    return Workflow(answers, costs, stabilities, flow, budget, stopped)
+    flow = _flow(statements, catalog, asking.policy, costs, parts, stabilities, left)
+    return Workflow(answers, costs, stabilities, flow, parts, budget, stopped)
 
 
 def _foreseen(
     outputs: list[Statement], catalog: Catalog, asking: Asking, share: Asked
-) -> tuple[Catalog, dict[str, dict[Source, Price]]]:
+) -> tuple[Catalog, dict[str, dict[Source, Price]], dict[str, dict[str, list[Part] | None]]]:
     """Explain all outputs before anything is spent, with placeholders for tables that are not drawn yet."""
-    known, costs = catalog, {}
+    known, costs, parts = catalog, {}, {}
     for statement in outputs:
         job = asking.explained(known, statement.text, share)
         costs[statement.name] = _costs(asking, known, job)
+        parts[statement.name] = _parts(asking, known, job)
         known = known.knowing(_kept(statement, _placeholder(known, statement, job)))
-    return known, costs
+    return known, costs, parts
 
 
 def _defining(statements: tuple[Statement, ...], catalog: Catalog) -> Catalog:
@@ -176,6 +200,10 @@ def _defining(statements: tuple[Statement, ...], catalog: Catalog) -> Catalog:
 
 def _costs(asking: Asking, catalog: Catalog, job: Job) -> dict[Source, Price]:
     return costs_by_source(job, asking.asked.in_force, Facts(asking.policy, catalog))
+
+
+def _parts(asking: Asking, catalog: Catalog, job: Job) -> dict[str, list[Part] | None]:
+    return parts_by_table(job, asking.asked.in_force, Facts(asking.policy, catalog))
 
 
 def _kept(statement: Statement, table: Constants) -> dict[str, Constants]:
@@ -242,6 +270,7 @@ def _flow(
     catalog: Catalog,
     policy: Policy,
     costs: Mapping[str, Mapping[Source, Price]],
+    parts: Mapping[str, Mapping[str, list[Part] | None]],
     stabilities: Mapping[str, Mapping[str, int | None]],
     left: Mapping[str, Fraction],
 ) -> Flow:
@@ -271,4 +300,5 @@ def _flow(
     protections = {s.words: s.protection for row in costs.values() for s in row}
     remaining = {words: left[p] for words, p in protections.items() if p in left}
     moved = {view: {t: n for t, n in row.items() if n != 0} for view, row in stabilities.items()}
-    return Flow(tuple(boxes.values()), rows, tables, remaining, moved)
+    total = {source.words: price[0] for source, price in _together(costs, parts).items()}
+    return Flow(tuple(boxes.values()), rows, tables, total, remaining, moved)

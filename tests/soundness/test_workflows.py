@@ -11,16 +11,20 @@ from fractions import Fraction
 from itertools import combinations_with_replacement
 from types import SimpleNamespace
 
+import pytest
+
 from chance import LONG
 from naming_public import name_public
 from secant.analysis.portfolio import Prepared, PublicFacts, prepare
 from secant.analysis.stability import rules as stability
 from secant.errors import Refused
 from secant.plan import nodes as n
+from secant.plan import parts
 from secant.plan.evaluate import prepare as compiled
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
 from secant.questions import Asked
+from secant.release import by_source
 from secant.release.by_source import Source
 from secant.release.noise.way import NoNoise
 from secant.release.shares import calibrate
@@ -127,7 +131,7 @@ PAIRS = [(source, as_rows(before), as_rows(after)) for source, before, after in 
 
 def happened(jobs, pairs):
     """Give for each source the largest sum over outputs of what moves over the scale of its noise."""
-    parts = []
+    outputs = []
     for job in jobs:
         for b in job.prepared.bounded:
             scales = []
@@ -135,7 +139,7 @@ def happened(jobs, pairs):
                 noise = job.noise.noise[m.column]
                 still = isinstance(noise, NoNoise)
                 scales.append(0.0 if still else float(noise.share.epsilon / noise.size))
-            parts.append((compiled(b.release.exact), scales))
+            outputs.append((compiled(b.release.exact), scales))
     worst = {"s": 0.0, "t": 0.0}
     read = {}
 
@@ -144,13 +148,13 @@ def happened(jobs, pairs):
         if key not in read:
             read[key] = [
                 {row[: -len(scales)]: row[-len(scales) :] for row in run(database)}
-                for run, scales in parts
+                for run, scales in outputs
             ]
         return read[key]
 
     for source, before, after in pairs:
         total = 0.0
-        for x, y, (_, scales) in zip(measured(before), measured(after), parts, strict=True):
+        for x, y, (_, scales) in zip(measured(before), measured(after), outputs, strict=True):
             for key in x.keys() | y.keys():
                 nothing = (0,) * len(scales)
                 for one, two, scale in zip(
@@ -231,3 +235,85 @@ def test_a_view_of_one_source_twice_moves_twice():
     script = "CREATE VIEW v AS SELECT * FROM s UNION ALL SELECT * FROM s; SELECT count(*) FROM v"
     found, _ = asked(script)
     assert found.stabilities["v"] == {"s": 2, "t": 0}
+
+
+CUTS = (
+    "a = {0}", "a IN ({0}, {1})", "a < {0}", "a >= {0}", "a BETWEEN {0} AND {1}", "{0} > a", "b = {0} AND a <= {1}",
+    "a = {0} OR b = {1}", "a <> {0}", "a % 2 = {0}", "b > {0}",
+)  # fmt: skip
+READ = (
+    "s WHERE {0}", "(SELECT a, b AS c FROM s) AS x WHERE {0}", "(SELECT * FROM s WHERE {0}) AS x",
+    "(SELECT a, b FROM s WHERE {0} UNION ALL SELECT a, b FROM s WHERE {1}) AS x",
+)  # fmt: skip
+
+
+def partitioned(draw):
+    """Write a script of questions about parts of one table, some of which have no row in common."""
+
+    def cut():
+        return draw.choice(CUTS).format(*(draw.randint(0, 4) for _ in range(2)))
+
+    script = []
+    for _ in range(draw.randint(2, 5)):
+        form = draw.choice(READ)
+        first, second = cut(), cut()
+        if "AS c" in form:
+            first = first.replace("b ", "c ")
+        measure = draw.choice(("count(*)", "count(DISTINCT a)"))
+        script.append(f"SELECT {measure} AS n FROM {form.format(first, second)}")
+    return ";\n".join(script)
+
+
+TOUCHING = "SELECT count(*) AS n FROM s WHERE a <= 2;\nSELECT count(*) AS n FROM s WHERE a >= 2"
+
+
+def scripts(count):
+    draw = random.Random("parts")
+    return [TOUCHING, *(partitioned(draw) for _ in range(count))]
+
+
+def search_parts(texts, pairs):
+    violations, smaller = [], 0
+    for script in texts:
+        found, jobs = asked(script)
+        source = Source("rows", "s")
+        promised = float(found.spent[source][0])
+        worst = happened(jobs, pairs)["s"]
+        if worst > promised * (1 + 1e-9):
+            violations.append((script, worst, promised))
+        smaller += promised < float(sum(row[source][0] for row in found.costs.values())) * 0.999
+    return violations, smaller
+
+
+ONE_ROW = [(source, before, after) for source, before, after in PAIRS if source == "s"]
+
+
+def test_disjoint_parts_are_not_added_up(record_property):
+    violations, smaller = search_parts(scripts(WORKFLOWS), ONE_ROW if LONG else ONE_ROW[::5])
+    record_property("workflows with a smaller sum", smaller)
+    assert not violations, violations[0]
+    assert smaller > WORKFLOWS / 5
+
+
+def _ends_that_touch(patch):
+    original = parts._ends_before
+    patch.setattr(
+        parts,
+        "_ends_before",
+        lambda one, two: original(one, two) or (one.high is not None and one.high == two.low),
+    )
+
+
+def _one_scan_is_enough(patch):
+    patch.setattr(
+        by_source,
+        "disjoint",
+        lambda one, two: any(parts.disjoint([p], [q]) for p in one for q in two),
+    )
+
+
+@pytest.mark.parametrize(("plant", "count"), [(_ends_that_touch, 0), (_one_scan_is_enough, 30)])
+def test_parts_that_have_a_row_in_common_are_noticed(plant, count, monkeypatch):
+    plant(monkeypatch)
+    violations, _ = search_parts(scripts(count), ONE_ROW[::2])
+    assert violations

@@ -7,7 +7,7 @@ charges protections, which is at least as much (W-SOURCES).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -16,12 +16,16 @@ from secant.analysis.interface import Request
 from secant.analysis.portfolio import ask
 from secant.analysis.split import Bounded
 from secant.plan.facts import Facts
+from secant.plan.parts import Part, disjoint, parts_read
 from secant.plan.reads import tables_read
 from secant.release.cost import Cost
 from secant.release.job import Job
 from secant.release.shares import cost_of
 from secant.terms.bounds import GlobalBound
 from secant.terms.policy import Protection
+
+MOST_COMPARED = 16
+"""Outputs that are compared with each other; of more the costs are added up."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -83,3 +87,58 @@ def _smaller(alone: Certificate, whole: Certificate, column: str) -> bool:
         return False
     # A row that moves nothing costs nothing, whatever the noise is.
     return is_still(one) or (isinstance(all_, GlobalBound) and one.value <= all_.value)
+
+
+def parts_by_table(
+    job: Job, protections: tuple[Protection, ...], facts: Facts
+) -> dict[str, list[Part] | None]:
+    """Give for each table whose rows are hidden which part of it a question looks at (W-PARTS).
+
+    Only where noise has a public scale, so that nothing but the measures is computed from rows, and where a row comes
+    or goes: one that is replaced may come back in another part.
+    """
+    found: dict[str, list[Part] | None] = {}
+    for protection in protections:
+        if protection.kind != "rows":
+            continue
+        for b in job.prepared.bounded:
+            (whole,) = [c for c in b.certificates if c.protection == protection.name]
+            plain = (
+                all(isinstance(x, GlobalBound) for c in b.certificates for x in c.bounds.values())
+                and not b.release.ranked
+                and b.release.selector is None
+                and not protection.replace
+            )
+            for table in tables_read(*b.release.aggregates):
+                if table not in facts.covered(protection):
+                    continue
+                known = found.get(table, [])
+                parts = parts_read(b.release.exact, table) if plain and whole.bounds else None
+                found[table] = None if known is None or parts is None else [*known, *parts]
+    return found
+
+
+def together(prices: Mapping[str, Fraction], parts: Mapping[str, list[Part] | None]) -> Fraction:
+    """Give what outputs cost one row of a table: the most that outputs come to that may look at the same row (W-PARTS).
+
+    Outputs of which two never look at the same row are not added up.
+    """
+    names = [name for name, price in prices.items() if price]
+    if len(names) > MOST_COMPARED:
+        return sum((prices[n] for n in names), Fraction(0))
+    apart = {
+        frozenset((a, b))
+        for i, a in enumerate(names)
+        for b in names[:i]
+        if (one := parts.get(a)) and (two := parts.get(b)) and disjoint(one, two)
+    }
+
+    def most(rest: list[str]) -> Fraction:
+        if not rest:
+            return Fraction(0)
+        first, others = rest[0], rest[1:]
+        meeting = [o for o in others if frozenset((first, o)) not in apart]
+        taken = prices[first] + most(meeting)
+        return taken if len(meeting) == len(others) else max(taken, most(others))
+
+    return most(names)

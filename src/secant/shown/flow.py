@@ -35,6 +35,8 @@ class Flow:
     """Output -> source -> epsilon."""
     tables: Mapping[str, str]
     """Source -> the table that it is; empty where a source is all that a protection hides."""
+    together: Mapping[str, Fraction]
+    """Source -> what all outputs cost it."""
     left: Mapping[str, Fraction] = field(default_factory=dict)
     """Source -> what is left of the budget of its protection."""
     moved: Mapping[str, Mapping[str, int | None]] = field(default_factory=dict)
@@ -50,7 +52,7 @@ def flow_text(flow: Flow) -> list[str]:
         [
             ["epsilon of", *sources],
             *([name, *(_number(row.get(s)) for s in sources)] for name, row in flow.costs.items()),
-            ["together", *(_number(_sum(flow, s)) for s in sources)],
+            ["together", *(_number(flow.together.get(s)) for s in sources)],
             *([["left", *(_number(flow.left.get(s)) for s in sources)]] if flow.left else []),
         ]
     )
@@ -64,10 +66,6 @@ def flow_text(flow: Flow) -> list[str]:
             ]
         )
     return lines
-
-
-def _sum(flow: Flow, source: str) -> Fraction:
-    return sum((row.get(source, Fraction(0)) for row in flow.costs.values()), Fraction(0))
 
 
 def _number(value: Fraction | None) -> str:
