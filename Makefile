@@ -9,7 +9,7 @@ CORE := $(VENV)/.core
 # Tests start Secant hundreds of times; where nothing is kept compiled, each start compiles all of it.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup setup-browser setup-clients clients demo docs pictures test test-long check bench lock clean
+.PHONY: setup setup-browser setup-clients setup-spark clients demo docs pictures test test-long check bench lock clean
 
 setup: $(STAMP)
 
@@ -29,6 +29,12 @@ clients: setup-clients
 
 setup-browser: setup
 	tests/browser/chromium.sh
+
+# Tests on Spark start a server, for which pip brings all but Java: installed where we are root, else skipped by name.
+setup-spark: setup
+	command -v java >/dev/null || test "$$(id -u)" != 0 || \
+	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless >/dev/null; } || true
+	command -v java >/dev/null || echo "no Java: tests on Spark are skipped (Debian: apt install openjdk-17-jre-headless)"
 
 # What answers questions, without what tests need; `make setup` adds that to the same environment.
 $(CORE): pyproject.toml requirements/core.lock
@@ -53,11 +59,12 @@ pictures: setup setup-browser
 	$(BIN)/python docs/generate_error_codes.py
 	$(BIN)/python docs/generate_coming_from.py
 
-test: check setup-browser
-	$(BIN)/python -m pytest -n 2 -m "not long" tests
+# Tests of one group, those on Spark, run in one worker: they share a server.
+test: check setup-browser setup-spark
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not long" tests
 
-test-long: setup setup-browser
-	SECANT_PROFILE=long $(BIN)/python -m pytest -n 2 tests
+test-long: setup setup-browser setup-spark
+	SECANT_PROFILE=long $(BIN)/python -m pytest -n 2 --dist loadgroup tests
 
 check: setup
 	$(BIN)/ruff check src tests bench

@@ -142,7 +142,7 @@ def _guarded(scalar: n.Scalar) -> n.Scalar:
         return scalar
     if isinstance(scalar, n.Attempt):
         return scalar
-    open_truth = type_of(scalar).kind == "BOOLEAN" and not _fails_itself(scalar)
+    open_truth = type_of(scalar).kind == "BOOLEAN" and not fails_itself(scalar)
     if not open_truth and not n.has_subquery(scalar):
         return n.Attempt(scalar)
 
@@ -295,7 +295,7 @@ def can_fail(scalar: n.Scalar) -> bool:
         node = stack.pop()
         if isinstance(node, (n.Attempt, n.Relation)):
             continue
-        if _fails_itself(node):
+        if fails_itself(node):
             return True
         stack.extend(n.children(node))
     return False
@@ -305,7 +305,8 @@ FAILURES: RuleTable[Callable[..., bool]] = RuleTable("failures")
 """Whether a node can fail on a row by itself. One without a rule can (I3)."""
 
 
-def _fails_itself(node: n.Node) -> bool:
+def fails_itself(node: n.Node) -> bool:
+    """Whether a node can fail on a row though its parts do not."""
     rule = FAILURES.find(node)
     return rule is None or rule(node)
 
@@ -400,7 +401,7 @@ def failing(plan: n.Relation) -> n.Node | None:
     stack: list[n.Node] = [plan]
     while stack:
         node = stack.pop()
-        if _fails_itself(node):
+        if fails_itself(node):
             return node
         if not isinstance(node, n.Attempt):
             stack.extend(n.children(node))

@@ -41,6 +41,8 @@ class Dialect:
     """Template of a text constant."""
     fence: str = ""
     """What keeps the planner from merging a derived table with what reads it."""
+    kept: str = "MATERIALIZED "
+    """What makes an engine compute a WITH table once; empty where nothing does."""
     split: tuple[str, str] = (
         "ANTI JOIN {over} USING ({owner})",
         "SEMI JOIN {over} USING ({owner})",

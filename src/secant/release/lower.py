@@ -71,7 +71,7 @@ def _shown(w: Writer, plan: n.Relation) -> Block:
 
 def lower_scalar(scalar: n.Scalar, refs: Env, dialect: Dialect = DUCKDB) -> str:
     """Write one expression over columns whose spelling is known."""
-    return _scalar(Writer(dialect, frozenset(refs), frozenset()), scalar, refs)
+    return write(Writer(dialect, frozenset(refs), frozenset()), scalar, refs)
 
 
 def _relation(w: Writer, relation: n.Relation, env: Env) -> Block:
@@ -90,7 +90,7 @@ def _common_table(w: Writer, relation: n.Relation) -> Block:
         assert rule is not None
         body = _select(w, rule(w, relation, {}), names, distinct=False)
         w.written[relation] = name = w.alias()
-        w.tables.append(f"{name} AS MATERIALIZED ({body})")
+        w.tables.append(f"{name} AS {w.dialect.kept}({body})")
     alias = w.alias()
     return Block(f"{w.written[relation]} AS {alias}", w.refs(alias, names))
 
@@ -164,7 +164,7 @@ def _values(w: Writer, node: n.Values, env: Env) -> Block:
 def _filter(w: Writer, node: n.Filter, env: Env) -> Block:
     block = _open(w, _relation(w, node.input, env))
     scope = {**env, **block.refs}
-    conditions = tuple(_scalar(w, part, scope) for part in n.conjuncts(node.predicate))
+    conditions = tuple(_condition(w, part, scope) for part in n.conjuncts(node.predicate))
     return replace(block, where=block.where + conditions)
 
 
@@ -174,7 +174,7 @@ def _project(w: Writer, node: n.Project, env: Env) -> Block:
     read = w.fenced.get(node, w.used)
     items = [i for i in node.items if i.name in read]
     scope = {**env, **block.refs}
-    refs = {i.name: _scalar(w, i.expression, scope) for i in items}
+    refs = {i.name: write(w, i.expression, scope) for i in items}
     plain = all(isinstance(i.expression, (n.Column, n.Literal)) for i in items)
     renamed = replace(block, refs=refs)
     if plain:
@@ -200,7 +200,7 @@ def _join(w: Writer, node: n.Join, env: Env) -> Block:
     if node.condition is None:
         source = f"{left.source} CROSS JOIN {right_source}"
     else:
-        on = _scalar(w, node.condition, {**env, **refs})
+        on = _condition(w, node.condition, {**env, **refs})
         word = "LEFT JOIN" if node.kind == "left" else "JOIN"
         source = f"{left.source} {word} {right_source} ON {on}"
     return Block(source, refs, left.where + right.where, joined=True)
@@ -220,7 +220,7 @@ def _bare(relation: n.Relation) -> bool:
 def _aggregate(w: Writer, node: n.Aggregate, env: Env) -> Block:
     block = _open(w, _relation(w, node.input, env))
     scope = {**env, **block.refs}
-    keys = [f"{_scalar(w, k.expression, scope)} AS {w.column(k.name)}" for k in node.keys]
+    keys = [f"{write(w, k.expression, scope)} AS {w.column(k.name)}" for k in node.keys]
     calls = [
         f"{_aggregation(w, a, scope)} AS {w.column(a.name)}"
         for a in node.aggregations
@@ -239,20 +239,20 @@ def _aggregation(w: Writer, node: n.Aggregation, scope: Env) -> str:
         return "count(*)"
     shift = _shift(node)
     if shift is not None:
-        # sum(x - c) is sum(x) - c * count(x), exactly; the engine computes a sum and a count that
-        # other measures also need only once.
+        # sum(x - c) is sum(x) - c * count(x), exactly; sums and counts of other measures are computed only once.
         clamped, shifted_by = shift
-        summed, counted = _scalar(w, clamped, scope), _scalar(w, clamped.operand, scope)
-        return f"(sum({summed}) - {_scalar(w, shifted_by, scope)} * count({counted}))"
+        summed = _aggregation(w, replace(node, argument=clamped), scope)
+        counted = write(w, clamped.operand, scope)
+        return f"({summed} - {write(w, shifted_by, scope)} * count({counted}))"
     own = w.dialect.rules.find(node) if w.dialect.rules else None
     if own is not None:
         return own(w, node, scope)
     distinct = "DISTINCT " if node.distinct else ""
     which = "" if node.fraction is None else f", {_fraction(node.fraction)}"
-    which += "" if node.second is None else f", {_scalar(w, node.second, scope)}"
+    which += "" if node.second is None else f", {write(w, node.second, scope)}"
     if node.function == "mode":  # of several, the least: not the one that a thread saw first
-        which = f" ORDER BY {_scalar(w, node.argument, scope)}"
-    return f"{node.function}({distinct}{_scalar(w, node.argument, scope)}{which})"
+        which = f" ORDER BY {write(w, node.argument, scope)}"
+    return f"{node.function}({distinct}{write(w, node.argument, scope)}{which})"
 
 
 def _fraction(value: Fraction) -> str:
@@ -291,7 +291,7 @@ def _window(w: Writer, node: n.Window, env: Env) -> Block:
     alike = [scope[c] for c in names]  # every column may break a tie
     calls = [call for call in node.calls if call.name in w.used]
     items = [f"{block.refs[c]} AS {w.column(c)}" for c in names]
-    items += [f"{window_text(w, c, scope, alike, _scalar)} AS {w.column(c.name)}" for c in calls]
+    items += [f"{window_text(w, c, scope, alike, write)} AS {w.column(c.name)}" for c in calls]
     alias = w.alias()
     source = f"(SELECT {', '.join(items) or '1'}{block.tail()}) AS {alias}"
     return Block(source, w.refs(alias, [*names, *(c.name for c in calls)]))
@@ -309,7 +309,7 @@ def _sort(w: Writer, node: n.Sort, env: Env) -> Block:
     block = _closed(w, block) if block.limit else block
     scope = {**env, **block.refs}
     keys = tuple(
-        f"{_scalar(w, k.expression, scope)} {'DESC' if k.descending else 'ASC'} "
+        f"{write(w, k.expression, scope)} {'DESC' if k.descending else 'ASC'} "
         f"NULLS {'FIRST' if k.nulls_first else 'LAST'}"
         for k in node.keys
         if not _constant(k.expression, node.input)
@@ -409,7 +409,7 @@ def _first_of_owners(
     """
     over, alias = w.alias(), w.alias()
     w.tables.append(
-        f"{over} AS MATERIALIZED (SELECT {owner} FROM {counted} AS counted "
+        f"{over} AS {w.dialect.kept}(SELECT {owner} FROM {counted} AS counted "
         f"GROUP BY {owner} HAVING count(*) > {limit})"
     )
     kept = w.columns(names)
@@ -430,19 +430,19 @@ def _owned_rows(w: Writer, node: n.Truncate | n.TruncateGroups) -> tuple[str, li
         block = replace(block, where=(*block.where, "FALSE"))
     body = _select(w, block, names, distinct=False)
     name = w.alias()
-    w.tables.append(f"{name} AS MATERIALIZED ({body})")
+    w.tables.append(f"{name} AS {w.dialect.kept}({body})")
     return name, names, w.columns(node.owner)
 
 
 # ── scalars ──────────────────────────────────────────────────────────────────────────────────────
 
 
+def _condition(w: Writer, scalar: n.Scalar, env: Env) -> str:
+    return "FALSE" if w.type_of(scalar).kind == "NULL" else write(w, scalar, env)
+
+
 def write(w: Writer, scalar: n.Scalar, env: Env) -> str:
-    """Write an expression inside a statement, for the rules of an engine."""
-    return _scalar(w, scalar, env)
-
-
-def _scalar(w: Writer, scalar: n.Scalar, env: Env) -> str:
+    """Write an expression inside a statement; also for the rules of an engine."""
     if w.type_of(scalar).kind == "NULL":
         # An engine gives it a type of its own, and casts what stands beside it to that: a cast that may fail.
         return "NULL"
@@ -465,7 +465,7 @@ def _literal(w: Writer, node: n.Literal, env: Env) -> str:
 
 @SCALARS.rule(n.Arithmetic)
 def _arithmetic(w: Writer, node: n.Arithmetic, env: Env) -> str:
-    left, right = _scalar(w, node.left, env), _scalar(w, node.right, env)
+    left, right = write(w, node.left, env), write(w, node.right, env)
     if type_of(node) == INTEGER and type_of(node.left) == type_of(node.right) == INTEGER:
         # The plan's whole numbers have 64 bits; an engine's sums have more.
         if not isinstance(node.left, n.Arithmetic):
@@ -479,57 +479,56 @@ def _arithmetic(w: Writer, node: n.Arithmetic, env: Env) -> str:
 
 @SCALARS.rule(n.Compare)
 def _compare(w: Writer, node: n.Compare, env: Env) -> str:
-    return f"({_scalar(w, node.left, env)} {node.op} {_scalar(w, node.right, env)})"
+    return f"({write(w, node.left, env)} {node.op} {write(w, node.right, env)})"
 
 
 @SCALARS.rule(n.Negate)
 def _negate(w: Writer, node: n.Negate, env: Env) -> str:
-    return f"(- {_scalar(w, node.operand, env)})"
+    return f"(- {write(w, node.operand, env)})"
 
 
 @SCALARS.rule(n.SameValue)
 def _same_value(w: Writer, node: n.SameValue, env: Env) -> str:
-    return f"({_scalar(w, node.left, env)} IS NOT DISTINCT FROM {_scalar(w, node.right, env)})"
+    return f"({write(w, node.left, env)} IS NOT DISTINCT FROM {write(w, node.right, env)})"
 
 
 @SCALARS.rule(n.And)
 def _and(w: Writer, node: n.And, env: Env) -> str:
-    return "(" + " AND ".join(_scalar(w, o, env) for o in node.operands) + ")"
+    return "(" + " AND ".join(write(w, o, env) for o in node.operands) + ")"
 
 
 @SCALARS.rule(n.Or)
 def _or(w: Writer, node: n.Or, env: Env) -> str:
-    return "(" + " OR ".join(_scalar(w, o, env) for o in node.operands) + ")"
+    return "(" + " OR ".join(write(w, o, env) for o in node.operands) + ")"
 
 
 @SCALARS.rule(n.Not)
 def _not(w: Writer, node: n.Not, env: Env) -> str:
-    return f"(NOT {_scalar(w, node.operand, env)})"
+    return f"(NOT {write(w, node.operand, env)})"
 
 
 @SCALARS.rule(n.IsNull)
 def _is_null(w: Writer, node: n.IsNull, env: Env) -> str:
-    return f"({_scalar(w, node.operand, env)} IS NULL)"
+    return f"({write(w, node.operand, env)} IS NULL)"
 
 
 @SCALARS.rule(n.Like)
 def _like(w: Writer, node: n.Like, env: Env) -> str:
-    return f"({_scalar(w, node.operand, env)} LIKE {_scalar(w, node.pattern, env)})"
+    return f"({write(w, node.operand, env)} LIKE {write(w, node.pattern, env)})"
 
 
 @SCALARS.rule(n.InList)
 def _in_list(w: Writer, node: n.InList, env: Env) -> str:
-    items = ", ".join(_scalar(w, i, env) for i in node.items)
-    return f"({_scalar(w, node.operand, env)} IN ({items}))"
+    items = ", ".join(write(w, i, env) for i in node.items)
+    return f"({write(w, node.operand, env)} IN ({items}))"
 
 
 @SCALARS.rule(n.Case)
 def _case(w: Writer, node: n.Case, env: Env) -> str:
     branches = "".join(
-        f" WHEN {_scalar(w, b.condition, env)} THEN {_scalar(w, b.value, env)}"
-        for b in node.branches
+        f" WHEN {write(w, b.condition, env)} THEN {write(w, b.value, env)}" for b in node.branches
     )
-    return f"CASE{branches} ELSE {_scalar(w, node.default, env)} END"
+    return f"CASE{branches} ELSE {write(w, node.default, env)} END"
 
 
 @SCALARS.rule(n.Cast)
@@ -537,18 +536,18 @@ def _cast(w: Writer, node: n.Cast, env: Env) -> str:
     # What is wrapped or clamped cannot fail; an engine that drops a clamp must find no conversion that can.
     whole = node.type.kind == "INTEGER" and type_of(node.operand).kind == "DOUBLE"
     word = "TRY_CAST" if whole else "CAST"
-    return f"{word}({_scalar(w, node.operand, env)} AS {type_name(w.dialect, node.type)})"
+    return f"{word}({write(w, node.operand, env)} AS {type_name(w.dialect, node.type)})"
 
 
 @SCALARS.rule(n.Call)
 def _call(w: Writer, node: n.Call, env: Env) -> str:
-    arguments = [_scalar(w, a, env) for a in node.arguments]
+    arguments = [write(w, a, env) for a in node.arguments]
     if node.function in ("lowest", "highest"):
-        return _first_extreme(arguments, "<=" if node.function == "lowest" else ">=")
+        return first_extreme(arguments, "<=" if node.function == "lowest" else ">=")
     return w.dialect.functions[node.function].format(*arguments, all=", ".join(arguments))
 
 
-def _first_extreme(numbers: list[str], order: str) -> str:
+def first_extreme(numbers: list[str], order: str) -> str:
     """Write the extreme of numbers that are all there: comparisons alone are what engines do fastest."""
     cases = []
     for i, x in enumerate(numbers):
@@ -561,12 +560,12 @@ def _first_extreme(numbers: list[str], order: str) -> str:
 
 @SCALARS.rule(n.Extract)
 def _extract(w: Writer, node: n.Extract, env: Env) -> str:
-    return f"EXTRACT({node.part} FROM {_scalar(w, node.operand, env)})"
+    return f"EXTRACT({node.part} FROM {write(w, node.operand, env)})"
 
 
 @SCALARS.rule(n.Attempt)
 def _attempt(w: Writer, node: n.Attempt, env: Env) -> str:
-    operand = _scalar(w, node.operand, env)
+    operand = write(w, node.operand, env)
     assert w.dialect.attempt is not None
     return w.dialect.attempt.format(operand)
 
@@ -574,7 +573,7 @@ def _attempt(w: Writer, node: n.Attempt, env: Env) -> str:
 @SCALARS.rule(n.Clamp)
 def _clamp(w: Writer, node: n.Clamp, env: Env) -> str:
     # CASE, not least/greatest: those would turn NULL into a bound. NaN compares above everything.
-    x, low, high = (_scalar(w, part, env) for part in (node.operand, node.low, node.high))
+    x, low, high = (write(w, part, env) for part in (node.operand, node.low, node.high))
     return f"CASE WHEN {x} > {high} THEN {high} WHEN {x} < {low} THEN {low} ELSE {x} END"
 
 
@@ -585,7 +584,7 @@ def _scalar_subquery(w: Writer, node: n.ScalarSubquery, env: Env) -> str:
 
 @SCALARS.rule(n.InSubquery)
 def _in_subquery(w: Writer, node: n.InSubquery, env: Env) -> str:
-    operand = _scalar(w, node.operand, env)
+    operand = write(w, node.operand, env)
     (column,), block = fields_of(node.relation), _relation(w, node.relation, env)
     kind = type_of(node.operand)
     if column.type.kind == "NULL" and kind.kind != "NULL":  # PostgreSQL takes a bare NULL for text

@@ -14,6 +14,7 @@ from secant.plan import nodes as n
 from secant.plan.functions import FUNCTIONS
 from secant.plan.total import WHOLE
 from secant.release import postgres_casts as casts
+from secant.release.failing import conditions
 from secant.release.lower import write
 from secant.release.writing import Env, Writer
 from secant.terms import types as t
@@ -25,56 +26,7 @@ _LIMITS = {"first": "TIMESTAMP '4712-01-01 BC'", "last": "TIMESTAMP '294246-12-3
 
 def failures(w: Writer, node: n.Node, env: Env) -> list[str]:
     """Give the conditions under which computing the expression fails."""
-    if isinstance(node, (n.Attempt, n.Relation)):
-        return []
-    if isinstance(node, n.Case):
-        found = _case(w, node, env)
-    elif isinstance(node, (n.And, n.Or)):
-        found = _chain(w, node, env)
-    elif isinstance(node, n.Call) and node.function == "coalesce":
-        found = _coalesce(w, node, env)
-    else:
-        found = [f for child in n.children(node) for f in failures(w, child, env)]
-    return found + _own(w, node, env)
-
-
-def _first_true(steps: list[tuple[str, str]], last: str = "FALSE") -> list[str]:
-    if all(result == "FALSE" for _, result in steps) and last == "FALSE":
-        return []
-    return ["CASE " + " ".join(f"WHEN {c} THEN {r}" for c, r in steps) + f" ELSE {last} END"]
-
-
-def _any(conditions: list[str]) -> str:
-    """Write that one of several conditions holds; later ones are asked only if earlier ones do not."""
-    if not conditions:
-        return "FALSE"
-    return _first_true([(c, "TRUE") for c in conditions])[0]
-
-
-def _case(w: Writer, node: n.Case, env: Env) -> list[str]:
-    steps: list[tuple[str, str]] = []
-    for b in node.branches:
-        steps += [(f, "TRUE") for f in failures(w, b.condition, env)]
-        steps.append((write(w, b.condition, env), _any(failures(w, b.value, env))))
-    return _first_true(steps, _any(failures(w, node.default, env)))
-
-
-def _chain(w: Writer, node: n.And | n.Or, env: Env) -> list[str]:
-    """The first operand that decides ends it."""
-    steps: list[tuple[str, str]] = []
-    for operand in node.operands:
-        steps += [(f, "TRUE") for f in failures(w, operand, env)]
-        decided = "FALSE" if isinstance(node, n.And) else "TRUE"
-        steps.append((f"({write(w, operand, env)} IS {decided})", "FALSE"))
-    return _first_true(steps)
-
-
-def _coalesce(w: Writer, node: n.Call, env: Env) -> list[str]:
-    steps: list[tuple[str, str]] = []
-    for argument in node.arguments:
-        steps += [(f, "TRUE") for f in failures(w, argument, env)]
-        steps.append((f"({write(w, argument, env)} IS NOT NULL)", "FALSE"))
-    return _first_true(steps)
+    return conditions(w, node, env, _own)
 
 
 # ── what a node itself does ──────────────────────────────────────────────────────────────────────

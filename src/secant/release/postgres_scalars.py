@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache
 
 from secant.errors import BackendError
 from secant.plan import nodes as n
@@ -23,6 +22,7 @@ from secant.release import postgres_times as times
 from secant.release.dialect import INTERVAL_SHOWN, Dialect, constant
 from secant.release.dialect import text as quoted
 from secant.release.doubles import Operand
+from secant.release.letters import letters
 from secant.release.lower import write
 from secant.release.postgres_failures import (
     failures,
@@ -362,7 +362,7 @@ def _side(w: Writer, node: n.Call, env: Env) -> str:
 def _cased(w: Writer, node: n.Call, env: Env) -> str:
     text = write(w, node.arguments[0], env)
     if w.dialect.version < LETTERS:
-        return f"translate({text}, {_letters(node.function)})"
+        return f"translate({text}, {letters(node.function)})"
     changed = f'{node.function}({text} COLLATE "pg_c_utf8")'
     if node.function == "upper":
         changed = f"replace({changed}, 'ß', 'ẞ')"
@@ -371,19 +371,6 @@ def _cased(w: Writer, node: n.Call, env: Env) -> str:
 
 LETTERS = 170_000
 """Before this version the server cannot change the case of letters one by one, as the plan does: they are listed."""
-
-
-_LAST_LETTER = 0x20000
-"""Beyond are no letters of two cases."""
-
-
-@cache
-def _letters(function: str) -> str:
-    """Write the letters that a function changes, and what they become."""
-    change = FUNCTIONS[function].apply
-    every = (chr(code) for code in range(1, _LAST_LETTER) if not 0xD800 <= code < 0xE000)
-    pairs = [(a, b) for a in every if (b := str(change(a))) != a]
-    return ", ".join(quoted("".join(side)) for side in zip(*pairs, strict=True))
 
 
 _CALLS: dict[str, Callable[[Writer, n.Call, Env], str]] = {

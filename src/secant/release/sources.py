@@ -38,6 +38,10 @@ def open_source(
         from secant.release import postgres
 
         return postgres.open_server(source, limits)
+    if kind == "spark":
+        from secant.release import spark
+
+        return spark.open_server(rest, limits)
     if not rest or kind not in ("duckdb", "parquet", "csv"):
         raise BackendError(
             "BAK-001",
@@ -74,7 +78,8 @@ def _meant(source: str) -> str:
     kind = ENDINGS.get(Path(source).suffix.lower())
     if kind is not None and ":" not in source:
         return f"write {kind}:{source[:200]}"
-    return "write duckdb:FILE, parquet:PATH, csv:PATH, postgresql://ADDRESS, env:NAME or file:PATH"
+    servers = "postgresql://ADDRESS, spark:sc://HOST:PORT"
+    return f"write duckdb:FILE, parquet:PATH, csv:PATH, {servers}, env:NAME or file:PATH"
 
 
 def source_files(source: str, *, beside: Path | None = None) -> list[Path] | None:
@@ -130,7 +135,9 @@ def resolved(source: str, *, beside: Path | None = None) -> str:
 
 
 def has_password(source: str) -> bool:
-    """Whether an address tells a password."""
+    """Whether an address tells a password, or Spark's token."""
+    if source.startswith("spark:") and ";token=" in source:
+        return True
     try:
         parts = urlsplit(source)
         return bool(parts.password) or any(k == "password" for k, _ in parse_qsl(parts.query))

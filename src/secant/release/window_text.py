@@ -13,7 +13,7 @@ from secant.plan.typing import type_of
 from secant.plan.windows import WINDOW_FUNCTIONS, breaks_ties
 from secant.release.dialect import type_name
 from secant.release.writing import Env, Writer
-from secant.terms.types import INTEGER, Type
+from secant.terms.types import DOUBLE, INTEGER, Type
 
 Write = Callable[[Writer, n.Scalar, Env], str]
 
@@ -33,16 +33,23 @@ def window_text(
     (argument,) = call.arguments
     given = type_of(argument)
     written = _cast(w, argument, given if given.kind != "NULL" else INTEGER, scope, write)
-    if w.dialect.name != "postgres":
+    if w.dialect.name == "duckdb":
         return f"{call.function}({written}){over}"
     if call.function in ("min", "max") and given.kind == "BOOLEAN":
         return f"{'bool_and' if call.function == 'min' else 'bool_or'}({written}){over}"
+    double = type_name(w.dialect, DOUBLE)
     if call.function in ("sum", "avg") and given.kind != "DOUBLE":
-        written = f"CAST({written} AS numeric)"
+        exact = {"postgres": "numeric", "spark": "DECIMAL(26, 0)"}[w.dialect.name]
+        if w.dialect.name == "postgres" or given.kind == "INTEGER":
+            written = f"CAST({written} AS {exact})"
+        if (
+            w.dialect.name == "spark" and call.function == "avg"
+        ):  # its own average of decimals has few digits
+            return f"(CAST(sum({written}){over} AS {double}) / count({written}){over})"
     elif call.function not in ("count", "min", "max"):
-        written = f"CAST({written} AS double precision)"
+        written = f"CAST({written} AS {double})"
     called = f"{call.function}({written}){over}"
-    return f"CAST({called} AS double precision)" if call.function == "avg" else called
+    return f"CAST({called} AS {double})" if call.function == "avg" else called
 
 
 def _over(
@@ -83,7 +90,7 @@ def _arguments(w: Writer, call: n.WindowCall, kind: Type, scope: Env, write: Wri
     for place, argument in enumerate(call.arguments):
         if place not in counters:
             found.append(_cast(w, argument, kind, scope, write))
-        elif w.dialect.name == "postgres":
+        elif w.dialect.name != "duckdb":
             found.append(f"CAST({write(w, argument, scope)} AS integer)")
         else:
             found.append(_cast(w, argument, INTEGER, scope, write))

@@ -157,6 +157,8 @@ def test_addresses_are_kept_elsewhere(tmp_path, monkeypatch):
     assert has_password("postgresql://a:b@c/d")
     assert has_password("postgresql://a@c/d?password=b")
     assert not has_password("postgresql://a@c/d?schema=x")
+    assert has_password("spark:sc://h:443/;use_ssl=true;token=b?schema=x")
+    assert not has_password("spark:sc://h:15002?schema=x")
 
 
 def test_a_password_never_enters_a_policy(tmp_path, monkeypatch, capsys, clinic):

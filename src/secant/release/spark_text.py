@@ -1,0 +1,27 @@
+"""Names and texts as Spark writes them, in a statement that is written as SQL's standard says.
+
+In: a statement with "names" and 'texts', in which a quote inside is doubled. Out: the same with `names`, and with
+backslashes kept from meaning anything. Only quoted parts change.
+"""
+
+from __future__ import annotations
+
+import re
+
+_QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
+
+
+def spelled(statement: str) -> str:
+    r"""Give a statement in Spark's spelling.
+
+    >>> print(spelled('SELECT "a`b" FROM "t" WHERE "c" = \'it\'\'s \\ "x"\''))
+    SELECT `a``b` FROM `t` WHERE `c` = 'it\'s \\ "x"'
+    """
+    return _QUOTED.sub(_spelled, statement)
+
+
+def _spelled(found: re.Match[str]) -> str:
+    mark, inside = found[0][0], found[0][1:-1]
+    if mark == '"':
+        return "`" + inside.replace('""', '"').replace("`", "``") + "`"
+    return "'" + inside.replace("''", "'").replace("\\", "\\\\").replace("'", "\\'") + "'"
