@@ -21,6 +21,7 @@ from secant.release.answer import Answer
 from secant.release.backend import Session
 from secant.release.cautions import Caution
 from secant.release.lower import lower
+from secant.release.papers import policy_document
 from secant.release.report import Explanation
 from secant.release.unstated import (
     SHARE,
@@ -36,6 +37,7 @@ from secant.release.unstated import (
 )
 from secant.terms.catalog import Catalog
 from secant.terms.events import PureEvent
+from secant.terms.papers import Papers, document, software
 from secant.terms.policy import Policy, Protection
 
 Question = Callable[[], AbstractContextManager[tuple[n.Relation, Session, PublicFacts]]]
@@ -87,9 +89,10 @@ def find_facts(
     paid = epsilon * SHARE
     charges = [Charge.of_event(p, PureEvent(paid)) for p in names]
     note = {"facts": len(missing)}
+    papers = _papers(missing, situation, paid)
     with (
         situation.question() as (_, session, _),
-        ledger.reserve(charges, analyst=analyst, note=note) as permit,
+        ledger.reserve(charges, analyst=analyst, note=note, papers=papers) as permit,
     ):
         permit.mark_sent()
 
@@ -100,6 +103,20 @@ def find_facts(
         session.confirm()
         permit.settle(written(found))
     return (*known, *found), paid, caution
+
+
+def _papers(missing: tuple[Lacking, ...], situation: Situation, paid: Fraction) -> Papers:
+    """Write down which facts are paid for; a verifier that has no rule for that says so."""
+    facts = [{"of": x.words, "protection": x.protection} for x in missing]
+    name = ", ".join(x.words for x in missing)
+    price = {"epsilon": str(paid), "delta": "0"}
+    documents = {
+        "text": document({"text": f"facts: {name}", "parameters": None}),
+        "plan": document({"kind": "facts", "name": name}),
+        "policy": policy_document(situation.policy, situation.catalog),
+        "certificate": document({"kind": "facts", "name": name, "facts": facts, **price}),
+    }
+    return Papers(documents, software(), "")
 
 
 def _told(missing: tuple[Lacking, ...], paid: Fraction) -> Caution:

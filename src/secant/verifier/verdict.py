@@ -63,7 +63,10 @@ def verify(record: Mapping[str, Any], bodies: Mapping[str, str]) -> Verdict:
     if points[0].outcome == HOLDS:
         read = {kind: json.loads(bodies[kind]) for kind in ("policy", "certificate")}
         planned = read["certificate"].get("kind", QUESTION) in (QUESTION, STREAM)
-        points += (_points if planned else _loose)(record, read["policy"], read["certificate"])
+        try:
+            points += (_points if planned else _loose)(record, read["policy"], read["certificate"])
+        except _UNREADABLE as error:
+            points.append(_unreadable("documents", error))
     return Verdict(tuple(points))
 
 
@@ -75,9 +78,11 @@ def _point(about: str, work: Callable[[], str]) -> Point:
     except Wrong as wrong:
         return Point(about, WRONG, str(wrong))
     except _UNREADABLE as error:
-        return Point(
-            about, WRONG, f"what is written does not fit together ({type(error).__name__})"
-        )
+        return _unreadable(about, error)
+
+
+def _unreadable(about: str, error: Exception) -> Point:
+    return Point(about, WRONG, f"what is written does not fit together ({type(error).__name__})")
 
 
 def _check_digests(record: Mapping[str, Any], bodies: Mapping[str, str]) -> str:
@@ -122,12 +127,11 @@ def _loose(
     record: Mapping[str, Any], policy: dict[str, Any], certificate: dict[str, Any]
 ) -> Iterator[Point]:
     """Check a release that no plan describes."""
-    (protection,) = policy["protections"]
     paid = [Paid()]
-    noise = _point("noise", partial(_noisy_claim, certificate, protection, paid))
+    noise = _point("noise", partial(_noisy_claim, certificate, policy, paid))
     yield noise
     if noise.outcome == HOLDS:
-        name = protection["name"]
+        name = policy["protections"][0]["name"]
         price = Fraction(certificate["epsilon"]), Fraction(certificate["delta"])
         yield _point(f"price of {name}", partial(_priced, name, paid[0], price))
         yield _point(f"charge of {name}", partial(_charged, name, paid[0], price, record))
@@ -135,10 +139,12 @@ def _loose(
             yield _point(f"share of {name}", partial(_missed, certificate, record))
 
 
-def _noisy_claim(certificate: dict[str, Any], protection: dict[str, Any], paid: list[Paid]) -> str:
+def _noisy_claim(certificate: dict[str, Any], policy: dict[str, Any], paid: list[Paid]) -> str:
+    found = lost(certificate)
+    (protection,) = policy["protections"]
     if protection["personal"] is not None:
         raise NotKnown("units that give different amounts are not checked here")
-    paid[0] = lost(certificate)
+    paid[0] = found
     return f"{certificate['name']} loses {_told(paid[0])} at most"
 
 

@@ -229,3 +229,28 @@ def test_a_share_that_is_not_accounted_for_is_seen(released: Any) -> None:
     record, documents = copy.deepcopy(released["exchangeability"])
     record["charges"][0]["event"]["gamma"] = "1/1000"
     assert judged(record, documents).outcome == "wrong"
+
+
+def test_facts_that_were_found_leave_papers_and_are_said_to_be_unchecked(tmp_path: Any) -> None:
+    _, policy = make_clinic(tmp_path)
+    kept = [line for line in policy.read_text().splitlines() if "cost = " not in line]
+    policy.write_text("\n".join(kept))
+    with secant.connect(policy=policy, create=True) as database:
+        database.sql("SELECT sum(cost) AS c FROM visits", epsilon=1)
+        _, found, asked = (database.verify(r.release_id) for r in database.ledger.history())
+    assert found.outcome == "not verified"
+    assert [p.words for p in found.points if p.outcome == "not known"] == [
+        "releases of this kind are not checked here: facts"
+    ]
+    assert "wrong" not in (found.outcome, asked.outcome)
+
+
+@pytest.mark.parametrize("name", ["visits", "sum"])
+@pytest.mark.parametrize("lost", ["protections", "costs", "facts", "nodes"])
+def test_documents_that_lack_something_are_wrong(released: Any, name: str, lost: str) -> None:
+    record, documents = copy.deepcopy(released[name])
+    gone = [d.pop(lost) for d in (documents["policy"], documents["certificate"]) if lost in d]
+    if gone:
+        assert judged(record, documents).outcome == "wrong"
+    else:
+        assert judged(record, documents).outcome == "verified"
