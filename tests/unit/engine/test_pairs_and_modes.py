@@ -102,21 +102,17 @@ def test_statistics_of_units_are_asked_by_rank(clinic):
 
 
 @pytest.mark.parametrize(
-    ("text", "outcome"),
+    "text",
     [
-        ("SELECT mode(ward), mode(age) FROM visits", "verified"),
-        ("SELECT corr(cost, age), bool_or(paid) FROM visits", "verified"),
-        # joins of two sides that differ are beyond what it knows, and it says so
-        (
-            "SELECT count(*) FROM people p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.age = p.id)",
-            "not verified",
-        ),
+        "SELECT mode(ward), mode(age) FROM visits",
+        "SELECT corr(cost, age), bool_or(paid) FROM visits",
+        "SELECT count(*) FROM people p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.age = p.id)",
     ],
 )
-def test_a_second_program_finds_the_same_bounds(clinic, text, outcome):
+def test_a_second_program_finds_the_same_bounds(clinic, text):
     db, _ = clinic
     verdict = db.verify(db.sql(text, epsilon=1).release_id)
-    assert verdict.outcome == outcome, verdict
+    assert verdict.outcome == "verified", verdict
 
 
 def test_an_answer_about_rows_of_others_counts_them(clinic):
