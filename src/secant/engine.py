@@ -55,6 +55,7 @@ from secant.release.cautions import Caution, cautions, trusting
 from secant.release.foreseen import foresee
 from secant.release.inspection import inspection, unnoised
 from secant.release.job import Job, Keys
+from secant.release.local_components import local_components
 from secant.release.lookups import public_facts
 from secant.release.lower import lower
 from secant.release.papers import papers_of
@@ -465,6 +466,7 @@ class Connection:
         delta: Number | None = None,
         level: Number = 0.95,
         protection: str | None = None,
+        components: bool = False,
     ) -> list[dict[str, Any]]:
         """For the data owner only: the true answer beside what a release would do. Releases nothing."""
         with one_question(text), waiting("inspecting"):
@@ -478,13 +480,11 @@ class Connection:
                 exact = session.rows(lower(plan, session.dialect))
                 answered = time.perf_counter()
                 softened, seen = unnoised(job, keys, session)
-                released = time.perf_counter()
-            seconds = {
-                "compile": compiled - started,
-                "plain": answered - checked,
-                "release": released - answered + (checked - compiled),
-            }
-            return inspection(job, exact, softened, seen, seconds)
+                release = time.perf_counter() - answered + (checked - compiled)
+                told = local_components(job, asked.in_force, self.policy, session, components)
+            plain = answered - checked
+            seconds = {"compile": compiled - started, "plain": plain, "release": release}
+            return inspection(job, exact, softened, seen, seconds, told)
 
     @border
     def simulate(

@@ -33,6 +33,14 @@ AsCurve = Annotated[
     bool,
     Parameter(name="--curve", negative="", help="Show the error at many epsilons, 0.01 to 10."),
 ]
+WithComponents = Annotated[
+    bool,
+    Parameter(
+        name="--components",
+        negative="",
+        help="Also what each table, column and group of rows does by itself, at most and on these rows.",
+    ),
+]
 PlotFile = Annotated[
     str | None,
     Parameter(
@@ -74,6 +82,7 @@ def inspect(
     level: Level = "0.95",
     protection: ProtectionName = None,
     curve: AsCurve = False,
+    components: WithComponents = False,
     attacker: Simulated = None,
     plot: PlotFile = None,
     policy: PolicyPath = "policy.toml",
@@ -84,6 +93,7 @@ def inspect(
     import secant
     from secant.cli import curve as curves
     from secant.cli import show
+    from secant.release.components import Component, component_lines
 
     if stream is not None:
         if sql is not None or curve or attacker is not None:
@@ -121,7 +131,12 @@ def inspect(
         else:
             asked = "1" if epsilon is None else epsilon
             columns = database.inspect(
-                text, epsilon=asked, delta=delta, level=level, protection=protection
+                text,
+                epsilon=asked,
+                delta=delta,
+                level=level,
+                protection=protection,
+                components=components,
             )
     if attacker is not None:
         _print_simulation(simulation, plot, json=json)
@@ -141,7 +156,10 @@ def inspect(
             show.print_json(column)
         return 0
     for column in columns:
+        parts = [Component(**part) for part in column.pop("components", ())]
         show.print_facts(column)
+        for line in component_lines(tuple(parts)) if components else ():
+            show.say(line)
         show.print_relative(curves.relative_error_of(column), confidence)
     return 0
 

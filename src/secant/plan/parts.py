@@ -156,19 +156,24 @@ def _constant(column: n.Column, scalar: n.Scalar) -> Value | None:
     """Read a constant that the engine compares exactly with a column; None if it may be rounded first."""
     if not isinstance(scalar, n.Literal):
         return None
-    kinds, value = (column.type.kind, scalar.type.kind), scalar.value
+    kinds = column.type.kind, scalar.type.kind
     if kinds[0] != kinds[1] and kinds != ("DECIMAL", "INTEGER"):
         return None
+    return folded(scalar.value)
+
+
+def folded(value: object) -> Value | None:
+    """Give a value so that two are equal if an engine may take them for equal; None if that is not known."""
     if isinstance(value, datetime.datetime):
         return None
     if isinstance(value, datetime.date):
         return Fraction(value.toordinal())
     if isinstance(value, (int, Decimal)) or (isinstance(value, float) and abs(value) < 1e300):
         return Fraction(value)
-    return _folded(value) if isinstance(value, str) else None
+    return _without_case(value) if isinstance(value, str) else None
 
 
-def _folded(text: str) -> str:
+def _without_case(text: str) -> str:
     """Give what texts have in common that a collation without case or accents takes for equal."""
     parts = unicodedata.normalize("NFKD", text)
     return "".join(c for c in parts if not unicodedata.combining(c)).casefold().strip()

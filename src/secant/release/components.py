@@ -1,8 +1,9 @@
 """How far each table and each column by itself moves an answer: the parts that a bound is made of.
 
 In: a job and what is known of tables. Out: for each measure the bound for one row of one table, and for a unit of
-distance in one column while all others rest (C-PARTS). Public numbers, for everybody; what the rows that are
-there do is not told. Never here: noise or a price.
+distance in one column while all others rest (C-PARTS), also for the rows with each listed value of a column that the
+question looks at. Public numbers, for everybody; what the rows that are there do is told to the owner alone, by
+`local_components`. Never here: noise or a price.
 """
 
 from __future__ import annotations
@@ -17,11 +18,16 @@ from secant.analysis.portfolio import ask
 from secant.analysis.split import Bounded
 from secant.plan.facts import Facts
 from secant.plan.measures import Measure
+from secant.plan.parts import Part, Values, disjoint, folded, parts_read
 from secant.plan.reads import tables_read
 from secant.release.job import Job
 from secant.terms.bounds import GlobalBound
+from secant.terms.coverage import moving_columns
 from secant.terms.norms import columns_of, norm_of, parse_norm
 from secant.terms.policy import Protection
+
+MOST_VALUES = 12
+"""Listed values of a column by which rows are told apart; of more nobody would read the list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +40,39 @@ class Component:
     """`a row of T`, `T.column`, or what the protection hides as a whole."""
     bound: float | None
     """In the measure's own unit, for a row or a unit of distance; None if no public number bounds it."""
+    here: float | None = None
+    """What it does on the rows that are there, for the owner; None where that is not told."""
 
     def to_dict(self) -> dict[str, Any]:
         """Give it as plain values."""
-        return {
+        found = {
             "measure": self.measure,
             "protection": self.protection,
             "part": self.part,
             "bound": self.bound,
         }
+        return found if self.here is None else {**found, "here": self.here}
+
+
+@dataclass(frozen=True, slots=True)
+class PartOf:
+    """A row of a table, or one of its columns, with what is proved of it alone."""
+
+    words: str
+    table: str | None
+    """None where it is not one table's."""
+    certificate: Certificate | None
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """Rows of a table that have one value in a column."""
+
+    table: str
+    column: str
+    value: object
+    matters: bool
+    """Whether the question looks at such rows at all."""
 
 
 def components_of(
@@ -50,31 +80,74 @@ def components_of(
 ) -> tuple[Component, ...]:
     """Give what each table, and each column that a norm names, does to each measure (C-PARTS)."""
     return tuple(
-        Component(m.words, p.name, part, _public(found, m))
+        component(m, p, part, subset)
         for b in job.prepared.bounded
         for p in protections
-        for part, found in _parts(b, p, facts)
+        for part in parts_of(b, p, facts)
+        for subset in (None, *_told_apart(subsets_of(b, p, part.table, facts)))
         for m in b.release.measures
     )
 
 
-def _parts(
-    b: Bounded, protection: Protection, facts: Facts
-) -> Iterator[tuple[str, Certificate | None]]:
+def component(
+    measure: Measure, protection: Protection, part: PartOf, subset: Subset | None = None
+) -> Component:
+    """Say what a part, or its rows with one value of a column, does to a measure."""
+    bound = _public(part.certificate, measure)
+    if subset is None:
+        return Component(measure.words, protection.name, part.words, bound)
+    words = f"{part.words}, {subset.column} = {subset.value}"
+    return Component(
+        measure.words, protection.name, words, bound if subset.matters or bound is None else 0.0
+    )
+
+
+def _told_apart(subsets: tuple[Subset, ...]) -> Iterator[Subset]:
+    """Leave out columns of which all values matter alike: their rows do what all rows do."""
+    for subset in subsets:
+        if any(not s.matters for s in subsets if s.column == subset.column):
+            yield subset
+
+
+def subsets_of(
+    b: Bounded, protection: Protection, table: str | None, facts: Facts
+) -> tuple[Subset, ...]:
+    """Give rows of a table by the listed values of columns that stay, and whether the question looks at them."""
+    if table is None:
+        return ()
+    moving = moving_columns(protection, table)
+    read = parts_read(b.release.exact, table)
+    found: list[Subset] = []
+    for name, column in facts.policy.facts(table).columns.items():
+        values = column.values
+        if values is None or len(values) > MOST_VALUES or name in moving:
+            continue
+        for value in values:
+            known = folded(value)
+            only: list[Part] = [] if known is None else [{name: (Values(frozenset({known})),)}]
+            unread = bool(read) and bool(only) and disjoint(only, read)
+            found.append(Subset(table, name, value, not unread))
+    return tuple(found)
+
+
+def parts_of(b: Bounded, protection: Protection, facts: Facts) -> Iterator[PartOf]:
+    """Give the parts of what a protection hides, each with a certificate of the release for it alone (C-PARTS)."""
     read = sorted(t for t in tables_read(*b.release.aggregates) if t in facts.covered(protection))
     if protection.kind in ("unit", "window"):
         (whole,) = [c for c in b.certificates if c.protection == protection.name]
-        yield "a unit", whole
+        yield PartOf("a unit", None, whole)
         return
     for table in read:
         if protection.kind != "cells":
             alone = replace(protection, kind="rows", tables=(table,), distance={})
-            yield f"a row of {table}", ask(Request(b.release, facts, alone))[0]
+            found = ask(Request(b.release, facts, alone))[0]
+            yield PartOf(f"a row of {table}", table, found)
         text = protection.distance.get(table)
-        for column in () if text is None else dict.fromkeys(columns_of(parse_norm(text))):
+        for column in () if text is None else columns_of(parse_norm(text)):
             only = norm_of(parse_norm(text), column)
             alone = replace(protection, kind="cells", distance={table: only})
-            yield f"{table}.{column}", ask(Request(b.release, facts, alone))[0]
+            found = ask(Request(b.release, facts, alone))[0]
+            yield PartOf(f"{table}.{column}", table, found)
 
 
 def _public(found: Certificate | None, measure: Measure) -> float | None:
@@ -99,5 +172,7 @@ def component_lines(components: tuple[Component, ...]) -> list[str]:
             told = "by no public number" if c.bound is None else f"by at most {c.bound:.6g}"
             if c.bound == 0:
                 told = "not at all"
+            elif c.here is not None:
+                told += f", here by {c.here:.6g}"
             lines.append(f"    {c.part.ljust(width)}  moves it {told} ({c.protection})")
     return lines

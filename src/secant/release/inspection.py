@@ -6,7 +6,7 @@ In: a job, an engine. Out: true answers, sensitivities and scales of noise. Rele
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -20,6 +20,7 @@ from secant.plan.ranked import Ranked
 from secant.plan.rewrite import columns_of
 from secant.release.answer import plain
 from secant.release.backend import Session
+from secant.release.components import Component
 from secant.release.intervals import number_of
 from secant.release.job import Job, Keys
 from secant.release.measured import Key, comparable, measured, value_of
@@ -108,11 +109,13 @@ def inspection(
     softened: Shown,
     seen: Mapping[str, Seen],
     seconds: dict[str, float],
+    parts: Sequence[Component] = (),
 ) -> list[dict[str, Any]]:
     """One record an output column, for the owner. For several rows, errors are put together as lengths of vectors.
 
     `error` is the distance to the true answer that noise and softening together keep to, at the level; None where
-    nothing says how far noise leads. `noisy_rows` says whether noise decides which rows are shown.
+    nothing says how far noise leads. `noisy_rows` says whether noise decides which rows are shown. `parts` are what
+    tables, columns and some of the rows do by themselves.
     """
     found = []
     relied = reliance(job)
@@ -174,6 +177,9 @@ def inspection(
                 "seconds": seconds,
             }
         )
+        if parts:
+            told = {m.words for m in used}
+            found[-1]["components"] = [p.to_dict() for p in parts if p.measure in told]
     return found
 
 

@@ -1,0 +1,168 @@
+"""For the data owner only: how far each part moves an answer on the rows that are there, beside what is public of it.
+
+In: a job and an engine. Out: for one row of a table, for each column that a norm names, and for the rows with each
+listed value of a column, the most that it moves a measure here. Not private: `secant inspect` shows it to nobody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+from secant.analysis.certificate import CannotBound, Certificate, Curve, is_still
+from secant.analysis.derivative.statement import instrument
+from secant.analysis.split import Bounded
+from secant.plan import nodes as n
+from secant.plan.enforce import Release
+from secant.plan.facts import Facts
+from secant.plan.measures import Measure
+from secant.plan.reads import scans
+from secant.plan.typing import fields_of, type_of
+from secant.release.backend import Session
+from secant.release.components import Component, Subset, component, parts_of, subsets_of
+from secant.release.job import Job
+from secant.release.lower import lower
+from secant.release.measured import in_steps
+from secant.terms.policy import Policy, Protection
+
+KEY = "part of rows"
+SMOOTHNESS = 20
+"""Epsilon over beta where the release itself has no smooth noise: slopes are then told almost as they are."""
+Here = dict[object, Fraction]
+"""Value of the column that tells rows apart, None for all of them -> the most that a row of it moves the measure."""
+
+
+def local_components(
+    job: Job,
+    protections: tuple[Protection, ...],
+    policy: Policy,
+    session: Session,
+    wanted: bool,
+) -> tuple[Component, ...]:
+    """Give all parts with what they do on the rows that are there, where one row stands in one joined row."""
+    found: list[Component] = []
+    if not wanted:
+        return ()
+    facts = Facts(policy, session.catalog())
+    for b in job.prepared.bounded:
+        if any(isinstance(x, n.Released) for x in n.walk(b.release.exact)):
+            continue  # it reads what is drawn before it
+        for protection in protections:
+            for part in parts_of(b, protection, facts):
+                for m, call in zip(b.release.measures, b.release.exact.aggregations, strict=True):
+                    subsets = subsets_of(b, protection, part.table, facts)
+                    whole = component(m, protection, part)
+                    seen = _seen(b, part.certificate, m, call, job, session, None)
+                    if seen is None or part.table is None:
+                        found.append(whole)
+                        continue
+                    found.append(replace(whole, here=_told(seen, None, m)))
+                    for column in dict.fromkeys(s.column for s in subsets):
+                        chosen = [s for s in subsets if s.column == column]
+                        seen = _seen(b, part.certificate, m, call, job, session, chosen[0])
+                        for subset in chosen if seen is not None else ():
+                            assert seen is not None
+                            here = _told(seen, subset.value, m)
+                            found.append(replace(component(m, protection, part, subset), here=here))
+    return tuple(found)
+
+
+def _told(seen: Here, value: object, measure: Measure) -> float:
+    return float(seen.get(value, Fraction(0)) * measure.step)
+
+
+def _seen(
+    b: Bounded,
+    certificate: Certificate | None,
+    measure: Measure,
+    call: n.Aggregation,
+    job: Job,
+    session: Session,
+    subset: Subset | None,
+) -> Here | None:
+    """Measure what a part does, by the values of a column; None where no rule says how."""
+    bound = None if certificate is None else certificate.bounds.get(measure.column)
+    release = _split(b.release, subset)
+    if bound is None or certificate is None or release is None:
+        return None
+    if is_still(bound):
+        return {}
+    if isinstance(bound, Curve):
+        noise = job.noise.noise[measure.column]
+        beta = getattr(noise, "beta", None) or noise.epsilon / SMOOTHNESS
+        return _slopes(release, bound, measure, beta, session) if beta else None
+    if certificate.rows > 1 or measure.preprocessed is not None:
+        return None
+    return _sizes(release, measure, call, session)
+
+
+def _split(release: Release, subset: Subset | None) -> Release | None:
+    """Group the rows of a release by one of their columns, or by nothing."""
+    exact = release.exact
+    if subset is None:
+        return replace(release, exact=replace(exact, keys=()))
+    rows = exact.input
+    if not isinstance(rows, n.Project):
+        return None
+    names = {f.name: f.type for f in fields_of(rows.input)}
+    held = [
+        n.Column(f.name, f.type)
+        for scan in scans(rows)
+        if scan.table.lower() == subset.table
+        for f in scan.columns
+        if f.name.lower() == f"{scan.alias}.{subset.column}".lower() and f.name in names
+    ]
+    if len(held) != 1:
+        return None
+    items = (*rows.items, n.Named(KEY, held[0]))
+    key = n.Named(KEY, n.Column(KEY, type_of(held[0])))
+    split = replace(exact, input=replace(rows, items=items), keys=(key,))
+    return replace(release, exact=split)
+
+
+def _sizes(
+    release: Release, measure: Measure, call: n.Aggregation, session: Session
+) -> Here | None:
+    """Give the most that one row which is there takes away if it goes: its own summand."""
+    exact = release.exact
+    if call.distinct or call.function not in ("count", "sum"):
+        return None
+    if call.function == "count":
+        largest = call
+    else:
+        assert call.argument is not None
+        largest = replace(call, function="max", argument=n.Call("abs", (call.argument,)))
+    asked = replace(exact, aggregations=(replace(largest, name="most"),))
+    found: Here = {}
+    for key, size in _keyed(asked, session):
+        whole = in_steps(size, measure)
+        found[key] = Fraction(min(whole, 1) if call.function == "count" else whole)
+    return found
+
+
+def _slopes(
+    release: Release, curve: Curve, measure: Measure, beta: Fraction, session: Session
+) -> Here | None:
+    """Give how fast the measure moves with the rows that are there, a unit of distance."""
+    try:
+        made = instrument(release, curve.motions(beta))
+    except CannotBound:
+        return None
+    parts = made.parts.get(measure.column, ())
+    roles: dict[object, dict[str, Fraction]] = {}
+    width = len(release.exact.keys)
+    for number, statement in enumerate(made.statements):
+        columns = [f.name for f in fields_of(statement)]
+        for row in session.rows(lower(statement, session.dialect)):
+            for part in (p for p in parts if p.statement == number):
+                size = part.total(row[columns.index(part.column)]) * curve.factor
+                least = curve.floors.get(part.role, Fraction(0)) if part.floored else Fraction(0)
+                group = roles.setdefault(row[0] if width else None, {})
+                group[part.role] = max(size, least)
+    return {key: curve.space.reach(by_role) for key, by_role in roles.items()}
+
+
+def _keyed(asked: n.Aggregate, session: Session) -> Iterator[tuple[object, object]]:
+    for row in session.rows(lower(asked, session.dialect)):
+        yield (row[0] if asked.keys else None), row[-1]
