@@ -108,6 +108,8 @@ GROUPS = (
     "SELECT b.k, sum(a.x*b.z) FROM a JOIN b ON a.k = b.id GROUP BY b.k",
     "SELECT a.g, sum(a.x*b.z) FROM a JOIN b ON a.k = b.k GROUP BY a.g",
     "SELECT a.g, min(a.x) FROM a JOIN a AS o ON a.k = o.id GROUP BY a.g", "SELECT g+k, sum(x) FROM a GROUP BY g+k",
+    "SELECT m, count(*) FROM b GROUP BY m", "SELECT m, sum(z), max(w) FROM b WHERE w > 2 GROUP BY m",
+    "SELECT b.m, b.k, sum(z*u.q) FROM b JOIN u ON b.k = u.k GROUP BY b.m, b.k", "SELECT m, avg(z) FROM b GROUP BY m",
 )  # fmt: skip
 QUERIES = VALUES + FILTERS + JOINS + GROUPS
 

@@ -163,7 +163,9 @@ class Question:
             }
             needs: list[tuple[float, str]] = []
             total = sum(moved.values())
-            if curve is None:
+            if curve is None and not isinstance(settled, Curve) and settled.value:
+                needs.append((_over(total, float(settled.value)), "settled"))
+            elif curve is None:
                 needs.append((math.inf if total else 0.0, "does not move"))
             else:
                 beta = float(self.beta)

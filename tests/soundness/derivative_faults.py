@@ -210,7 +210,7 @@ def _no_floors(patch: Any) -> None:
 
 
 def _groups_apart(patch: Any) -> None:
-    patch.setattr(room._Reader, "_check_groups", lambda *given: None)
+    patch.setattr(room._Reader, "_groups_moved", lambda *given: 1)
 
 
 def _sharp_corners(patch: Any) -> None:
@@ -251,6 +251,16 @@ def _half_of_either(patch: Any) -> None:
         return replace(found, slopes=half)
 
     patch.setattr(calculus, "_either", either)
+
+
+def _listed_groups_apart(patch: Any) -> None:
+    original = room._Reader._groups_moved
+    patch.setattr(room._Reader, "_groups_moved", lambda *given: max(1, original(*given) // 2))
+
+
+def _too_few_near(patch: Any) -> None:
+    original = room.moved_at_once
+    patch.setattr(room, "moved_at_once", lambda *given: original(*given) // 2)
 
 
 def _padding_forgotten(patch: Any) -> None:
@@ -329,6 +339,10 @@ FAULTS = (
             "SELECT count(*) FROM a WHERE x BETWEEN 0 AND 2", settings=SIGMOID, beta=Fraction(4)),
     Planted("D-LEANING", "the mean of slopes turns too slowly", _no_spread,
             "SELECT count(*) FROM a WHERE x IN (0, 2)", settings=SIGMOID, beta=Fraction(8)),
+    Planted("D-LISTED", "groups of listed values taken for apart", _listed_groups_apart,
+            "SELECT m, count(*) FROM b GROUP BY m"),
+    Planted("D-LISTED", "a row near half as many values as it is", _too_few_near,
+            "SELECT m, count(*) FROM b GROUP BY m", settings='softening = { kind = "sigmoid", slope = 0.9 }'),
     Planted("D-OR", "what each part moves taken for less", _half_of_either,
             "SELECT count(*) FROM a WHERE x > 4 OR x > 4.5", settings=SIGMOID),
     Planted("D-COMPOSE", "a slope halved", _halved_slopes, "SELECT sum(exp(x)) FROM a"),

@@ -43,7 +43,7 @@ p = { range = [-2, 3] }
 [tables.b.columns]
 z = { range = [-2, 2] }
 w = { range = [1, 6] }
-m = { range = [0, 5], step = 1 }
+m = { range = [0, 5], step = 1, values = [0, 1, 2, 4] }
 [tables.u.columns]
 q = { range = [-1, 2] }
 [tables.lone.columns]

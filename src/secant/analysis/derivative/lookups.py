@@ -63,10 +63,12 @@ class Lookups:
     facts: Facts
     padded: Mapping[n.Relation, Padded] = field(default_factory=dict)
 
-    def of(self, scan: n.Scan, protected: frozenset[str]) -> Gathering:
-        """Follow lookups by key from one scan."""
-        decided = {f.name for f in fields_of(scan)}
-        found: set[n.Relation] = {scan}
+    def of(
+        self, scan: n.Scan, protected: frozenset[str], given: Iterable[n.Relation] = ()
+    ) -> Gathering:
+        """Follow lookups by key from one scan, where a row of each given leaf is fixed as well."""
+        found: set[n.Relation] = {scan, *given}
+        decided = {f.name for leaf in found for f in fields_of(leaf)}
         claims: set[Key] = set()
         grown = True
         while grown:

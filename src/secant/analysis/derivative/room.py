@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from secant.analysis.certificate import CannotBound, Certificate, Curve, Refusal, Step
@@ -25,6 +25,7 @@ from secant.analysis.derivative.columns import column_above
 from secant.analysis.derivative.derivation import columns_named, derivation_of
 from secant.analysis.derivative.emptiness import moves
 from secant.analysis.derivative.floats import FloatErrors
+from secant.analysis.derivative.listed import moved_at_once
 from secant.analysis.derivative.lookups import Gathering, lookups_of
 from secant.analysis.derivative.soften import FARTHEST
 from secant.analysis.derivative.space import HIGHEST_POWER, Key, Space, Variable, space_of
@@ -179,6 +180,11 @@ class _Reader:
         self.gatherings = {
             role: lookups.of(used[role], protected) for role in space.roles if role in used
         }
+        self.lists = tuple(leaf for leaf in lookups.leaves if isinstance(leaf, n.Values))
+        self.beside_lists = {
+            role: lookups.of(used[role], protected, self.lists) if self.lists else gathering
+            for role, gathering in self.gatherings.items()
+        }
         inner = [r for r in space.roles if used.get(r) not in lookups.leaves]
         if any(self._moving_in(r) for r in inner):
             raise CannotBound(
@@ -220,11 +226,13 @@ class _Reader:
         additive = call.function == "sum"
         claims: set[TableKey] = set()
         caps: dict[str, Fraction | None] = {}
+        several = 1
         for role in roles:
             gathering = self.gatherings[role]
-            self._check_groups(role, gathering, call)
-            claims |= gathering.claims
-            times = self._joined(role) if additive else 1
+            moved = self._groups_moved(role, gathering, call, value)
+            several = max(several, moved)
+            claims |= gathering.claims | (self.beside_lists[role].claims if moved > 1 else set())
+            times = moved if moved > 1 else self._joined(role) if additive else 1
             reach = probe.reach[role]
             caps[role] = None if times is None or reach is None else times * reach
         known = {r: c for r, c in caps.items() if c is not None}
@@ -235,6 +243,20 @@ class _Reader:
         floor = self._floor(value, caps, calculus)
         rounding = self._rounding(value, factor, roles) if rounded else Fraction(0)
         self._check_rounding(value, rounding, factor, calculus)
+        if (
+            several > 1
+        ):  # scales that vary would tell of the row in every group: the cap for all (D-LISTED)
+            if cap is None:
+                raise CannotBound(
+                    "D-LISTED", call, "no public limit bounds the groups together", "declare ranges"
+                )
+            step = derivation_of(measure, calculus, self.gatherings, caps, cap, factor, value)
+            told = f"all groups together move at most {float(cap * measure.step):.6g} per unit of distance"
+            return (
+                GlobalBound(cap + 2 * rounding),
+                replace(step, rule="D-LISTED", value=told),
+                claims,
+            )
         curve = Curve(
             cap,
             all(term.cap is not None for term in probe.slopes.values()) and _declared(value),
@@ -272,11 +294,16 @@ class _Reader:
         power = dual_power(self.space.row_powers[self.space.roles[role].table])
         return None if power is None else min(power, HIGHEST_POWER)
 
-    def _check_groups(self, role: str, gathering: Gathering, call: n.Aggregation) -> None:
-        """Every protected row must fall into one group, so that groups move apart (D-GROUPS)."""
+    def _groups_moved(
+        self, role: str, gathering: Gathering, call: n.Aggregation, value: n.Scalar
+    ) -> int:
+        """Every protected row must fall into one group, so that groups move apart (D-GROUPS): then 1.
+
+        Where groups come from lists of values, a row may move a few of them, which then share a cap (D-LISTED).
+        """
         keys = self.request.release.exact.keys
         if not keys:
-            return
+            return 1
         table = self.space.roles[role].table
         columns = {
             c
@@ -286,13 +313,17 @@ class _Reader:
         }
         apart = gathering.single or columns <= gathering.decided
         plain = self._row_power(role) is None and dual_power(self.space.table_power) is None
-        if not apart or not plain or len(self.space.of_table(table)) > 1:
+        alone = plain and len(self.space.of_table(table)) == 1
+        if alone and not apart and self.lists and self.beside_lists[role].single:
+            return max(2, moved_at_once(value, self.lists))
+        if not apart or not alone:
             raise CannotBound(
                 "D-GROUPS",
                 call,
                 f"one row of {table} may move several groups",
                 "group by columns of the protected table, or declare the keys that it is joined by",
             )
+        return 1
 
     def _floor(
         self, value: n.Scalar, caps: Mapping[str, Fraction | None], calculus: Calculus

@@ -29,6 +29,7 @@ from secant.analysis.derivative.conditions import (
     softened,
 )
 from secant.analysis.derivative.emptiness import moves, present
+from secant.analysis.derivative.listed import with_lists
 from secant.analysis.derivative.space import space_of
 from secant.analysis.derivative.stripped import Stripped, strip, unshared
 from secant.analysis.derivative.tuning import Edge, Summand, joint_width, ramp_width
@@ -51,7 +52,7 @@ from secant.plan.total import total
 from secant.plan.typing import type_of
 from secant.plan.values import EPOCH
 from secant.terms import types as t
-from secant.terms.policy import Policy, Protection, Softening
+from secant.terms.policy import ColumnFacts, Policy, Protection, Softening
 
 FARTHEST = 10**12
 """Where a protected column has no declared range, values beyond this are moved here."""
@@ -103,10 +104,12 @@ class Softener:
         self.protected = frozenset(name for s in self.spaces for name in s.variables)
         self.origins = origins_of(*used)
         stripped = strip(source, self.protected)
+        keys = self.aggregate.keys
+        stripped, self.listed = with_lists(stripped, keys, self.protected, self._values)
         self.stripped = self._not_empty(stripped)
         self.count: int | None = None
         self.counted = False
-        keys = tuple(self._key(k) for k in self.aggregate.keys)
+        keys = tuple(self._key(k) for k in keys)
         outputs = [n.Named(k.name, n.Column(k.name, type_of(k.expression))) for k in keys]
         for call in self.aggregate.aggregations:
             outputs.append(n.Named(call.name, self._output(call)))
@@ -133,15 +136,11 @@ class Softener:
         )
 
     def _key(self, key: n.Named) -> n.Named:
-        written = substitute(key.expression, self.stripped.definitions)
-        if moves(written, self.protected):
-            raise CannotBound(
-                "D-KEYS",
-                key.expression,
-                "groups by a protected value would show where it lies",
-                "group by public columns, or ask for each group with a condition of its own",
-            )
-        return n.Named(key.name, written)
+        listed = self.listed.get(key.name)
+        if listed is None:
+            return n.Named(key.name, substitute(key.expression, self.stripped.definitions))
+        self.notes.append(f"groups by {key.name}: a soft filter for each declared value")
+        return n.Named(key.name, listed)
 
     # ── aggregates ───────────────────────────────────────────────────────────────────────────────
 
@@ -479,8 +478,14 @@ class Softener:
         return n.Arithmetic("-", sides[0], sides[1]), lattice
 
     def _step(self, column: n.Column) -> Fraction | None:
-        facts = self.policy.column(*self.origins.get(column.name, ("", "")))
-        return None if facts.step is None else as_number(facts.step)
+        step = self._facts(column).step
+        return None if step is None else as_number(step)
+
+    def _values(self, column: n.Column) -> tuple[object, ...] | None:
+        return self._facts(column).values
+
+    def _facts(self, column: n.Column) -> ColumnFacts:
+        return self.policy.column(*self.origins.get(column.name, ("", "")))
 
     def _edge(self, gap: n.Scalar, lattice: Lattice | None, *, equality: bool = False) -> Edge:
         if gap not in self.reaches:

@@ -215,12 +215,13 @@ def spread_points(
             low, high = range_.ends()
             # Fractional parts of multiples of different irrationals spread evenly, in all dimensions together.
             share = Fraction(((i + 0.5) * math.pi ** (j + 1)) % 1)
-            row.append(_of_kind(low + share * (high - low), kind))
+            row.append(of_kind(low + share * (high - low), kind))
         rows.append(tuple(row))
     return tuple(rows)
 
 
-def _of_kind(value: Fraction, kind: Type) -> object:
+def of_kind(value: Fraction, kind: Type) -> object:
+    """Give a number as a value of a type, a date for a number of days."""
     if kind.kind == "DATE":
         return EPOCH + datetime.timedelta(days=int(value))
     if kind.kind == "INTEGER":
