@@ -23,7 +23,11 @@ _TOKEN = re.compile(
 
 
 def as_float(value: Any) -> float:
-    """Give the place of a value on the line; a date is its day."""
+    """Give the place of a value on the line; a date is its day, a moment its day and the part of it that has gone."""
+    if isinstance(value, datetime.datetime):
+        return value.toordinal() + (
+            value - datetime.datetime.combine(value, datetime.time())
+        ) / datetime.timedelta(1)
     return float(value.toordinal()) if isinstance(value, datetime.date) else float(value)
 
 

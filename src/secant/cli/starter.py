@@ -68,8 +68,8 @@ delta = 1e-9                         # lets keys and limits be found that nobody
 _CELLS = """
 # If everybody may know which rows there are, and only their values must stay hidden, protect the values
 # instead. A distance says how far the values of one row have moved: here as far as the column that moved
-# most, each in its own unit, days for dates. Weigh a column by one over the change that nobody should be
-# able to tell: 0.01*salary counts 100 as 1.
+# most, each in its own unit, days for dates and moments. Weigh a column by one over the change that
+# nobody should be able to tell: 0.01*salary counts 100 as 1.
 # [protections.values]
 # kind = "cells"
 # epsilon = 1.0                      # spent for each unit of distance
@@ -183,11 +183,11 @@ def _linking(
 
 
 def _measured(table: Table, linking: set[str | None]) -> list[str]:
-    """Give the columns whose moves have a length: numbers and dates that are not keys."""
+    """Give the columns whose moves have a length: numbers, dates and moments that are not keys."""
     return [
         column
         for column, type_ in table.columns
-        if (type_.numeric or type_.kind == "DATE")
+        if (type_.numeric or type_.kind in ("DATE", "TIMESTAMP"))
         and column.lower() not in linking
         and _IN_NORMS.match(column)
     ]

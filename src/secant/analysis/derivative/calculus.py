@@ -206,8 +206,10 @@ def _public(scalar: n.Scalar) -> Bound:
 
 
 def double(scalar: n.Scalar) -> n.Scalar:
-    """Write an expression as a float: dates as days."""
+    """Write an expression as a float: dates and moments as days."""
     kind = type_of(scalar)
+    if kind.kind == "TIMESTAMP":
+        return shapes.over(n.Extract("epoch", scalar), shapes.number(86_400.0))
     if kind.kind == "DATE":
         day, epoch = n.Literal("day", t.TEXT), n.Literal(EPOCH, t.DATE)
         # A difference of dates can fail in an engine; this function cannot.

@@ -100,6 +100,13 @@ def _column(errors: FloatErrors, node: n.Column) -> Error:
     return Fraction(10) ** (node.type.precision - node.type.scale) * ROUND
 
 
+@ERRORS.rule(n.Extract)
+def _extract(errors: FloatErrors, node: n.Extract) -> Error:
+    """Microseconds are whole numbers; as seconds they are rounded once, or twice where the engine has decimals."""
+    most = errors.most(node)
+    return None if most is None or node.part != "epoch" else 2 * most * ROUND
+
+
 @ERRORS.rule(n.Clamp)
 def _clamp(errors: FloatErrors, node: n.Clamp) -> Error:
     kind = type_of(node)

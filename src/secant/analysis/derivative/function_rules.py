@@ -260,6 +260,20 @@ def _days(calculus: Calculus, node: n.Call) -> Bound:
     return replace(inner, range=range_, size=size)
 
 
+@CALCULUS.rule(n.Extract, id="D-DAYS")
+def _seconds(calculus: Calculus, node: n.Extract) -> Bound:
+    """D-DAYS: seconds since 1970 move as the moment does, which is measured in days."""
+    if node.part != "epoch":
+        raise CannotBound("D-DAYS", node, f"the {node.part} of a moment jumps", "compare moments")
+    inner = calculus.of(node.operand)
+    day = Fraction(86_400)
+    each = constant_term(day)
+    reach = {r: None if v is None else day * v for r, v in inner.reach.items()}
+    slopes = {k: product(each, x) for k, x in inner.slopes.items()}
+    range_ = iv.multiply(inner.range, iv.point(day))
+    return Bound(range_, product(each, inner.size), slopes, reach)
+
+
 # ── choices ──────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -8,7 +8,6 @@ What comes out is what is bounded and what runs (I1); the user's own conditions 
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -34,6 +33,8 @@ from secant.analysis.derivative.space import space_of
 from secant.analysis.derivative.stripped import Stripped, strip, unshared
 from secant.analysis.derivative.tuning import Edge, Summand, joint_width, ramp_width
 from secant.analysis.derivative.writing import (
+    held_date,
+    held_moment,
     is_null,
     is_strict,
     literal,
@@ -56,7 +57,6 @@ from secant.terms.policy import ColumnFacts, Policy, Protection, Softening
 
 FARTHEST = 10**12
 """Where a protected column has no declared range, values beyond this are moved here."""
-_FIRST, _LAST = datetime.date.min, datetime.date.max
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +281,12 @@ class Softener:
             value = n.Arithmetic("+", end, n.Arithmetic("*", truth, n.Arithmetic("-", value, end)))
         ends = (shapes.number(float(low)), shapes.number(float(high)))
         found = n.Clamp(self._add(call.function, value, call), *ends)
-        if type_of(argument).kind != "DATE":
+        kind = type_of(argument).kind
+        if kind == "TIMESTAMP":
+            raise CannotBound(
+                "D-VALUE", call, "the first of moments is no number", "use a DATE column"
+            )
+        if kind != "DATE":
             return found
         return n.Arithmetic("+", n.Literal(EPOCH, t.DATE), n.Cast(found, t.INTEGER))
 
@@ -393,7 +398,7 @@ class Softener:
         found = declared(self.policy, table, name)
         kind = column.type
         if kind.kind in ("DATE", "TIMESTAMP"):
-            return self._held_date(column, found)
+            return held_date(column, found) if kind.kind == "DATE" else held_moment(column, found)
         if not found.bounded and column.name not in self.protected:
             looked_up = self.ends(table, name) if table else None
             if looked_up is None:
@@ -410,18 +415,6 @@ class Softener:
             self.notes.append(f"{table}.{name} has no declared range: moved into ±{reach:.6g}")
         low, high = found.ends()
         return n.Clamp(column, literal(low, kind, -1), literal(high, kind, 1))
-
-    def _held_date(self, column: n.Column, found: iv.Interval) -> n.Scalar:
-        if column.type.kind != "DATE":
-            raise CannotBound(
-                "D-VALUE", column, "a moment in time has no distance here", "use a DATE column"
-            )
-        low, high = _FIRST, _LAST
-        if found.bounded:
-            first, last = found.ends()
-            low = EPOCH + datetime.timedelta(days=int(first.__floor__()))
-            high = EPOCH + datetime.timedelta(days=int(last.__ceil__()))
-        return n.Clamp(column, n.Literal(low, t.DATE), n.Literal(high, t.DATE))
 
     def _range(self, value: n.Scalar, call: n.Aggregation) -> tuple[Fraction, Fraction]:
         found = self.plain.of(value)

@@ -15,7 +15,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from secant.numeric import interval as iv
-from secant.plan.values import EPOCH
+from secant.plan.values import EPOCH, midnight
 from secant.terms.types import Type
 
 QUANTILE = 3.2
@@ -224,6 +224,8 @@ def of_kind(value: Fraction, kind: Type) -> object:
     """Give a number as a value of a type, a date for a number of days."""
     if kind.kind == "DATE":
         return EPOCH + datetime.timedelta(days=int(value))
+    if kind.kind == "TIMESTAMP":
+        return midnight(EPOCH) + datetime.timedelta(microseconds=int(value * 86_400 * 10**6))
     if kind.kind == "INTEGER":
         return int(value)
     if kind.kind == "DECIMAL":

@@ -5,12 +5,16 @@ In: plan expressions. Out: plan expressions, or a yes or no about them. Nothing 
 
 from __future__ import annotations
 
+import datetime
 from decimal import Decimal
 from fractions import Fraction
 
+from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative import shapes
+from secant.numeric import interval as iv
 from secant.plan import nodes as n
 from secant.plan.typing import type_of
+from secant.plan.values import EPOCH, midnight
 from secant.terms import types as t
 
 
@@ -28,6 +32,34 @@ def literal(value: Fraction, kind: t.Type, direction: int) -> n.Literal:
         return n.Literal(whole, t.INTEGER)
     digits = max(len(str(abs(whole))), scale)
     return n.Literal(Decimal(whole).scaleb(-scale), t.decimal(digits, scale))
+
+
+_FIRST, _LAST = datetime.date.min, datetime.date.max
+
+
+def held_date(column: n.Column, found: iv.Interval) -> n.Scalar:
+    """Clamp a date to its declared range, if there is one: whole days, rounded outward."""
+    low, high = _FIRST, _LAST
+    if found.bounded:
+        first, last = found.ends()
+        low = EPOCH + datetime.timedelta(days=int(first.__floor__()))
+        high = EPOCH + datetime.timedelta(days=int(last.__ceil__()))
+    return n.Clamp(column, n.Literal(low, t.DATE), n.Literal(high, t.DATE))
+
+
+def held_moment(column: n.Column, found: iv.Interval) -> n.Scalar:
+    """Clamp a moment in time to its declared range, which it needs: microseconds, rounded outward."""
+    if not found.bounded:
+        raise CannotBound(
+            "D-RANGE",
+            column,
+            "how late a moment in time may be is not known",
+            "declare the range of the column",
+        )
+    first, last = (end * 86_400 * 10**6 for end in found.ends())
+    ends = (int(first.__floor__()), int(last.__ceil__()))
+    low, high = (midnight(EPOCH) + datetime.timedelta(microseconds=end) for end in ends)
+    return n.Clamp(column, n.Literal(low, t.TIMESTAMP), n.Literal(high, t.TIMESTAMP))
 
 
 def times_truth(truth: n.Scalar | None, value: n.Scalar | None) -> n.Scalar:
