@@ -67,6 +67,9 @@ class CombinedRoom:
         moving = self._asked(self.values, request, replace(protection, kind="cells"))
         if isinstance(moving, Refusal):
             return moving
+        if any(isinstance(b, GlobalBound) and b.value for b in moving.bounds.values()):
+            reason = "groups by the values of a protected column have no rule beside rows that come and go"
+            return self._refuse(reason, "group by public columns, or ask for each group by itself")
         read = tables_read(*request.release.aggregates)
         weights = {table: weights[table] for table in sorted(weights) if table in read}
         adding = _without_extremes(request)

@@ -27,7 +27,6 @@ from secant.analysis.derivative.emptiness import moves
 from secant.analysis.derivative.floats import FloatErrors
 from secant.analysis.derivative.listed import moved_at_once
 from secant.analysis.derivative.lookups import Gathering, lookups_of
-from secant.analysis.derivative.soften import FARTHEST
 from secant.analysis.derivative.space import HIGHEST_POWER, Key, Space, Variable, space_of
 from secant.analysis.derivative.statement import Motion
 from secant.analysis.derivative.stripped import strip
@@ -37,6 +36,7 @@ from secant.analysis.derivative.summand import (
     floor_of,
     is_ramp,
     is_steep,
+    limits_declared,
     peeled,
     share_above,
 )
@@ -47,7 +47,7 @@ from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.lineage import stored_column
 from secant.plan.measures import Measure
-from secant.plan.ranges import as_number, declared
+from secant.plan.ranges import declared
 from secant.plan.reads import scans
 from secant.plan.rewrite import substitute
 from secant.terms.bounds import GlobalBound
@@ -259,7 +259,7 @@ class _Reader:
             )
         curve = Curve(
             cap,
-            all(term.cap is not None for term in probe.slopes.values()) and _declared(value),
+            all(term.cap is not None for term in probe.slopes.values()) and limits_declared(value),
             all(not term.rates for term in probe.slopes.values()) and cap is not None,
             {r: floor * v * factor for r, v in known.items()} if cap is not None else {},
             lambda beta: self._motions(measure, call, value, beta, floor, floored=cap is not None),
@@ -332,7 +332,7 @@ class _Reader:
 
         A value that moves by itself keeps the bound up anyway: half of that costs nothing.
         """
-        if not _declared(value):
+        if not limits_declared(value):
             return NO_FLOOR  # its cap says nothing about how it really moves
         parts = [p for p in factors(value) if not is_ramp(p)]
         alone = [calculus.of(p).reach for p in parts if self._moves(p)]
@@ -532,7 +532,7 @@ class _Reader:
         self, value: n.Scalar, rounding: Fraction, factor: Fraction, calculus: Calculus
     ) -> None:
         """Refuse where rounding would drown the answer: ranges that nobody declared are too wide to be summed."""
-        if _declared(value):
+        if limits_declared(value):
             return
         parts = [p for p in factors(value) if not is_ramp(p) and self._moves(p)]
         reach = calculus.of(parts[0] if parts else value).reach
@@ -588,15 +588,3 @@ class _Reader:
         ]
         known = [2 * c for c in counts if c is not None]  # twice, should rows be added meanwhile
         return min([MOST_ROWS, *(max(c, 1) for c in known)])
-
-
-def _declared(value: n.Scalar) -> bool:
-    """Whether every limit in a value was declared, and none is the one that stands for a missing range."""
-    ends = [
-        as_number(end.value)
-        for x in n.walk(value)
-        if isinstance(x, n.Clamp)
-        for end in (x.low, x.high)
-        if isinstance(end, n.Literal)
-    ]
-    return all(end is None or abs(end) < FARTHEST for end in ends)

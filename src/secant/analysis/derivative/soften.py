@@ -31,6 +31,7 @@ from secant.analysis.derivative.emptiness import moves, present
 from secant.analysis.derivative.listed import with_lists
 from secant.analysis.derivative.space import space_of
 from secant.analysis.derivative.stripped import Stripped, strip, unshared
+from secant.analysis.derivative.summand import FARTHEST
 from secant.analysis.derivative.tuning import Edge, Summand, joint_width, ramp_width
 from secant.analysis.derivative.writing import (
     held_date,
@@ -54,9 +55,6 @@ from secant.plan.typing import type_of
 from secant.plan.values import EPOCH
 from secant.terms import types as t
 from secant.terms.policy import ColumnFacts, Policy, Protection, Softening
-
-FARTHEST = 10**12
-"""Where a protected column has no declared range, values beyond this are moved here."""
 
 
 @dataclass(frozen=True, slots=True)

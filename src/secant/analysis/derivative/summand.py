@@ -15,6 +15,9 @@ from secant.plan import nodes as n
 from secant.plan.measures import Measure
 from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number
 
+FARTHEST = 10**12
+"""Where a protected column has no declared range, values beyond this are moved here."""
+
 
 def factors(value: n.Scalar) -> list[n.Scalar]:
     """Split a product."""
@@ -81,3 +84,15 @@ def peeled(argument: n.Scalar, measure: Measure) -> tuple[n.Scalar, Fraction, bo
             assert factor is not None
             return scaled.left, factor, True
     return inner, 1 / measure.step, False
+
+
+def limits_declared(value: n.Scalar) -> bool:
+    """Whether every limit in a value was declared, and none is the one that stands for a missing range."""
+    ends = [
+        as_number(end.value)
+        for x in n.walk(value)
+        if isinstance(x, n.Clamp)
+        for end in (x.low, x.high)
+        if isinstance(end, n.Literal)
+    ]
+    return all(end is None or abs(end) < FARTHEST for end in ends)
