@@ -68,12 +68,38 @@ def strip(relation: n.Relation, protected: frozenset[str]) -> Stripped:
         return rule(relation, protected)
     if not sees(relation, protected):
         return Stripped(relation, _identity(relation), ())
+    reason, hint = _WITHOUT_RULE.get(type(relation), (None, None))
     raise CannotBound(
         "D-STRIP",
         relation,
-        f"{type(relation).__name__.lower()} over protected values jumps",
-        "aggregate the joined and filtered rows directly",
+        reason or f"{type(relation).__name__.lower()} over protected values jumps",
+        hint or "aggregate the joined and filtered rows directly",
     )
+
+
+_WITHOUT_RULE: dict[type[n.Relation], tuple[str, str]] = {
+    n.Union: (
+        "a union of protected values has no rule here",
+        "ask for each side by itself, and add the answers up",
+    ),
+    n.Intersect: (
+        "whether a value is on both sides jumps when it moves",
+        "join the sides on public columns, and compare values with a condition",
+    ),
+    n.Except: (
+        "whether a value is missing on one side jumps when it moves",
+        "join the sides on public columns, and compare values with a condition",
+    ),
+    n.Distinct: (
+        "whether two rows are equal jumps when a value moves",
+        "count or sum rows instead",
+    ),
+    n.Aggregate: (
+        "an aggregate of aggregates over protected values has no rule here",
+        "aggregate the joined and filtered rows at once: a sum of sums is one sum",
+    ),
+}
+"""What is refused for want of a rule, in words of its own."""
 
 
 @STRIPPED.rule(n.Scan)
