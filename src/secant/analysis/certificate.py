@@ -97,6 +97,8 @@ class Curve:
     In the units of what the motions bound."""
     least: Callable[[Fraction], Fraction] | None = None
     """For a beta, what the bound never falls below where rows come and go, in whole steps; None where they stay."""
+    public: Mapping[str, Fraction] = field(default_factory=dict)
+    """Protection -> what it moves the measure by at most, in whole steps, where one bound serves several (C-BESIDE)."""
     coming: Coming | None = None
     """What the bound never falls below where a row that comes or goes stands in several joined rows."""
 

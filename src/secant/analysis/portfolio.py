@@ -428,7 +428,9 @@ def _beside(
     for column, bound in found.bounds.items():
         both = not is_still(curved.bounds[column]) and not is_still(jumping.bounds[column])
         if both and isinstance(bound, Curve) and not bound.steady:
-            shared[column] = bound
+            public = {c.protection: _cap(c.bounds[column]) for c in (curved, jumping)}
+            known = {name: cap for name, cap in public.items() if cap is not None}
+            shared[column] = replace(bound, public=known)
     told = tuple(s for s in found.derivation if s not in (*curved.derivation, *jumping.derivation))
     return [
         replace(
@@ -441,6 +443,15 @@ def _beside(
         else c
         for c in certificates
     ]
+
+
+def _cap(bound: Move) -> Fraction | None:
+    """Give a public number that a bound never exceeds, widened by the rounding of both databases."""
+    if isinstance(bound, GlobalBound):
+        return bound.value
+    if isinstance(bound, Curve) and bound.cap is not None:
+        return bound.cap + 2 * bound.rounding
+    return bound.cap
 
 
 def _one_noise(
@@ -469,8 +480,9 @@ def _one_noise(
                     "let the owner list the protections as alternatives",
                     release.original,
                 )
-            widening = 2 * bound.rounding if isinstance(bound, Curve) else Fraction(0)
-            value = GlobalBound(bound.cap + widening)
+            cap = _cap(bound)
+            assert cap is not None
+            value = GlobalBound(cap)
             told = f"{measure.words}:"
             settled[index] = replace(
                 certificate,
