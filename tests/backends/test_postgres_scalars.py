@@ -77,7 +77,8 @@ ONE = [
         "ends_with(a.v, 'c')", "strpos(a.v, 'b')", "strpos(a.v, '')", "strlen(a.v)", "split_part(a.v, '-', 1)",
         "split_part(a.v, '0', 2)", "concat_ws('-', a.v, NULL, 'x')", "translate(a.v, 'abß', 'xy')",
         "lpad(a.v, 4, 'xy')", "rpad(a.v, 3, '*')", "md5(a.v)", "sha256(a.v)", "trim(a.v, 'a2 ')", "ltrim(a.v, ' ')",
-        "rtrim(a.v, 'c5')",
+        "rtrim(a.v, 'c5')", "reverse(a.v)", "repeat(a.v, 3)", "repeat(a.v, 0)", "a.v LIKE '%!_%' ESCAPE '!'",
+        "a.v LIKE 'a!%%' ESCAPE '!'", r"a.v NOT LIKE '%\\%' ESCAPE '\'",
         r"a.v ~ '^\s*\d+'", "a.v ~ '[^a-z]'", r"a.v ~ '\.'", "a.v ~* 'AB.?'", "a.v ~ '(a|e)$'",
         r"a.v ~ '^-?\d+(\.\d{1,2})?$'",
         "regexp_full_match(a.v, '.*b.*')", r"a.v ~ '\w\W'", "a.v ~ '['']'", "len(string_split(a.v, '-'))",
@@ -106,6 +107,8 @@ TWO = [
         "a.v % b.v", "coalesce(a.v * b.v, 1)", "CASE WHEN a.v > b.v THEN a.v * b.v ELSE b.v END",
         "(a.v + b.v) * (a.v - b.v)",
     )),
+    *((s, t, e) for s in ("wholes", "little") for t in ("wholes", "little")
+      for e in ("a.v & b.v", "a.v | b.v", "xor(a.v, b.v)")),
     ("wholes", "wholes", "a.v // b.v"), ("little", "little", "a.v * b.v"), ("little", "little", "a.v - b.v"),
     ("little", "wholes", "a.v // b.v"),
     ("wides", "wides", "a.v + b.v"), ("wides", "wides", "a.v - b.v"), ("wides", "decimals", "a.v * b.v"),

@@ -56,6 +56,8 @@ SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
     "cos": ("double", ("number",)), "tan": ("double", ("number",)), "asin": ("double", ("number",)),
     "acos": ("double", ("number",)), "atan": ("double", ("number",)), "atan2": ("double", ("number", "number")),
     "width_bucket": ("int", ("number", "0", "10", "5")), "make_date": ("date", ("int", "int", "int")),
+    "bitwise_and": ("int", ("int", "int")), "bitwise_or": ("int", ("int", "int")), "xor": ("int", ("int", "int")),
+    "reverse": ("text", ("text",)), "repeat": ("text", ("text", "3")),
     "md5": ("text", ("text",)), "sha256": ("text", ("text",)), "strlen": ("int", ("text",)),
     "strpos": ("int", ("text", "text")), "ends_with": ("bool", ("text", "text")),
     "concat_ws": ("text", ("'-'", "text", "text")), "translate": ("text", ("text", "'aä'", "'b'")),

@@ -358,8 +358,8 @@ def _function(name: str, place: int) -> tuple[str, Wrap]:
             e if i == place else q.pick(SMALL) if k == "small" else k if _is_written(k) else q.column(outer, k)
             for i, k in enumerate(kinds)
         ]  # fmt: skip
-        if name == "concat_op":
-            return f"({written[0]} || {written[1]})", gives
+        if name in SIGNS:
+            return f"({written[0]} {SIGNS[name]} {written[1]})", gives
         return f"{name}({', '.join(written)})", gives
 
     return ("num" if takes == "small" else takes), wrap
@@ -371,6 +371,8 @@ def _is_written(kind: str) -> bool:
 
 
 SMALL = ("1", "2", "-1")
+SIGNS = {"concat_op": "||", "bitwise_and": "&", "bitwise_or": "|"}
+"""Functions that are written between their arguments."""
 CASTS = (
     ("num", "DOUBLE"), ("num", "BIGINT"), ("num", "DECIMAL(10,2)"), ("num", "VARCHAR"), ("text", "DOUBLE"),
     ("text", "DATE"), ("text", "TIMESTAMP"), ("date", "TIMESTAMP"), ("time", "DATE"), ("bool", "BIGINT"),
@@ -381,7 +383,8 @@ SIGNATURES: Mapping[str, tuple[tuple[str, ...], str]] = {
     **dict.fromkeys(("sin", "cos", "tan", "asin", "acos", "atan"), (("num",), "num")),
     "atan2": (("num", "num"), "num"), "width_bucket": (("num", "0", "10", "5"), "num"),
     "make_date": (("num", "num", "num"), "date"), "strftime": (("date", "'%Y-%m'"), "text"),
-    **dict.fromkeys(("md5", "sha256"), (("text",), "text")), "strlen": (("text",), "num"),
+    **dict.fromkeys(("bitwise_and", "bitwise_or", "xor"), (("num", "num"), "num")), "repeat": (("text", "2"), "text"),
+    **dict.fromkeys(("md5", "sha256", "reverse"), (("text",), "text")), "strlen": (("text",), "num"),
     "strpos": (("text", "text"), "num"), "ends_with": (("text", "text"), "bool"),
     "concat_ws": (("'-'", "text", "text"), "text"), "translate": (("text", "'ab'", "'cd'"), "text"),
     **dict.fromkeys(("lpad", "rpad"), (("text", "small", "'x'"), "text")),

@@ -506,11 +506,11 @@ def refused_as_written(engine: Engine, question: Question) -> bool:
 
 
 def _has_a_sum_of_places(plan: n.Relation) -> bool:
-    """Whether a place in a text, or a part of a date, may be a sum: DuckDB's sums are wider than what it takes."""
+    """Whether a place in a text may be a sum: DuckDB's sums are wider than what it takes."""
     calls = (x for x in n.walk(plan) if isinstance(x, n.Call))
-    return any(
-        c.function in ("left", "right", "substring", "round", "make_date") for c in calls
-    ) and any(isinstance(x, n.Aggregation) and x.function == "sum" for x in n.walk(plan))
+    return any(c.function in ("left", "right", "substring", "round") for c in calls) and any(
+        isinstance(x, n.Aggregation) and x.function == "sum" for x in n.walk(plan)
+    )
 
 
 def _has_failing_constant(plan: n.Relation) -> bool:

@@ -260,6 +260,8 @@ _YEARS = (
     "CASE WHEN isfinite({{0}}) AND isfinite({{1}}) THEN "
     "CAST(extract(year FROM age(CAST({{1}} AS {timestamp}), CAST({{0}} AS {timestamp}))) AS {whole}) END"
 )
+_BITS = ("CAST({0} AS BIGINT)", "CAST({1} AS BIGINT)")
+"""DuckDB's sums are wider than what it takes for bits, or for a part of a date."""
 _STEP = "CASE WHEN {0} <= -0.5 THEN 0.0 WHEN {0} >= 0.5 THEN 1.0 ELSE {0} + 0.5 END"
 
 _NUMBERS = (
@@ -318,6 +320,17 @@ _ANGLES = (
         postgres="atan2(CAST({0} AS double precision), CAST({1} AS double precision))",
     ),
     Function("log2", 1, 1, _to_double, values.logarithm(math.log2), never_null=True),
+    *(
+        Function(
+            name, 2, 2, _signature(INTEGER, "INTEGER", "INTEGER"), meaning, never_null=True, stepwise=True,
+            syntax=(syntax, "this", "expression"), duckdb=f"({_BITS[0]} {sign} {_BITS[1]})" if sign else xor,
+            postgres=f"({{0}} {sign or '#'} {{1}})",
+        )
+        for name, syntax, meaning, sign, xor in (
+            ("bitwise_and", "BitwiseAnd", operator.and_, "&", ""), ("bitwise_or", "BitwiseOr", operator.or_, "|", ""),
+            ("xor", "BitwiseXor", operator.xor, "", f"xor({_BITS[0]}, {_BITS[1]})"),
+        )
+    ),
     Function(
         "trunc", 1, 1, _whole, values.towards(ROUND_DOWN, math.trunc), never_null=True, syntax=("Trunc", "this"),
         range=_of_one(_less_than_one_away), stepwise=True, postgres="trunc({0})",
@@ -451,6 +464,16 @@ _TEXTS = (
         stepwise=True,
     ),
     Function(
+        "reverse", 1, 1, _signature(TEXT, "TEXT"), texts.turned, never_null=True, syntax=("Reverse", "this"),
+        duckdb="array_to_string(list_reverse(regexp_extract_all({0}, '(?s).')), '')", postgres="reverse({0})",
+        stepwise=True,
+    ),
+    Function(
+        "repeat", 2, 2, _signature(TEXT, "TEXT", "INTEGER"), operator.mul, never_null=True,
+        syntax=("Repeat", "this", "times"), postgres="repeat({0}, CAST({1} AS integer))",
+        constants=(1,), check=texts.check_times, stepwise=True,
+    ),
+    Function(
         "md5", 1, 1, _signature(TEXT, "TEXT"), texts.digest("md5"), never_null=True, syntax=("MD5", "this"),
         postgres='(md5({0}) COLLATE "C")',
     ),
@@ -510,7 +533,8 @@ _TIMES = (
         texts.made_date,
         partial=True,
         syntax=("DateFromParts", "year", "month", "day"),
-        duckdb="CASE WHEN {0} BETWEEN 1 AND 9999 THEN make_date({0}, {1}, {2}) END",
+        duckdb="CASE WHEN {0} BETWEEN 1 AND 9999 THEN make_date(CAST({0} AS BIGINT), CAST({1} AS BIGINT), "
+        "CAST({2} AS BIGINT)) END",
         postgres=_DATE_OF_PARTS,
     ),
     Function(

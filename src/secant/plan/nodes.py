@@ -133,10 +133,11 @@ class IsNull(Scalar):
 
 @record
 class Like(Scalar):
-    """SQL pattern match: % any run, _ one character."""
+    """SQL pattern match: % any run, _ one character, each itself after the character that escapes."""
 
     operand: Scalar
     pattern: Scalar
+    escape: str = ""
 
 
 @record

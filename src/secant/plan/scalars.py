@@ -216,9 +216,16 @@ def _is_null(node: n.IsNull, place: Place) -> Code:
 
 
 @lru_cache(maxsize=1024)
-def _pattern(written: str) -> re.Pattern[str]:
+def _pattern(written: str, escape: str) -> re.Pattern[str]:
     signs = {"%": ".*", "_": "."}
-    return re.compile("".join(signs.get(c) or re.escape(c) for c in written), re.DOTALL)
+    found, after = "", False
+    for character in written:
+        if character == escape and not after:
+            after = True
+            continue
+        found += re.escape(character) if after else signs.get(character) or re.escape(character)
+        after = False
+    return re.compile(found, re.DOTALL)
 
 
 @rule(n.Like)
@@ -229,7 +236,7 @@ def _like(node: n.Like, place: Place) -> Code:
         text, written = operand(row, frame), pattern(row, frame)
         if text is None or written is None:
             return None
-        return _pattern(written).fullmatch(text) is not None
+        return _pattern(written, node.escape).fullmatch(text) is not None
 
     return run
 

@@ -197,7 +197,8 @@ def _is_null(node: n.IsNull) -> str:
 
 @scalar(n.Like)
 def _like(node: n.Like) -> str:
-    return f"({show_scalar(node.operand)} LIKE {show_scalar(node.pattern)})"
+    escape = f" ESCAPE {node.escape!r}" if node.escape else ""
+    return f"({show_scalar(node.operand)} LIKE {show_scalar(node.pattern)}{escape})"
 
 
 @scalar(n.InList)

@@ -73,6 +73,11 @@ def padded(left: bool) -> Callable[[str, int, str], str]:
     return apply
 
 
+def turned(text: str) -> str:
+    """Give the characters of a text from the last to the first."""
+    return text[::-1]
+
+
 def digest(name: str) -> Callable[[str], str]:
     """Give a digest of a text in hexadecimal digits."""
     return lambda text: hashlib.new(name, text.encode(), usedforsecurity=False).hexdigest()
@@ -137,6 +142,12 @@ def check_piece(constants: Sequence[object]) -> str:
         if fits
         else "split_part takes a delimiter that is not empty, and the number of a piece from 1"
     )
+
+
+def check_times(constants: Sequence[object]) -> str:
+    """A text is repeated so often as is written."""
+    fits = isinstance(constants[1], int) and 0 <= constants[1] <= LONGEST
+    return "" if fits else f"repeat takes a number from 0 to {LONGEST}"
 
 
 def check_padding(constants: Sequence[object]) -> str:

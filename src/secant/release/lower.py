@@ -27,7 +27,7 @@ from secant.release.dialect import (
 )
 from secant.release.window_text import window_text
 from secant.release.writing import Block, Env, Writer, printed_columns
-from secant.terms.types import INTEGER, Type
+from secant.terms.types import INTEGER, TEXT, Type
 
 SMALL = 2**20  # 64 bits hold it 2^43 times
 RELATIONS: RuleTable[Callable[..., Block]] = RuleTable("lower relations")
@@ -44,9 +44,8 @@ def lower(plan: n.Relation, dialect: Dialect = DUCKDB) -> str:
     )
     repeated = [r for r, times in uses.items() if times > 1]
     needs = borrowed(plan, {}) if repeated else {}
-    shared = frozenset(
-        r for r in repeated if not needs[r]
-    )  # a correlated one differs from row to row
+    # A correlated one differs from row to row.
+    shared = frozenset(r for r in repeated if not needs[r])
     outputs = [f.name for f in fields_of(plan)]
     used = frozenset(outputs) | frozenset(printed_columns(plan))
     writer = Writer(dialect, used, shared, plan=plan)
@@ -514,7 +513,8 @@ def _is_null(w: Writer, node: n.IsNull, env: Env) -> str:
 
 @SCALARS.rule(n.Like)
 def _like(w: Writer, node: n.Like, env: Env) -> str:
-    return f"({write(w, node.operand, env)} LIKE {write(w, node.pattern, env)})"
+    escape = node.escape and f" ESCAPE {constant(w.dialect, node.escape, TEXT)}"
+    return f"({write(w, node.operand, env)} LIKE {write(w, node.pattern, env)}{escape})"
 
 
 @SCALARS.rule(n.InList)

@@ -155,7 +155,8 @@ def _like(w: Writer, node: n.Like, env: Env) -> str:
     if _unknown(w, node.operand, node.pattern):
         return _nothing(w, t.BOOLEAN)
     # Without the clause a backslash would have a meaning here.
-    return f"({write(w, node.operand, env)} LIKE {write(w, node.pattern, env)} ESCAPE '')"
+    escape = quoted(node.escape)
+    return f"({write(w, node.operand, env)} LIKE {write(w, node.pattern, env)} ESCAPE {escape})"
 
 
 @rule(n.Cast)

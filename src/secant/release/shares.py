@@ -126,17 +126,21 @@ def _rank_bound(certificate: Certificate, column: str) -> Fraction:
 def _deltas(
     bounded: tuple[Bounded, ...], delta: Mapping[str, Fraction]
 ) -> tuple[dict[str, Fraction], Fraction]:
-    """Give half of the smallest delta to the releases that choose keys, equally; and what is left for normal noise."""
+    """Give half of the smallest delta to the releases that choose keys, equally; and what is left for normal noise.
+
+    Of the protections that something here moves: the others pay nothing (`cost_of`).
+    """
     choosing = [b.release.name for b in bounded if b.release.selector is not None]
-    smallest = min(delta.values(), default=Fraction(0))
+    moved = {
+        c.protection
+        for b in bounded
+        for c in b.certificates
+        if not all(map(is_still, c.bounds.values()))
+        or (b.release.selector is not None and c.groups)
+    }
+    smallest = min((delta[name] for name in moved), default=Fraction(0))
     if not choosing:
-        moved = {
-            c.protection
-            for b in bounded
-            for c in b.certificates
-            if not all(map(is_still, c.bounds.values()))
-        }
-        return {}, min((delta[name] for name in moved), default=Fraction(0))
+        return {}, smallest
     if smallest <= 0:
         raise Refused(
             "REF-103",

@@ -76,8 +76,8 @@ def _screen_node(node: exp.Expression, text: str) -> None:
             "functions that read files or settings are not accepted",
             "query a table of the policy",
         )
-    if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Unnest):
-        return  # FROM t, LATERAL unnest(t.array): the binder knows what it may be
+    if isinstance(node, exp.Lateral) and isinstance(node.this, (exp.Unnest, exp.Subquery)):
+        return  # FROM t, LATERAL unnest(t.array) or a subquery: the binder knows what it may be
     if isinstance(node, (exp.Lateral, exp.Pivot, exp.TableSample, exp.Placeholder, exp.Parameter)):
         raise _refuse(
             node,

@@ -30,6 +30,14 @@ WRITTEN = [
     "split_part(s, '-', 1), split_part(s, '-', 2), concat_ws('-', s, x, NULL, d), strpos(s, 'o'), instr(s, 'l')",
     "position('b' IN s), strlen(s), len(s), md5(s), sha256(s), ends_with(s, 'd'), suffix(s, 'a'), prefix(s, 'H')",
     "lpad(s, 5, '*'), rpad(s, 3, 'ab'), translate(s, 'lo', '01'), trim(s, 'Hd'), ltrim(s, 'H'), rtrim(s, 'd')",
+    "reverse(s), repeat(s, 3), repeat(s, 0), x & 6, x | 8, xor(x, 3), ~x, x & -2, reverse('aß😀')",
+    "s LIKE 'b!-c_' ESCAPE 'x', s LIKE '%!_%' ESCAPE '!', 'a%b' LIKE 'a!%b' ESCAPE '!', s NOT LIKE '!%' ESCAPE '!'",
+    "'a!b' LIKE '%!!b' ESCAPE '!', 'a_c' LIKE 'a$_c' ESCAPE '$', 'abc' LIKE 'a$_c' ESCAPE '$'",
+    *(
+        f"time_bucket(INTERVAL {width}, m), time_bucket(INTERVAL {width}, CAST(m AS TIMESTAMP) + INTERVAL 40 DAY)"
+        for width in ("1 DAY", "7 DAY", "1 MONTH", "3 MONTH", "1 YEAR", "1 HOUR", "1 MINUTE", "1 SECOND")
+    ),
+    "time_bucket(INTERVAL 1 MONTH, d), time_bucket(INTERVAL 1 WEEK, d)",
     "date_part('year', d), date_part('week', m), datepart('isodow', d), extract(isoyear FROM d)",
     "extract(decade FROM d), extract(century FROM m), extract(epoch FROM m), epoch(m), epoch(d), century(d)",
     "extract(year FROM age(DATE '2024-02-29', d)), date_part('year', age(d, DATE '2020-02-29'))",
@@ -149,6 +157,12 @@ def test_buckets(engine):
         ("regexp_replace(s, 'x*', 'y')", "empty text", ""),
         ("strftime(d, '%c')", "format", ""),
         ("width_bucket(x, 3, 3, 2)", "lower first", ""),
+        ("repeat(s, 2000)", "from 0 to 1000", ""),
+        ("x << 2", "is not accepted", ""),
+        ("s LIKE s ESCAPE '!'", "ESCAPE takes one character", "x LIKE"),
+        ("s LIKE '!a' ESCAPE '!'", "ESCAPE takes one character", ""),
+        ("s ILIKE 'a' ESCAPE '!'", "ESCAPE takes one character", ""),
+        ("time_bucket(INTERVAL 5 DAY, m)", "time_bucket takes", "date_trunc"),
     ],
 )  # fmt: skip
 def test_what_is_refused_is_named_as_it_was_written(written, words, hint):

@@ -115,6 +115,9 @@ def test_names_aliases_and_literals():
         ("SELECT GROUPING(sum) FROM sale GROUP BY who", "SQL-008"),
         ("SELECT count(*) FROM sale GROUP BY CUBE (who, day, sum, kind, who + 1, day + 1, sum + 1)", "SQL-006"),
         ("SELECT 1 FROM sale ASOF JOIN back ON sale.day >= back.day", "SQL-006"),
+        ("SELECT 1 FROM sale, LATERAL (SELECT day FROM back WHERE back.who = sale.who) AS b", "SQL-006"),
+        ("SELECT 1 FROM sale, LATERAL (SELECT 1) AS b", "SQL-006"),
+        ("SELECT 1 FROM sale LEFT JOIN LATERAL (SELECT count(*) AS n FROM back) AS b ON b.n > 1", "SQL-006"),
     ],
 )  # fmt: skip
 def test_what_is_refused(text, code):

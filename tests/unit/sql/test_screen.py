@@ -25,7 +25,6 @@ def refused(text):
         "SELECT * FROM read_parquet('x')", "SELECT * FROM READ_TEXT('x')", "SELECT * FROM glob('*')",
         "SELECT * FROM sqlite_scan('x', 'y')", "SELECT * FROM query('SELECT 1')",
         "WITH RECURSIVE a AS (SELECT 1) SELECT * FROM a", "SELECT * FROM t TABLESAMPLE 1%",
-        "SELECT * FROM a, LATERAL (SELECT 1) AS b",
         "SELECT x INTO y FROM t",
     ],
 )  # fmt: skip

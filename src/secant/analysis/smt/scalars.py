@@ -155,7 +155,7 @@ def _extract(s: Scope, node: n.Extract) -> Value:
 
 @rule(n.Like)
 def _like(s: Scope, node: n.Like) -> Value:
-    return s.opaque(node, "like")
+    return s.opaque(node, f"like {node.escape}".rstrip())
 
 
 @rule(n.Attempt)

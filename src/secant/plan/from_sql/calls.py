@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -229,6 +230,63 @@ def _turned(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Sca
 def _trunc(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
     number = b.bind(tree.this, scope, collect)
     return number if type_of(number).kind == "INTEGER" else called(b, tree, "trunc", (number,))
+
+
+@rule(exp.Escape)
+def _escaped(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    """LIKE with a character that makes the next one an ordinary one; the pattern must be written, and whole."""
+    like, escape = tree.this, tree.expression
+    written = like.expression if isinstance(like, exp.Like) else like
+    known = all(isinstance(x, exp.Literal) and x.is_string for x in (written, escape))
+    if not known or len(escape.name) != 1 or not _is_whole(written.name, escape.name):
+        raise b.refuse(
+            tree,
+            "ESCAPE takes one character and a LIKE whose pattern is written, in which it stands before %, _ or itself",
+            "x LIKE '10!%%' ESCAPE '!'",
+        )
+    found = b.bind(like, scope, collect)
+    inner = found.operand if isinstance(found, n.Not) else found
+    assert isinstance(inner, n.Like)
+    escaped = replace(inner, escape=escape.name)
+    return n.Not(escaped) if isinstance(found, n.Not) else escaped
+
+
+def _is_whole(pattern: str, escape: str) -> bool:
+    """Whether every character that escapes stands before one that it may."""
+    sign = re.escape(escape)
+    return re.fullmatch(f"(?:[^{sign}]|{sign}[%_{sign}])*", pattern, re.DOTALL) is not None
+
+
+@rule(exp.BitwiseNot)
+def _bitwise_not(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    """All bits turned: one less than the negative, which no number is too large for."""
+    operand = b.bind(tree.this, scope, collect)
+    if type_of(operand).kind not in ("INTEGER", "NULL"):
+        raise b.refuse(tree, "~ takes a whole number")
+    return n.Arithmetic("-", n.Literal(-1, t.INTEGER), operand)
+
+
+BUCKETS = {
+    (0, 1, 0): "day", (0, 7, 0): "week", (1, 0, 0): "month", (3, 0, 0): "quarter", (12, 0, 0): "year",
+    (0, 0, 3_600_000_000): "hour", (0, 0, 60_000_000): "minute", (0, 0, 1_000_000): "second",
+}  # fmt: skip
+"""Months, days and microseconds of a stretch that a calendar has a name for."""
+
+
+@rule(exp.DateBin)
+def _time_bucket(b: ScalarBinder, tree: Any, scope: Scope, collect: Collect) -> n.Scalar:
+    """Stretches that begin where those of the calendar do; others begin at a day that engines choose differently."""
+    width = b.bind(tree.this, scope, collect)
+    part = BUCKETS.get(width.value) if isinstance(width, n.Literal) else None  # type: ignore[call-overload]
+    if part is None or tree.args.get("zone") or tree.args.get("origin"):
+        raise b.refuse(
+            tree,
+            "time_bucket takes a second, a minute, an hour, a day, a week, a month, a quarter or a year",
+            "date_trunc('day', t), or extract(hour FROM t) // 6 for parts of a day",
+        )
+    moment = b.bind(tree.expression, scope, collect)
+    found = called(b, tree, "date_trunc", (text_literal(part), moment))
+    return n.Cast(found, t.DATE) if type_of(moment).kind == "DATE" else found
 
 
 @rule(exp.Pad)

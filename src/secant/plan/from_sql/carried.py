@@ -30,7 +30,7 @@ CARRIES: dict[type[exp.Expression], frozenset[str]] = {
         (exp.RegexpReplace, "this expression replacement modifiers single_replace"), (exp.SHA2, "this length"),
         (exp.RegexpExtract, "this expression group null_if_pos_overflow"), (exp.ConcatWs, "expressions safe coalesce"),
         (exp.SplitPart, "this delimiter part_index"), (exp.StrPosition, "this substr"), (exp.MD5, "this"),
-        (exp.Pad, "this expression fill_pattern is_left"), (exp.Translate, "this from_ to"),
+        (exp.Pad, "this expression fill_pattern is_left"), (exp.Repeat, "this times"), (exp.Translate, "this from_ to"),
         (exp.ToChar, "this format"),
         (exp.DateFromParts, "year month day"), (exp.WidthBucket, "this min_value max_value num_buckets"),
         (exp.TimeToStr, "this format"),

@@ -28,7 +28,10 @@ def bind_joins(binder: Binder, relation: n.Relation, joins: list[Any], scope: Sc
     """Join the tables of FROM: a comma binds less than JOIN, which pads no rows from before it."""
     apart: list[n.Relation] = []
     for tree in joins:
-        if any(tree.args.get(x) for x in ("on", "using", "side", "kind", "method")):
+        if isinstance(tree.this, exp.Lateral):
+            relation = _lateral(binder, _crossed([*apart, relation]), tree, scope)
+            apart = []
+        elif any(tree.args.get(x) for x in ("on", "using", "side", "kind", "method")):
             relation = _bind_join(binder, relation, tree, scope, apart)
         else:
             apart.append(relation)
@@ -41,6 +44,45 @@ def _crossed(relations: list[n.Relation]) -> n.Relation:
     for other in relations[1:]:
         found = n.Join("cross", found, other, None)
     return found
+
+
+LATEST = (
+    "which of equal rows it takes is the engine's choice: write (SELECT max(r.t) FROM r WHERE r.k = l.k AND r.t <= "
+    "l.t) AS latest in a derived table over l, and join r ON r.k = l.k AND r.t = l.latest, where k and t are a key of r"
+)
+ONE_ROW = (
+    "join a subquery instead, grouped by the columns that tie it: JOIN (SELECT k, … FROM t GROUP BY k) AS s ON s.k = "
+    "…; LATERAL takes aggregates without GROUP BY"
+)
+
+
+def _lateral(binder: Binder, left: n.Relation, tree: Any, scope: Scope) -> n.Relation:
+    """Put the one row of a subquery that sees the rows so far beside each: scalar subqueries of its columns."""
+    carrier, on = tree.this, tree.args.get("on")
+    plain = on is None or on == exp.true()
+    if not isinstance(carrier.this, exp.Subquery) or (tree.side and not plain):
+        raise binder.scalars.refuse(tree, "this form of LATERAL is not accepted", ONE_ROW)
+    binder.only(tree, "this", "on", "side", "kind")
+    bound = binder.query(carrier.this.this, scope, scope.tables)
+    rows = bound.relation
+    while isinstance(rows, n.Project):
+        rows = rows.input
+    if not isinstance(rows, n.Aggregate) or rows.keys:
+        raise binder.scalars.refuse(tree, "LATERAL may give several rows here", ONE_ROW)
+    alias, taken = binder.alias(carrier.alias or "lateral"), set[str]()
+    span = span_of(tree)
+    items = [n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(left)]
+    shown = []
+    for name, unique, kind in binder.column_aliases(carrier, bound.columns):
+        own = fresh(f"{alias}.{name}", taken)
+        value = n.Project(bound.relation, (n.Named(f"{own}.value", n.Column(unique, kind)),))
+        items.append(n.Named(own, n.ScalarSubquery(value, span)))
+        shown.append((name, own, kind))
+    scope.add(Source(carrier.alias or alias, tuple(shown)), span)
+    found = n.Project(left, tuple(items))
+    if plain:
+        return found
+    return n.Filter(found, binder.scalars.predicate(on, scope, binder.no_aggregates("ON")), span)
 
 
 def _joined(binder: Binder, tree: Any, scope: Scope) -> n.Relation:
@@ -61,10 +103,9 @@ def _bind_join(
         or kind not in ("", "INNER", "CROSS", "OUTER")
     ):
         word = " ".join(w for w in (method, side, kind) if w)
+        hint = "INNER, LEFT, RIGHT, FULL, CROSS and NATURAL joins are"
         raise binder.scalars.refuse(
-            tree,
-            f"{word} JOIN is not accepted",
-            "INNER, LEFT, RIGHT, FULL, CROSS and NATURAL joins are",
+            tree, f"{word} JOIN is not accepted", LATEST if method == "ASOF" else hint
         )
     binder.only(tree, "this", "on", "side", "kind", "using", "method")
     known = list(scope.sources)

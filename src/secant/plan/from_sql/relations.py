@@ -124,11 +124,12 @@ class Binder:
     def _common_table(self, item: Any, parent: Scope | None, tables: Any) -> CommonTable:
         check_carried(self.scalars, item)
         bound = self.query(item.this, parent, tables)
-        return CommonTable(bound.relation, self._column_aliases(item, bound.columns))
+        return CommonTable(bound.relation, self.column_aliases(item, bound.columns))
 
-    def _column_aliases(
+    def column_aliases(
         self, item: exp.Expression, columns: tuple[tuple[str, str, t.Type], ...]
     ) -> tuple[tuple[str, str, t.Type], ...]:
+        """Give columns under the names that an alias lists."""
         alias = item.args.get("alias")
         names = (
             [c.name for c in alias.args.get("columns") or ()]
@@ -233,12 +234,12 @@ class Binder:
             # A derived table does not see its neighbors in FROM, only the enclosing query.
             bound = self.query(tree.this, scope.parent, scope.tables)
             alias = tree.alias or self.alias("derived")
-            scope.add(Source(alias, self._column_aliases(tree, bound.columns)), span)
+            scope.add(Source(alias, self.column_aliases(tree, bound.columns)), span)
             return bound.relation
         if isinstance(tree, exp.Values):
             alias = tree.alias or "values"
             bound = self._values(tree, self.alias(alias))
-            scope.add(Source(alias, self._column_aliases(tree, bound.columns)), span)
+            scope.add(Source(alias, self.column_aliases(tree, bound.columns)), span)
             return bound.relation
         raise self.scalars.refuse(tree, f"{tree.key.upper()} is not accepted in FROM")
 
@@ -277,13 +278,13 @@ class Binder:
                 n.Named(new, n.Column(old, kind))
                 for (_, old, kind), (_, new, _) in zip(common.columns, columns, strict=True)
             )
-            seen = Source(shown, self._column_aliases(tree, columns), refused=common.refused)
+            seen = Source(shown, self.column_aliases(tree, columns), refused=common.refused)
             scope.add(seen, span)
             return n.Project(common.relation, items)
         assert stored is not None
         assert not isinstance(stored, CommonTable)
         relation, source = stored
-        scope.add(replace(source, columns=self._column_aliases(tree, source.columns)), span)
+        scope.add(replace(source, columns=self.column_aliases(tree, source.columns)), span)
         return relation
 
     def _values(self, tree: Any, alias: str) -> Bound:
