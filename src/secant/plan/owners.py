@@ -171,7 +171,13 @@ class OwnerColumns:
             return limited if key is None else self._one_of_each(limited, key)
 
         keys = _declared_keys(rows, o) if isinstance(rows, n.Join) else {}
-        return n.rebuild(rows, change)
+        try:
+            return n.rebuild(rows, change)
+        except Stopped:
+            if isinstance(rows, n.Window):  # no limit would do: say which windows are possible
+                told = Problem(blocked.rule, blocked.node, blocked.reason, blocked.hint)
+                raise Stopped(told) from None
+            raise
 
     def _one_of_each(self, rows: n.Relation, key: frozenset[str]) -> n.Relation:
         """Keep one row of each value of a declared key, which is not believed: then a row meets one row at most."""

@@ -278,9 +278,17 @@ class Binder:
                 n.Named(new, n.Column(old, kind))
                 for (_, old, kind), (_, new, _) in zip(common.columns, columns, strict=True)
             )
-            seen = Source(shown, self.column_aliases(tree, columns), refused=common.refused)
-            scope.add(seen, span)
-            return n.Project(common.relation, items)
+            parts = {
+                written: n.Field(fresh(f"{unique}.{written[0]}.part", taken), field.type)
+                for written, field in common.parts.items()
+            }
+            more = tuple(
+                n.Named(parts[written].name, n.Column(field.name, field.type))
+                for written, field in common.parts.items()
+            )
+            shown_columns = self.column_aliases(tree, columns)
+            scope.add(Source(shown, shown_columns, parts, common.refused), span)
+            return n.Project(common.relation, items + more)
         assert stored is not None
         assert not isinstance(stored, CommonTable)
         relation, source = stored

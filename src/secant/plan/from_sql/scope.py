@@ -43,6 +43,8 @@ class CommonTable:
     columns: tuple[tuple[str, str, Type], ...]
     refused: Mapping[str, str] = field(default_factory=dict)
     """Of a view: columns that cannot be taken, each with the reason."""
+    parts: Mapping[tuple[str, str, Path], Field] = field(default_factory=dict)
+    """Of a view: parts of such columns that the query writes."""
 
 
 @dataclass

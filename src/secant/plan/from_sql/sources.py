@@ -51,7 +51,7 @@ def bind_stored(
         return _scan(binder, table, tree, span)
     view = binder.catalog.stored_views.get(name.lower())
     if view is not None:
-        return _view(binder, view, span)
+        return _view(binder, view, tree.root(), span)
     reason = binder.catalog.missing.get(name.lower())
     names = sorted([*binder.catalog.tables, *binder.catalog.stored_views])
     raise SqlError(
@@ -184,8 +184,11 @@ def _pads(rows: n.Relation, name: str) -> bool:
     return any(name == f.name for scan in scans for f in scan.columns)
 
 
-def _view(binder: Binder, view: StoredView, span: Span | None) -> CommonTable:
-    """Bind the text of a view, once a query; names in it mean what they mean in the source."""
+def _view(binder: Binder, view: StoredView, outer: Any, span: Span | None) -> CommonTable:
+    """Bind the text of a view, once a query; names in it mean what they mean in the source.
+
+    Parts that the query writes of columns that the view shows as they are stored are shown by it as well.
+    """
     known = binder.views.get(view.name)
     if known is not None:
         return known
@@ -196,7 +199,9 @@ def _view(binder: Binder, view: StoredView, span: Span | None) -> CommonTable:
     try:
         tree = screen(parse(_query(view), view.dialect), _query(view))
         binder.retold(_query(view))
+        taken = _written_of(outer)
         left = _without_parts(binder, tree)
+        added = _with_parts(tree, left, view.columns, taken)
         bound = binder.query(tree, None, {})
     except SqlError as error:
         raise SqlError(
@@ -209,9 +214,17 @@ def _view(binder: Binder, view: StoredView, span: Span | None) -> CommonTable:
     finally:
         binder.within.pop()
         binder.retold(outside)
+    whole = len(bound.columns) - len(added)
+    parts = {
+        written: n.Field(unique, kind)
+        for written, (_, unique, kind) in zip(added, bound.columns[whole:], strict=True)
+    }
+    bound = replace(bound, columns=bound.columns[:whole])
     given = view.columns or tuple(shown for shown, _, _ in bound.columns)
     names = [name for i, name in enumerate(given) if i not in left]
-    refused = {given[i].lower(): f"of the view {view.name}: {reason}" for i, reason in left.items()}
+    refused = {
+        given[i].lower(): f"of the view {view.name}: {reason}" for i, (reason, _) in left.items()
+    }
     shown = [name for name, _, _ in bound.columns]
     if len(names) > len(shown) and {x.lower() for x in shown} <= {x.lower() for x in given}:
         # A star in the text stands for columns that can be taken only: the others are told apart by their names.
@@ -225,12 +238,54 @@ def _view(binder: Binder, view: StoredView, span: Span | None) -> CommonTable:
     columns = tuple(
         (name, u, kind) for name, (_, u, kind) in zip(names, bound.columns, strict=True)
     )
-    binder.views[view.name] = CommonTable(bound.relation, columns, refused)
+    binder.views[view.name] = CommonTable(bound.relation, columns, refused, parts)
     return binder.views[view.name]
 
 
-def _without_parts(binder: Binder, tree: Any) -> dict[int, str]:
-    """Take out of the list of a SELECT the columns that cannot be taken whole; give their places and why."""
+def _written_of(outer: Any) -> dict[Written, Any]:
+    """Give the parts that a query writes, each with the syntax that writes it."""
+    found: dict[Written, Any] = {}
+    for node in outer.walk():
+        written = written_part(node)
+        if written is not None:
+            column, way, path = written
+            found.setdefault((column.name.lower(), way, path), node)
+    return found
+
+
+def _with_parts(
+    tree: Any, left: dict[int, tuple[str, Any]], given: tuple[str, ...], taken: dict[Written, Any]
+) -> list[Written]:
+    """Add parts of columns that a view shows to its list; give which, in order."""
+    stored = {
+        (given[place] if given else item.name).lower(): item for place, (_, item) in left.items()
+    }
+    starred = isinstance(tree, exp.Select) and any(
+        isinstance(x, exp.Star) for x in tree.expressions
+    )
+    plain = isinstance(tree, exp.Select) and not any(
+        tree.args.get(x) for x in ("distinct", "group")
+    )
+    added: list[Written] = []
+    for written, node in taken.items() if plain else ():
+        name = written[0]
+        column = stored.get(name) or (
+            exp.column(name) if starred and name in map(str.lower, given) else None
+        )
+        if column is None:
+            continue
+        item = node.copy()
+        own = next(x for x in item.find_all(exp.Column) if x.name.lower() == name)
+        if own is item:
+            continue
+        own.replace(column.copy())
+        tree.append("expressions", exp.alias_(item, f"part {len(added)}", quoted=True))
+        added.append(written)
+    return added
+
+
+def _without_parts(binder: Binder, tree: Any) -> dict[int, tuple[str, Any]]:
+    """Take out of the list of a SELECT the columns that cannot be taken whole; give their places, why, and which."""
     if not isinstance(tree, exp.Select) or tree.args.get("distinct"):
         return {}
     aliases = {
@@ -240,7 +295,7 @@ def _without_parts(binder: Binder, tree: Any) -> dict[int, str]:
         for item in tree.find_all(exp.Table)
         if item.find_ancestor(exp.Select) is tree
     }
-    left: dict[int, str] = {}
+    left: dict[int, tuple[str, Any]] = {}
     for place, item in enumerate(tree.expressions):
         column = item.this if isinstance(item, exp.Alias) else item
         if not isinstance(column, exp.Column):
@@ -249,7 +304,7 @@ def _without_parts(binder: Binder, tree: Any) -> dict[int, str]:
         for table in (found for found in tables if found is not None):
             reasons = _untaken(table)
             if column.name.lower() in reasons:
-                left[place] = reasons[column.name.lower()]
+                left[place] = (reasons[column.name.lower()], column)
     kept = [item for place, item in enumerate(tree.expressions) if place not in left]
     if left and kept:
         tree.set("expressions", kept)

@@ -54,7 +54,11 @@ def accepted_names() -> tuple[str, ...]:
     from secant.plan.from_sql.expressions import AGGREGATES as MADE
     from secant.plan.from_sql.expressions import NAMED_AGGREGATES
 
-    named = {f.name for f in FUNCTIONS.values() if f.written} - {"concat_op"}
+    named = {f.name for f in FUNCTIONS.values() if f.written} - {
+        "concat_op",
+        "bitwise_and",
+        "bitwise_or",
+    }
     calls = {a.name for a in AGGREGATES.values() if a.written} | {*MADE.values()}
     other = {*NAMED, *NAMED_AGGREGATES, *OTHER_NAMES}
     return tuple(sorted(named | calls | other))
@@ -63,7 +67,7 @@ def accepted_names() -> tuple[str, ...]:
 OTHER_NAMES = (
     "concat", "date_part", "epoch", "year", "quarter", "month", "day", "hour", "minute", "second", "dayofweek",
     "dayofyear", "radians", "degrees", "week", "isodow", "dayname", "monthname", "last_day", "date",
-    "to_char", "pi", "if", "ifnull", "len",
+    "to_char", "pi", "if", "ifnull", "len", "time_bucket",
     "char_length", "substr", "ceiling", "pow", "mod", "instr", "position", "regexp_full_match", "regexp_like",
     "variance", "stddev", "quantile", "percentile_cont", "percentile_disc", "approx_quantile", "date_add", "datediff",
 )  # fmt: skip

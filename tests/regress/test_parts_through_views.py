@@ -1,0 +1,62 @@
+"""Fields of documents and lengths of arrays can be asked of a view that shows the column; they were not known there.
+
+A window that mixes people is refused for what it is, also where a limit is missing.
+"""
+
+import duckdb
+import pytest
+
+import secant
+from secant.errors import Refused, SqlError
+
+POLICY = {
+    "tables": {"person": {"key": ["id"]}, "visit": {"references": {"owner": "person.id"}}},
+    "protections": {
+        "people": {"kind": "unit", "unit": "person.id", "epsilon": 10**6, "delta": 0.01}
+    },
+}
+
+
+@pytest.fixture
+def db(tmp_path):
+    path = tmp_path / "small.duckdb"
+    with duckdb.connect(str(path)) as engine:
+        engine.execute("CREATE TABLE person (id INTEGER PRIMARY KEY, facts JSON, tags VARCHAR[])")
+        engine.execute(
+            "INSERT INTO person SELECT i, '{\"n\": ' || i % 4 || '}', ['a'] FROM range(400) r(i)"
+        )
+        engine.execute("CREATE TABLE visit AS SELECT i AS owner, i AS day FROM range(400) r(i)")
+        engine.execute("CREATE VIEW first AS SELECT * FROM person WHERE id < 200")
+        engine.execute(
+            "CREATE VIEW named (who, what, has) AS SELECT id, facts, tags FROM person WHERE id < 200"
+        )
+    with secant.connect(f"duckdb:{path}", policy=POLICY, ledger=":memory:") as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT count(*) FROM first WHERE facts->>'n' = '3'",
+        "SELECT count(*) FROM named n WHERE n.what->>'n' = '3'",
+        "SELECT count(*) FROM named WHERE (what->>'n')::int = 2 AND cardinality(has) = 1",
+        "SELECT count(*) FROM named JOIN first f ON f.id = who WHERE what->>'n' = '1' AND 'a' = ANY(f.tags)",
+    ],
+)
+def test_parts_are_taken_through_views(db, text):
+    ((found,),) = db.sql(text, epsilon=1000).rows
+    assert abs(found - 50) <= 5
+
+
+def test_what_a_view_shows_whole_is_told(db):
+    with pytest.raises(SqlError, match="shows it whole"):
+        db.sql("SELECT facts FROM first", epsilon=1)
+
+
+def test_a_window_that_mixes_people_is_told(db):
+    with pytest.raises(Refused) as refused:
+        db.sql(
+            "SELECT count(*) FROM (SELECT rank() OVER (ORDER BY day) AS r FROM visit) v WHERE r < 9",
+            epsilon=1,
+        )
+    assert "PARTITION BY" in refused.value.hint
