@@ -56,7 +56,8 @@ TEMPLATES = {
     "strpos": "CAST(instr({0}, {1}) AS BIGINT)", "split_part": "split_part({0}, {1}, CAST({2} AS INT))",
     "concat_ws": "concat_ws({all})", "translate": "translate({0}, {1}, {2})",
     "lpad": "lpad({0}, CAST({1} AS INT), {2})", "rpad": "rpad({0}, CAST({1} AS INT), {2})",
-    "md5": "md5({0})", "sha256": "sha2({0}, 256)",
+    "md5": "md5({0})", "sha256": "sha2({0}, 256)", "reverse": "reverse({0})", "repeat": "repeat({0}, CAST({1} AS INT))",
+    "bitwise_and": "({0} & {1})", "bitwise_or": "({0} | {1})", "xor": "({0} ^ {1})",
     "make_date": (
         "CASE WHEN {0} BETWEEN 1 AND 9999 AND {1} BETWEEN 1 AND 12 AND {2} BETWEEN 1 AND 31 "
         "THEN make_date(CAST({0} AS INT), CAST({1} AS INT), CAST({2} AS INT)) END"

@@ -146,13 +146,26 @@ def _in_list(w: Writer, node: n.InList, env: Env) -> str:
     return f"({alike(w, node.operand, kind, env)} IN ({items}))"
 
 
+def _escaped(pattern: str, escape: str) -> str:
+    """Write a pattern for Spark, where a backslash stands before %, _ and itself, and before nothing else."""
+    found, after = "", False
+    for character in pattern:
+        if character == escape and not after:
+            after = True
+            continue
+        signs = "%_\\" if after else "\\"
+        found += f"\\{character}" if character in signs else character
+        after = False
+    return found
+
+
 @rule(n.Like)
 def _like(w: Writer, node: n.Like, env: Env) -> str:
     if unknown(w, node.operand, node.pattern):
         return nothing(w, t.BOOLEAN)
     # A backslash would have a meaning here, and raise at the end of a pattern.
     if isinstance(node.pattern, n.Literal):
-        pattern = quoted(str(node.pattern.value).replace("\\", "\\\\"))
+        pattern = quoted(_escaped(str(node.pattern.value), node.escape))
     else:
         pattern = rf"replace({write(w, node.pattern, env)}, '\', '\\')"
     return f"({write(w, node.operand, env)} LIKE {pattern})"
