@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from secant.cli import show
-from secant.cli.bench import ADDRESS
+from secant.cli.bench import ADDRESS, SPARK
 from secant.errors import UsageError
 
 Row = Mapping[str, Any]
@@ -184,13 +184,17 @@ def _source(engine: str, scale: str, place: Path) -> str:
 
     if engine == "duckdb":
         return f"duckdb:{database.duckdb_file(scale, place)}"
-    address = os.environ.get(ADDRESS)
+    variable, meant = {
+        "postgres": (ADDRESS, "an empty database: postgresql://..."),
+        "spark": (SPARK, "a Spark Connect server: sc://HOST:PORT"),
+    }[engine]
+    address = os.environ.get(variable)
     if not address:
         raise UsageError(
-            "USE-001",
-            f"{ADDRESS} is not set",
-            hint="give it the address of an empty database: postgresql://...",
+            "USE-001", f"{variable} is not set", hint=f"give it the address of {meant}"
         )
+    if engine == "spark":
+        return f"spark:{address}?parquet={database.parquet_folder(scale, place).resolve()}"
     return database.postgres_address(scale, place, address)
 
 

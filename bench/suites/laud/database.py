@@ -1,7 +1,7 @@
 """TPC-H data for the 17 queries: generated when first asked for, kept for the next time.
 
-In: a scale and a directory. Out: a source that `secant.connect` opens: a DuckDB file, or a
-PostgreSQL database, whose tables have for each date also the months that the paper's queries
+In: a scale and a directory. Out: a source that `secant.connect` opens: a DuckDB file, a folder of Parquet files, or
+a PostgreSQL database, whose tables have for each date also the months that the paper's queries
 compare. An existing table that this module did not make is never touched.
 """
 
@@ -108,6 +108,22 @@ def duckdb_file(scale: str, directory: Path) -> Path:
             f"the database of scale {scale} cannot be built in {directory}",
             hint="is there room? --data names another directory",
         ) from None
+    return place
+
+
+def parquet_folder(scale: str, directory: Path) -> Path:
+    """Give a folder of Parquet files with the same tables as the DuckDB file, written now if it is not there."""
+    place = directory / f"laud-sf{scale}-parquet"
+    if place.exists():
+        return place
+    file = duckdb_file(scale, directory)
+    with tempfile.TemporaryDirectory(dir=directory) as half:
+        made = Path(half) / "made"
+        made.mkdir()
+        with duckdb.connect(str(file), read_only=True) as connection:
+            for table in TABLES:
+                connection.execute(f"COPY {table} TO '{made / table}.parquet' (FORMAT parquet)")
+        made.rename(place)
     return place
 
 

@@ -17,6 +17,7 @@ import secant
 from secant.errors import UsageError
 
 ADDRESS = "SECANT_BENCH_POSTGRES"
+SPARK = "SECANT_BENCH_SPARK"
 
 Suite = Annotated[
     Literal["laud", "tpch", "joins", "honesty", "sampler"],
@@ -61,9 +62,11 @@ Delta = Annotated[
     ),
 ]
 Engine = Annotated[
-    Literal["duckdb", "postgres"],
+    Literal["duckdb", "postgres", "spark"],
     Parameter(
-        name="--engine", help=f"laud: for postgres, {ADDRESS} holds an empty database's address."
+        name="--engine",
+        help=f"laud: for postgres, {ADDRESS} holds an empty database's address; for spark, {SPARK} holds "
+        "sc://HOST:PORT of a server that reads this machine's files.",
     ),
 ]
 Queries = Annotated[

@@ -13,6 +13,7 @@ from decimal import Decimal
 
 from secant.errors import BackendError
 from secant.plan.functions import FUNCTIONS
+from secant.plan.nodes import Relation
 from secant.plan.rules import RuleTable
 from secant.terms.catalog import Table
 from secant.terms.parts import ARRAYS, FIELDS, Part, Path, elements_named, json_path, part_named
@@ -60,6 +61,8 @@ class Dialect:
     """Kind -> template that turns an element of an array into a value."""
     path: Callable[[Path], str] = str
     """How the way to a field is written."""
+    before: Callable[[Relation], Relation] = lambda plan: plan
+    """What a plan becomes before it is written, with the same rows: where the engine does not take all of SQL."""
     version: int = 0
     """Of the server, where what can be written hangs on it."""
 

@@ -36,6 +36,7 @@ SCALARS: RuleTable[Callable[..., str]] = RuleTable("lower scalars")
 
 def lower(plan: n.Relation, dialect: Dialect = DUCKDB) -> str:
     """Give the one statement that computes the plan."""
+    plan = dialect.before(plan)
     uses = Counter(
         child
         for node in n.walk(plan)

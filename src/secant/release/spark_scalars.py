@@ -8,10 +8,12 @@ Spark computes differently and cannot be told to is refused (BAK-003).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 from secant.plan import nodes as n
 from secant.plan.functions import AGGREGATES, FUNCTIONS
+from secant.plan.rewrite import transform
 from secant.plan.rules import RuleTable
 from secant.plan.total import WHOLE, fails_itself
 from secant.plan.typing import fields_of
@@ -336,6 +338,29 @@ def _quantile(w: Writer, node: n.Aggregation, kind: Type, env: Env) -> str:
 
 _FINEST = 10**6
 """Shares are of so many parts at most: more rows than that are counted in 64 bits all the same."""
+
+
+def asked_after_joins(plan: n.Relation) -> n.Relation:
+    """Move conditions with a subquery out of joins, where Spark takes none, to the rows that the join gives."""
+
+    def change(node: n.Node) -> n.Node:
+        if not isinstance(node, n.Join) or node.kind == "left" or node.condition is None:
+            return node
+        parts = n.conjuncts(node.condition)
+        later = [part for part in parts if n.has_subquery(part)]
+        if not later:
+            return node
+        kept = [part for part in parts if part not in later]
+        joined = replace(node, condition=_all(kept) if kept else None)
+        return n.Filter(joined, _all(later))
+
+    return transform(plan, change)
+
+
+def _all(parts: list[n.Scalar]) -> n.Scalar:
+    return parts[0] if len(parts) == 1 else n.And(tuple(parts))
+
+
 SPARK = Dialect(
     name="spark",
     types={
@@ -349,4 +374,5 @@ SPARK = Dialect(
     shown={"DECIMAL": "CAST({0} AS DECIMAL(38, {scale}))"},
     whole="CAST({0} AS BIGINT)",
     kept="",
+    before=asked_after_joins,
 )  # fmt: skip

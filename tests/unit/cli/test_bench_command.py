@@ -178,6 +178,20 @@ def test_postgres_is_loaded_and_asked_at_its_address(connection, file, run, monk
     assert connection.opened["source"] == "postgresql://here/empty"
 
 
+def test_spark_reads_a_folder_at_its_address(connection, file, run, monkeypatch, tmp_path):
+    monkeypatch.delenv("SECANT_BENCH_SPARK", raising=False)
+    status, _, err = run("bench", "laud", "--engine", "spark")
+    assert status == 2
+    assert "SECANT_BENCH_SPARK is not set" in err
+    monkeypatch.setenv("SECANT_BENCH_SPARK", "sc://here:15002")
+    monkeypatch.setattr(database, "parquet_folder", lambda scale, place: place / f"sf{scale}")
+    connection.result = [inspected()]
+    words = ("--queries", "b4", "--data", str(tmp_path), "--engine", "spark")
+    status, _, _ = run("bench", "laud", *words)
+    assert status == 0
+    assert connection.opened["source"] == f"spark:sc://here:15002?parquet={tmp_path}/sf0.1"
+
+
 # ── measuring ────────────────────────────────────────────────────────────────────────────────────
 
 
