@@ -198,7 +198,7 @@ def test_sort_keys_that_nobody_looks_into_are_refuted(combination, monkeypatch):
 def hasty(monkeypatch):
     """Draw each target a few times, and do not bound it: what is counted is counted all the same."""
     monkeypatch.setattr(slot_search, "TRIES", 4)
-    return lambda: draw_round(random.Random(5), more=0, binding=False)[1]
+    return lambda: draw_round(random.Random(1), more=0, binding=False)[1]
 
 
 def test_a_place_that_is_switched_off_is_missed(hasty, monkeypatch):
