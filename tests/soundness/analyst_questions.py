@@ -295,7 +295,7 @@ class Analyst:
         if self.chance(0.25):
             by += f", {self.shown(self.pick(inner.columns))}"
         x, order = self.pick(inner.columns), self.shown(self.pick(inner.columns))
-        order += self.pick(("", " DESC", " NULLS FIRST", " DESC NULLS LAST"))
+        order += self.pick(("", self.falling(), " NULLS FIRST", " DESC NULLS LAST"))
         over = f"OVER (PARTITION BY {by} ORDER BY {order}{self.rest(inner)})"
         frame = self.pick(("ROWS BETWEEN 1 PRECEDING AND CURRENT ROW",
                            "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
@@ -321,6 +321,10 @@ class Analyst:
             text += f" QUALIFY w {self.pick(('=', '<='))} {self.pick('12')}"
         return self.named(text, [*shown, Col("w", kind)])
 
+    def falling(self) -> str:
+        """Write an order from the largest on; engines differ in where NULL stands then."""
+        return " DESC NULLS LAST" if self.exact else " DESC"
+
     def rest(self, source: Source) -> str:
         """Write further keys of an order, so that no two rows that differ are alike to it."""
         return "".join(f", {c.text}" for c in source.columns) if self.exact else ""
@@ -330,7 +334,7 @@ class Analyst:
         on = self.shown(self.pick(units if units and self.chance(0.9) else inner.columns))
         shown = self.some(inner, units)
         words = ", ".join(self.shown(c) for c in shown)
-        order = f"{on}, {self.shown(self.pick(inner.columns))}{self.pick(('', ' DESC'))}{self.rest(inner)}"
+        order = f"{on}, {self.shown(self.pick(inner.columns))}{self.pick(('', self.falling()))}{self.rest(inner)}"
         return self.named(
             f"SELECT DISTINCT ON ({on}) {words} FROM {inner.text}{self.where(inner, 0)} ORDER BY {order}",
             shown,

@@ -158,7 +158,7 @@ def _written(value: object) -> str:
         return repr(value)
     if isinstance(value, float) and math.isnan(value):
         return "None"  # statistics of pairs that do not vary: NULL here, NaN or NULL there
-    return f"{float(value) + 0.0:.9g}"
+    return f"{0.0 if abs(value) < 1e-12 else float(value):.9g}"
 
 
 def _shown(database: Database) -> Any:
