@@ -142,7 +142,8 @@ def test_a_release_sees_one_state(shop, tmp_path):
 SLOW = "SELECT count(*) FROM range(0, 100000000000, 1, 2) WHERE id % 7 = 3 AND sqrt(id) <> 0.5"
 
 
-def test_a_slow_statement_ends_and_so_does_its_work(shop):
+@pytest.mark.long  # whatever of it goes on at the server would slow all tests that follow
+def test_a_slow_statement_ends(shop):
     place = shop[1].removeprefix("spark:")
     backend = apart(open_server(place, replace(USUAL, seconds=1.5)))
     started = time.monotonic()
