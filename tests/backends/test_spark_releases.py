@@ -45,7 +45,8 @@ def opened(shop, tmp_path, protections, *, engine):
     return secant.connect(source, policy=policy, ledger=tmp_path / f"{engine}.ledger")
 
 
-@pytest.mark.parametrize("protections", POLICIES if LONG else ["unit"])
+@pytest.mark.long  # planning its statements takes a minute and more on two busy cores
+@pytest.mark.parametrize("protections", POLICIES)
 def test_exact_measures_are_those_of_duckdb(shop, tmp_path, protections):
     compared = 0
     with (
