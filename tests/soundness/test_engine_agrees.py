@@ -341,17 +341,17 @@ def _left_out(w, node, env):
 
 
 def _swapped_clamp(w, node, env):
-    x, low, high = (lower._scalar(w, part, env) for part in (node.operand, node.low, node.high))
+    x, low, high = (lower.write(w, part, env) for part in (node.operand, node.low, node.high))
     return f"CASE WHEN {x} > {high} THEN {low} WHEN {x} < {low} THEN {high} ELSE {x} END"
 
 
 def _least_and_greatest(w, node, env):
-    x, low, high = (lower._scalar(w, part, env) for part in (node.operand, node.low, node.high))
+    x, low, high = (lower.write(w, part, env) for part in (node.operand, node.low, node.high))
     return f"least(greatest({x}, {low}), {high})"
 
 
 def _no_attempt(w, node, env):
-    return lower._scalar(w, node.operand, env)
+    return lower.write(w, node.operand, env)
 
 
 FAULTS = {
