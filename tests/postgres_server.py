@@ -102,7 +102,7 @@ def postgres_database(postgres_server: PostgresServer) -> str:
 
 
 def _serve(binaries: Path, home: Path, user: str | None) -> Iterator[PostgresServer]:
-    password, port = secrets.token_hex(12), _free_port()
+    password, port = secrets.token_hex(12), free_port()
     secret = home / "password"
     secret.write_text(password)
     if user is not None:
@@ -137,7 +137,8 @@ def _serve(binaries: Path, home: Path, user: str | None) -> Iterator[PostgresSer
         _wait_until_ready(running, server, home / "log")
         yield running
     finally:
-        _stop(server)
+        # Immediate shutdown: the data are thrown away, so nothing has to be flushed first.
+        stop(server, signal.SIGQUIT)
 
 
 def _wait_until_ready(running: PostgresServer, server: subprocess.Popen[bytes], log: Path) -> None:
@@ -154,9 +155,9 @@ def _wait_until_ready(running: PostgresServer, server: subprocess.Popen[bytes], 
             time.sleep(0.05)
 
 
-def _stop(server: subprocess.Popen[bytes]) -> None:
-    # Immediate shutdown: the data are thrown away, so nothing has to be flushed first.
-    for stop_signal, seconds in ((signal.SIGQUIT, 20), (signal.SIGKILL, 10)):
+def stop(server: subprocess.Popen[bytes], asking: signal.Signals) -> None:
+    """Ask a server to end, and end it if it does not."""
+    for stop_signal, seconds in ((asking, 20), (signal.SIGKILL, 10)):
         server.send_signal(stop_signal)
         try:
             server.wait(seconds)
@@ -173,7 +174,8 @@ def _scratch() -> Path:
     return Path("/tmp")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Give a port of this machine that nobody listens at."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

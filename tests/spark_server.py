@@ -22,6 +22,8 @@ from pathlib import Path
 
 import pytest
 
+from postgres_server import free_port, stop
+
 MEMORY = "2g"
 _SETTINGS = {
     "spark.ui.enabled": "false",
@@ -84,7 +86,7 @@ def running_server(**settings: str) -> Iterator[SparkServer]:
     assert spec is not None
     assert spec.origin is not None
     spark = Path(spec.origin).parent
-    port = _free_port()
+    port = free_port()
     told = {
         **_SETTINGS,
         "spark.connect.grpc.binding.port": str(port),
@@ -111,7 +113,7 @@ def running_server(**settings: str) -> Iterator[SparkServer]:
         _wait_until_ready(port, server, home / "log")
         yield SparkServer(port, home)
     finally:
-        _stop(server)
+        stop(server, signal.SIGTERM)
         shutil.rmtree(home, ignore_errors=True)
 
 
@@ -130,19 +132,3 @@ def _wait_until_ready(port: int, server: subprocess.Popen[bytes], log: Path) -> 
         if server.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"Spark did not start:\n{log.read_text()[-4000:]}")
         time.sleep(0.2)
-
-
-def _stop(server: subprocess.Popen[bytes]) -> None:
-    for stop_signal, seconds in ((signal.SIGTERM, 20), (signal.SIGKILL, 10)):
-        server.send_signal(stop_signal)
-        try:
-            server.wait(seconds)
-            return
-        except subprocess.TimeoutExpired:
-            continue
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

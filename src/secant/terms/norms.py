@@ -78,7 +78,8 @@ def parse_norm(text: str) -> Norm:
     if reader.kind:
         raise ValueError(f"the norm goes on after its end, at {reader.word!r}")
     logarithms = set(logarithms_of(norm))
-    both = next((name for name in _plain_columns(norm) if name in logarithms), None)
+    plain = (leaf.column for leaf, _ in _weighed(norm, Fraction(1)) if isinstance(leaf, ColumnNorm))
+    both = next((name for name in plain if name in logarithms), None)
     if both is not None:
         raise ValueError(f"the norm measures {both} both as it is and in its logarithm")
     return norm
@@ -86,23 +87,7 @@ def parse_norm(text: str) -> Norm:
 
 def columns_of(norm: Norm) -> Iterator[str]:
     """Give the columns that a norm names, as often as it names them."""
-    if isinstance(norm, (ColumnNorm, LogNorm)):
-        yield norm.column
-    elif isinstance(norm, ScaledNorm):
-        yield from columns_of(norm.inner)
-    else:
-        for part in norm.parts:
-            yield from columns_of(part)
-
-
-def _plain_columns(norm: Norm) -> Iterator[str]:
-    if isinstance(norm, ColumnNorm):
-        yield norm.column
-    elif isinstance(norm, ScaledNorm):
-        yield from _plain_columns(norm.inner)
-    elif isinstance(norm, CombinedNorm):
-        for part in norm.parts:
-            yield from _plain_columns(part)
+    return (leaf.column for leaf, _ in _weighed(norm, Fraction(1)))
 
 
 @lru_cache(maxsize=1024)
@@ -183,13 +168,7 @@ def norm_of(norm: Norm, column: str) -> str:
 
 def logarithms_of(norm: Norm) -> Iterator[str]:
     """Give the columns whose distance is measured in ln x."""
-    if isinstance(norm, LogNorm):
-        yield norm.column
-    elif isinstance(norm, ScaledNorm):
-        yield from logarithms_of(norm.inner)
-    elif isinstance(norm, CombinedNorm):
-        for part in norm.parts:
-            yield from logarithms_of(part)
+    return (leaf.column for leaf, _ in _weighed(norm, Fraction(1)) if isinstance(leaf, LogNorm))
 
 
 def read_power(name: str) -> Fraction | None:
