@@ -7,6 +7,7 @@ distance, and the largest change of a bound over what its smoothness allows.
 
 import itertools
 import math
+import random
 from fractions import Fraction
 from functools import cache
 from types import SimpleNamespace
@@ -189,3 +190,18 @@ def checked(question, databases, weights, pairs=None):
             allowed = groups * float(noise.smooth.beta) * d
             smooth = max(smooth, float((rough / allowed).max(initial=0.0)))
     return worst, smooth
+
+
+def search(asked, drawn, measure, texts, settings, count, seed):
+    """Give the largest share of what is allowed, over drawn pairs, and how many there were."""
+    draw = random.Random(seed)
+    found = []
+    for text in texts:
+        for epsilon, weights in settings:
+            question = asked(text, weights, epsilon)
+            databases = [d for _ in range(count) for d in drawn(draw)]
+            pairs = [(2 * i, 2 * i + 1) for i in range(count)]
+            pairs += [tuple(draw.sample(range(2 * count), 2)) for _ in range(4 * count)]
+            worst = max(measure(question, databases, weights, pairs))
+            found.append((worst, text, float(epsilon), weights))
+    return max(found), len(found) * 5 * count

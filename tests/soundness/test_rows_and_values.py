@@ -6,7 +6,6 @@ smoothness allows. One table, a table beside a public one, and two protected tab
 """
 
 import itertools
-import random
 from fractions import Fraction
 from functools import cache
 
@@ -148,17 +147,7 @@ def drawn(draw):
 
 
 def search(texts, settings, count, seed="rows and values"):
-    draw = random.Random(seed)
-    found = []
-    for text in texts:
-        for epsilon, weights in settings:
-            question = asked(text, weights, epsilon)
-            databases = [d for _ in range(count) for d in drawn(draw)]
-            pairs = [(2 * i, 2 * i + 1) for i in range(count)]
-            pairs += [tuple(draw.sample(range(2 * count), 2)) for _ in range(4 * count)]
-            worst, smooth = checked(question, databases, weights, pairs)
-            found.append((max(worst, smooth), text, float(epsilon), weights))
-    return max(found), len(found) * 5 * count
+    return both_check.search(asked, drawn, checked, texts, settings, count, seed)
 
 
 def test_no_drawn_pair_is_told_apart_better(record_property):

@@ -6,7 +6,6 @@ do not grow with rows that come, a floor that is left out, joined rows counted w
 """
 
 import itertools
-import random
 from dataclasses import replace
 from fractions import Fraction
 
@@ -132,18 +131,10 @@ def drawn(draw):
 
 
 def search(texts, settings, count, seed="rows in several joined rows"):
-    """Give the largest share of what is allowed, over drawn pairs, and how many there were."""
-    draw = random.Random(seed)
-    found = []
-    for text in texts:
-        for epsilon, weights in settings:
-            question = asked(text, weights, epsilon)
-            databases = [d for _ in range(count) for d in drawn(draw)]
-            pairs = [(2 * i, 2 * i + 1) for i in range(count)]
-            pairs += [tuple(draw.sample(range(2 * count), 2)) for _ in range(4 * count)]
-            worst = max(checked(question, databases, named(weights), pairs))
-            found.append((worst, text, float(epsilon), weights))
-    return max(found), len(found) * 5 * count
+    def measured(question, databases, weights, pairs):
+        return checked(question, databases, named(weights), pairs)
+
+    return both_check.search(asked, drawn, measured, texts, settings, count, seed)
 
 
 def test_no_drawn_pair_is_told_apart_better(record_property):
