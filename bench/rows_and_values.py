@@ -18,8 +18,9 @@ import secant
 from bench.suites.laud import database, forms
 from bench.suites.laud.database import TABLES
 from secant.analysis.certificate import Curve
-from secant.analysis.derivative.tuning import RATIOS, floored_smoothness, mean_noise
+from secant.analysis.derivative.tuning import RATIOS, floored_smoothness
 from secant.analysis.portfolio import Prepared, PublicFacts, prepare
+from secant.numeric.optimal_law import mean as mean_noise
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
 from secant.release.noise.choosing import usual_steps

@@ -9,7 +9,6 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,22 +21,19 @@ from secant.errors import BudgetError, PolicyError, Refused, UsageError
 from secant.ledger import Budget, Charge, Ledger
 from secant.ledger import state as state_module
 from secant.stats import bounded, bounded_pair
+from secant.stats.budget import Allowance
 from secant.terms.events import Composed, PureEvent, RandomEvent, Repeated
+from secant.terms.policy import Protection
 
 DATA = np.linspace(0, 1, 20)
 FACTOR = 1.0
 
 
-def purse(ledger: Ledger, gamma: str = "0.9") -> Any:
-    return SimpleNamespace(
-        name="people",
-        analyst="",
-        neighbors="replace",
-        accept=(ACCEPTED,),
-        gamma=Fraction(gamma),
-        ledger=lambda: ledger,
-        assumptions=lambda: (),
+def allowance(ledger: Ledger, gamma: str = "0.9") -> Allowance:
+    people = Protection(
+        "people", "rows", Fraction(3), tables=("people",), replace=True, gamma=Fraction(gamma)
     )
+    return Allowance(people, lambda: ledger, accept=(ACCEPTED,))
 
 
 def mean(records: Any) -> float:
@@ -45,7 +41,7 @@ def mean(records: Any) -> float:
 
 
 def ask(ledger: Ledger, gamma: str) -> None:
-    release(mean, DATA, uniform(), epsilon=1, gamma=gamma, workers=0, budget=purse(ledger))
+    release(mean, DATA, uniform(), epsilon=1, gamma=gamma, workers=0, budget=allowance(ledger))
 
 
 def granted(path: Path, budget: Budget, gamma: str) -> int:

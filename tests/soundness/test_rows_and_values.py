@@ -16,8 +16,8 @@ from both_check import CLOSE
 from chance import LONG
 from naming_public import name_public
 from secant.analysis import combined
-from secant.analysis.derivative.tuning import mean_noise
 from secant.analysis.portfolio import Prepared, PublicFacts, prepare
+from secant.numeric.optimal_law import mean as mean_noise
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
 from secant.release.noise.smooth import CurveNoise

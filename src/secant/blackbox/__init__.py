@@ -5,7 +5,7 @@ In: a function, protected records, a public distribution. Out: a noisy result, a
 Nothing here is ever called plain differential privacy. Proofs are in PROOFS.md beside this file.
 """
 
-from secant.blackbox.charging import ACCEPTED, Purse
+from secant.blackbox.charging import ACCEPTED
 from secant.blackbox.design import Design, design
 from secant.blackbox.distributions import Distribution, exponential, normal, resample, uniform
 from secant.blackbox.estimate import Sensitivity
@@ -21,7 +21,6 @@ __all__ = [
     "Design",
     "Distribution",
     "PosteriorSampler",
-    "Purse",
     "RandomPrivacy",
     "Sensitivity",
     "design",

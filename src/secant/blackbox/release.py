@@ -14,7 +14,7 @@ from typing import Any
 
 from numpy.random import Generator
 
-from secant.blackbox.charging import Purse, charged, check_purse, trusted
+from secant.blackbox.charging import check_budget, trusted
 from secant.blackbox.design import Method
 from secant.blackbox.distributions import Distribution
 from secant.blackbox.estimate import Sensitivity, name_of
@@ -38,6 +38,7 @@ from secant.blackbox.sampling import check_function, crew_of, evaluated, sample_
 from secant.errors import UsageError, border
 from secant.ledger.amounts import as_written
 from secant.numeric.parameters import Number, delta_of, epsilon_of, level_of, positive
+from secant.stats.budget import Allowance, Done, paid
 from secant.terms.bounds import Norm
 
 
@@ -59,7 +60,7 @@ def release(
     least: Number = 0,
     grid: Number | None = None,
     level: Number = Fraction(95, 100),
-    budget: Purse | None = None,
+    budget: Allowance | None = None,
     workers: int | None = None,
     time_limit: float = 300.0,
     progress: bool | None = None,
@@ -109,7 +110,7 @@ def release(
     sure = level_of(as_written(level, what="level", code="USE-004"))
     chosen = mechanism_of(mechanism)
     check_delta(chosen, slack)
-    check_purse(budget)
+    payer = check_budget(budget)
     crew, limit = crew_of(workers), float(positive(time_limit, "time_limit"))
     n = size_of(data)
     if n < 1:
@@ -156,8 +157,8 @@ def release(
         "sensitivity": max(estimate.value, floor),
         "results": estimate.size,
     }
-    share = estimate.design.total
-    with charged(budget, price, slack, share, facts=facts, noise=noise) as release_id:
+    done = Done(estimate.function, noise, facts, gamma=estimate.design.total)
+    with paid(payer, price, done, delta=slack) as cost:
         value = evaluated(function, data, estimate, respond, workers=crew, time_limit=limit)
     return BlackboxRelease(
         value,
@@ -168,13 +169,13 @@ def release(
             distribution=estimate.distribution,
             n=n,
             estimate=estimate.name,
-            assumptions=trusted(budget) + (() if noise is not None else (OWN,)),
+            assumptions=trusted(payer) + (() if noise is not None else (OWN,)),
         ),
         noise.name if noise is not None else f"your own: {name_of(mechanism)}",
         estimate,
         noise,
         sure,
         stated_error(noise, sure, reckoned),
-        None if budget is None else budget.name,
-        release_id,
+        cost.charged_to,
+        cost.release_id,
     )

@@ -16,6 +16,7 @@ from typing import ClassVar
 from flint import arb
 
 from secant.mechanisms.grid import Law
+from secant.numeric import optimal_law
 from secant.numeric.ball import Ball, ball, decide
 
 _STANDARD_NORMAL = NormalDist()
@@ -61,13 +62,6 @@ def _optimal_constants(k: Fraction, precision: int) -> tuple[Ball, Ball, Ball, B
     return order, 2 * a / order, body, a * (ball(1 + 1 / k).log() * (order + 1)).exp()
 
 
-@lru_cache(maxsize=64)
-def _optimal_floats(k: float) -> tuple[float, float, float, float]:
-    a = math.exp((k - 1) * math.log1p(-1 / k)) if k > 1 else 1.0
-    body = 1 + 2 * a / k
-    return 2 * a / k, body, a * (1 + 1 / k) / body, a * math.exp((k + 1) * math.log1p(1 / k))
-
-
 @dataclass(frozen=True, slots=True)
 class OptimalLaw:
     """The law p* of least noise for smooth bounds: (1 - v/k)^(k-1) up to 1, then C(1 + v/k)^-(k+1).
@@ -93,12 +87,8 @@ class OptimalLaw:
         return (root.log() * exponent).exp()
 
     def quantile(self, u: float) -> float:
-        """Guess where the tail is u, by the inverse in closed form."""
-        k = float(self.k)
-        step, body, joint, tail = _optimal_floats(k)
-        if u > joint:
-            return k * -math.expm1(math.log(max(u * body - step, 1e-300)) / k)
-        return k * math.expm1(min(math.log(tail / (u * body)) / k, 690.0))
+        """Guess where the tail is u."""
+        return optimal_law.quantile(float(self.k), u)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""Who pays for a statistic: a protection of an open connection, charged before data are touched.
+"""Who pays for a statistic or a black box: a protection of an open connection, charged before data are touched.
 
 In: a protection, the way to its ledger. Out: a reservation that is durable. What the protection hides
-is compared with what a statistic on one column hides; what is taken on trust is named.
+is compared with what a release on loose values hides; what is taken on trust is named.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from secant.ledger.loose_papers import loose_papers
 from secant.ledger.reserve import Reservation
 from secant.ledger.store import Ledger
 from secant.stats.results import ADD_REMOVE, REPLACE, Cost, Neighbors
-from secant.terms.events import ApproximateEvent, PureEvent
+from secant.terms.events import ApproximateEvent, Event, PureEvent, RandomEvent
 from secant.terms.policy import Protection
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a charge is for: the statistic, what is publicly known of it, and the noise that it gets."""
+    """What a charge is for: what is computed, what is publicly known of it, and the noise that it gets."""
 
     name: str
     noise: object = None
     """None where several draws share the charge."""
     facts: Mapping[str, Any] = field(default_factory=dict)
+    gamma: Fraction = Fraction(0)
+    """The share of databases that a black box makes no promise for; nothing else has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +86,17 @@ class Allowance:
             epsilon /= (
                 offers.least
             )  # what costs all alike must be affordable to those who give least
-        event = ApproximateEvent(epsilon, delta) if delta else PureEvent(epsilon)
+        if done.gamma:
+            kind, note = "black box", {"kind": "black box"}
+            event: Event = RandomEvent(epsilon, delta, done.gamma)
+            told: dict[str, Any] = {"gamma": done.gamma}
+        else:
+            kind, note = "statistic", {"statistic": done.name}
+            event = ApproximateEvent(epsilon, delta) if delta else PureEvent(epsilon)
+            told = {"in proportion": self.in_proportion}
         charge = Charge.of(self.name, epsilon, delta, event=event)
-        facts = {"neighbors": self.neighbors, "in proportion": self.in_proportion, **done.facts}
-        papers = loose_papers("statistic", done.name, facts, done.noise, self.protection, price)
-        note = {"statistic": done.name}
+        facts = {"neighbors": self.neighbors, **told, **done.facts}
+        papers = loose_papers(kind, done.name, facts, done.noise, self.protection, price)
         return self.ledger().reserve([charge], analyst=self.analyst, note=note, papers=papers)
 
 

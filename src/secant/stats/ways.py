@@ -19,6 +19,7 @@ import numpy as np
 from secant.mechanisms.laplace import GlobalNoise, LaplaceNoise
 from secant.mechanisms.laws import OptimalLaw
 from secant.mechanisms.smooth import OptimalNoise, SmoothNoise
+from secant.numeric import optimal_law
 from secant.stats.pair_search import Floats
 from secant.stats.plot import Curve
 from secant.stats.quantiles import RankChoice
@@ -297,7 +298,7 @@ def smooth_curve(noise: SmoothNoise, level: Fraction) -> Curve:
     order, rate = float(noise.epsilon / noise.beta), float(noise.rate)
     axis = "noise in units of the private bound"
     reach = float(noise.error(level))
-    return Curve(axis, lambda t: optimal_density(order, abs(t) * rate) * rate, reach)
+    return Curve(axis, lambda t: optimal_law.density(order, abs(t) * rate) * rate, reach)
 
 
 def capped_error(noise: SmoothNoise, level: Fraction) -> Fraction:
@@ -321,12 +322,3 @@ def clamped_error(
     noisy = np.concatenate([truth + moved + spread, truth + moved - spread])
     released = np.clip(np.rint(noisy / grid) * grid, 0, top)
     return float(np.abs(released - truth).mean() * float(statistic.scale.step))
-
-
-def optimal_density(order: float, v: float) -> float:
-    """Give the density of the optimal noise at v ≥ 0, in units of bound over ε (N-OPTIMAL)."""
-    a = (1 - 1 / order) ** (order - 1) if order > 1 else 1.0
-    total = 2 * (1 + 2 * a / order)
-    if v < 1:
-        return float((1 - v / order) ** (order - 1) / total)
-    return float(a * (1 + 1 / order) ** (order + 1) * (1 + v / order) ** -(order + 1) / total)

@@ -5,7 +5,6 @@ import json
 import math
 import xml.etree.ElementTree as Tree
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,7 +21,9 @@ from secant.blackbox import (
 from secant.errors import BudgetError, Refused, UsageError
 from secant.ledger import Budget, Ledger
 from secant.mechanisms.bernstein import BernsteinNoise
+from secant.stats.budget import Allowance
 from secant.terms.events import RandomEvent
+from secant.terms.policy import Protection
 
 DATA = np.random.default_rng(11).random(40)
 TOUCHED = []
@@ -161,14 +162,14 @@ def test_a_result_that_cannot_leave_its_process():
     assert quick(lambda records: {"mean": 1.0}, **options).value == {"mean": 1.0}
 
 
-def test_a_mechanism_of_ones_own_that_fails(purse):
+def test_a_mechanism_of_ones_own_that_fails(allowance):
     def failing(result, sensitivity, epsilon, delta):
         raise ValueError(f"result {result}")
 
     with pytest.raises(UsageError, match="failed on the protected data") as caught:
-        quick(mechanism=failing, norm="l1", budget=purse)
+        quick(mechanism=failing, norm="l1", budget=allowance)
     assert caught.value.__cause__ is None
-    assert spent(purse) == 1
+    assert spent(allowance) == 1
 
 
 def test_an_estimate_is_used_again():
@@ -276,63 +277,67 @@ def test_data_without_records(data):
 # ── the budget ────────────────────────────────────────────────────────────────────────────────
 
 
+PEOPLE = Protection(
+    "people", "rows", Fraction(3), tables=("people",), replace=True, gamma=Fraction(9, 10)
+)
+
+
 def filled(ledger):
     """Give what `db.protection("people")` gives."""
-    return SimpleNamespace(
-        name="people",
-        analyst="ada",
-        neighbors="replace",
-        accept=(ACCEPTED,),
-        gamma=Fraction(9, 10),
-        ledger=lambda: ledger,
-        assumptions=lambda: ("no row has more than one of the records",),
-    )
+    return Allowance(PEOPLE, lambda: ledger, analyst="ada", accept=(ACCEPTED,))
 
 
 @pytest.fixture
-def purse(tmp_path):
+def allowance(tmp_path):
     with Ledger.open(tmp_path / "ledger", {"people": Budget.of(3, 0, "0.9")}) as ledger:
         yield filled(ledger)
 
 
-def spent(purse):
-    return purse.ledger().balances()["people"].spent.epsilon / 10**9
+def spent(allowance):
+    return allowance.ledger().balances()["people"].spent.epsilon / 10**9
 
 
-def test_a_release_is_charged_as_what_it_is(purse):
-    found = quick(budget=purse)
-    assert spent(purse) == 1
-    (kept,) = purse.ledger().history()
+def test_a_release_is_charged_as_what_it_is(allowance):
+    found = quick(budget=allowance)
+    assert spent(allowance) == 1
+    (kept,) = allowance.ledger().history()
     assert (kept.release_id, kept.analyst, kept.status) == (found.release_id, "ada", "answered")
     assert kept.charges[0].event == RandomEvent(1, 0, "0.1")
     assert "charged to people" in found.cost
-    surer = quick(budget=purse, method="binomial", confidence=0.99)
-    assert purse.ledger().history()[1].charges[0].event.gamma == surer.sensitivity.design.total
+    surer = quick(budget=allowance, method="binomial", confidence=0.99)
+    assert allowance.ledger().history()[1].charges[0].event.gamma == surer.sensitivity.design.total
 
 
-def test_a_budget_that_is_too_small_is_found_before_the_data(purse):
+def test_a_budget_that_is_too_small_is_found_before_the_data(allowance):
     TOUCHED.clear()
     with pytest.raises(BudgetError):
-        quick(watched_mean, budget=purse, epsilon=4)
+        quick(watched_mean, budget=allowance, epsilon=4)
     assert TOUCHED == []
-    assert spent(purse) == 0
-    quick(watched_mean, budget=purse, epsilon=2)
+    assert spent(allowance) == 0
+    quick(watched_mean, budget=allowance, epsilon=2)
     assert TOUCHED == [1]
 
 
-def test_what_is_taken_on_trust_is_named(purse):
-    assert quick(budget=purse).guarantee.assumptions[2:] == purse.assumptions()
-    purse.neighbors = "add-remove"
-    assert "public, also under protection 'people'" in quick(budget=purse).guarantee.assumptions[-1]
+def test_what_is_taken_on_trust_is_named(allowance):
+    assert quick(budget=allowance).guarantee.assumptions[2:] == allowance.assumptions()
+    other = dataclasses.replace(allowance, protection=dataclasses.replace(PEOPLE, replace=False))
+    assert "public, also under protection 'people'" in quick(budget=other).guarantee.assumptions[-1]
     assert len(quick().guarantee.assumptions) == 2
 
 
-def test_the_owner_must_have_accepted_it(purse):
-    purse.accept = ()
+def test_the_owner_must_have_accepted_it(allowance):
     with pytest.raises(Refused, match="weaker") as caught:
-        quick(budget=purse)
+        quick(budget=dataclasses.replace(allowance, accept=()))
     assert ACCEPTED in caught.value.hint
-    assert spent(purse) == 0
+    assert spent(allowance) == 0
+
+
+@pytest.mark.parametrize("kind", ["cells", "rows+cells", "window"])
+def test_a_protection_that_hides_no_whole_records_cannot_pay(allowance, kind):
+    other = dataclasses.replace(allowance, protection=dataclasses.replace(PEOPLE, kind=kind))
+    with pytest.raises(UsageError, match="the protection 'people' hides"):
+        quick(budget=other)
+    assert spent(allowance) == 0
 
 
 def test_a_protection_with_tight_composition_refuses_what_it_cannot_add_up(tmp_path):
@@ -343,11 +348,11 @@ def test_a_protection_with_tight_composition_refuses_what_it_cannot_add_up(tmp_p
 
 
 @pytest.mark.parametrize("slip", [{"gamma": 0}, {"mechanism": "gaussian"}, {"grid": 0}])
-def test_nothing_is_spent_on_a_slip(purse, slip):
+def test_nothing_is_spent_on_a_slip(allowance, slip):
     with pytest.raises((UsageError, Refused)):
-        quick(budget=purse, **slip)
-    assert spent(purse) == 0
-    assert purse.ledger().history() == []
+        quick(budget=allowance, **slip)
+    assert spent(allowance) == 0
+    assert allowance.ledger().history() == []
 
 
 def failing_on_the_data(how):
@@ -363,17 +368,17 @@ def failing_on_the_data(how):
 
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("how", ["raises", "nan", "shape", "text"])
-def test_a_failure_on_the_data_says_only_that(purse, how, workers):
+def test_a_failure_on_the_data_says_only_that(allowance, how, workers):
     with pytest.raises(UsageError, match="failed on the protected data") as caught:
-        quick(failing_on_the_data(how), budget=purse, workers=workers)
+        quick(failing_on_the_data(how), budget=allowance, workers=workers)
     assert str(DATA[0]) not in caught.value.render()
     assert caught.value.__cause__ is None
     assert (
         caught.value.message
         == "the function failed on the protected data; what was charged stays charged"
     )
-    assert spent(purse) == 1
-    assert purse.ledger().history()[0].status == "failed"
+    assert spent(allowance) == 1
+    assert allowance.ledger().history()[0].status == "failed"
 
 
 # ── words and pictures ────────────────────────────────────────────────────────────────────────

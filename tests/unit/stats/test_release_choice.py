@@ -11,10 +11,11 @@ import pytest
 from secant import stats
 from secant.errors import UsageError
 from secant.mechanisms.laws import OptimalLaw
+from secant.numeric import optimal_law
 from secant.stats.choice import decide_way, examples
 from secant.stats.plot import Curve, draw
 from secant.stats.quantiles import BENT_TOP, Bend, rank_choice
-from secant.stats.ways import magnitudes, optimal_density
+from secant.stats.ways import magnitudes
 
 ONES, MANY = [1.0] * 50, np.linspace(0, 9, 50)
 
@@ -100,7 +101,7 @@ def test_expected_errors_are_those_of_draws():
 def test_the_optimal_density_is_that_of_its_law():
     law = OptimalLaw(Fraction(5))
     sizes = np.linspace(0, 400, 400_001)
-    density = np.array([2 * optimal_density(5.0, v) for v in sizes[::40]])
+    density = np.array([2 * optimal_law.density(5.0, v) for v in sizes[::40]])
     total = float(density.sum() * (sizes[40] - sizes[0]) - density[0] * (sizes[40] - sizes[0]) / 2)
     assert total == pytest.approx(1, abs=1e-3)
     assert np.median(magnitudes(law)) == pytest.approx(law.quantile(0.5), rel=1e-2)

@@ -15,6 +15,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from secant.numeric import interval as iv
+from secant.numeric import optimal_law
 from secant.plan.values import EPOCH, midnight
 from secant.terms.types import Type
 
@@ -144,18 +145,6 @@ COARSE = tuple(Fraction(x) for x in (2, 5, 20))
 """Those at which a bound is looked at, beside the best at the floor: each is a walk over the expression."""
 
 
-def mean_noise(k: float) -> float:
-    """Give the mean size of the optimal noise for smooth bounds, k = epsilon/beta; Laplace noise has 1.
-
-    >>> round(mean_noise(20), 2)
-    1.06
-    """
-    a, w = (1 - 1 / k) ** (k - 1), 1 + 1 / k
-    inner = -((1 - 1 / k) ** k) + k / (k + 1) * (1 - (1 - 1 / k) ** (k + 1))
-    outer = a * w ** (k + 1) * k * k * (w ** (1 - k) / (k - 1) - w**-k / k)
-    return float((inner + outer) / (1 + 2 * a / k))
-
-
 def floored_smoothness(
     epsilon: Fraction,
     least: Callable[[Fraction], Fraction],
@@ -167,7 +156,9 @@ def floored_smoothness(
     What is compared is the mean noise at the floor, or what one row does where values lie evenly if that is more, with
     that at the cap. `usual` is in whole steps.
     """
-    found = {ratio: mean_noise(float(ratio)) * float(least(epsilon / ratio)) for ratio in RATIOS}
+    found = {
+        ratio: optimal_law.mean(float(ratio)) * float(least(epsilon / ratio)) for ratio in RATIOS
+    }
     best = min(found, key=lambda ratio: found[ratio])
     if cap is None:
         return best
@@ -175,7 +166,8 @@ def floored_smoothness(
         return None
     some = {best, *COARSE}
     sizes = {
-        k: max(found[k], mean_noise(float(k)) * (usual(epsilon / k) or 0.0)) for k in sorted(some)
+        k: max(found[k], optimal_law.mean(float(k)) * (usual(epsilon / k) or 0.0))
+        for k in sorted(some)
     }
     best = min(sizes, key=lambda ratio: sizes[ratio])
     return None if sizes[best] >= float(cap) else best
@@ -197,7 +189,7 @@ def fanned_smoothness(
         rate = float(epsilon * nearest / ratio)
         more = max(0.0, 1 / rate - TYPICAL_PARTNERS)
         partners = math.exp(-rate * more) * (TYPICAL_PARTNERS + more)
-        return mean_noise(float(ratio)) * float(each(epsilon / ratio)) * partners
+        return optimal_law.mean(float(ratio)) * float(each(epsilon / ratio)) * partners
 
     return min(RATIOS, key=noise)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from secant.analysis.certificate import CannotBound, Curve, Survey, Surveyed
 from secant.errors import Refused
 from secant.mechanisms.smooth import SmoothNoise
+from secant.numeric import optimal_law
 from secant.release.cost import ZERO
 from secant.release.intervals import NoisyNumber, Span
 from secant.release.noise.way import Noise
@@ -96,7 +97,8 @@ class _Smooth(Noise):
 
     def tail(self, v: float) -> float:
         """Ask the law that is best for smooth bounds."""
-        return optimal_tail(v, float(self.smooth.epsilon / self.smooth.beta))
+        tail = optimal_law.tail(float(self.smooth.epsilon / self.smooth.beta), abs(v)) / 2
+        return tail if v >= 0 else 1 - tail
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,15 +197,3 @@ class SurveyNoise(_Smooth):
         """Take the largest bound for the cap."""
         most = max((bound for _, bound in content), default=ZERO)
         return replace(self, truthful=True, bound=replace(self.bound, cap=most))
-
-
-def optimal_tail(v: float, k: float) -> float:
-    """Give P(V > v) of the law with the least noise for smooth bounds, k = epsilon / beta."""
-    if v < 0:
-        return 1 - optimal_tail(-v, k)
-    a = (1 - 1 / k) ** (k - 1)
-    total = 1 + 2 * a / k
-    if v < 1:
-        return float(0.5 * (1 - (1 - (1 - v / k) ** k) / total))
-    outer = a * (1 + 1 / k) * ((1 + 1 / k) / (1 + v / k)) ** k
-    return float(0.5 * outer / total)
