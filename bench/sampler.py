@@ -26,10 +26,10 @@ from scipy import special
 
 from bench.learners import Floats, KernelDensity, LinearSvm, TwoBumps, TwoClasses
 from secant.blackbox import Distribution, design, exponential, sample_sensitivity, uniform
-from secant.blackbox.picture import Line, chart
 from secant.errors import UsageError
 from secant.mechanisms.bernstein import BernsteinNoise, LatticeNoise
 from secant.mechanisms.laplace import LaplaceNoise
+from secant.shown.curves import Line, chart
 from secant.terms.bounds import GlobalBound
 
 FIGURES = Path(__file__).resolve().parents[1] / "docs" / "figures"

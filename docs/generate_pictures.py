@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 
 import secant
-from secant.blackbox.picture import Line, chart
+from secant.shown.curves import Line, chart
 from secant.mechanisms.discrete_laplace import discrete_laplace_error, discrete_laplace_tail
 
 FIGURES = Path(__file__).parent / "figures"

@@ -26,9 +26,10 @@ from secant.plan.parts import Part
 from secant.plan.rewrite import normalize
 from secant.plan.typing import fields_of
 from secant.questions import Asked
-from secant.release.answer import Answer, Picture
+from secant.release.answer import Answer
 from secant.release.by_source import Source, costs_by_source, parts_by_table, together
 from secant.release.job import Job
+from secant.shown.drawing import Picture
 from secant.shown.flow import Box, Flow, flow_picture, flow_text
 from secant.sql.script import Statement, read_script
 from secant.terms.catalog import Catalog, Constants, View

@@ -14,9 +14,9 @@ from fractions import Fraction
 from secant.blackbox.design import Design
 from secant.blackbox.distributions import Distribution
 from secant.blackbox.measure import Ruler, converted, rounded_up
-from secant.blackbox.picture import sensitivity_picture
 from secant.errors import UsageError
-from secant.stats.plot import Figure
+from secant.shown.curves import Line, chart
+from secant.shown.drawing import Picture
 from secant.terms.bounds import Norm
 
 
@@ -82,13 +82,19 @@ class Sensitivity:
             )
         return converted(self.value, self.ruler.norm, norm, self.size)
 
-    def plot(self) -> Figure:
-        """Draw the distribution of the sampled distances, with the estimate."""
-        return sensitivity_picture(
-            self.distances,
-            self.estimate,
+    def plot(self) -> Picture:
+        """Draw the share of samples at most as far as x, as a staircase, with the estimate marked."""
+        m = len(self.distances)
+        steps = [(self.distances[0], 0.0)]
+        for index, distance in enumerate(self.distances):
+            steps += [(distance, index / m), (distance, (index + 1) / m)]
+        note = f"k = {self.design.k} of m = {self.design.m}, γ = {float(self.design.gamma):.4g}"
+        return chart(
+            [Line(steps, note)],
             title=f"{self.function}: sensitivity, {self.norm}, n = {self.n}",
-            note=f"k = {self.design.k} of m = {self.design.m}, γ = {float(self.design.gamma):.4g}",
+            x_label="distance of the two results",
+            y_label="share of the samples",
+            marks=[(self.estimate, f"estimate {self.estimate:.4g}")],
         )
 
     def __str__(self) -> str:

@@ -16,12 +16,12 @@ import numpy as np
 
 from secant.blackbox.estimate import Sensitivity
 from secant.blackbox.guarantee import RandomPrivacy
-from secant.blackbox.picture import noise_picture
 from secant.blackbox.respond import Calibrated
 from secant.mechanisms.bernstein import LatticeNoise
 from secant.mechanisms.gaussian import NormalNoise
 from secant.mechanisms.selection import Choice
-from secant.stats.plot import Figure
+from secant.shown.curves import noise_picture
+from secant.shown.drawing import Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class BlackboxRelease:
             "release_id": self.release_id,
         }
 
-    def plot(self) -> Figure:
+    def plot(self) -> Picture:
         """Draw the noise and the error; for a mechanism of the caller's own, the sensitivity."""
         curve = None if self.noise is None else _density(self.noise)
         if curve is None or self.error is None:
@@ -85,7 +85,8 @@ class BlackboxRelease:
         title = f"{self.mechanism}: noise, and the error at level {float(self.level):.4g}"
         gamma = float(self.guarantee.gamma)
         note = f"random differential privacy, γ = {gamma:.4g}"
-        return noise_picture(curve, self.error, title=title, note=note)
+        axis, y_label = ("noise", "density") if curve[0][0] < 0 else ("lost score", "weight")
+        return noise_picture(curve, self.error, title=title, note=note, axis=axis, y_label=y_label)
 
 
 def stated_error(noise: Calibrated | None, level: Fraction, size: int) -> float | None:

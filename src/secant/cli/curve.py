@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
+
+from secant.shown.curves import Line, chart
 
 GRID = ("0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10")
 """The ε of a curve. Public, and the same for every question."""
-WIDTH, HEIGHT, MARGIN = 640, 420, 70
-COLORS = ("#1b6ca8", "#c0392b", "#2e8b57", "#8e44ad", "#b9770e", "#2c3e50")
 BARS = 30
 _Point = tuple[float, float | None, float | None]
 """ε, error, relative error."""
@@ -106,64 +105,26 @@ def svg(curves: Sequence[Curve], level: float, title: str) -> str:
 
     A column without a relative error (the true answer is 0) is named in the legend and not drawn.
     """
-    drawn = [r for c in curves for r in c.relative if r is not None and r > 0]
-    low, high = _decades(drawn)
-    first, last = _decades([float(e) for e in GRID])
-
-    def x(epsilon: float) -> float:
-        return MARGIN + (math.log10(epsilon) - first) / (last - first) * (WIDTH - 2 * MARGIN)
-
-    def y(error: float) -> float:
-        return HEIGHT - MARGIN - (math.log10(error) - low) / (high - low) * (HEIGHT - 2 * MARGIN)
-
-    size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="12">',
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-        _text(WIDTH / 2, 24, title, "middle"),
-        _text(WIDTH / 2, HEIGHT - 20, "epsilon", "middle"),
-        _text(12, MARGIN - 24, f"error at {level * 100:g} %, relative to the answer", "start"),
-    ]
-    for decade in range(first, last + 1):
-        at = x(10.0**decade)
-        parts.append(_line(at, MARGIN, at, HEIGHT - MARGIN))
-        parts.append(_text(at, HEIGHT - MARGIN + 18, f"{10.0**decade:g}", "middle"))
-    for decade in range(low, high + 1):
-        at = y(10.0**decade)
-        parts.append(_line(MARGIN, at, WIDTH - MARGIN, at))
-        parts.append(_text(MARGIN - 8, at + 4, f"{10.0**decade:g}", "end"))
-    for place, curve in enumerate(curves):
-        color = COLORS[place % len(COLORS)]
-        points = [
-            f"{x(e):.2f},{y(r):.2f}"
-            for e, r in zip(curve.epsilons, curve.relative, strict=True)
-            if r is not None and r > 0
-        ]
-        if points:
-            parts.append(
-                f'<polyline fill="none" stroke="{color}" stroke-width="2" '
-                f'points="{" ".join(points)}"/>'
-            )
+    lines = []
+    for curve in curves:
+        pairs = zip(curve.epsilons, curve.relative, strict=True)
+        points = [(e, r) for e, r in pairs if r is not None and r > 0]
         name = curve.column if points else f"{curve.column} (no relative error)"
-        parts.append(_text(WIDTH - MARGIN - 6, MARGIN + 16 * (place + 1), name, "end", color))
-    return "\n".join([*parts, "</svg>", ""])
+        lines.append(Line(points, name))
+    low, high = _decades([y for line in lines for _, y in line.points])
+    return chart(
+        lines,
+        title=title,
+        x_label="epsilon",
+        y_label=f"error at {level * 100:g} %, relative to the answer",
+        log_x=True,
+        log_y=True,
+        reached=[(float(GRID[0]), low), (float(GRID[-1]), high)],
+    ).svg
 
 
-def _decades(values: Sequence[float]) -> tuple[int, int]:
+def _decades(values: Sequence[float]) -> tuple[float, float]:
     if not values:
-        return -2, 0
+        return 0.01, 1.0
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-    return low, max(high, low + 1)
-
-
-def _text(x: float, y: float, words: str, anchor: str, color: str = "black") -> str:
-    # Characters that XML forbids would make the whole drawing unreadable.
-    readable = "".join(c if c.isprintable() else "?" for c in words)
-    return (
-        f'<text x="{x:.2f}" y="{y:.2f}" text-anchor="{anchor}" fill="{color}">'
-        f"{escape(readable)}</text>"
-    )
-
-
-def _line(x1: float, y1: float, x2: float, y2: float) -> str:
-    return f'<line x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}" stroke="#dddddd"/>'
+    return 10.0**low, 10.0 ** max(high, low + 1)

@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import Any
 
 from secant.attack.curve import GuessCurve, guess_curves
-from secant.blackbox.picture import Line, chart
 from secant.errors import UsageError
+from secant.shown.curves import Line, chart
 from secant.terms.catalog import Catalog
 from secant.terms.policy import Policy
 

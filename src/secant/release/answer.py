@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from secant.errors import UsageError
 from secant.release.cautions import Caution
+from secant.shown.drawing import Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,20 +151,6 @@ class Answer:
                     names.append(free)
                     columns.append([row[place] for row in ends])
         return names, columns
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """A drawing as SVG: a notebook shows it, `save` writes it."""
-
-    svg: str
-
-    def _repr_svg_(self) -> str:
-        return self.svg
-
-    def save(self, path: str | Path) -> None:
-        """Write the drawing into a file."""
-        Path(path).write_text(self.svg, encoding="utf-8")
 
 
 def plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""An answer as a picture: a point for each row, with its error bar. SVG written by hand, as the other pictures are.
+"""An answer as a picture: a point for each row, with its error bar.
 
 In: an answer, which is public. Out: the text of an SVG file.
 """
@@ -6,16 +6,15 @@ In: an answer, which is public. Out: the text of an SVG file.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from html import escape
 
 from secant.errors import UsageError
+from secant.shown.drawing import axis_of, line_at, page, text_at
 from secant.shown.numbers import value_text
 from secant.shown.parts import Released, noisy_columns, percent
 
 WIDTH, ROW, LEFT, RIGHT, TOP, BOTTOM = 760, 26, 190, 30, 44, 44
 MOST_BARS = 60
-_INK, _BAND, _LINES, _WORDS = "#2563a8", "#9dbfe0", "#dddddd", "#22303c"
+_INK, _BAND = "#2563a8", "#9dbfe0"
 
 
 def chart(answer: Released, column: str | None = None) -> str:
@@ -26,27 +25,13 @@ def chart(answer: Released, column: str | None = None) -> str:
     words = [[value_text(v) for i, v in enumerate(row) if i not in noisy] for row in rows]
     points = [_point(answer, number, place) for number in range(len(rows))]
     known = [x for p in points for x in p if x is not None]
-    low, high = min([0.0, *known]), max([0.0, *known])
-    high = high if high > low else low + 1.0
     height = TOP + ROW * len(rows) + BOTTOM
-
-    def x(value: float) -> float:
-        return LEFT + (value - low) / (high - low) * (WIDTH - LEFT - RIGHT)
-
+    across = axis_of([0.0, *known], LEFT, WIDTH - RIGHT)
+    x = across.place
     title = f"{answer.columns[place]}, with what holds the true number at {percent(answer.error['level'])}"
-    parts = [
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
-            f'viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12" role="img">'
-        ),
-        f"<title>{readable(title)}</title>",
-        f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
-        text_at(LEFT, 24, title),
-    ]
-    for tick in ticks(low, high):
-        parts.append(
-            f'<line x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="{TOP}" y2="{height - BOTTOM}" stroke="{_LINES}"/>'
-        )
+    parts = [text_at(LEFT, 24, title)]
+    for tick in across.ticks():
+        parts.append(line_at(x(tick), TOP, x(tick), height - BOTTOM))
         parts.append(text_at(x(tick), height - BOTTOM + 18, f"{tick:,.6g}", "middle"))
     for number, (below, value, above) in enumerate(points):
         y = TOP + ROW * (number + 0.5)
@@ -58,7 +43,7 @@ def chart(answer: Released, column: str | None = None) -> str:
             )
         if value is not None:
             parts.append(f'<circle cx="{x(value):.1f}" cy="{y:.1f}" r="4" fill="{_INK}"/>')
-    return "\n".join([*parts, "</svg>", ""])
+    return page(WIDTH, height, title, parts)
 
 
 def _place_of(answer: Released, column: str | None) -> int:
@@ -92,20 +77,3 @@ def _finite(value: object) -> float | None:
     except (TypeError, ValueError):
         return None
     return found if math.isfinite(found) else None
-
-
-def ticks(low: float, high: float) -> Sequence[float]:
-    """Give about five round numbers of a range."""
-    size = 10 ** math.floor(math.log10((high - low) / 4))
-    step = next(size * k for k in (1, 2, 5, 10) if (high - low) / (size * k) <= 6)
-    return [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
-
-
-def text_at(x: float, y: float, words: str, anchor: str = "start", color: str = _WORDS) -> str:
-    """Write words into a picture."""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{color}">{readable(words)}</text>'
-
-
-def readable(words: str) -> str:
-    """Escape words; characters that XML forbids would make the whole drawing unreadable."""
-    return escape("".join(c if c.isprintable() else "?" for c in words))

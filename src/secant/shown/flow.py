@@ -1,7 +1,7 @@
 """A workflow as people read it: the table of ε by output and source, and a picture of what flows where.
 
-In: steps with what they read, and public numbers beside them. Out: lines of text, and the text of an SVG file written
-by hand, as the other pictures are. Tables are drawn as drums, steps as rounded boxes, what leaves as thick ones.
+In: steps with what they read, and public numbers beside them. Out: lines of text, and the text of an SVG file.
+Tables are drawn as drums, steps as rounded boxes, what leaves as thick ones.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from secant.shown.chart import readable, text_at
+from secant.shown.drawing import page, readable, text_at
 
 WIDE, HIGH, ACROSS, DOWN, EDGE = 150, 46, 120, 30, 30
 _INK, _FILL, _OUT, _LINES = "#2563a8", "#eef4fa", "#fdf3e1", "#7b8794"
@@ -103,20 +103,13 @@ def flow_picture(flow: Flow) -> str:
         places[box.name] = (EDGE + column * (WIDE + ACROSS), EDGE + row * (HIGH + DOWN))
     width = EDGE * 2 + max(heights, default=0) * (WIDE + ACROSS) + WIDE
     height = EDGE * 2 + max(heights.values(), default=1) * (HIGH + DOWN) + DOWN
-    parts = [
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12" role="img">'
-        ),
-        "<title>What flows where, with the epsilon that it costs</title>",
-        f'<rect width="{width}" height="{height}" fill="white"/>',
-    ]
+    parts: list[str] = []
     for box in flow.boxes:
         for read in box.reads:
             parts += _arrow(places[read], places[box.name], _carried(flow, read, box.name))
     for box in flow.boxes:
         parts += _drawn(box, *places[box.name], _paid(flow, box.name))
-    return "\n".join([*parts, "</svg>", ""])
+    return page(width, height, "What flows where, with the epsilon that it costs", parts)
 
 
 def _carried(flow: Flow, start: str, end: str) -> str:

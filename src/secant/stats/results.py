@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from secant.stats.plot import Curve, Figure, draw
+from secant.shown.drawing import Picture
+from secant.stats.plot import Curve, draw
 
 Neighbors = Literal["add-remove", "replace"]
 ADD_REMOVE: Neighbors = "add-remove"
@@ -111,7 +112,7 @@ class Release:
         """The whole result in sentences."""
         return str(self)
 
-    def plot(self) -> Figure:
+    def plot(self) -> Picture:
         """Draw the noise and the error; shows itself in a notebook, `.save(path)` writes SVG."""
         title = f"{self.statistic}, {self.mechanism}, epsilon {self.guarantee.epsilon:g}"
         return draw(title, self.curve, level=self.error.level)

@@ -120,7 +120,7 @@ def test_the_plot_is_a_drawing_with_one_line_a_column(shop, tmp_path, run):
         xs, ys = zip(*places, strict=True)
         assert list(xs) == sorted(xs)
         assert list(ys) == sorted(ys)  # downwards on the page: less error
-        assert all(0 <= x <= 640 and 0 <= y <= 420 for x, y in places)
+        assert all(0 <= x <= 640 and 0 <= y <= 400 for x, y in places)
 
 
 def test_grouped_answers_get_one_number(tmp_path, run):
