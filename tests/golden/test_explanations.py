@@ -143,6 +143,10 @@ CASES = {
     "cells": (CELLS, "SELECT sum(total) FROM orders"),
     "cells_filtered": (CELLS, "SELECT status, count(*), sum(total) FROM orders WHERE total > 5 GROUP BY status"),
     "cells_jump": (CELLS, "SELECT total, count(*) FROM orders GROUP BY total"),
+    "cells_union": (
+        CELLS,
+        "SELECT sum(t) FROM (SELECT total AS t FROM orders WHERE total > 5 UNION ALL SELECT 2 * total FROM orders) AS u",
+    ),
     "inner_spread": (
         ROWWISE, "SELECT count(*) FROM (SELECT stddev(id) AS s FROM orders GROUP BY status) AS d WHERE s > 1"
     ),
@@ -151,6 +155,9 @@ CASES = {
     "personal_and_both": (PERSONAL, "SELECT avg(total), count(*) FROM orders"),
     "declared_moves": (MOVES, "SELECT avg(id), median(total) FROM orders"),
     "rows_and_cells": (BOTH, "SELECT sum(total) FROM orders"),
+    "rows_and_cells_in_fans": (
+        BOTH, "SELECT sum(o.total) FROM orders AS o JOIN orders AS p ON o.status = p.status"
+    ),
 }  # fmt: skip
 
 # Rules that hold without showing: an order changes nothing, ownership is shown only where it fails, and every kind

@@ -111,7 +111,31 @@ GROUPS = (
     "SELECT m, count(*) FROM b GROUP BY m", "SELECT m, sum(z), max(w) FROM b WHERE w > 2 GROUP BY m",
     "SELECT b.m, b.k, sum(z*u.q) FROM b JOIN u ON b.k = u.k GROUP BY b.m, b.k", "SELECT m, avg(z) FROM b GROUP BY m",
 )  # fmt: skip
-QUERIES = VALUES + FILTERS + JOINS + GROUPS
+UNIONS = (
+    "SELECT sum(t) FROM (SELECT x AS t FROM a UNION ALL SELECT z FROM b) AS u",
+    "SELECT sum(t) FROM (SELECT x AS t FROM a UNION ALL SELECT y FROM a) AS u",
+    "SELECT sum(t*t) FROM (SELECT x AS t FROM a UNION ALL SELECT x FROM a) AS u",
+    "SELECT count(*) FROM (SELECT x AS t FROM a UNION ALL SELECT z FROM b) AS u WHERE t > 1",
+    "SELECT sum(t) FROM (SELECT x*y AS t FROM a WHERE m > 2 UNION ALL SELECT z*w FROM b WHERE w > 3) AS u WHERE t < 4",
+    "SELECT sum(t) FROM (SELECT m AS t FROM a UNION ALL SELECT c FROM a WHERE x > 1 UNION ALL SELECT q FROM u) AS u",
+    "SELECT min(t), max(t) FROM (SELECT x AS t FROM a UNION ALL SELECT 2*y FROM a WHERE v > 2) AS u",
+    "SELECT max(t) FROM (SELECT x AS t FROM a UNION ALL SELECT z FROM b UNION ALL SELECT s FROM lone) AS u",
+    "SELECT avg(t) FROM (SELECT x AS t FROM a UNION ALL SELECT w FROM b) AS u WHERE t > 0",
+    "SELECT variance(t), count(t) FROM (SELECT v AS t FROM a UNION ALL SELECT w FROM b) AS u",
+    "SELECT sum(t*q) FROM (SELECT k, x AS t FROM a UNION ALL SELECT k, z FROM b) AS o JOIN u ON o.k = u.k",
+    "SELECT sum(t*o.y) FROM (SELECT k, x AS t FROM a UNION ALL SELECT k, z FROM b) AS s JOIN a AS o ON s.k = o.id",
+    ("SELECT sum(l.t*r.t) FROM (SELECT k, x AS t FROM a UNION ALL SELECT k, z FROM b) AS l "
+     "JOIN (SELECT id, y AS t FROM a UNION ALL SELECT id, w FROM b) AS r ON l.k = r.id"),
+    "SELECT sum(t) FROM (SELECT a.x*u.q AS t FROM a, u UNION ALL SELECT z FROM b) AS s",
+    ("SELECT sum(t) FROM (SELECT a.x AS t FROM a JOIN u ON a.k = u.h WHERE a.y > 2 UNION ALL "
+     "SELECT b.z FROM b JOIN u ON b.k = u.h) AS s"),
+    "SELECT h, sum(t) FROM (SELECT g AS h, x AS t FROM a UNION ALL SELECT k, z FROM b) AS u GROUP BY h",
+    "SELECT h, sum(t), max(t) FROM (SELECT g AS h, x AS t FROM a UNION ALL SELECT g, 3*y FROM a) AS u GROUP BY h",
+    "SELECT count(*), sum(t) FROM (SELECT x AS t FROM a WHERE g = 1 UNION ALL SELECT q FROM u) AS s",
+    "WITH w AS (SELECT x*y AS t FROM a WHERE v > 1) SELECT sum(t) FROM (SELECT * FROM w UNION ALL SELECT t*t FROM w) AS s",
+)  # fmt: skip
+"""UNION ALL: of two tables, of one table with itself, below and above joins, in groups."""
+QUERIES = VALUES + FILTERS + JOINS + GROUPS + UNIONS
 
 SHIP = "SELECT min(sqrt(x*x+y*y)/v) FROM a"
 SHIP_NORM = {"a": "l1(l2(0.01*x, 0.01*y), 5*ln(v))"}

@@ -23,7 +23,8 @@ from derivative_distance import Database, distance_of
 from naming_public import name_public
 from secant.analysis import portfolio
 from secant.analysis.certificate import Certificate, Curve, Refusal
-from secant.analysis.derivative.room import MOST_ROWS, DerivativeRoom
+from secant.analysis.derivative.branch import MOST_ROWS
+from secant.analysis.derivative.room import DerivativeRoom
 from secant.analysis.interface import Request
 from secant.analysis.portfolio import Bounded, Prepared, PublicFacts, RawRows, prepare
 from secant.errors import Refused, SecantError

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from secant.analysis.derivative import (
+    branch,
     calculus,
     function_rules,
     leaning,
@@ -71,10 +72,10 @@ def _smallest_for_largest(patch: Any) -> None:
 
 def _motions(change: Callable[[list[Any]], list[Any]]) -> Callable[[Any], None]:
     def plant(patch: Any) -> None:
-        original = room._Reader._motions
+        original = branch.Branch.motions
         patch.setattr(
-            room._Reader,
-            "_motions",
+            branch.Branch,
+            "motions",
             lambda self, *given, **named: change(original(self, *given, **named)),
         )
 
@@ -178,11 +179,11 @@ def _short_lengths(patch: Any) -> None:
 
 
 def _largest_row(patch: Any) -> None:
-    patch.setattr(room._Reader, "_row_power", lambda self, role: None)
+    patch.setattr(branch.Branch, "_row_power", lambda self, role: None)
 
 
 def _hidden_rows(patch: Any) -> None:
-    original = room._Reader._only_protected_rows
+    original = branch.Branch._only_protected_rows
 
     def wrong(self: Any, role: str, entries: Any) -> Any:
         found = original(self, role, entries)
@@ -196,7 +197,7 @@ def _hidden_rows(patch: Any) -> None:
             for k, e in found.items()
         }
 
-    patch.setattr(room._Reader, "_only_protected_rows", wrong)
+    patch.setattr(branch.Branch, "_only_protected_rows", wrong)
 
 
 def _no_floors(patch: Any) -> None:
@@ -210,7 +211,27 @@ def _no_floors(patch: Any) -> None:
 
 
 def _groups_apart(patch: Any) -> None:
-    patch.setattr(room._Reader, "_groups_moved", lambda *given: 1)
+    patch.setattr(branch.Branch, "_groups_moved", lambda *given: 1)
+
+
+def _first_branch(patch: Any) -> None:
+    original = branch.Branch.motions
+    patch.setattr(
+        branch.Branch,
+        "motions",
+        lambda self, *given, **named: [] if self.number else original(self, *given, **named),
+    )
+
+
+def _branches_of_one_table_apart(patch: Any) -> None:
+    original = room.tables_in_one_group
+
+    def every(branches: Any) -> frozenset[str]:
+        return frozenset(r.table for b in branches for r in b.space.roles.values()) | original(
+            branches
+        )
+
+    patch.setattr(room, "tables_in_one_group", every)
 
 
 def _sharp_corners(patch: Any) -> None:
@@ -254,24 +275,24 @@ def _half_of_either(patch: Any) -> None:
 
 
 def _listed_groups_apart(patch: Any) -> None:
-    original = room._Reader._groups_moved
-    patch.setattr(room._Reader, "_groups_moved", lambda *given: max(1, original(*given) // 2))
+    original = branch.Branch._groups_moved
+    patch.setattr(branch.Branch, "_groups_moved", lambda *given: max(1, original(*given) // 2))
 
 
 def _too_few_near(patch: Any) -> None:
-    original = room.moved_at_once
-    patch.setattr(room, "moved_at_once", lambda *given: original(*given) // 2)
+    original = branch.moved_at_once
+    patch.setattr(branch, "moved_at_once", lambda *given: original(*given) // 2)
 
 
 def _padding_forgotten(patch: Any) -> None:
-    original = room.lookups_of
+    original = branch.lookups_of
 
     def wrong(*given: Any) -> Any:
         found = original(*given)
         equal = (*found.equal, *(pair for x in found.padded.values() for pair in x.equal))
         return replace(found, equal=equal, padded={})
 
-    patch.setattr(room, "lookups_of", wrong)
+    patch.setattr(branch, "lookups_of", wrong)
 
 
 PLAIN = {"a": "l1(x, y, v, m)"}
@@ -343,6 +364,10 @@ FAULTS = (
             "SELECT m, count(*) FROM b GROUP BY m"),
     Planted("D-LISTED", "a row near half as many values as it is", _too_few_near,
             "SELECT m, count(*) FROM b GROUP BY m", settings='softening = { kind = "sigmoid", slope = 0.9 }'),
+    Planted("D-UNION", "one branch for all", _first_branch,
+            "SELECT sum(t*t) FROM (SELECT x AS t FROM a UNION ALL SELECT 2*y FROM a) AS u"),
+    Planted("D-UNION", "one row in several groups", _branches_of_one_table_apart,
+            "SELECT h, sum(t*t) FROM (SELECT g AS h, x AS t FROM a UNION ALL SELECT k, 2*x FROM a) AS u GROUP BY h"),
     Planted("D-OR", "what each part moves taken for less", _half_of_either,
             "SELECT count(*) FROM a WHERE x > 4 OR x > 4.5", settings=SIGMOID),
     Planted("D-COMPOSE", "a slope halved", _halved_slopes, "SELECT sum(exp(x)) FROM a"),

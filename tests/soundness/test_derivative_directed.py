@@ -8,7 +8,17 @@ import random
 from fractions import Fraction
 
 import pytest
-from derivative_cases import FILTERS, GROUPS, JOINS, QUERIES, SHIP, SHIP_NORM, VALUES, settings
+from derivative_cases import (
+    FILTERS,
+    GROUPS,
+    JOINS,
+    QUERIES,
+    SHIP,
+    SHIP_NORM,
+    UNIONS,
+    VALUES,
+    settings,
+)
 from derivative_check import ask
 from derivative_moves import Tally, attack, attack_known, mover
 from derivative_worlds import small_database, small_world
@@ -42,7 +52,9 @@ def attacked(name, world, text, pairs, tally, draw):
 
 
 @pytest.mark.parametrize(
-    "queries", [VALUES, FILTERS, JOINS, GROUPS], ids=["values", "filters", "joins", "groups"]
+    "queries",
+    [VALUES, FILTERS, JOINS, GROUPS, UNIONS],
+    ids=["values", "filters", "joins", "groups", "unions"],
 )
 def test_no_pair_refutes_a_directed_case(queries, record_property):
     tally = Tally()

@@ -87,6 +87,8 @@ ANSWERED = (
     "SELECT count(*) FROM a WHERE m*0 = 0", "SELECT count(*) FROM a WHERE c*0 >= 4",
     "SELECT sum(a.x) FROM a, lone, u WHERE lone.s > 0.5", "SELECT sum(p), sum(x) FROM a",
     "SELECT sum(ln(v)), min(v) FROM a", "SELECT sum(v*p) FROM a WHERE x > 1", "SELECT count(x), count(*) FROM a",
+    "SELECT sum(t) FROM (SELECT x AS t FROM a WHERE y > 1 UNION ALL SELECT z FROM b UNION ALL SELECT q FROM u) AS w",
+    "SELECT avg(t), max(t) FROM (SELECT x AS t FROM a UNION ALL SELECT y FROM a) AS w",
     "SELECT sum(sqrt(x*x+y*y)) FROM a WHERE d < DATE '2020-01-10'", "SELECT sum(m), sum(c) FROM a WHERE m = 1",
 )  # fmt: skip
 

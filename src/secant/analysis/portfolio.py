@@ -25,8 +25,9 @@ from secant.analysis.combined import CombinedRoom, adds_up
 from secant.analysis.covered import refuse_uncovered
 from secant.analysis.derivative.public_rows import public_rows_of
 from secant.analysis.derivative.room import DerivativeRoom
-from secant.analysis.derivative.soften import Softened, soften
+from secant.analysis.derivative.softened import Softened
 from secant.analysis.derivative.space import space_of
+from secant.analysis.derivative.unions import soften
 from secant.analysis.interface import Analysis, Request
 from secant.analysis.joins import JoinsRoom
 from secant.analysis.smt.room import SmtRoom

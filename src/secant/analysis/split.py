@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from secant.analysis.certificate import Certificate, Refusal
-from secant.analysis.derivative.soften import Softened
+from secant.analysis.derivative.softened import Softened
 from secant.plan import nodes as n
 from secant.plan.decorrelate import grouped, one_row, single_aggregate
 from secant.plan.domains import Chosen, Listed

@@ -7,60 +7,26 @@ It checks by itself that nothing but continuous functions of protected values is
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from secant.analysis.certificate import CannotBound, Certificate, Curve, Refusal, Step
-from secant.analysis.derivative import function_rules, shapes
-from secant.analysis.derivative.calculus import (
-    HIGHEST_FLOOR,
-    LOWEST_FLOOR,
-    Bound,
-    Calculus,
-    reach_of_caps,
-)
-from secant.analysis.derivative.columns import column_above
-from secant.analysis.derivative.derivation import columns_named, derivation_of
+from secant.analysis.derivative import function_rules
+from secant.analysis.derivative.branch import Branch, Moving, tables_in_one_group
+from secant.analysis.derivative.branches import branches_of
+from secant.analysis.derivative.derivation import derivation_of
 from secant.analysis.derivative.emptiness import moves
-from secant.analysis.derivative.floats import FloatErrors
-from secant.analysis.derivative.listed import moved_at_once
-from secant.analysis.derivative.lookups import Gathering, lookups_of
-from secant.analysis.derivative.space import HIGHEST_POWER, Key, Space, Variable, space_of
-from secant.analysis.derivative.statement import Motion
-from secant.analysis.derivative.stripped import strip
-from secant.analysis.derivative.summand import (
-    all_of,
-    factors,
-    floor_of,
-    is_ramp,
-    is_steep,
-    limits_declared,
-    peeled,
-    share_above,
-)
-from secant.analysis.derivative.tuning import spread_points
+from secant.analysis.derivative.space import Space, space_of
+from secant.analysis.derivative.summand import limits_declared
 from secant.analysis.interface import Request
-from secant.numeric import interval as iv
 from secant.plan import nodes as n
-from secant.plan.evaluate import evaluate
-from secant.plan.lineage import stored_column
 from secant.plan.measures import Measure
-from secant.plan.ranges import declared
 from secant.plan.reads import scans
-from secant.plan.rewrite import substitute
 from secant.terms.bounds import GlobalBound
 from secant.terms.keys import Key as TableKey
 from secant.terms.keys import in_order
-from secant.terms.norms import CombinedNorm, columns_of, dual_power
 
 RULES = function_rules.__name__  # the calculus' calls are registered there
-SELECTIVE = 0.6
-NO_FLOOR = Fraction(1, 2**60)
-TOLERATED = Fraction(1, 2**20)
-MOST_ROWS = 2**32
-"""Joined rows of one release, at most: each is rounded to the grid once (D-GRID)."""
 
 
 class DerivativeRoom:
@@ -146,445 +112,98 @@ def _touches(rows: n.Relation, call: n.Aggregation, protected: frozenset[str]) -
 
 
 class _Reader:
-    """What the measures of one release have in common: rows, definitions, lookups."""
+    """A release's rows, branch by branch, and what its measures do in all of them together."""
 
     def __init__(self, request: Request, space: Space, protected: frozenset[str]) -> None:
-        self.request, self.space, self.protected = request, space, protected
-        self.floats = FloatErrors(protected)
-        rows = request.release.exact.input
-        if not isinstance(rows, n.Project):
-            raise CannotBound(
-                "D-TRUNCATE",
-                rows,
-                "which rows are kept for a unit may depend on protected values",
-                "let the owner list the protections as alternatives",
-            )
-        self.rows = strip(rows, protected)
-        if moves(self.rows.relation, protected):
-            raise CannotBound(
-                "D-STRIP",
-                rows,
-                "protected values are read that no rule accounts for",
-                "report this",
-            )
-        if self.rows.conditions:
-            raise CannotBound(
-                "D-STRIP",
-                self.rows.conditions[0],
-                "a condition on protected values jumps",
-                "this is a fault of the softener",
-            )
-        self._check_keys(request.release.exact.keys)
-        lookups = lookups_of(self.rows.relation, request.facts, protected)
-        used = {s.alias: s for s in scans(self.rows.relation)}
-        self.gatherings = {
-            role: lookups.of(used[role], protected) for role in space.roles if role in used
-        }
-        self.lists = tuple(leaf for leaf in lookups.leaves if isinstance(leaf, n.Values))
-        self.beside_lists = {
-            role: lookups.of(used[role], protected, self.lists) if self.lists else gathering
-            for role, gathering in self.gatherings.items()
-        }
-        inner = [r for r in space.roles if used.get(r) not in lookups.leaves]
-        if any(self._moving_in(r) for r in inner):
-            raise CannotBound(
-                "D-STRIP", rows, "a protected table stands too deep", "join it directly"
-            )
-
-    def _moving_in(self, role: str) -> bool:
-        return any(v.role == role for v in self.space.variables.values() if self._read(v))
-
-    def _read(self, variable: Variable) -> bool:
-        return any(moves(d, frozenset({variable.name})) for d in self.rows.definitions.values())
-
-    def _check_keys(self, keys: tuple[n.Named, ...]) -> None:
-        for key in keys:
-            if moves(substitute(key.expression, self.rows.definitions), self.protected):
-                raise CannotBound(
-                    "D-KEYS", key, "groups by a protected value would show where it lies", ""
-                )
+        self.space = space
+        rows = branches_of(request.release.exact.input)
+        alone = len(rows) == 1
+        self.branches = [
+            Branch(request, space, protected, r, number, alone=alone)
+            for number, r in enumerate(rows)
+        ]
+        one_group = tables_in_one_group(self.branches)
+        for branch in self.branches:
+            branch.one_group = one_group
 
     def curve(
         self, measure: Measure, call: n.Aggregation
     ) -> tuple[GlobalBound | Curve, Step, set[TableKey]] | None:
         """Give the bound of one measure, its derivation and what it rests on; None if it does not move."""
-        argument = (
-            None if call.argument is None else substitute(call.argument, self.rows.definitions)
-        )
-        if argument is None or not moves(argument, self.protected):
+        found = [x for b in self.branches if (x := b.summand(measure, call)) is not None]
+        if not found:
             return None
-        if call.distinct or call.function not in ("sum", "min", "max", "count"):
-            raise CannotBound("D-AGGREGATE", call, f"{call.function} jumps", "use sum, min or max")
-        if call.function == "count":
-            if isinstance(argument, n.Column):
-                return None  # whether a cell is empty is public
-            raise CannotBound("D-AGGREGATE", call, "which values are there may vary", "count rows")
-        value, factor, rounded = peeled(argument, measure)
-        calculus = Calculus(self.space, Fraction(1))
-        probe = calculus.of(value)
-        roles = [r for r in probe.reach if any(k.role == r for k in probe.slopes)]
-        additive = call.function == "sum"
-        claims: set[TableKey] = set()
-        caps: dict[str, Fraction | None] = {}
-        several = 1
-        for role in roles:
-            gathering = self.gatherings[role]
-            moved = self._groups_moved(role, gathering, call, value)
-            several = max(several, moved)
-            claims |= gathering.claims | (self.beside_lists[role].claims if moved > 1 else set())
-            times = moved if moved > 1 else self._joined(role) if additive else 1
-            reach = probe.reach[role]
-            caps[role] = None if times is None or reach is None else times * reach
-        known = {r: c for r, c in caps.items() if c is not None}
-        # A smooth bound of one joined row may be as large as its terms' caps, which is more than its reach.
-        caps_alone = reach_of_caps(calculus, probe.slopes)
-        alone = {r: x for r in roles if (x := caps_alone[r]) is not None}
+        factor = found[0].factor  # whole steps are the measure's, in every branch
+        caps = {role: cap for x in found for role, cap in x.caps.items()}
+        known = {role: cap for role, cap in caps.items() if cap is not None}
+        each = {role: size for x in found for role, size in x.each.items()}
+        alone = {role: size for role, size in each.items() if size is not None}
         cap = self.space.reach(known) * factor if len(known) == len(caps) else None
-        floor = self._floor(value, caps, calculus)
-        rounding = self._rounding(value, factor, roles) if rounded else Fraction(0)
-        self._check_rounding(value, rounding, factor, calculus)
-        if (
-            several > 1
-        ):  # scales that vary would tell of the row in every group: the cap for all (D-LISTED)
+        rounding = sum((x.rounding for x in found), Fraction(0))
+        claims = {claim for x in found for claim in x.claims}
+        step = self._derivation(measure, found, cap)
+        if any(x.several > 1 for x in found):
+            # Scales that vary would tell of the row in every group: the cap for all (D-LISTED).
             if cap is None:
                 raise CannotBound(
                     "D-LISTED", call, "no public limit bounds the groups together", "declare ranges"
                 )
-            step = derivation_of(measure, calculus, self.gatherings, caps, cap, factor, value)
             told = f"all groups together move at most {float(cap * measure.step):.6g} per unit of distance"
             return (
                 GlobalBound(cap + 2 * rounding),
                 replace(step, rule="D-LISTED", value=told),
                 claims,
             )
+        slopes = [term for x in found for term in x.probe.slopes.values()]
         curve = Curve(
             cap,
-            all(term.cap is not None for term in probe.slopes.values()) and limits_declared(value),
-            all(not term.rates for term in probe.slopes.values()) and cap is not None,
-            {r: floor * v * factor for r, v in known.items()} if cap is not None else {},
-            lambda beta: self._motions(measure, call, value, beta, floor, floored=cap is not None),
-            lambda beta: self._typical(value, beta, floor),
+            all(term.cap is not None for term in slopes)
+            and all(limits_declared(x.value) for x in found),
+            all(not term.rates for term in slopes) and cap is not None,
+            {
+                role: x.floor * most * factor
+                for x in found
+                for role, most in x.caps.items()
+                if most is not None and cap is not None
+            },
+            lambda beta: [
+                motion
+                for x in found
+                for motion in x.branch.motions(
+                    measure, call, x.value, beta, x.floor, floored=cap is not None
+                )
+            ],
+            lambda beta: _all_of([x.branch.typical(x.value, beta, x.floor) for x in found]),
             self.space,
             factor,
             rounding,
-            each=self.space.reach(alone) * factor if len(alone) == len(roles) else None,
-            usual=lambda beta: self._usual(value, beta, floor),
+            each=self.space.reach(alone) * factor if len(alone) == len(each) else None,
+            usual=lambda beta: _all_of([x.branch.usual(x.value, beta, x.floor) for x in found]),
         )
-        step = derivation_of(measure, calculus, self.gatherings, caps, cap, factor, value)
         return curve, step, claims
 
-    def _joined(self, role: str) -> int | None:
-        """Give how many joined rows one row stands in at most, where rows are combined by l1; None if unknown."""
-        if self._row_power(role) is not None:
-            return None
-        gathering = self.gatherings[role]
-        if gathering.single:
-            return 1
-        found = [self.request.fan(*fan) for fan in gathering.fans or ()]
-        if gathering.fans is None or None in found:
-            return None
-        # Counted in the session that will answer, which sees one state of the data (D-GATHER).
-        return math.prod(max(1, f) for f in found if f is not None)
-
-    def _row_power(self, role: str) -> Fraction | None:
-        """Dual exponent over the rows of a role's table: None takes the largest row.
-
-        At most 2: high powers leave the floats, and a lower one only makes the bound larger (D-REACH).
-        """
-        power = dual_power(self.space.row_powers[self.space.roles[role].table])
-        return None if power is None else min(power, HIGHEST_POWER)
-
-    def _groups_moved(
-        self, role: str, gathering: Gathering, call: n.Aggregation, value: n.Scalar
-    ) -> int:
-        """Every protected row must fall into one group, so that groups move apart (D-GROUPS): then 1.
-
-        Where groups come from lists of values, a row may move a few of them, which then share a cap (D-LISTED).
-        """
-        keys = self.request.release.exact.keys
-        if not keys:
-            return 1
-        table = self.space.roles[role].table
-        columns = {
-            c
-            for k in keys
-            for x in [substitute(k.expression, self.rows.definitions)]
-            for c in (y.name for y in n.walk(x) if isinstance(y, n.Column))
-        }
-        apart = gathering.single or columns <= gathering.decided
-        plain = self._row_power(role) is None and dual_power(self.space.table_power) is None
-        alone = plain and len(self.space.of_table(table)) == 1
-        if alone and not apart and self.lists and self.beside_lists[role].single:
-            return max(2, moved_at_once(value, self.lists))
-        if not apart or not alone:
-            raise CannotBound(
-                "D-GROUPS",
-                call,
-                f"one row of {table} may move several groups",
-                "group by columns of the protected table, or declare the keys that it is joined by",
+    def _derivation(self, measure: Measure, found: list[Moving], cap: Fraction | None) -> Step:
+        """Give the step of the only branch, or one that rests on those of all branches."""
+        steps = []
+        for x in found:
+            known = {role: most for role, most in x.caps.items() if most is not None}
+            own = self.space.reach(known) * x.factor if len(known) == len(x.caps) else None
+            gatherings = x.branch.gatherings
+            steps.append(
+                derivation_of(measure, x.calculus, gatherings, x.caps, own, x.factor, x.value)
             )
-        return 1
-
-    def _floor(
-        self, value: n.Scalar, caps: Mapping[str, Fraction | None], calculus: Calculus
-    ) -> Fraction:
-        """Give the part of its peak below which a fading bound need not fall (D-FLOOR).
-
-        A value that moves by itself keeps the bound up anyway: half of that costs nothing.
-        """
-        if not limits_declared(value):
-            return NO_FLOOR  # its cap says nothing about how it really moves
-        parts = [p for p in factors(value) if not is_ramp(p)]
-        alone = [calculus.of(p).reach for p in parts if self._moves(p)]
-        whole = {r: v for r, v in caps.items() if v is not None}
-        if len(alone) != 1 or len(whole) < len(caps):
-            return LOWEST_FLOOR
-        own = {r: v for r, v in alone[0].items() if v is not None}
-        cap = self.space.reach(whole)
-        if len(own) < len(alone[0]) or cap <= 0:
-            return LOWEST_FLOOR
-        wanted = self.space.reach(own) / cap / 2
-        return min(HIGHEST_FLOOR, max(LOWEST_FLOOR, wanted))
-
-    def _moves(self, scalar: n.Scalar) -> bool:
-        return moves(scalar, self.protected)
-
-    def _near(self, value: n.Scalar, found: Bound) -> n.Scalar | None:
-        """Give a condition that all rows meet whose motion is above its floor; None if there is none such."""
-        ramps = [p for p in factors(value) if is_ramp(p)]
-        fades = [term.fade for term in found.slopes.values()]
-        if len(ramps) != 1 or not all(f is not None for f in fades):
-            return None
-        assert isinstance(ramps[0], n.Call)
-        far = max(f.far for f in fades if f is not None)
-        edge = -(far + 0.5) * (1 + 2**-40)
-        margins = [(p, share_above(p, edge)) for p in all_of(ramps[0].arguments[0])]
-        telling = [(column_above(p, edge), share) for p, share in margins if share < 0.95]
-        plain = [(c, share) for c, share in telling if c is not None]
-        if math.prod(share for _, share in plain) > SELECTIVE:
-            return None  # looking at the condition would cost more than the rows that it spares
-        return n.conjunction(tuple(c for c, _ in plain))
-
-    def _motions(
-        self,
-        measure: Measure,
-        call: n.Aggregation,
-        value: n.Scalar,
-        beta: Fraction,
-        floor: Fraction,
-        *,
-        floored: bool,
-    ) -> list[Motion]:
-        """Write how the measure moves, as smoothly as beta asks.
-
-        `floored` says that the floor is put under each scan's part afterwards: then what lies below need not
-        be computed.
-        """
-        found = self._smooth(value, beta, floor)
-        near = self._near(value, found) if call.function == "sum" and floored else None
-        if self.request.public_rows:
-            near = None  # rows that do not move have no floor, so none may be left out
-        motions = []
-        for role in found.reach:
-            entries = {k: t.expression for k, t in found.slopes.items() if k.role == role}
-            if not entries:
-                continue
-            all_entries = len(entries)
-            if floored:
-                entries = self._above_floor(role, entries, found, floor)
-            entries = self._only_protected_rows(role, entries)
-            gathering = self.gatherings[role]
-            additive = call.function == "sum"
-            power = self._row_power(role) if additive else None
-            gathered = gathering.keys if additive and not gathering.single else None
-            if gathered is not None and power is not None:
-                # Gathered rows may be rows of several protected ones. Adding up what each joined row moves is more
-                # than any combination of them; a maximum of sums would not be.
-                gathered, power = None, Fraction(1)
-            floors = {k: floor_of(found.slopes[k]) for k in entries} if gathered is not None else {}
-            times = self._joined(role) if near is not None and gathered is not None else None
-            known = {k: v for k, v in floors.items() if v is not None}
-            whole = gathered is None or (times is not None and len(known) == len(entries))
-            motions.append(
-                Motion(
-                    measure.column,
-                    role,
-                    self.space,
-                    entries,
-                    gathered,
-                    power,
-                    near if whole else None,
-                    times,
-                    known,
-                    dropped=len(entries) < all_entries,
-                )
-            )
-        return motions
-
-    def _above_floor(
-        self, role: str, entries: dict[Key, n.Scalar], found: Bound, floor: Fraction
-    ) -> dict[Key, n.Scalar]:
-        """Leave out columns that never move the value by more than the floor does (D-FLOOR).
-
-        Under an l1 norm the largest column decides, and the floor is part of the bound in any case.
-        """
-        norm, whole = self.space.roles[role].norm, found.reach[role]
-        if not isinstance(norm, CombinedNorm) or norm.power != 1 or whole is None:
-            return entries
-        alone = {c for part in norm.parts if len(c := tuple(columns_of(part))) == 1}
-        kept = {}
-        for key, entry in entries.items():
-            cap = found.slopes[key].cap
-            shared = (
-                any(k != key and key.column in columns_named(k) for k in entries)
-                if isinstance(key, Variable)
-                else True
-            )
-            small = (
-                isinstance(key, Variable)
-                and (key.column,) in alone
-                and not shared
-                and cap is not None
-                and self.space.dual(role, {key: cap}) <= floor * whole
-            )
-            if not small:
-                kept[key] = entry
-        return kept
-
-    def _typical(self, value: n.Scalar, beta: Fraction, floor: Fraction) -> float | None:
-        """Say how large the bound is where values lie evenly, for values that may change steeply (D-SMOOTHNESS).
-
-        Only those want a rougher bound than sums do.
-        """
-        return self._usual(value, beta, floor) if is_steep(value) else None
-
-    def _usual(self, value: n.Scalar, beta: Fraction, floor: Fraction) -> float | None:
-        """Evaluate the bound of one row at public points, spread over the declared ranges: the median of them."""
-        try:
-            found = self._smooth(value, beta, floor)
-        except CannotBound:
-            return math.inf
-        read = [x for t in found.slopes.values() for x in n.walk(t.expression)]
-        columns = {x.name: x for x in read if isinstance(x, n.Column)}
-        ranges = [self._declared_range(name) for name in columns]
-        rows = spread_points(
-            [r for r in ranges if r is not None], [c.type for c in columns.values()]
-        ) if None not in ranges else None  # fmt: skip
-        if rows is None:
-            return None
-        fields = tuple(n.Field(name, c.type) for name, c in columns.items())
-        items = []
-        for role in found.reach:
-            entries = {k: t.expression for k, t in found.slopes.items() if k.role == role}
-            items.append(n.Named(role, self.space.dual_expression(role, entries)))
-        sizes = evaluate(n.Project(n.Values(fields, rows), tuple(items)), {})
-        totals = sorted(sum(float(x) for x in row if isinstance(x, float)) for row in sizes)
-        return totals[len(totals) // 2]
-
-    def _declared_range(self, name: str) -> iv.Interval | None:
-        """Give the declared range of a column of any scan; None for what is computed."""
-        for scan in scans(self.rows.relation):
-            if any(f.name == name for f in scan.columns):
-                column = stored_column(scan, name).lower()
-                return declared(self.request.policy, scan.table.lower(), column)
-        return None
-
-    def plain_range(self, variable: Variable) -> iv.Interval:
-        """Give the declared range of a variable."""
-        table = self.space.roles[variable.role].table
-        return declared(self.request.policy, table, variable.column)
-
-    def _only_protected_rows(self, role: str, entries: dict[Key, n.Scalar]) -> dict[Key, n.Scalar]:
-        """Rows that the owner has marked public do not move (D-ROWS)."""
-        condition = self.request.public_rows.get(role)
-        if condition is None:
-            return entries
-        zero = shapes.number(0.0)
-        return {k: n.Case((n.Branch(condition, zero),), e) for k, e in entries.items()}
-
-    def _smooth(self, value: n.Scalar, beta: Fraction, floor: Fraction) -> Bound:
-        """Scale the rate until the bound is beta-smooth (D-RATES)."""
-        rate, before = beta, None
-        for _ in range(12):
-            calculus = Calculus(self.space, rate, floor)
-            found = calculus.of(value)
-            rough = max(
-                (self.space.smoothness(t.rates) for t in found.slopes.values()), default=Fraction(0)
-            )
-            if rough <= beta:
-                self._check_floats(calculus)
-                return found
-            lower = rate * beta / rough
-            if before is not None and rough < before[1]:
-                # Parts have rates of their own, which no scaling lowers: follow the line through two tries.
-                line = rate - (rough - beta) * (before[0] - rate) / (before[1] - rough)
-                lower = min(lower, line) if line > 0 else lower
-            before = rate, rough
-            rate = Fraction(shapes.float_below(lower * Fraction(999_999, 1_000_000)))
-        raise CannotBound(
-            "D-RATES",
-            value,
-            "a part of the value changes faster than the noise can hide at this epsilon",
-            "ask with a larger epsilon, or let the owner weigh the logarithm more",
+        if len(self.branches) == 1:
+            return steps[0]
+        told = "no public limit" if cap is None else f"at most {float(cap * measure.step):.6g}"
+        return Step(
+            "D-UNION",
+            f"{measure.words}: rows of {len(self.branches)} branches",
+            f"branches of one table add up, {told} per unit of distance",
+            tuple(steps),
         )
 
-    def _check_rounding(
-        self, value: n.Scalar, rounding: Fraction, factor: Fraction, calculus: Calculus
-    ) -> None:
-        """Refuse where rounding would drown the answer: ranges that nobody declared are too wide to be summed."""
-        if limits_declared(value):
-            return
-        parts = [p for p in factors(value) if not is_ramp(p) and self._moves(p)]
-        reach = calculus.of(parts[0] if parts else value).reach
-        known = {r: v for r, v in reach.items() if v is not None}
-        if len(known) < len(reach) or rounding > self.space.reach(known) * factor:
-            raise CannotBound(
-                "D-RANGE",
-                value,
-                "without declared ranges the value may be too large to be summed exactly",
-                "declare the ranges of its columns",
-            )
 
-    def _check_floats(self, calculus: Calculus) -> None:
-        """A bound e^(-alpha·x) is as wrong as alpha times the error of x: that must drown in the slack (D-FLOATS)."""
-        total = Fraction(0)
-        for node, bound in calculus.known.items():
-            alpha = calculus.alpha(bound) if bound.reach else None
-            if alpha is None:
-                continue
-            assert isinstance(node, n.Scalar)
-            error = self.floats.of(node)
-            # Twice: a soft step's argument stands in its size and in the lean of its slope.
-            total += TOLERATED + 1 if error is None else 2 * alpha * error
-            if total > TOLERATED:
-                raise CannotBound(
-                    "D-FLOATS",
-                    node,
-                    "floats compute a part of the value too roughly",
-                    "avoid numbers of very different size, and declare ranges",
-                )
-
-    def _rounding(self, value: n.Scalar, factor: Fraction, roles: list[str]) -> Fraction:
-        """Give what rounding rows to the grid, and floats, can add up to, in whole steps (D-GRID)."""
-        error = self.floats.of(value)
-        if error is None:
-            raise CannotBound(
-                "D-FLOATS",
-                value,
-                "how exactly floats compute the value is not known",
-                "declare the ranges of its columns",
-            )
-        return self._most_rows(roles) * (1 + error * factor)
-
-    def _most_rows(self, roles: list[str]) -> int:
-        """Give the most joined rows there can be: each row of a table stands in one, and their number is public.
-
-        Only the measure's own scans count: the keys that they rest on are checked.
-        """
-        counts = [
-            self.request.count(self.space.roles[role].table)
-            for role in roles
-            if self.gatherings[role].single
-        ]
-        known = [2 * c for c in counts if c is not None]  # twice, should rows be added meanwhile
-        return min([MOST_ROWS, *(max(c, 1) for c in known)])
+def _all_of(sizes: list[float | None]) -> float | None:
+    """Add up what is known of each branch; None as soon as one is not known."""
+    known = [size for size in sizes if size is not None]
+    return sum(known) if len(known) == len(sizes) else None

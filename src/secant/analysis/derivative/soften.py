@@ -29,6 +29,7 @@ from secant.analysis.derivative.conditions import (
 )
 from secant.analysis.derivative.emptiness import moves, present
 from secant.analysis.derivative.listed import with_lists
+from secant.analysis.derivative.softened import Agreed, Softened
 from secant.analysis.derivative.space import space_of
 from secant.analysis.derivative.stripped import Stripped, strip, unshared
 from secant.analysis.derivative.summand import FARTHEST
@@ -57,17 +58,6 @@ from secant.terms import types as t
 from secant.terms.policy import ColumnFacts, Policy, Protection, Softening
 
 
-@dataclass(frozen=True, slots=True)
-class Softened:
-    """What is released instead of the user's aggregate, and how the user's outputs come of it."""
-
-    aggregate: n.Aggregate
-    outputs: tuple[n.Named, ...]
-    notes: tuple[str, ...]
-    exact: bool
-    """Whether every filter is exact for values that move in their declared steps."""
-
-
 @dataclass
 class Softener:
     """One aggregate while it is softened."""
@@ -80,6 +70,8 @@ class Softener:
     """A public estimate of the number of rows of a relation over public columns."""
     ends: Callable[[str, str], tuple[Fraction, Fraction] | None]
     """Smallest and largest value of a public column."""
+    agreed: Agreed | None = None
+    """For a branch of a union: what holds for all branches."""
     notes: list[str] = field(default_factory=list)
     calls: list[n.Aggregation] = field(default_factory=list)
     exact: bool = True
@@ -92,8 +84,8 @@ class Softener:
     floats: dict[str, n.Scalar] = field(default_factory=dict)
     """Column -> its clamped value as a float: one node for all its uses."""
 
-    def soften(self) -> Softened:
-        """Give the softened aggregate, or raise CannotBound."""
+    def __post_init__(self) -> None:
+        """Take the protected conditions off the rows, or raise CannotBound."""
         source = unshared(self.aggregate.input)
         used = scans(replace(self.aggregate, input=source))
         self.spaces = tuple(space_of(p, used) for p in self.protections)
@@ -107,7 +99,10 @@ class Softener:
         self.stripped = self._not_empty(stripped)
         self.count: int | None = None
         self.counted = False
-        keys = tuple(self._key(k) for k in keys)
+
+    def soften(self) -> Softened:
+        """Give the softened aggregate, or raise CannotBound."""
+        keys = tuple(self._key(k) for k in self.aggregate.keys)
         outputs = [n.Named(k.name, n.Column(k.name, type_of(k.expression))) for k in keys]
         for call in self.aggregate.aggregations:
             outputs.append(n.Named(call.name, self._output(call)))
@@ -143,21 +138,9 @@ class Softener:
     # ── aggregates ───────────────────────────────────────────────────────────────────────────────
 
     def _output(self, call: n.Aggregation) -> n.Scalar:
-        argument = (
-            None if call.argument is None else substitute(call.argument, self.stripped.definitions)
-        )
-        moving = argument is not None and moves(argument, self.protected)
-        if not moving and not self.stripped.conditions and call.function == "count":
-            return self._kept(call, argument)
-        # An aggregate of CASE WHEN c THEN x END is one of x over the rows that meet c.
-        self.extra: tuple[n.Scalar, ...] = ()
-        while (
-            isinstance(argument, n.Case)
-            and len(argument.branches) == 1
-            and is_null(argument.default)
-        ):
-            self.extra += (argument.branches[0].condition,)
-            argument = argument.branches[0].value
+        if self.is_kept(call) and (self.agreed is None or call.name in self.agreed.kept):
+            return self._kept(call, self._argument(call))
+        argument = self.argument(call)
         if call.distinct:
             raise CannotBound(
                 "D-DISTINCT",
@@ -174,6 +157,35 @@ class Softener:
                 "use count, sum, avg, min, max, variance or stddev",
             )
         return rule(self, call, argument)
+
+    def _argument(self, call: n.Aggregation) -> n.Scalar | None:
+        if call.argument is None:
+            return None
+        return substitute(call.argument, self.stripped.definitions)
+
+    def is_kept(self, call: n.Aggregation) -> bool:
+        """Whether public columns alone decide what is counted."""
+        argument = self._argument(call)
+        moving = argument is not None and moves(argument, self.protected)
+        return not moving and not self.stripped.conditions and call.function == "count"
+
+    def argument(self, call: n.Aggregation) -> n.Scalar | None:
+        """Give what is aggregated: of CASE WHEN c THEN x END it is x, over the rows that meet c."""
+        argument = self._argument(call)
+        self.extra: tuple[n.Scalar, ...] = ()
+        while (
+            isinstance(argument, n.Case)
+            and len(argument.branches) == 1
+            and is_null(argument.default)
+        ):
+            self.extra += (argument.branches[0].condition,)
+            argument = argument.branches[0].value
+        return argument
+
+    def is_exact(self, call: n.Aggregation) -> bool:
+        """Whether a plain column is summed, over rows that nothing protected decides."""
+        argument = self.argument(call)
+        return not self.stripped.conditions + self.extra and isinstance(argument, n.Column)
 
     def _kept(self, call: n.Aggregation, argument: n.Scalar | None) -> n.Scalar:
         """The number of rows, or of public values, that public columns decide: as it is, without noise."""
@@ -194,7 +206,8 @@ class Softener:
 
     def _sum(self, call: n.Aggregation, argument: n.Scalar | None) -> n.Scalar:
         assert argument is not None
-        if not self.stripped.conditions + self.extra and isinstance(argument, n.Column):
+        plain = self.agreed is None or call.name in self.agreed.exact
+        if plain and self.is_exact(call) and isinstance(argument, n.Column):
             return self._add("sum", self.held(argument), call)  # exact numbers stay exact
         value = self.numeric(argument)
         return self._add("sum", times_truth(self._truth(self._summand(value)), value), call)
@@ -237,7 +250,7 @@ class Softener:
     def _present(self, call: n.Aggregation, argument: n.Scalar, truth: n.Scalar | None) -> n.Scalar:
         """Give the number of values that count, at least 1."""
         present = self._presence(argument)
-        if truth is None and present is None:
+        if truth is None and present is None and self.agreed is None:
             self.calls.append(
                 n.Aggregation(f"{call.name}.soft{len(self.calls)}", "count", None, False, call.span)
             )
@@ -415,6 +428,12 @@ class Softener:
         return n.Clamp(column, literal(low, kind, -1), literal(high, kind, 1))
 
     def _range(self, value: n.Scalar, call: n.Aggregation) -> tuple[Fraction, Fraction]:
+        if self.agreed is not None:
+            return self.agreed.ends[call.name]
+        return self.ends_of(value, call)
+
+    def ends_of(self, value: n.Scalar, call: n.Aggregation) -> tuple[Fraction, Fraction]:
+        """Give the least and greatest that a value can be by declared ranges, or raise CannotBound."""
         found = self.plain.of(value)
         if not found.bounded:
             raise CannotBound(
@@ -556,18 +575,6 @@ class Softener:
                 f"a filter kept exact: values move in steps of {float(lattice.step):.4g}"
             )
         return wide
-
-
-def soften(
-    aggregate: n.Aggregate,
-    policy: Policy,
-    protections: tuple[Protection, ...],
-    epsilon: Fraction,
-    rows: Callable[[n.Relation], int | None],
-    ends: Callable[[str, str], tuple[Fraction, Fraction] | None],
-) -> Softened:
-    """Soften one aggregate under protections of kind `cells`, or raise CannotBound."""
-    return Softener(aggregate, policy, protections, epsilon, rows, ends).soften()
 
 
 Output = Callable[[Softener, n.Aggregation, n.Scalar | None], n.Scalar]

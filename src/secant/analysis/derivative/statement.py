@@ -8,11 +8,13 @@ taken; where every row stands alone nothing is gathered, and a single pass over 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 
 from secant.analysis.derivative import shapes
+from secant.analysis.derivative.branches import branches_of, pulled, together
 from secant.analysis.derivative.space import Key, Space
 from secant.numeric.powers import power
 from secant.plan import nodes as n
@@ -43,6 +45,8 @@ class Motion:
     """What each entry is for a far row."""
     dropped: bool = False
     """Whether columns that move the measure by less than its floor were left out."""
+    branch: int = 0
+    """In which branch of the release's rows the scan stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +125,8 @@ def _near(release: Release, motions: list[Motion]) -> n.Scalar | None:
     return conditions[0] if len(conditions) == 1 else n.Or(tuple(conditions))
 
 
-def _names(motion: Motion) -> tuple[str, ...]:
-    return tuple(c.name for c in motion.gathered or ())
+def _names(motion: Motion) -> tuple[int, tuple[str, ...]]:
+    return motion.branch, tuple(c.name for c in motion.gathered or ())
 
 
 def _note(
@@ -155,21 +159,48 @@ def _keys(release: Release) -> tuple[n.Named, ...]:
 
 def _single(release: Release, rows: n.Project, alone: list[Motion]) -> n.Relation:
     """One pass: measures are summed and the largest motion is taken side by side."""
-    items, calls = [], []
+    items: list[_Item] = []
+    calls = []
     for m in alone:
         name = f"{_column(m)}.row"
-        items.append(n.Named(name, m.space.dual_expression(m.role, m.entries)))
-        calls.append(_collected(m, n.Column(name, type_of(items[-1].expression))))
+        items.append((m.branch, n.Named(name, m.space.dual_expression(m.role, m.entries))))
+        calls.append(_collected(m, n.Column(name, type_of(items[-1][1].expression))))
     extended = _extended(rows, items, release)
     return n.Aggregate(
         extended, release.exact.keys, (*release.exact.aggregations, *calls), release.exact.span
     )
 
 
-def _extended(rows: n.Project, items: list[n.Named], release: Release) -> n.Project:
-    """Add items to a projection; what measures and motions share is computed once."""
-    relation, written = hoisted(rows.input, (*rows.items, *items), release.name)
-    return n.Project(relation, written)
+_Item = tuple[int, n.Named]
+"""A further column, and the branch that computes it."""
+
+
+def _extended(rows: n.Project, items: Iterable[_Item], release: Release) -> n.Project:
+    """Add items to a projection; what measures and motions share is computed once.
+
+    Of a union each branch computes its own items; rows of other branches have nothing there, and maxima and sums
+    pass over them (D-UNION).
+    """
+    items = list(items)
+    branches = branches_of(rows)
+    if len(branches) == 1:
+        added = tuple(item for _, item in items)
+        relation, written = hoisted(rows.input, (*rows.items, *added), release.name)
+        return n.Project(relation, written)
+    kinds = [type_of(item.expression) for _, item in items]
+    made = []
+    for number, branch in enumerate(branches):
+        assert isinstance(branch, n.Project)
+        own = tuple(
+            item if place == number else n.Named(item.name, n.Literal(None, kind))
+            for (place, item), kind in zip(items, kinds, strict=True)
+        )
+        below, computed = pulled(branch)
+        relation, written = hoisted(below, (*computed, *own), f"{release.name}.of{number}")
+        made.append(n.Project(relation, written))
+    whole = together(made)
+    names = tuple(n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(whole))
+    return n.Project(whole, names)
 
 
 def _with_far_rows(summed: n.Scalar, near: n.Column, times: int, floor: float) -> n.Scalar:
@@ -187,11 +218,13 @@ def _gathering(
     measured: bool,
 ) -> n.Relation:
     """Two steps: joined rows of one protected row first, then all of them."""
-    items: list[n.Named] = []
+    items: list[_Item] = []
     inner: list[n.Aggregation] = []
     outer: list[n.Aggregation] = []
     between: list[n.Named] = []
-    own = tuple(n.Named(f"{c.name}.gathered", c) for c in gathered[0].gathered or ())
+    own = tuple(
+        (gathered[0].branch, n.Named(f"{c.name}.gathered", c)) for c in gathered[0].gathered or ()
+    )
     counted = n.Column(f"{release.name}.near", INTEGER)
     if any(m.times is not None for m in gathered):
         inner.append(n.Aggregation(counted.name, "count", None))
@@ -205,8 +238,8 @@ def _gathering(
             outer.append(n.Aggregation(call.name, again, n.Column(name, kind)))
     for m in alone:
         row, part = f"{_column(m)}.row", f"{_column(m)}.part"
-        items.append(n.Named(row, m.space.dual_expression(m.role, m.entries)))
-        kind = type_of(items[-1].expression)
+        items.append((m.branch, n.Named(row, m.space.dual_expression(m.role, m.entries))))
+        kind = type_of(items[-1][1].expression)
         call = _collected(m, n.Column(row, kind))
         inner.append(replace(call, name=part))
         between.append(n.Named(part, n.Column(part, type_of(call))))
@@ -215,7 +248,7 @@ def _gathering(
         summed: dict[Key, n.Scalar] = {}
         for index, (key, entry) in enumerate(m.entries.items()):
             row, part = f"{_column(m)}.row{index}", f"{_column(m)}.part{index}"
-            items.append(n.Named(row, entry))
+            items.append((m.branch, n.Named(row, entry)))
             inner.append(n.Aggregation(part, "sum", n.Column(row, type_of(entry))))
             summed[key] = n.Column(part, type_of(inner[-1]))
             if m.times is not None:
@@ -228,7 +261,7 @@ def _gathering(
     kinds = {f.name: f.type for f in fields_of(extended)}
     found = n.Aggregate(
         extended,
-        (*keys, *(n.Named(o.name, n.Column(o.name, kinds[o.name])) for o in own)),
+        (*keys, *(n.Named(o.name, n.Column(o.name, kinds[o.name])) for _, o in own)),
         tuple(inner),
     )
     passed = n.Project(found, (*keys, *between))

@@ -31,9 +31,12 @@ class Stripped:
     """Conditions on protected columns, over columns of `relation`."""
 
 
-def unshared(relation: n.Relation) -> n.Relation:
-    """Give every use of a table its own alias: a WITH table that is used twice reads its tables twice."""
-    seen: set[str] = set()
+def unshared(relation: n.Relation, seen: set[str] | None = None) -> n.Relation:
+    """Give every use of a table its own alias: a WITH table that is used twice reads its tables twice.
+
+    Aliases in `seen` are taken; those that are given are added to it.
+    """
+    seen = set() if seen is None else seen
 
     def visit(node: n.Node) -> n.Node:
         if not isinstance(node, n.Scan):
@@ -79,8 +82,8 @@ def strip(relation: n.Relation, protected: frozenset[str]) -> Stripped:
 
 _WITHOUT_RULE: dict[type[n.Relation], tuple[str, str]] = {
     n.Union: (
-        "a union of protected values has no rule here",
-        "ask for each side by itself, and add the answers up",
+        "whether two rows are equal jumps when a value moves",
+        "use UNION ALL, or ask for each side by itself",
     ),
     n.Intersect: (
         "whether a value is on both sides jumps when it moves",

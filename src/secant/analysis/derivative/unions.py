@@ -1,0 +1,124 @@
+"""Soften an aggregate over a union: each branch by itself, in the same way, and then all rows together.
+
+In: an aggregate whose rows may be a UNION ALL, and what is known beside it. Out: what is released instead. What the
+branches must agree on is settled first: the ends of a value, whether a sum stays exact, whether a count is public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from secant.analysis.certificate import CannotBound
+from secant.analysis.derivative.branches import spread, together
+from secant.analysis.derivative.soften import Softener
+from secant.analysis.derivative.softened import Agreed, Softened
+from secant.analysis.derivative.space import space_of
+from secant.analysis.derivative.stripped import unshared
+from secant.plan import nodes as n
+from secant.plan.reads import scans
+from secant.plan.show import same
+from secant.plan.typing import type_of
+from secant.terms import types as t
+from secant.terms.policy import Policy, Protection
+
+_WITH_ENDS = ("avg", "min", "max", "product", "var_samp", "var_pop", "stddev_samp", "stddev_pop")
+"""Aggregates whose softened form is written with the ends of their value's range."""
+
+
+def soften(
+    aggregate: n.Aggregate,
+    policy: Policy,
+    protections: tuple[Protection, ...],
+    epsilon: Fraction,
+    rows: Callable[[n.Relation], int | None],
+    ends: Callable[[str, str], tuple[Fraction, Fraction] | None],
+) -> Softened:
+    """Soften one aggregate under protections of kind `cells`, or raise CannotBound."""
+    used = scans(aggregate)
+    protected = frozenset(name for p in protections for name in space_of(p, used).variables)
+    branches = spread(aggregate.input, protected)
+    if len(branches) == 1:
+        return Softener(aggregate, policy, protections, epsilon, rows, ends).soften()
+    seen: set[str] = set()
+    alone = [replace(aggregate, input=unshared(b, seen)) for b in branches]
+    softeners = [Softener(a, policy, protections, epsilon, rows, ends) for a in alone]
+    agreed = _agreed(softeners)
+    for softener in softeners:
+        softener.agreed = agreed
+    return _together(aggregate, [s.soften() for s in softeners])
+
+
+def _agreed(softeners: Sequence[Softener]) -> Agreed:
+    """Settle what all branches do alike."""
+    listed = [k for s in softeners for k in s.aggregate.keys if k.name in s.listed]
+    if listed:
+        raise CannotBound(
+            "D-KEYS",
+            listed[0].expression,
+            "groups by a protected value have no rule over a union",
+            "ask for each branch of the union by itself",
+        )
+    calls = softeners[0].aggregate.aggregations
+    kept = frozenset(c.name for c in calls if all(s.is_kept(c) for s in softeners))
+    ends = {}
+    for c in calls:
+        if c.function in _WITH_ENDS and not c.distinct:
+            found = [_ends(s, c) for s in softeners]
+            ends[c.name] = min(low for low, _ in found), max(high for _, high in found)
+    exact = frozenset(
+        c.name for c in calls if c.function == "sum" and all(s.is_exact(c) for s in softeners)
+    )
+    return Agreed(ends, kept, exact)
+
+
+def _ends(softener: Softener, call: n.Aggregation) -> tuple[Fraction, Fraction]:
+    argument = softener.argument(call)
+    assert argument is not None, "only COUNT has no argument"
+    return softener.ends_of(softener.numeric(argument), call)
+
+
+def _together(aggregate: n.Aggregate, softened: Sequence[Softened]) -> Softened:
+    """Compute the arguments in each branch, and aggregate all rows of all branches at once."""
+    first = softened[0]
+    for other in softened[1:]:
+        alike = len(other.aggregate.aggregations) == len(first.aggregate.aggregations) and all(
+            a.name == b.name and same(a.expression, b.expression)
+            for a, b in zip(first.outputs, other.outputs, strict=True)
+        )
+        if not alike:
+            raise CannotBound(
+                "D-UNION",
+                aggregate,
+                "the branches of the union cannot be aggregated in the same way",
+                "ask for each branch by itself",
+            )
+    branches = [_branch(s.aggregate) for s in softened]
+    calls = tuple(_over_all(c) for c in first.aggregate.aggregations)
+    keys = tuple(
+        n.Named(k.name, n.Column(f"{k.name}.key", type_of(k.expression)))
+        for k in first.aggregate.keys
+    )
+    made = n.Aggregate(together(branches), keys, calls, aggregate.span)
+    notes = tuple(dict.fromkeys(note for s in softened for note in s.notes))
+    return Softened(made, first.outputs, notes, all(s.exact for s in softened))
+
+
+def _over_all(call: n.Aggregation) -> n.Aggregation:
+    if call.argument is None:
+        return call
+    return replace(call, argument=n.Column(f"{call.name}.value", type_of(call.argument)))
+
+
+def _branch(aggregate: n.Aggregate) -> n.Project:
+    """Give the keys and arguments of one branch as columns."""
+    items = [n.Named(f"{k.name}.key", k.expression) for k in aggregate.keys]
+    items += [
+        n.Named(f"{c.name}.value", c.argument)
+        for c in aggregate.aggregations
+        if c.argument is not None
+    ]
+    if not items:  # rows without any column cannot be put together
+        items.append(n.Named("row", n.Literal(1, t.INTEGER)))
+    return n.Project(aggregate.input, tuple(items))
