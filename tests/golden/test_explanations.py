@@ -145,7 +145,7 @@ CASES = {
     "cells_jump": (CELLS, "SELECT total, count(*) FROM orders GROUP BY total"),
     "cells_union": (
         CELLS,
-        "SELECT sum(t) FROM (SELECT total AS t FROM orders WHERE total > 5 UNION ALL SELECT 2 * total FROM orders) AS u",
+        "SELECT sum(t) FROM (SELECT total AS t FROM orders WHERE total > 5 UNION ALL SELECT 2 * total FROM orders) u",
     ),
     "inner_spread": (
         ROWWISE, "SELECT count(*) FROM (SELECT stddev(id) AS s FROM orders GROUP BY status) AS d WHERE s > 1"

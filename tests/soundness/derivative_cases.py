@@ -132,7 +132,7 @@ UNIONS = (
     "SELECT h, sum(t) FROM (SELECT g AS h, x AS t FROM a UNION ALL SELECT k, z FROM b) AS u GROUP BY h",
     "SELECT h, sum(t), max(t) FROM (SELECT g AS h, x AS t FROM a UNION ALL SELECT g, 3*y FROM a) AS u GROUP BY h",
     "SELECT count(*), sum(t) FROM (SELECT x AS t FROM a WHERE g = 1 UNION ALL SELECT q FROM u) AS s",
-    "WITH w AS (SELECT x*y AS t FROM a WHERE v > 1) SELECT sum(t) FROM (SELECT * FROM w UNION ALL SELECT t*t FROM w) AS s",
+    "WITH w AS (SELECT x*y t FROM a WHERE v > 1) SELECT sum(t) FROM (SELECT t FROM w UNION ALL SELECT t*t FROM w) AS s",
 )  # fmt: skip
 """UNION ALL: of two tables, of one table with itself, below and above joins, in groups."""
 QUERIES = VALUES + FILTERS + JOINS + GROUPS + UNIONS
