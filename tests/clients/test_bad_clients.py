@@ -283,14 +283,7 @@ def test_more_connections_than_there_is_room_for(tmp_path):
         assert refused >= 280
         for client in held:
             client.socket.close()
-        deadline = time.monotonic() + 30
-        while True:
-            try:
-                _still_works(port)
-                break
-            except psycopg.OperationalError:
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
+        _works_in_time(port)
 
 
 @pytest.mark.parametrize("words", [b"", b"\x16\x03\x01\x02\x00\x01", b"no TLS at all"])
@@ -308,14 +301,7 @@ def test_handshakes_that_never_end_make_room_again(tmp_path, monkeypatch, words)
                 asked += client.socket.recv(1) == b"S"
                 client.socket.sendall(words)
         assert asked >= 10
-        deadline = time.monotonic() + 30
-        while True:  # while all of them are still held open on this side
-            try:
-                _still_works(port)
-                break
-            except psycopg.OperationalError:
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
+        _works_in_time(port)  # while all of them are still held open on this side
         for client in held:
             client.socket.close()
 
@@ -523,3 +509,14 @@ def test_many_clients_get_what_the_budget_has(tmp_path):
 def _still_works(port):
     with psycopg.connect(port.address(), autocommit=True) as connection:
         assert len(connection.execute(GROUPS).fetchall()) == 4
+
+
+def _works_in_time(port):
+    """Wait until there is room again."""
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            return _still_works(port)
+        except psycopg.OperationalError:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)

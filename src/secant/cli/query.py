@@ -44,8 +44,8 @@ def query(
     json: Json = False,
 ) -> int:
     """Ask a question: spends budget, prints the private answer, its guarantee and its error."""
-    import secant
     from secant.cli import show
+    from secant.cli.asking import asking
     from secant.errors import UsageError
     from secant.sql.parameters import named_values
 
@@ -55,10 +55,7 @@ def query(
         from secant.attack import parse_attacker
 
         parse_attacker(attacker)  # a slip of the pen is told before anything is opened
-    with (
-        show.working("asking", quiet=json),
-        secant.connect(source, policy=policy, create=False if no_create else None) as database,
-    ):
+    with asking(policy, source, no_create=no_create, quiet=json) as database:
         answer = database.sql(
             text,
             parameters=values,

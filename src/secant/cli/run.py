@@ -50,8 +50,8 @@ def run(
 
     Prints the answers and a table of what each output costs each source.
     """
-    import secant
     from secant.cli import show
+    from secant.cli.asking import asking
     from secant.errors import UsageError
     from secant.shown.flow import flow_text
 
@@ -60,10 +60,7 @@ def run(
     except (OSError, UnicodeDecodeError):
         hint = "give the path of a text file"
         raise UsageError("USE-001", f"{script} cannot be read", hint=hint) from None
-    with (
-        show.working("asking", quiet=json),
-        secant.connect(source, policy=policy, create=False if no_create else None) as database,
-    ):
+    with asking(policy, source, no_create=no_create, quiet=json) as database:
         found = database.run(
             text,
             epsilon=epsilon,

@@ -73,12 +73,7 @@ class Bounded:
     optimality: str = field(default=OPTIMALITY, repr=False)
 
     def __str__(self) -> str:
-        lines = [
-            f"bounded {self.statistic} ({self.proof}; not a release: everything but the promise is private)",
-            f"  value     {self.value:.12g}",
-            *_ending(self.promise, self),
-        ]
-        return "\n".join(lines)
+        return _told(self, f"{self.value:.12g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +93,18 @@ class BoundedPair:
     optimality: str = field(default=OPTIMALITY, repr=False)
 
     def __str__(self) -> str:
-        lines = [
-            f"bounded {self.statistic} ({self.proof}; not a release: everything but the promise is private)",
-            f"  value     ({self.value[0]:.12g}, {self.value[1]:.12g})",
-            *_ending(self.promise, self),
-        ]
-        return "\n".join(lines)
+        return _told(self, f"({self.value[0]:.12g}, {self.value[1]:.12g})")
 
 
-def _ending(promise: Promise, found: Bounded | BoundedPair) -> list[str]:
+def _told(found: Bounded | BoundedPair, value: str) -> str:
     here = "g = f here" if found.exact else f"at most {found.error_bound:.6g} here"
-    return [
-        f"  promise   {promise}",
-        f"  error     {here} ({found.reason})",
-        f"  certain   g = f when {found.certain_when}",
-        f"  optimal   {found.optimality}",
-    ]
+    return "\n".join(
+        [
+            f"bounded {found.statistic} ({found.proof}; not a release: everything but the promise is private)",
+            f"  value     {value}",
+            f"  promise   {found.promise}",
+            f"  error     {here} ({found.reason})",
+            f"  certain   g = f when {found.certain_when}",
+            f"  optimal   {found.optimality}",
+        ]
+    )

@@ -92,6 +92,7 @@ DAY = 86_400_000_000
 
 
 Collect = Callable[[exp.Expression, Scope], n.Scalar]
+COMPARE_IT = "compare the value with something"
 COLLECTED = (exp.Filter, exp.WithinGroup, exp.Window, exp.Grouping, exp.GroupingId)
 """What the SELECT that it stands in must see, besides aggregates."""
 
@@ -120,26 +121,15 @@ class ScalarBinder:
             if (wrong := nonsense(scalar)) is not None:
                 raise Mistyped(wrong, scalar)
         except Mistyped as error:
-            raise SqlError(
-                "SQL-004",
-                str(error),
-                text=self.text,
-                span=span_of(tree),
-                hint="cast one side, or compare like with like",
-            ) from None
+            hint = "cast one side, or compare like with like"
+            raise self.unfit(tree, str(error), hint) from None
         return scalar
 
     def predicate(self, tree: exp.Expression, scope: Scope, collect: Collect) -> n.Scalar:
         """Bind a condition; anything but a truth value is refused."""
         scalar = self.bind(tree, scope, collect)
         if type_of(scalar).kind not in ("BOOLEAN", "NULL"):
-            raise SqlError(
-                "SQL-004",
-                "a condition must be true or false",
-                text=self.text,
-                span=span_of(tree),
-                hint="compare the value with something",
-            )
+            raise self.unfit(tree, "a condition must be true or false", COMPARE_IT)
         return scalar
 
     def refuse(self, tree: exp.Expression, message: str, hint: str = "") -> SqlError:
@@ -151,6 +141,10 @@ class ScalarBinder:
             span=span_of(tree),
             hint=hint or "docs/reference/sql-accepted.md lists what is accepted",
         )
+
+    def unfit(self, tree: exp.Expression, message: str, hint: str) -> SqlError:
+        """Build the error for types that do not fit."""
+        return SqlError("SQL-004", message, text=self.text, span=span_of(tree), hint=hint)
 
     def unknown(self, tree: exp.Expression) -> SqlError:
         """Build the error for a function or a form that is not known here."""
@@ -296,13 +290,8 @@ def quoted_number(b: ScalarBinder, tree: exp.Expression, written: str, kind: t.T
     """Read a number between quotes, as a client sends a value, as it would be without them."""
     match = re.fullmatch(r"\s*([+-]?)((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*", written)
     if match is None or (kind == t.INTEGER and not match[2].isdecimal()):
-        raise SqlError(
-            "SQL-004",
-            f"the text cannot be read as {kind.kind}, which it stands beside",
-            text=b.text,
-            span=span_of(tree),
-            hint="give a number, or cast the other side",
-        )
+        message = f"the text cannot be read as {kind.kind}, which it stands beside"
+        raise b.unfit(tree, message, "give a number, or cast the other side")
     read = number(b, exp.Literal.number(match[2]))
     assert isinstance(read.value, (int, float, Decimal))
     return n.Literal(-read.value, read.type) if match[1] == "-" else read
@@ -319,13 +308,8 @@ def instant(b: ScalarBinder, tree: exp.Expression, written: str, kind: t.Type) -
             return n.Literal(datetime.datetime(year, month, day), t.TIMESTAMP)  # noqa: DTZ001
         moment = datetime.datetime.fromisoformat(written.strip())
     except ValueError:
-        raise SqlError(
-            "SQL-004",
-            "the text cannot be read as a date",
-            text=b.text,
-            span=span_of(tree),
-            hint="write dates as 'YYYY-MM-DD'",
-        ) from None
+        hint = "write dates as 'YYYY-MM-DD'"
+        raise b.unfit(tree, "the text cannot be read as a date", hint) from None
     if moment.tzinfo is not None:  # without a zone, times are UTC
         try:
             moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)

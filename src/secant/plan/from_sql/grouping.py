@@ -18,7 +18,7 @@ from secant.errors import SqlError
 from secant.plan import nodes as n
 from secant.plan.aggregates import QUANTILES
 from secant.plan.from_sql.carried import check_carried
-from secant.plan.from_sql.expressions import aggregate_named, number
+from secant.plan.from_sql.expressions import COMPARE_IT, aggregate_named, number
 from secant.plan.from_sql.scope import Scope
 from secant.plan.from_sql.statistics import ONE, PAIRS, TRUTHS
 from secant.plan.from_sql.windowing import misplaced
@@ -99,13 +99,7 @@ class Grouping:
 
     def _truth_value(self, tree: exp.Expression, function: str, argument: n.Scalar) -> None:
         if type_of(argument).kind not in ("BOOLEAN", "NULL"):
-            raise SqlError(
-                "SQL-004",
-                f"{function} takes a condition",
-                text=self.binder.text,
-                span=span_of(tree),
-                hint="compare the value with something",
-            )
+            raise self.binder.scalars.unfit(tree, f"{function} takes a condition", COMPARE_IT)
 
     def _of_pair(
         self,
@@ -152,13 +146,7 @@ class Grouping:
         try:
             kind = settle(call, {})
         except Mistyped as error:
-            raise SqlError(
-                "SQL-004",
-                str(error),
-                text=self.binder.text,
-                span=span_of(tree),
-                hint="aggregate a number",
-            ) from None
+            raise self.binder.scalars.unfit(tree, str(error), "aggregate a number") from None
         assert isinstance(kind, t.Type)
         for known in self.aggregations:
             if _same_call(known, call):

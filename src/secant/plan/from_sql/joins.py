@@ -180,13 +180,9 @@ def _using(
                 )
             found.append(n.Column(*hits[0]))
         if not t.comparable(found[0].type, found[1].type):
-            raise SqlError(
-                "SQL-004",
-                f"{name} is {found[0].type} on one side and {found[1].type} on the other",
-                text=binder.text,
-                span=span_of(item),
-                hint="write the condition with ON, and cast one side",
-            )
+            message = f"{name} is {found[0].type} on one side and {found[1].type} on the other"
+            hint = "write the condition with ON, and cast one side"
+            raise binder.scalars.unfit(item, message, hint)
         parts.append(n.Compare("=", found[0], found[1], span_of(item)))
         if side == "FULL":
             if found[0].type != found[1].type:

@@ -83,13 +83,8 @@ class Windows:
         try:
             kind = type_of(call)
         except Mistyped as error:
-            raise SqlError(
-                "SQL-004",
-                str(error),
-                text=self.binder.text,
-                span=span_of(tree),
-                hint="see docs/reference/sql-accepted.md for what it takes",
-            ) from None
+            hint = "see docs/reference/sql-accepted.md for what it takes"
+            raise self.binder.scalars.unfit(tree, str(error), hint) from None
         for known in self.calls:
             if same(replace(call, name=known.name), known):
                 return n.Column(known.name, kind)
