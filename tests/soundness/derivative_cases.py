@@ -135,7 +135,28 @@ UNIONS = (
     "WITH w AS (SELECT x*y t FROM a WHERE v > 1) SELECT sum(t) FROM (SELECT t FROM w UNION ALL SELECT t*t FROM w) AS s",
 )  # fmt: skip
 """UNION ALL: of two tables, of one table with itself, below and above joins, in groups."""
-QUERIES = VALUES + FILTERS + JOINS + GROUPS + UNIONS
+NESTED = (
+    "SELECT sum(t) FROM (SELECT g, max(x) AS t FROM a GROUP BY g) AS s",
+    "SELECT sum(t), avg(t) FROM (SELECT g, min(x*y) AS t FROM a GROUP BY g) AS s",
+    "SELECT sum(t*t) FROM (SELECT g, max(x) AS t FROM a WHERE y > 2 GROUP BY g) AS s",
+    "SELECT sum(exp(t)), max(t), min(t) FROM (SELECT k, max(x) AS t FROM a GROUP BY k) AS s",
+    "SELECT count(*) FROM (SELECT g, max(x) AS t FROM a GROUP BY g) AS s WHERE t > 1",
+    "SELECT sum(t) FROM (SELECT g, min(y) AS t FROM a GROUP BY g HAVING min(y) > 2) AS s",
+    "SELECT sum(t*h) FROM (SELECT u.h, max(a.x) AS t FROM a JOIN u ON a.k = u.k GROUP BY u.h) AS s",
+    "SELECT sum(t) FROM (SELECT u.k, max(a.x*u.q) AS t FROM a, u GROUP BY u.k) AS s",
+    "SELECT sum(t) FROM (SELECT a.g, max(a.x*b.z) AS t FROM a JOIN b ON a.k = b.id GROUP BY a.g) AS s",
+    "SELECT sum(t) FROM (SELECT a.g, min(a.x - o.x) AS t FROM a JOIN a AS o ON a.k = o.k GROUP BY a.g) AS s",
+    "SELECT g, sum(t) FROM (SELECT g, k, max(x) AS t FROM a GROUP BY g, k) AS s GROUP BY g",
+    "SELECT g, max(t), count(*) FROM (SELECT g, k, max(x*y) AS t FROM a WHERE m > 2 GROUP BY g, k) AS s GROUP BY g",
+    "SELECT sum(t) FROM (SELECT g, max(v) AS t FROM a WHERE k > 0 GROUP BY g) AS s WHERE g < 3",
+    "SELECT sum(coalesce(t, 2)) FROM (SELECT g, max(x) AS t FROM a GROUP BY g) AS s",
+    ("SELECT sum(t) FROM (SELECT h, max(t) AS t FROM (SELECT g AS h, x AS t FROM a UNION ALL SELECT k, z FROM b) AS o "
+     "GROUP BY h) AS s"),
+    "SELECT sum(t) FROM (SELECT max(z) AS t FROM b) AS s",
+    "SELECT max(t) FROM (SELECT k, min(z) AS t FROM b GROUP BY k) AS s",
+)  # fmt: skip
+"""Aggregates of the least and greatest of inner groups."""
+QUERIES = VALUES + FILTERS + JOINS + GROUPS + UNIONS + NESTED
 
 SHIP = "SELECT min(sqrt(x*x+y*y)/v) FROM a"
 SHIP_NORM = {"a": "l1(l2(0.01*x, 0.01*y), 5*ln(v))"}

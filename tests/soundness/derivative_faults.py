@@ -368,6 +368,8 @@ FAULTS = (
             "SELECT sum(t*t) FROM (SELECT x AS t FROM a UNION ALL SELECT 2*y FROM a) AS u"),
     Planted("D-UNION", "one row in several groups", _branches_of_one_table_apart,
             "SELECT h, sum(t*t) FROM (SELECT g AS h, x AS t FROM a UNION ALL SELECT k, 2*x FROM a) AS u GROUP BY h"),
+    Planted("D-NESTED", "a row of several inner groups counted once", _always_single,
+            "SELECT sum(t) FROM (SELECT u.k, max(a.x*a.x) AS t FROM a, u GROUP BY u.k) AS s"),
     Planted("D-OR", "what each part moves taken for less", _half_of_either,
             "SELECT count(*) FROM a WHERE x > 4 OR x > 4.5", settings=SIGMOID),
     Planted("D-COMPOSE", "a slope halved", _halved_slopes, "SELECT sum(exp(x)) FROM a"),

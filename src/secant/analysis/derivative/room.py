@@ -16,6 +16,7 @@ from secant.analysis.derivative.branch import Branch, Moving, tables_in_one_grou
 from secant.analysis.derivative.branches import branches_of
 from secant.analysis.derivative.derivation import derivation_of
 from secant.analysis.derivative.emptiness import moves
+from secant.analysis.derivative.nested import flattened
 from secant.analysis.derivative.space import Space, space_of
 from secant.analysis.derivative.summand import limits_declared
 from secant.analysis.interface import Request
@@ -116,8 +117,10 @@ class _Reader:
 
     def __init__(self, request: Request, space: Space, protected: frozenset[str]) -> None:
         self.space = space
-        rows = branches_of(request.release.exact.input)
-        alone = len(rows) == 1
+        exact = request.release.exact
+        self.inner = flattened(exact.input, exact.keys, protected)
+        rows = branches_of(exact.input if self.inner is None else self.inner)
+        alone = len(rows) == 1 and self.inner is None
         self.branches = [
             Branch(request, space, protected, r, number, alone=alone)
             for number, r in enumerate(rows)
@@ -167,7 +170,7 @@ class _Reader:
                 if most is not None and cap is not None
             },
             lambda beta: [
-                motion
+                replace(motion, rows=self.inner)
                 for x in found
                 for motion in x.branch.motions(
                     measure, call, x.value, beta, x.floor, floored=cap is not None
@@ -191,6 +194,14 @@ class _Reader:
             gatherings = x.branch.gatherings
             steps.append(
                 derivation_of(measure, x.calculus, gatherings, x.caps, own, x.factor, x.value)
+            )
+        if self.inner is not None:
+            told = "no public limit" if cap is None else f"at most {float(cap * measure.step):.6g}"
+            return Step(
+                "D-NESTED",
+                f"{measure.words}: every row of an inner group stands for it",
+                f"moves no further than all rows together, {told} per unit of distance",
+                tuple(steps),
             )
         if len(self.branches) == 1:
             return steps[0]

@@ -72,6 +72,8 @@ class Softener:
     """Smallest and largest value of a public column."""
     agreed: Agreed | None = None
     """For a branch of a union: what holds for all branches."""
+    inner: dict[str, n.Scalar] = field(default_factory=dict)
+    """Columns of inner groups that move with protected values, and what a row of a group gives them (D-NESTED)."""
     notes: list[str] = field(default_factory=list)
     calls: list[n.Aggregation] = field(default_factory=list)
     exact: bool = True
@@ -91,7 +93,7 @@ class Softener:
         self.spaces = tuple(space_of(p, used) for p in self.protections)
         # Only what moves how far is asked here, which no rate changes; at a tiny one sizes are constants.
         self.calculi = tuple(Calculus(space, Fraction(1, 10**30)) for space in self.spaces)
-        self.protected = frozenset(name for s in self.spaces for name in s.variables)
+        self.protected = frozenset(self.inner).union(*(s.variables for s in self.spaces))
         self.origins = origins_of(*used)
         stripped = strip(source, self.protected)
         keys = self.aggregate.keys
@@ -108,7 +110,7 @@ class Softener:
             outputs.append(n.Named(call.name, self._output(call)))
         made = n.Aggregate(self.stripped.relation, keys, tuple(self.calls), self.aggregate.span)
         notes = tuple(dict.fromkeys(self.notes))
-        return Softened(made, tuple(outputs), notes, self.exact)
+        return Softened(made, tuple(outputs), notes, self.exact, bool(self.listed))
 
     # ── rows and keys ────────────────────────────────────────────────────────────────────────────
 
@@ -327,6 +329,8 @@ class Softener:
             return shapes.times(-1.0, self.numeric(scalar.operand))
         if isinstance(scalar, n.Attempt):
             return self.numeric(scalar.operand)
+        if isinstance(scalar, n.Clamp):  # of softened inner groups: its ends are written
+            return n.Clamp(self.numeric(scalar.operand), scalar.low, scalar.high)
         if isinstance(scalar, n.Cast) and widens(scalar):
             return self.numeric(scalar.operand)
         if isinstance(scalar, n.Call) and FUNCTIONS[scalar.function].continuous:
@@ -405,6 +409,8 @@ class Softener:
 
     def held(self, column: n.Column) -> n.Scalar:
         """Clamp a column to its declared range: facts are enforced, not believed (I2)."""
+        if column.name in self.inner:
+            return column  # made of clamped columns
         table, name = self.origins.get(column.name, ("", ""))
         found = declared(self.policy, table, name)
         kind = column.type
@@ -514,6 +520,7 @@ class Softener:
 
     def _reach(self, scalar: n.Scalar) -> Fraction | None:
         """Give the most that a value moves a unit of distance, under any of the protections."""
+        scalar = substitute(scalar, self.inner) if self.inner else scalar
         found = Fraction(0)
         for space, calculus in zip(self.spaces, self.calculi, strict=True):
             reach = calculus.of(scalar).reach

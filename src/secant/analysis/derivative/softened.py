@@ -17,6 +17,8 @@ class Softened:
     notes: tuple[str, ...]
     exact: bool
     """Whether every filter is exact for values that move in their declared steps."""
+    listed: bool = False
+    """Whether groups are those of a protected column's declared values (D-LISTED)."""
 
 
 @dataclass(frozen=True, slots=True)

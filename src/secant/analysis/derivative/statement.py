@@ -47,6 +47,8 @@ class Motion:
     """Whether columns that move the measure by less than its floor were left out."""
     branch: int = 0
     """In which branch of the release's rows the scan stands."""
+    rows: n.Project | None = None
+    """Rows to look at where those of the release are groups of them (D-NESTED); None for the release's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,8 @@ def instrument(release: Release, motions: list[Motion]) -> Instrument:
     """Write the statements for all measures of a release."""
     rows = release.exact.input
     assert isinstance(rows, n.Project)
+    if any(m.rows is not None for m in motions):
+        return _beside_groups(release, motions)
     keyings = list(dict.fromkeys(_names(m) for m in motions if m.gathered is not None))
     alone = [m for m in motions if m.gathered is None]
     first = [m for m in motions if m.gathered is not None and _names(m) == keyings[0]]
@@ -109,6 +113,27 @@ def instrument(release: Release, motions: list[Motion]) -> Instrument:
         statements.append(_gathering(release, rows, [], mine, measured=False))
     found = {m: tuple(p) for m, p in parts.items()}
     return Instrument(tuple(statements), found)
+
+
+def _beside_groups(release: Release, motions: list[Motion]) -> Instrument:
+    """Measure the groups, and look at the rows that they are made of in statements of their own."""
+    named = {k.expression.name for k in release.exact.keys if isinstance(k.expression, n.Column)}
+    parts: dict[str, list[Part]] = {}
+    statements: list[n.Relation] = [release.exact]
+    apart: dict[tuple[int, tuple[str, ...]] | None, list[Motion]] = {}
+    for m in motions:
+        motion = replace(m, times=None)
+        apart.setdefault(None if m.gathered is None else _names(m), []).append(motion)
+    for keying, mine in apart.items():
+        below = mine[0].rows
+        assert below is not None, "all motions of a release look at the same rows"
+        rows = replace(below, items=tuple(i for i in below.items if i.name in named))
+        _note(parts, len(statements), mine, skipping=False)
+        if keying is None:
+            statements.append(_single(release, rows, mine, measured=False))
+        else:
+            statements.append(_gathering(release, rows, [], mine, measured=False))
+    return Instrument(tuple(statements), {m: tuple(p) for m, p in parts.items()})
 
 
 def _near(release: Release, motions: list[Motion]) -> n.Scalar | None:
@@ -157,7 +182,9 @@ def _keys(release: Release) -> tuple[n.Named, ...]:
     )
 
 
-def _single(release: Release, rows: n.Project, alone: list[Motion]) -> n.Relation:
+def _single(
+    release: Release, rows: n.Project, alone: list[Motion], *, measured: bool = True
+) -> n.Relation:
     """One pass: measures are summed and the largest motion is taken side by side."""
     items: list[_Item] = []
     calls = []
@@ -166,9 +193,8 @@ def _single(release: Release, rows: n.Project, alone: list[Motion]) -> n.Relatio
         items.append((m.branch, n.Named(name, m.space.dual_expression(m.role, m.entries))))
         calls.append(_collected(m, n.Column(name, type_of(items[-1][1].expression))))
     extended = _extended(rows, items, release)
-    return n.Aggregate(
-        extended, release.exact.keys, (*release.exact.aggregations, *calls), release.exact.span
-    )
+    own = release.exact.aggregations if measured else ()
+    return n.Aggregate(extended, release.exact.keys, (*own, *calls), release.exact.span)
 
 
 _Item = tuple[int, n.Named]

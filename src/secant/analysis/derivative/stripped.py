@@ -71,8 +71,12 @@ def strip(relation: n.Relation, protected: frozenset[str]) -> Stripped:
         return rule(relation, protected)
     if not sees(relation, protected):
         return Stripped(relation, _identity(relation), ())
+    raise _refusal(relation)
+
+
+def _refusal(relation: n.Relation) -> CannotBound:
     reason, hint = _WITHOUT_RULE.get(type(relation), (None, None))
-    raise CannotBound(
+    return CannotBound(
         "D-STRIP",
         relation,
         reason or f"{type(relation).__name__.lower()} over protected values jumps",
@@ -98,7 +102,7 @@ _WITHOUT_RULE: dict[type[n.Relation], tuple[str, str]] = {
         "count or sum rows instead",
     ),
     n.Aggregate: (
-        "an aggregate of aggregates over protected values has no rule here",
+        "groups of protected values have no rule where they are joined or united",
         "aggregate the joined and filtered rows at once: a sum of sums is one sum",
     ),
 }
@@ -126,6 +130,15 @@ def _project(relation: n.Project, protected: frozenset[str]) -> Stripped:
 @STRIPPED.rule(n.Sort)
 def _sort(relation: n.Sort, protected: frozenset[str]) -> Stripped:
     return strip(relation.input, protected)
+
+
+@STRIPPED.rule(n.Aggregate)
+def _aggregate(relation: n.Aggregate, protected: frozenset[str]) -> Stripped:
+    """Groups stay whole where nothing protected is in them, or where what moves in them is known by name (D-NESTED)."""
+    named = any(c.name in protected for c in relation.aggregations)
+    if sees(relation, protected) and not named:
+        raise _refusal(relation)
+    return Stripped(relation, _identity(relation), ())
 
 
 def _identity(relation: n.Relation) -> dict[str, n.Scalar]:

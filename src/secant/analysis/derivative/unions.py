@@ -1,17 +1,19 @@
-"""Soften an aggregate over a union: each branch by itself, in the same way, and then all rows together.
+"""Soften an aggregate whatever its rows are: those of a join, of a union, or inner groups.
 
-In: an aggregate whose rows may be a UNION ALL, and what is known beside it. Out: what is released instead. What the
-branches must agree on is settled first: the ends of a value, whether a sum stays exact, whether a count is public.
+In: an aggregate, and what is known beside it. Out: what is released instead. Branches of a union are softened each by
+itself, in the same way: what they must agree on is settled first, the ends of a value, whether a sum stays exact,
+whether a count is public (D-UNION). Inner groups are softened before what is made of them (D-NESTED).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative.branches import spread, together
+from secant.analysis.derivative.nested import inner_of, moving_calls
 from secant.analysis.derivative.soften import Softener
 from secant.analysis.derivative.softened import Agreed, Softened
 from secant.analysis.derivative.space import space_of
@@ -36,8 +38,19 @@ def soften(
     ends: Callable[[str, str], tuple[Fraction, Fraction] | None],
 ) -> Softened:
     """Soften one aggregate under protections of kind `cells`, or raise CannotBound."""
-    used = scans(aggregate)
-    protected = frozenset(name for p in protections for name in space_of(p, used).variables)
+    protected = frozenset(_variables(protections, aggregate))
+    if inner_of(aggregate.input, protected) is not None:
+        source = unshared(aggregate.input)
+        inner = inner_of(source, frozenset(_variables(protections, source)))
+        assert inner is not None, "other names change nothing"
+        found = soften(inner, policy, protections, epsilon, rows, ends)
+        moving = moving_calls(found.aggregate, frozenset(_variables(protections, found.aggregate)))
+        above = replace(aggregate, input=_with_groups(source, inner, found))
+        # How many groups there are is public, but nobody has counted them: it only chooses widths.
+        made = Softener(
+            above, policy, protections, epsilon, lambda relation: None, ends, inner=moving
+        ).soften()
+        return replace(made, notes=(*found.notes, *made.notes), exact=found.exact and made.exact)
     branches = spread(aggregate.input, protected)
     if len(branches) == 1:
         return Softener(aggregate, policy, protections, epsilon, rows, ends).soften()
@@ -48,6 +61,31 @@ def soften(
     for softener in softeners:
         softener.agreed = agreed
     return _together(aggregate, [s.soften() for s in softeners])
+
+
+def _variables(protections: tuple[Protection, ...], *relations: n.Relation) -> Iterator[str]:
+    used = scans(*relations)
+    for protection in protections:
+        yield from space_of(protection, used).variables
+
+
+def _with_groups(source: n.Relation, inner: n.Aggregate, found: Softened) -> n.Relation:
+    """Put softened groups in place of the exact ones."""
+    if found.listed:
+        raise CannotBound(
+            "D-NESTED",
+            inner,
+            "inner groups by a protected value have no rule here",
+            "group the inner rows by public columns",
+        )
+    made = n.Project(found.aggregate, found.outputs)
+
+    def change(node: n.Node) -> n.Node:
+        return made if node is inner else n.rebuild(node, change)
+
+    above = change(source)
+    assert isinstance(above, n.Relation)
+    return above
 
 
 def _agreed(softeners: Sequence[Softener]) -> Agreed:
