@@ -11,14 +11,15 @@ import difflib
 import functools
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import ClassVar, ParamSpec, TypeVar
+
+from secant.records import frozen
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """A stretch of the user's text: `start` inclusive, `end` exclusive, in characters."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +17,7 @@ from secant.errors import Refused
 from secant.ledger.amounts import Charge
 from secant.ledger.store import Ledger
 from secant.plan import nodes as n
+from secant.records import frozen
 from secant.release.answer import Answer
 from secant.release.backend import Session
 from secant.release.cautions import Caution
@@ -43,7 +44,7 @@ from secant.terms.policy import Policy, Protection
 Question = Callable[[], AbstractContextManager[tuple[n.Relation, Session, PublicFacts]]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Situation:
     """A question that was refused, and where it was asked."""
 

@@ -11,12 +11,12 @@ import itertools
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 
 from secant.errors import UsageError, border
+from secant.records import frozen
 
 # A set of characters, as in this very line, is no id.
 ID = re.compile(r"(?<![\w\[-])[A-Z]-[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*(?![\w-])")
@@ -26,7 +26,7 @@ PART = re.compile(r"\*(Claim|Needs|Proof|Numerics)[^*\n]*\*")
 NEAREST = 3
 
 
-@dataclass(frozen=True)
+@frozen
 class Section:
     """A section of a page of proofs: the ids that share it, what they are called, and what is said of them."""
 
@@ -36,7 +36,7 @@ class Section:
     body: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Rule:
     """A rule: where its proof stands, the parts of that proof, and the tests that would fail if it were wrong."""
 

@@ -5,7 +5,6 @@ In: what a caller wrote, a policy, what the analyses said. Out: records and erro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -18,6 +17,7 @@ from secant.errors import PolicyError, Refused, Span, UsageError
 from secant.ledger.amounts import Charge, as_written
 from secant.numeric.parameters import delta_of, epsilon_of, level_of
 from secant.plan import nodes as n
+from secant.records import frozen
 from secant.release.job import Job
 from secant.release.shares import Calibrated
 from secant.release.wanted import Wanted, wanted_of
@@ -28,7 +28,7 @@ from secant.terms.policy import Policy, Protection
 Number = float | int | str | Decimal | Fraction
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Asked:
     """The numbers of a question: an epsilon, or an error from which one is found."""
 

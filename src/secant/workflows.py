@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -26,6 +26,7 @@ from secant.plan.parts import Part
 from secant.plan.rewrite import normalize
 from secant.plan.typing import fields_of
 from secant.questions import Asked
+from secant.records import frozen
 from secant.release.answer import Answer
 from secant.release.by_source import Source, costs_by_source, parts_by_table, together
 from secant.release.job import Job
@@ -40,7 +41,7 @@ Price = tuple[Fraction, Fraction]
 """(epsilon, delta)"""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Asking:
     """How one statement is explained and asked, under a catalog that knows what was defined before it."""
 
@@ -52,7 +53,7 @@ class Asking:
     """Where the budget is kept; None if nothing is to be spent."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Workflow:
     """What a script gave: answers by name, and what each cost each source."""
 

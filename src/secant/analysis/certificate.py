@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
 from secant.plan import nodes as n
 from secant.plan.nodes import Node
+from secant.records import frozen
 from secant.terms.bounds import GlobalBound
 from secant.terms.keys import Key
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """One application of a rule: which rule, where, what it gives, and from what."""
 
@@ -31,7 +32,7 @@ Figures = tuple[tuple[object, ...], ...]
 """Rows of numbers that the engine computed over protected rows. Private."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Survey:
     """A smooth bound of how many rows of an aggregate's input differ, from figures that the engine computes.
 
@@ -51,7 +52,7 @@ class Survey:
     """Whether one row goes and one comes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Coming:
     """Rows that come and go beside values that move, where one row stands in several joined rows (C-FANS)."""
 
@@ -65,7 +66,7 @@ class Coming:
     """Groups that one row moves, at most: each gets its share of epsilon."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Curve:
     """A smooth bound of one measure for every beta: what to compute is written once beta is known."""
 
@@ -103,7 +104,7 @@ class Curve:
     """What the bound never falls below where a row that comes or goes stands in several joined rows."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Surveyed:
     """A measure that moves by at most `each` whole steps for every row that differs. The least survey holds."""
 
@@ -115,7 +116,7 @@ class Surveyed:
     """A public bound of the measure, all groups together, in whole steps."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Contributions:
     """What each unit adds to measures, and the answer with what it adds cut down to limits (U-CLIP)."""
 
@@ -129,7 +130,7 @@ class Contributions:
     """Without keys: one row with all counts and all sums, so that units are added up once."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clipped:
     """A measure to which one unit adds at most a limit, all groups together; the limit is chosen privately.
 
@@ -162,7 +163,7 @@ Move = GlobalBound | Curve | Surveyed | Clipped
 """How far a measure moves: by a public number, a smooth bound, or a limit that is yet to be chosen."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Certificate:
     """For one protection: how far each measure can move, in whole steps, all groups together (an L1 bound)."""
 
@@ -194,7 +195,7 @@ class Certificate:
         return min(bound.value**2, self.squares.get(column, bound.value**2))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refusal:
     """Why a room cannot bound a query."""
 

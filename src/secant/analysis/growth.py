@@ -7,16 +7,16 @@ such a table brings. A node without a rule may lose rows (I3). Rooms that price 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from secant.plan import nodes as n
 from secant.plan.reads import expressions, reads
 from secant.plan.rules import RuleTable
+from secant.records import frozen
 
 Varying = Callable[[str], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Growth:
     """A relation gains rows, and loses none, when a table does."""
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from secant.analysis.certificate import Certificate, Refusal
 from secant.plan.enforce import Release
 from secant.plan.facts import Facts
 from secant.plan.nodes import Scalar
+from secant.records import frozen
 from secant.terms.catalog import Catalog
 from secant.terms.coverage import EveryTable
 from secant.terms.policy import Policy, Protection
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     """What a room is asked: this release, under this protection, where these facts hold."""
 

@@ -8,7 +8,7 @@ smallest wins. What stands above a release works on public numbers and needs no 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from secant.analysis.certificate import (
@@ -46,6 +46,7 @@ from secant.plan.scopes import read_columns
 from secant.plan.typing import fields_of
 from secant.plan.unfailing import still_failing, unfailing
 from secant.plan.verify import verify
+from secant.records import frozen
 from secant.terms.bounds import GlobalBound
 from secant.terms.catalog import Catalog
 from secant.terms.coverage import is_protected
@@ -75,7 +76,7 @@ ANALYSES: tuple[Analysis, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PublicFacts:
     """What may steer how useful a release is: how much is spent, and how many rows a public query has."""
 
@@ -94,7 +95,7 @@ class PublicFacts:
         return replace(self, epsilon=epsilon)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prepared:
     """A whole query: what is released, and what happens with the released tables afterwards."""
 
@@ -102,7 +103,7 @@ class Prepared:
     bounded: tuple[Bounded, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RawRows:
     """The query shows rows of a protected table as they are."""
 

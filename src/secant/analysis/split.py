@@ -19,9 +19,10 @@ from secant.plan.enforce import Release
 from secant.plan.rewrite import retype
 from secant.plan.scopes import borrowed
 from secant.plan.typing import Mistyped, fields_of
+from secant.records import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bounded:
     """A release and the certificates that it rests on, one for each protection in force."""
 

@@ -7,7 +7,6 @@ certificate or a refusal. Never here: a survey; how many rows differ is what the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 
 from secant.analysis.certificate import CannotBound, Certificate, Refusal, Step, Survey, Surveyed
@@ -15,11 +14,12 @@ from secant.analysis.interface import Request
 from secant.analysis.summands import amount, each_row
 from secant.plan.domains import Listed, Looked
 from secant.plan.enforce import Release
+from secant.records import frozen
 from secant.terms.bounds import GlobalBound
 from secant.terms.keys import Key, in_order
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rules:
     """The ids under which a room says what all of them say."""
 
@@ -29,7 +29,7 @@ class Rules:
     measures: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Counted:
     """How a room counts the rows that differ: its survey, the groups that one row moves, and why."""
 

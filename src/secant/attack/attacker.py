@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -21,6 +20,7 @@ from secant.attack.guess import membership_at, percent
 from secant.attack.inverse import largest_epsilon
 from secant.attack.odds import added_at_most
 from secant.errors import Refused, UsageError
+from secant.records import frozen
 from secant.terms.catalog import Catalog
 from secant.terms.coverage import tables_of
 from secant.terms.policy import Policy, Protection
@@ -31,7 +31,7 @@ PARTS = ("answer", "spent", "together", "budget")
 """For what a guess is judged: this answer, all answers so far, both, the whole budget."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Charged:
     """What was charged to a protection before, added up since its beginning."""
 
@@ -41,7 +41,7 @@ class Charged:
     """The share of databases for which releases of random differential privacy promise nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """One thing that is guessed, under one protection: how well, for given amounts."""
 

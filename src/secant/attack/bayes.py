@@ -8,15 +8,15 @@ over all databases of the prior P_P. For the owner's eyes; where rows depend on 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from secant.attack.priors import Atoms, Prior, spread
 from secant.numeric.arrays import Floats, np, required
+from secant.records import frozen
 
 FINE = 2_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Blur:
     """What stands between an answer and the value: other rows, taken for normal, and the noise of the release."""
 

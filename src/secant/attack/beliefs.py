@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
@@ -25,6 +24,7 @@ from secant.attack.priors import (
 )
 from secant.errors import PolicyError, UsageError
 from secant.numeric.parameters import exact
+from secant.records import frozen
 from secant.terms.catalog import Catalog
 from secant.terms.policy import ColumnFacts
 
@@ -34,7 +34,7 @@ _PLACED = ("INTEGER", "DECIMAL", "DOUBLE", "DATE", "TIMESTAMP")
 _LINE = (int, Decimal, datetime.date)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Named:
     """Values without a distance between them, each with its share."""
 
@@ -42,7 +42,7 @@ class Named:
     shares: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alike:
     """So many values, all alike, that nobody names."""
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from secant.attack.goals import Attacker, Attribute, Formula, Goal, leaves
 from secant.attack.odds import added_at_most, added_on_average, on_average, raised, up
 from secant.attack.secrets import Secret, secret_of
+from secant.records import frozen
 from secant.terms.catalog import Catalog
 from secant.terms.policy import Policy, Protection
 
@@ -22,7 +22,7 @@ Reads = Mapping[str, frozenset[str]]
 """Table -> the columns that a question reads of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Amount:
     """What answers cost, and what they were computed from."""
 
@@ -41,7 +41,7 @@ class Amount:
         return any(table in self.reads for table in secret.tables)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chance:
     """What is known of a guess, before and after."""
 
@@ -59,7 +59,7 @@ class Chance:
     """No single answer adds more than this to the chance of anybody, whatever is believed before."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Aimed:
     """A goal with its attributes as one protection sees them."""
 

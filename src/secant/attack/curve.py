@@ -7,17 +7,17 @@ of the same bounds that a report tells; no data is read.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from secant.attack.attacker import questions_of
 from secant.attack.chances import Amount, Chance
 from secant.attack.goals import Attacker, parse_attacker
+from secant.records import frozen
 from secant.terms.catalog import Catalog
 from secant.terms.policy import Policy, Protection
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GuessCurve:
     """Bounds of one guess, by the ε of all answers together."""
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 
 from secant.errors import UsageError
 from secant.numeric.parameters import exact
+from secant.records import frozen
 
 EXAMPLE = "write it like: people.age within 2 prior normal(40, 12)"
 PRIORS = ("uniform", "normal", "values", "histogram", "any")
@@ -32,7 +32,7 @@ Place = Fraction | str
 """A value: a number (days of the calendar for dates), or a text."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attribute:
     """One value of one row that is guessed, how near a guess must be, and what is believed before."""
 
@@ -55,7 +55,7 @@ class Attribute:
         return f"{self.table}{'' if self.row == 1 else f'[{self.row}]'}.{self.column}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Formula:
     """Several goals: all of them (`and`), or one of them (`or`)."""
 
@@ -68,7 +68,7 @@ class Formula:
 Goal = Attribute | Formula
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Allowed:
     """The most that an owner wants to be guessed."""
 
@@ -83,7 +83,7 @@ class Allowed:
         return told + " on average" * self.on_average
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attacker:
     """What is guessed, and what is believed of it."""
 

@@ -9,7 +9,6 @@ else, and that this value does not depend on the rest beyond what the prior says
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal, localcontext
 from fractions import Fraction
 
@@ -34,13 +33,14 @@ from secant.attack.search import (
 from secant.errors import UsageError
 from secant.numeric.arrays import Floats, np
 from secant.numeric.parameters import Number, delta_of, epsilon_of, exact, positive
+from secant.records import frozen
 
 TRIED_DISTANCES = 2_000
 FASTEST = 1e9
 """Beyond this many units of privacy across the whole range nothing but the bound 1 is claimed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Guess:
     """Chances that a guess is good: before any answer, and at most after it."""
 
@@ -58,7 +58,7 @@ class Guess:
     words: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Membership:
     """Chances that an attacker is right about somebody being in the data."""
 

@@ -9,13 +9,13 @@ these numbers adds the margin.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from secant.attack.priors import Pieces
 from secant.numeric.arrays import Floats, Places, np
+from secant.records import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kernel:
     """A density with its one-sided masses at the edges of its pieces."""
 

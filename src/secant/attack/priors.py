@@ -10,11 +10,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from secant.errors import UsageError
 from secant.numeric.arrays import Floats, np
 from secant.numeric.parameters import Number, exact, positive
+from secant.records import frozen
 
 MOST_ATOMS = 200_000
 MOST_PIECES = 20_000
@@ -22,7 +22,7 @@ FINE = 100
 """Pieces of a normal prior to a standard deviation, where the range allows that many."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Uniform:
     """Every value of a range is as likely as any other; with a step, only low, low + step, ... occur."""
 
@@ -31,7 +31,7 @@ class Uniform:
     step: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Normal:
     """The bell curve, cut to a range."""
 
@@ -41,7 +41,7 @@ class Normal:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Weights:
     """Finitely many values, each with its share."""
 
@@ -49,7 +49,7 @@ class Weights:
     weights: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Histogram:
     """Bins between edges, each with its share, spread evenly inside the bin."""
 
@@ -60,7 +60,7 @@ class Histogram:
 Prior = Uniform | Normal | Weights | Histogram
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Atoms:
     """Points in ascending order with their shares: as values, and where distances are measured."""
 
@@ -69,7 +69,7 @@ class Atoms:
     shares: Floats
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pieces:
     """A density: within exp(±slack) of exp(heights[i] + slopes[i]·(t − edges[i])) on piece i."""
 

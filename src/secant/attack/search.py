@@ -8,7 +8,6 @@ approximate; the bound is one for every answer of every private mechanism.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from secant.attack.kernel import (
     Kernel,
@@ -21,6 +20,7 @@ from secant.attack.kernel import (
 from secant.attack.priors import Atoms, Pieces
 from secant.errors import UsageError
 from secant.numeric.arrays import Floats, Places, Truths, np
+from secant.records import frozen
 
 NEAR_ENOUGH = 1e-4
 """A box is not looked at again once its bound is this close to what was found, as a share of it. The
@@ -34,7 +34,7 @@ MOST_PAIRS = 20_000_000
 CHUNK = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Extreme:
     """No posterior share exceeds `bound`; `found` is reached by some answer, for this center."""
 
@@ -119,7 +119,7 @@ def _sums(atoms: Atoms, rate: float) -> tuple[Floats, Floats]:
 # ── densities ────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Boxes:
     """Centers from `g1` to `g2`, peaks from `c1` to `c2`; peaks are in the coordinate of the distance."""
 

@@ -7,7 +7,6 @@ What the protection does not hide is known to everybody. No data is read.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 from secant.attack.beliefs import Alike, Belief, Named, belief_of, is_placed, step_of
@@ -16,13 +15,14 @@ from secant.attack.guess import bound_at_rate, guess_at_rate
 from secant.attack.odds import raised
 from secant.attack.priors import ends_of
 from secant.errors import UsageError
+from secant.records import frozen
 from secant.terms.catalog import Catalog
 from secant.terms.coverage import tables_of
 from secant.terms.norms import parse_norm, weight_in
 from secant.terms.policy import ColumnFacts, Policy, Protection
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cell:
     """How a value that moves is measured: its weight in the norm, and how far its range reaches."""
 
@@ -36,7 +36,7 @@ class Cell:
     """The longest way of at most 1 between two values; None if the nearest two are farther apart."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Secret:
     """An attribute as one protection sees it."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -19,6 +18,7 @@ from typing import Any
 from secant.audit.neighbors import Database, Row
 from secant.plan import nodes as n
 from secant.plan.values import same_key
+from secant.records import frozen
 from secant.terms.catalog import Catalog, Table
 from secant.terms.policy import Policy
 from secant.terms.types import Type
@@ -46,7 +46,7 @@ _POOLS: dict[str, tuple[Any, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Drawing:
     """Draws databases of some tables."""
 

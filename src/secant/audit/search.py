@@ -25,6 +25,7 @@ from secant.errors import SecantError, UsageError
 from secant.plan import nodes as n
 from secant.plan.one_question import one_question
 from secant.plan.reads import tables_read
+from secant.records import frozen
 from secant.release.backend import Session
 from secant.release.inspection import Unsealed, unsealed
 from secant.release.job import Job, Keys
@@ -45,7 +46,7 @@ LEVEL = 0.95
 ZERO = Fraction(0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Claim:
     """One thing that a certificate says of two neighbors, in whole steps or rows."""
 
@@ -219,7 +220,7 @@ class _Search:
 # ── what a release reads ─────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Figures:
     """What one release reads of one database."""
 

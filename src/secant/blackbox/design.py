@@ -9,7 +9,6 @@ sample is looked at: m and k are fixed before the first draw.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
@@ -20,6 +19,7 @@ from secant.ledger.amounts import as_written
 from secant.mechanisms.admission import round_up
 from secant.numeric.ball import Ball, ball, ceiling, decide, upper, working_precision
 from secant.numeric.parameters import Number, count_of
+from secant.records import frozen
 
 Method = Literal["exchangeability", "binomial", "dkw"]
 METHODS: tuple[Method, ...] = ("exchangeability", "binomial", "dkw")
@@ -32,7 +32,7 @@ _LEAST = Fraction(1, 10**12)  # a smaller share would need more samples than any
 _ROOMY = 10  # times the least m: what `roomy` takes when only γ is known
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Design:
     """Take the k-th smallest of m sampled sensitivities; γ is the share that it may miss."""
 

@@ -8,7 +8,7 @@ ever enters a distribution: `resample` is for records that are public already.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from secant.blackbox.records import size_of, taken
 from secant.errors import UsageError, border
 from secant.numeric.parameters import exact, positive
+from secant.records import frozen
 
 Draw = Callable[[int, Generator], Any]
 _LONGEST_NAME = 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Distribution:
     """A law of one record. `draw(count, generator)` gives `count` independent records of it."""
 
@@ -57,7 +58,7 @@ def distribution_of(sampler: object) -> Distribution:
     return Distribution(name[:_LONGEST_NAME], sampler)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Shaped:
     """Independent numbers of one of numpy's laws; each record has `dimension` of them."""
 
@@ -71,7 +72,7 @@ class _Shaped:
         return drawn
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Resampled:
     records: Any
 

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
 from secant.blackbox.design import Design
 from secant.blackbox.distributions import Distribution
 from secant.blackbox.measure import Ruler, converted, rounded_up
 from secant.errors import UsageError
+from secant.records import frozen
 from secant.shown.curves import Line, chart
 from secant.shown.drawing import Picture
 from secant.terms.bounds import Norm
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Probe:
     """A sample that is kept to see whether a function is still the one that was sampled."""
 
@@ -30,7 +31,7 @@ class Probe:
     """A digest of both results; empty where the caller brought a distance."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sensitivity:
     """A sampled sensitivity: public, so it may be shown, stored and used again (X-REUSE)."""
 

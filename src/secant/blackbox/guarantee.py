@@ -7,7 +7,7 @@ releases together (X-REUSE). It never says "differentially private" without the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,12 +17,13 @@ from secant.ledger.amounts import as_written
 from secant.mechanisms.admission import round_up
 from secant.numeric.ball import ball, upper, working_precision
 from secant.numeric.parameters import Number, count_of
+from secant.records import frozen
 
 DETERMINISTIC = "the function gives the same result for the same records"
 INDEPENDENT = "the sampler draws independent records of the named distribution"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RandomPrivacy:
     """(ε, δ, γ)-random differential privacy for one named distribution."""
 

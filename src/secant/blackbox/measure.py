@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from secant.errors import UsageError
 from secant.numeric.ball import ball, upper, working_precision
+from secant.records import frozen
 from secant.terms.bounds import Norm
 
 Distance = Callable[[Any, Any], float]
@@ -29,7 +29,7 @@ class Misbehaved(Exception):  # noqa: N818 - a finding about the caller's functi
     """The caller's function or sampler did something that cannot be sampled; the reason says what."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ruler:
     """How results are read and how far two of them are apart."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -16,12 +15,13 @@ from secant.errors import UsageError, border
 from secant.ledger.amounts import as_written
 from secant.mechanisms.selection import Choice, pick_exponential
 from secant.numeric.parameters import Number
+from secant.records import frozen
 from secant.terms.bounds import GlobalBound
 
 LARGEST_WEIGHT = 10**15
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PosteriorSampler:
     """X-POSTERIOR: candidate θ with probability ∝ prior(θ) · exp(min(1, ε/2Δ) · log-likelihood of θ)."""
 

@@ -7,7 +7,7 @@ here was computed from protected data but the released value itself.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -20,11 +20,12 @@ from secant.blackbox.respond import Calibrated
 from secant.mechanisms.bernstein import LatticeNoise
 from secant.mechanisms.gaussian import NormalNoise
 from secant.mechanisms.selection import Choice
+from secant.records import frozen
 from secant.shown.curves import noise_picture
 from secant.shown.drawing import Picture
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BlackboxRelease:
     """What was released, and everything that may be known about it."""
 

@@ -12,7 +12,6 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -36,6 +35,7 @@ from secant.blackbox.state import RunState, run_state
 from secant.blackbox.workers import Beat, Overstayed, Runs, Task, guarded, run_apart, run_here
 from secant.errors import UsageError, border
 from secant.numeric.parameters import Number, count_of, positive
+from secant.records import frozen
 from secant.shown.progress import progress as shown
 from secant.terms.bounds import Norm
 
@@ -46,7 +46,7 @@ PROBES = 3
 _REPEAT_EVERY = 1000  # samples; of each so many, one is evaluated twice to find randomness
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Pair:
     """One sample: two databases, two results, one distance. Runs in a child process."""
 
@@ -287,7 +287,7 @@ def crew_of(workers: int | None) -> int:
     return workers
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Once:
     """The one run on protected data."""
 

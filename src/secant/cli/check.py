@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from secant.cli.options import Json, PolicyPath, Source
 from secant.errors import UsageError
+from secant.records import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +30,7 @@ MISTAKEN = 2
 STYLES = {"error": "bold red", "warning": "yellow", "note": "bold"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """What was found when the policy was held against the database."""
 

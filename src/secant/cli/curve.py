@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from secant.records import frozen
 from secant.shown.curves import Line, chart
 
 GRID = ("0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10")
@@ -20,7 +20,7 @@ _Point = tuple[float, float | None, float | None]
 """ε, error, relative error."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Curve:
     """Errors of one column that an ε allows: absolute, and relative to the length of the true answers."""
 

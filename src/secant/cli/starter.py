@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from secant.records import frozen
 from secant.terms.catalog import Catalog, Table
 from secant.terms.people import about_people, is_staff, named_after_people, person_column
 from secant.terms.policy_fit import untaken
@@ -313,7 +314,7 @@ def _references(name: str, table: Table, keys: Mapping[str, str | None]) -> Iter
             yield column, target, others[target] or ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _People:
     """The table that seems to hold the people, and how the others stand to it."""
 

@@ -7,13 +7,14 @@ rounded down and charges rounded up (I4). No float is ever added, compared or st
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor
 
 from secant.errors import BudgetError, UsageError
 from secant.numeric.parameters import Number, exact
+from secant.records import frozen
 from secant.terms.events import (
     ApproximateEvent,
     Composed,
@@ -48,7 +49,7 @@ def _delta(amount: Fraction, what: str = "delta") -> Fraction:
     return amount
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Budget:
     """What an owner allows in total."""
 
@@ -81,7 +82,7 @@ class Budget:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Charge:
     """What one release takes from one protection: its price, and what was done for it."""
 
@@ -161,7 +162,7 @@ def priced(epsilon: int, delta: int) -> Event:
     return ApproximateEvent(price, Fraction(delta, DELTA_UNITS)) if delta else PureEvent(price)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spent:
     """A sum of charges; unlike a budget it has no upper limit."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor
@@ -18,6 +17,7 @@ from math import ceil, floor
 from secant.errors import BudgetError
 from secant.ledger.amounts import DELTA_UNITS, EPSILON_UNITS, Budget, Charge, Spent, priced
 from secant.ledger.state import Account, Price, merged, price_of, spent_of
+from secant.records import frozen
 from secant.terms.events import (
     ApproximateEvent,
     Composed,
@@ -42,7 +42,7 @@ NO_EVENT = Composed(())
 _SUMS = 'random differential privacy does not compose adaptively; it needs composition = "basic"'
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """How much of a budget is used, and whether that is within it."""
 

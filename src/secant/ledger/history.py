@@ -6,17 +6,18 @@ In: records. Out: releases with their charges and what became of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from secant.ledger.amounts import Charge
 from secant.ledger.records import Record
+from secant.records import frozen
 from secant.terms.events import event_from_json
 from secant.terms.windows import read_span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Release:
     """One release, from its reservation to its end."""
 

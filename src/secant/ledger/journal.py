@@ -8,16 +8,16 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Protocol
 
 from secant.ledger.records import Anchor, Record
+from secant.records import frozen
 
 PAPERS = 6
 """From this version on stores keep the papers of releases."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Head:
     """The end of the chain, kept beside the records: a lost tail shows."""
 

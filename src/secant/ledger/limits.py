@@ -7,7 +7,7 @@ whether a budget renews. Nothing is written here, and no clock is read: the mont
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from secant.errors import UsageError
@@ -15,6 +15,7 @@ from secant.ledger.amounts import Budget, Charge, Spent, decimals, total
 from secant.ledger.composition import BASIC, COMPOSITIONS, TIGHT, Reading, read, surely_covered
 from secant.ledger.sliding import read_sliding
 from secant.ledger.state import Account, State, spent_of
+from secant.records import frozen
 from secant.terms.windows import Window
 
 MONTHLY = "monthly"
@@ -29,7 +30,7 @@ _RANDOM = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """The budgets in force, as the policy states them."""
 
@@ -113,7 +114,7 @@ class Limits:
         return chosen or (TIGHT if self.budgets[protection].delta else BASIC)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Balance:
     """One account: `remaining` is never negative, also after a budget was cut.
 

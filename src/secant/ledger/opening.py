@@ -12,7 +12,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Collection
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,13 @@ from secant.errors import UsageError
 from secant.ledger.amounts import DELTA_UNITS, EPSILON_UNITS, Budget
 from secant.ledger.store import Ledger
 from secant.ledger.witness import anchor_file
+from secant.records import frozen
 from secant.terms.policy import Policy
 
 _log = logging.getLogger("secant")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Account:
     """The budget of one protection, exact."""
 

@@ -13,13 +13,13 @@ carry-over one use can change arbitrarily many others (L-GROWTH).
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
 from secant.errors import UsageError
 from secant.ledger.amounts import EPSILON_UNITS, LARGEST_EPSILON, Budget
 from secant.numeric.parameters import Number
+from secant.records import frozen
 from secant.terms.events import exact_count, exact_epsilon
 
 STREAM_CHANGE = 2
@@ -28,7 +28,7 @@ COUNT_CHANGE = 1
 """L-USES: so much the number of paid uses falls, at most, when one use is removed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChainTable:
     """One table of the chain; each of its rows refers to at most one row of the table before."""
 
@@ -43,7 +43,7 @@ class ChainTable:
     """One budget for each epoch, or the column that holds it; empty if these rows hold none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chain:
     """Tables joined 1:n, from the one side to the many side, and who pays for a use."""
 
@@ -100,7 +100,7 @@ def allowed_uses(budget: Budget, price: Fraction) -> int:
     return budget.epsilon // ceil(price * EPSILON_UNITS)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Use:
     """A row of the joined table, as `paid_uses` sees it."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
 from secant.errors import BudgetError, UsageError
+from secant.records import frozen
 
 VERSION = 6
 """The version that this code writes. Bodies of every earlier version stay readable:
@@ -44,7 +44,7 @@ LONGEST_NOTE = 1_000_000
 """Characters. A note is for a few names and numbers; a longer one would slow every later reader."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Anchor:
     """A place in the chain. Kept elsewhere, it shows whether the ledger still goes through it."""
 
@@ -56,7 +56,7 @@ START = Anchor(0, "0" * 64)
 """What the first record of a ledger is bound to."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Record:
     """One line of the ledger."""
 

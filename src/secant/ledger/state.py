@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from secant.ledger.amounts import Charge, Spent, gamma_units
 from secant.ledger.records import START, Anchor, Record, broken, canonical, check_link
+from secant.records import frozen
 from secant.terms.events import Event, event_from_json, to_json
 from secant.terms.windows import read_span, span_fields
 
@@ -44,7 +45,7 @@ def _event_gamma(event: str) -> int:
     return gamma_units(event_from_json(json.loads(event)))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OpenRelease:
     """A reservation that has neither been settled nor returned."""
 
@@ -56,7 +57,7 @@ class OpenRelease:
     sent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StreamState:
     """How far a stream has come (L-STREAM)."""
 

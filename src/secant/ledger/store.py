@@ -10,7 +10,6 @@ import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -36,6 +35,7 @@ from secant.ledger.sqlite import SqliteJournal
 from secant.ledger.state import State, charge_fields, month_of, starting_at
 from secant.ledger.witness import forgotten
 from secant.processes import ProcessLock
+from secant.records import frozen
 from secant.terms.papers import Papers
 from secant.terms.policy import LONGEST_NAME
 from secant.terms.windows import Window
@@ -44,7 +44,7 @@ LONGEST_LEASE = 31 * 24 * 3600
 """Seconds; a longer lease would lock budget for good when its process is killed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StreamAccount:
     """A stream as the books have it. Public: nothing secret is kept."""
 

@@ -8,16 +8,16 @@ ball arithmetic and holds wherever the search ended.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 from secant.numeric.ball import Ball, ball, lower, working_precision
+from secant.records import frozen
 
 _PRECISION = 160
 _KEPT = 64  # bits of a rate
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Score:
     """A score -p'/p in the form gain · w^(1-1/root) · (1-w)^(1/root), with v · score = slope · w.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -20,12 +19,13 @@ from secant.mechanisms.smooth import Secret
 from secant.numeric.arrays import Floats, np
 from secant.numeric.ball import ball, upper, working_precision
 from secant.numeric.parameters import Number, count_of, epsilon_of, level_of, positive
+from secant.records import frozen
 from secant.terms.bounds import Bound, GlobalBound
 
 _MOST_POINTS = 10**6
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BernsteinRelease:
     """A released function: public, so it may be evaluated, plotted and stored."""
 
@@ -67,7 +67,7 @@ def _basis(cover: int, at: float) -> Floats:
     return np.array([math.comb(cover, v) * at**v * (1 - at) ** (cover - v) for v in places])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LatticeNoise:
     """A calibrated Bernstein mechanism."""
 
@@ -108,7 +108,7 @@ class LatticeNoise:
         return most * ((1 << self.order) - 1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BernsteinNoise:
     """N-BERNSTEIN: ε-DP release of a function whose every value moves by at most the bound."""
 

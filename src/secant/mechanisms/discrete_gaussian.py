@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -24,6 +23,7 @@ from secant.mechanisms.laws import GaussianLaw, reach
 from secant.mechanisms.smooth import Secret
 from secant.numeric.ball import Ball, ball, decide
 from secant.numeric.parameters import Number, delta_of, epsilon_of, level_of, positive
+from secant.records import frozen
 from secant.terms.bounds import Bound, GlobalBound
 
 _EXACT_UP_TO = 256  # standard deviations, in steps, for which tails are summed term by term
@@ -45,7 +45,7 @@ def discrete_gaussian_noise(count: int, *, variance: Fraction) -> list[int]:
     return kept
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WholeNormalNoise:
     """Calibrated discrete Gaussian noise."""
 
@@ -87,7 +87,7 @@ def _root_up(value: Fraction) -> Fraction:
     return Fraction(math.isqrt(math.ceil(value * shift * shift)) + 1, shift)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DiscreteGaussianNoise:
     """N-DGAUSSIAN: (ε, δ)-DP for answers that are multiples of the grid."""
 

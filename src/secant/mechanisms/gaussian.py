@@ -7,7 +7,6 @@ standard deviation is never taken from a formula alone: the exact δ that it yie
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
@@ -22,12 +21,13 @@ from secant.mechanisms.laws import GaussianLaw, reach
 from secant.mechanisms.smooth import Secret, release
 from secant.numeric.ball import Ball, ball, decide, upper, working_precision
 from secant.numeric.parameters import Number, delta_of, epsilon_of, level_of, positive
+from secant.records import frozen
 from secant.terms.bounds import Bound, GlobalBound
 
 _TIGHT = Fraction(1, 1 << 30)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NormalNoise:
     """Calibrated normal noise."""
 
@@ -95,7 +95,7 @@ def least_multiplier(epsilon: Fraction, delta: Fraction) -> Fraction:
     return high
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GaussianNoise:
     """N-GAUSSIAN: normal noise with the least standard deviation that is (ε, δ)-DP."""
 
@@ -118,7 +118,7 @@ class GaussianNoise:
         return NormalNoise(self.name, budget, slack, fitting(sigma, step), step)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClassicalGaussianNoise:
     """N-CLASSICAL: σ = bound · √(2 ln(1.25/δ)) / ε, only where that formula is valid."""
 

@@ -8,12 +8,12 @@ exact arithmetic on the same random bits (N-LAZY).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 from secant.mechanisms.randomness import LazyUniform, bits, word
 from secant.numeric.ball import ball, decide
+from secant.records import frozen
 
 # Every float below is within one part in 2^48 of the real number it stands for; the guard is 2^-40.
 GUARD = 2.0**-40
@@ -21,7 +21,7 @@ UNIT = 2.0**-53
 _RATIO_BITS = 16  # scales up to 2^16 are drawn in one piece, larger ones in blocks of 2^shift
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shape:
     """A scale, split as ratio · 2^shift so that floats can decide nearly every draw."""
 

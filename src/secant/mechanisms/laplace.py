@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -21,12 +20,13 @@ from secant.mechanisms.randomness import LazyUniform, word
 from secant.mechanisms.smooth import Secret, private_ratio
 from secant.numeric.ball import ball, decide
 from secant.numeric.parameters import Number, epsilon_of, level_of, positive
+from secant.records import frozen
 from secant.terms.bounds import Bound, GlobalBound
 
 _STEEP = 2.0**-900  # below this rate floats have lost digits
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GlobalNoise:
     """Calibrated Laplace noise for a global bound."""
 
@@ -95,7 +95,7 @@ def on_grid(value: Secret, grid: Fraction) -> int:
     return steps
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LaplaceNoise:
     """N-LAPLACE: ε-DP for any answer with a global bound in the l1 norm."""
 
@@ -117,7 +117,7 @@ class LaplaceNoise:
         return GlobalNoise(self.name, budget, scale, step, discrete=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DiscreteLaplaceNoise:
     """N-DLAPLACE: ε-DP for answers that are multiples of the grid."""
 

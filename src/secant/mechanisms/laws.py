@@ -7,7 +7,6 @@ In: public shape parameters. Out: `Law` records for `grid.draw_cell`. Nothing he
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
@@ -18,11 +17,12 @@ from flint import arb
 from secant.mechanisms.grid import Law
 from secant.numeric import optimal_law
 from secant.numeric.ball import Ball, ball, decide
+from secant.records import frozen
 
 _STANDARD_NORMAL = NormalDist()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LaplaceLaw:
     """P(|V| > v) = exp(-v)."""
 
@@ -37,7 +37,7 @@ class LaplaceLaw:
         return -math.log(u)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GaussianLaw:
     """The standard normal law."""
 
@@ -62,7 +62,7 @@ def _optimal_constants(k: Fraction, precision: int) -> tuple[Ball, Ball, Ball, B
     return order, 2 * a / order, body, a * (ball(1 + 1 / k).log() * (order + 1)).exp()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OptimalLaw:
     """The law p* of least noise for smooth bounds: (1 - v/k)^(k-1) up to 1, then C(1 + v/k)^-(k+1).
 
@@ -91,7 +91,7 @@ class OptimalLaw:
         return optimal_law.quantile(float(self.k), u)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CauchyLaw:
     """The generalized Cauchy law, density proportional to 1 / (1 + |v|^gamma), gamma > 1."""
 
@@ -115,7 +115,7 @@ class CauchyLaw:
         return math.exp(min(-beta_odds(1 - share, share, u) * share, 690.0))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StudentLaw:
     """Student's t law with `degrees` > 0, density ∝ (1 + v²/degrees)^(-(degrees+1)/2)."""
 

@@ -8,7 +8,7 @@ would tell them apart.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import ClassVar
 
@@ -24,10 +24,11 @@ from secant.mechanisms.smooth import (
     too_rough,
 )
 from secant.numeric.parameters import Number
+from secant.records import frozen
 from secant.terms.bounds import Bound, SmoothBound
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ManyBetasNoise:
     """N-MANYBETAS: one noise shape, several β; the data choose the least scale, and nothing leaks.
 
@@ -69,7 +70,7 @@ class ManyBetasNoise:
         return ManyNoise(self.name, tuple(single), usable[0])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ManyNoise:
     """A calibrated mechanism for several smooth bounds of one answer."""
 

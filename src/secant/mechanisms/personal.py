@@ -8,7 +8,6 @@ must not depend on who is present: a scale taken over those present would tell.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
@@ -17,12 +16,13 @@ from secant.mechanisms.laplace import GlobalNoise, fitting
 from secant.mechanisms.selection import Choice, pick_exponential
 from secant.mechanisms.smooth import Secret
 from secant.numeric.parameters import Number, epsilon_of, exact, positive
+from secant.records import frozen
 from secant.terms.bounds import Bound, GlobalBound
 
 Neighbors = Literal["add-remove", "replace"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PersonalLimit:
     """What one individual may change, and how strongly they are protected."""
 
@@ -47,7 +47,7 @@ def personal_scale(limits: Sequence[PersonalLimit], neighbors: Neighbors) -> Fra
     return max(moves * limit.influence / limit.epsilon for limit in limits)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PersonalRelease:
     """Calibrated noise that protects each individual as promised to them."""
 
@@ -75,7 +75,7 @@ class PersonalRelease:
         return self.noise.error(level)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PersonalNoise:
     """N-PERSONAL: Laplace noise or an exponential choice with personal ε."""
 

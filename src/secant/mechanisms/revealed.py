@@ -8,7 +8,6 @@ noise level that the analyst may see, and the answer with Laplace noise of just 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
@@ -24,13 +23,14 @@ from secant.mechanisms.laws import LaplaceLaw, reach
 from secant.mechanisms.smooth import EXACT, Rounding, Secret, private_bound, release
 from secant.numeric.ball import Ball, ball, decide, upper, working_precision
 from secant.numeric.parameters import Number, delta_of, epsilon_of, level_of, positive
+from secant.records import frozen
 from secant.terms.bounds import Bound, SmoothBound
 
 _STEPS = 16  # levels of the public grid within one factor exp(β)
 Setting = Literal["local", "derivative"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LevelRelease:
     """A released answer and the scale of the Laplace noise on it; both public."""
 
@@ -43,7 +43,7 @@ class LevelRelease:
         return reach(LaplaceLaw(), level_of(level)) * self.scale + self.grid / 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LevelNoise:
     """A calibrated release of level and answer."""
 
@@ -101,7 +101,7 @@ def level_value(index: int, beta: Fraction) -> Fraction:
         return round_up(upper(level))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RevealedNoise:
     """N-REVEAL: (ε, δ)-DP at distance at most 1, and the analyst learns the error bar.
 

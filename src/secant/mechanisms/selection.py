@@ -8,7 +8,6 @@ rationals; the winner is decided by exact arithmetic on fresh bits, and no score
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -19,10 +18,11 @@ from secant.mechanisms.randomness import LazyUniform, below, word
 from secant.mechanisms.smooth import Secret, private_ratio
 from secant.numeric.ball import Ball, ball, decide, upper, working_precision
 from secant.numeric.parameters import Number, count_of, epsilon_of, level_of
+from secant.records import frozen
 from secant.terms.bounds import Bound, GlobalBound
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stretch:
     """Neighboring points of a public grid that share one score: indices first .. first+count-1."""
 
@@ -31,7 +31,7 @@ class Stretch:
     score: Secret
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """A calibrated choice: the weight of a score, and how ties of a kind are broken."""
 
@@ -171,7 +171,7 @@ def _admits(bound: Bound) -> bool:
     return isinstance(bound, GlobalBound) and bound.norm == "linf" and bound.value > 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExponentialNoise:
     """N-EXPONENTIAL: candidate r with probability ∝ exp(ε · score(r) / (2 · bound))."""
 
@@ -187,7 +187,7 @@ class ExponentialNoise:
         return _calibrated(self.name, pick_exponential, bound, epsilon, monotone)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PermuteAndFlip:
     """N-PERMUTEFLIP: never a worse expected score than the exponential mechanism, same ε."""
 
@@ -203,7 +203,7 @@ class PermuteAndFlip:
         return _calibrated(self.name, pick_flip, bound, epsilon, monotone)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReportNoisyMax:
     """N-NOISYMAX: the candidate with the largest score after Laplace noise on each."""
 

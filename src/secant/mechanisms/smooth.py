@@ -7,7 +7,6 @@ private scale is never returned, printed or compared with anything but a public 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral
@@ -27,6 +26,7 @@ from secant.numeric.parameters import (
     level_of,
     positive,
 )
+from secant.records import frozen
 from secant.terms.bounds import Bound, SmoothBound
 from secant.terms.secrecy import Private, unseal
 
@@ -34,7 +34,7 @@ _FLOOR = fmpq(1, 1 << 32)  # of the grid step: a smooth bound is never taken as 
 Secret = Private[Any] | int | float | Decimal | Fraction
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rounding:
     """How far the computed answer and bound may be from the real ones (N-FLOATS)."""
 
@@ -67,7 +67,7 @@ class Rounding:
 EXACT = Rounding()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SmoothNoise:
     """A calibrated mechanism for one smooth bound: ready to draw, holds nothing private."""
 
@@ -140,7 +140,7 @@ def release(law: Law, value: Secret, scale: fmpq, grid: Fraction) -> Fraction:
     return draw_cell(law, private_number(value) / step, scale / step) * grid
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OptimalNoise:
     """N-OPTIMAL: pure ε-DP with the least noise of all additive mechanisms for a smooth bound."""
 
@@ -170,7 +170,7 @@ class OptimalNoise:
         return _noise(self.name, law, bound, budget, Fraction(0), beta, rate, step, rounding)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CauchyNoise:
     """N-CAUCHY: generalized Cauchy noise with the exact condition, for any gamma > 1."""
 
@@ -204,7 +204,7 @@ class CauchyNoise:
         return _by_score(self.name, *self.shape(), bound, budget, step, rounding)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StudentNoise:
     """N-STUDENT: Student-t noise with the exact condition, for any degrees of freedom."""
 
@@ -239,7 +239,7 @@ class StudentNoise:
         return _by_score(self.name, *self.shape(), bound, budget, step, rounding)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SmoothLaplaceNoise:
     """N-SMOOTHLAPLACE: Laplace noise scaled to a smooth bound, (ε, δ)-DP at distance at most 1."""
 

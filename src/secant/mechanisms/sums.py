@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from secant.records import frozen
 
 APART = 1.002
 """Scales are spread until neighbors differ by this factor: wider noise is never less likely to be far."""
@@ -257,7 +258,7 @@ WIDE = 100
 """Deviations, in steps, from which on the real-valued law and a step for each noise serve as well."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Weighted:
     """So many independent whole noises of one law, each with this weight, at most 1."""
 

@@ -8,7 +8,6 @@ is shown with probability at most δ; keys that do not exist are never shown.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal, TypeVar
 
@@ -20,6 +19,7 @@ from secant.mechanisms.laws import GaussianLaw, reach
 from secant.mechanisms.smooth import Secret
 from secant.numeric.ball import ball, lower, working_precision
 from secant.numeric.parameters import Number, count_of, delta_of, epsilon_of, positive
+from secant.records import frozen
 from secant.terms.bounds import Bound, GlobalBound
 from secant.terms.secrecy import Private, unseal
 
@@ -57,7 +57,7 @@ def reached(
     return places, [all_keys[i] for i in places]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyNoise:
     """Calibrated choice of keys."""
 
@@ -83,7 +83,7 @@ class KeyNoise:
         return self.noise.error(level)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ThresholdNoise:
     """N-THRESHOLD: (ε, δ)-DP release of keys and counts, with discrete Laplace or normal noise."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, TypeVar
@@ -23,6 +22,7 @@ from secant.mechanisms.grid import draw_cell, rational
 from secant.mechanisms.laws import GaussianLaw, reach
 from secant.mechanisms.threshold import gaussian_threshold
 from secant.numeric.parameters import positive
+from secant.records import frozen
 from secant.terms.secrecy import Private, unseal
 
 _SHIFT = 1 << 48
@@ -30,7 +30,7 @@ Value = TypeVar("Value")
 Whole = Private[list[int]] | Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WholeLaplace:
     """Discrete Laplace noise."""
 
@@ -64,7 +64,7 @@ class WholeLaplace:
         return noisy_threshold(self.scale, delta=delta, groups=groups, contribution=contribution)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WholeNormal:
     """Normal noise on whole numbers, rounded: the rounding comes after the noise, so it costs nothing."""
 

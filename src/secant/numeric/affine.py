@@ -8,7 +8,7 @@ rounded outward; a range is never narrower than the truth. None says that no bou
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from itertools import combinations, pairwise
 
@@ -16,6 +16,7 @@ from secant.errors import InternalError, UsageError
 from secant.numeric import interval as plain
 from secant.numeric.interval import Interval
 from secant.numeric.powers import power as power_of
+from secant.records import frozen
 
 _MOST_BITS = 512  # longer coefficients are cut, and what is cut off is added to the error
 _KEPT_BITS = 128
@@ -23,7 +24,7 @@ _FINEST_BITS = 4096
 _ZERO = Fraction(0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Affine:
     """All numbers center + Σ terms[v]·ε_v + e with ε_v in [-1, 1], |e| ≤ error, and within `within`."""
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
+
+from secant.records import frozen
 
 End = Fraction | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Interval:
     """All numbers from `low` to `high`."""
 

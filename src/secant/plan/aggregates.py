@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
@@ -17,10 +16,11 @@ from types import MappingProxyType
 from typing import Any
 
 from secant.plan.values import EXACT, INT128, Value, order_key, same_key, whole
+from secant.records import frozen
 from secant.terms.types import DOUBLE, INTEGER, MAX_PRECISION, Type, decimal
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Aggregator:
     """One aggregate function: its result type (None: not for this type) and its meaning."""
 

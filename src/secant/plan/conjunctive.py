@@ -19,13 +19,14 @@ from secant.plan.reads import expressions, reads, tables_read
 from secant.plan.rewrite import columns_of, substitute
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
+from secant.records import frozen
 from secant.terms.types import Type
 
 DEEPEST = 200
 """Operators above each other; deeper trees are not taken apart."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Atom:
     """One copy of a table, with the conditions that only read its own columns."""
 
@@ -42,7 +43,7 @@ class Atom:
     """Columns in which no two rows agree, because of a DISTINCT."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Condition:
     """A condition that no single atom and no class expresses."""
 
@@ -50,7 +51,7 @@ class Condition:
     atoms: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conjunctive:
     """Atoms, the classes of columns that must be equal and not NULL, and what else must hold."""
 
@@ -64,7 +65,7 @@ class Conjunctive:
     """Column of an atom -> the atom's place."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotConjunctive:
     """Which node has no place in a conjunctive form, why, and what to do."""
 

@@ -8,19 +8,20 @@ released groups are looked up; or None where that does not fit. Never here: a bo
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from secant.plan import nodes as n
 from secant.plan.domains import looked_up, region_of
 from secant.plan.rewrite import columns_of
 from secant.plan.scopes import borrowed
 from secant.plan.typing import fields_of, type_of
+from secant.records import frozen
 from secant.terms import types as t
 
 Public = Callable[[n.Relation], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grouped:
     """A correlated aggregate with the values that outer rows ask for as keys."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
@@ -26,13 +25,14 @@ from secant.plan.scopes import free_columns
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
 from secant.plan.values import EXACT, Failure, date_of
+from secant.records import frozen
 from secant.terms.catalog import Catalog
 from secant.terms.types import Type
 
 MAX_LISTED = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Listed:
     """One key with the values that it may take."""
 
@@ -42,7 +42,7 @@ class Listed:
     """Where the list comes from, in words."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Looked:
     """Several keys whose value tuples are looked up in public tables."""
 
@@ -51,21 +51,21 @@ class Looked:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chosen:
     """Keys whose values are protected: they are chosen privately, with delta."""
 
     keys: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Open:
     """Keys that only public columns decide: the answer's own groups are shown as they are found."""
 
     keys: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stepped:
     """A key whose values are the steps of a stream: which there are is declared, and no end need be known."""
 
@@ -75,7 +75,7 @@ class Stepped:
 Domain = Listed | Looked | Chosen | Open | Stepped
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Region:
     """The leaves and conditions of a tree of filters, projections and inner joins, in terms of leaf columns."""
 

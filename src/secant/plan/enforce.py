@@ -37,6 +37,7 @@ from secant.plan.typing import fields_of, type_of
 from secant.plan.undeclared import Undeclared, undeclared_of
 from secant.plan.unfailing import scalars_of, single
 from secant.plan.verify import verify
+from secant.records import frozen
 from secant.terms import types as t
 from secant.terms.coverage import is_protected
 from secant.terms.policy import Protection
@@ -45,7 +46,7 @@ PROPORTIONAL = (*QUOTIENTS, *RANKED_FUNCTIONS)
 """Aggregates that stay what they are if every row counts twice."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Steps:
     """What makes an aggregate a stream: which of its keys is the step."""
 
@@ -54,7 +55,7 @@ class Steps:
     """A column of its rows that says when each came."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Release:
     """One aggregate, ready to be bounded and run."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar
 
@@ -28,6 +28,7 @@ from secant.plan.scopes import Borrowed, borrowed
 from secant.plan.typing import Fields, Known, fields_of
 from secant.plan.values import Value
 from secant.plan.windows import WINDOW_FUNCTIONS, Partition
+from secant.records import frozen
 
 Database: TypeAlias = Mapping[str, Sequence[Mapping[str, Any] | Sequence[Any]]]
 Rows: TypeAlias = Callable[[Frame], list[Row]]
@@ -50,7 +51,7 @@ def prepare(relation: n.Relation) -> Callable[[Database], list[Row]]:
     return lambda database: rows(Frame(database, {}, {}))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Builder:
     """What is known of a plan while its functions are put together."""
 

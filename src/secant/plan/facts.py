@@ -8,11 +8,12 @@ looked at). A record of facts lives as long as one question. Never here: data, e
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from secant.plan import nodes as n
 from secant.plan.lineage import named_in
 from secant.plan.ownership import Ownerships, Paths
+from secant.records import frozen
 from secant.terms.catalog import Catalog
 from secant.terms.coverage import EveryTable, is_open, tables_of
 from secant.terms.keys import Key, keys_of
@@ -22,7 +23,7 @@ KeyColumns = tuple[frozenset[str], Key]
 """A key in the names of a plan."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts:
     """What a policy and a catalog say, asked by whoever enforces, bounds or reports."""
 

@@ -8,7 +8,6 @@ whoever rests one on a key must know that the engine keeps it or that somebody c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import product
 
 from secant.plan import nodes as n
@@ -16,6 +15,7 @@ from secant.plan.lineage import reused
 from secant.plan.matching import equal_columns, exactly_comparable
 from secant.plan.rewrite import columns_of
 from secant.plan.typing import fields_of
+from secant.records import frozen
 
 MOST_KEYS = 16  # more ways to identify a row are forgotten
 Names = frozenset[str]
@@ -23,7 +23,7 @@ UniqueSets = Callable[[n.Scan], Iterable[Names]]
 _NOTHING: Names = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Keys:
     """Sets of columns of which no two rows agree in all, and pairs (columns, columns that they settle)."""
 

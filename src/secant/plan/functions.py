@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from functools import reduce
@@ -27,6 +26,7 @@ from secant.plan import patterns
 from secant.plan import text_values as texts
 from secant.plan.aggregates import AGGREGATES, Aggregator
 from secant.plan.values import Failure, Value
+from secant.records import frozen
 from secant.terms.types import (
     BOOLEAN,
     DATE,
@@ -57,7 +57,7 @@ UNLIMITED = 1_000
 """Most arguments of a function that takes any number."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Function:
     """One scalar function: arity, result type (None: not for these types) and meaning."""
 

@@ -13,7 +13,6 @@ import datetime
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
@@ -26,6 +25,7 @@ from secant.plan.rewrite import columns_of
 from secant.plan.show import same
 from secant.plan.typing import type_of
 from secant.plan.values import EPOCH, EXACT, Failure, date_of, midnight
+from secant.records import frozen
 from secant.terms.types import Type
 
 MOST_TRIED = 20_000
@@ -263,7 +263,7 @@ def _side(condition: n.Scalar, name: str) -> str | None:
 # ── long ranges of numbers ───────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Climb:
     """A function that only rises, or only falls, with its column: how far its values are apart, and whether whole."""
 

@@ -9,7 +9,6 @@ difference to testing all conditions on all combinations.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from secant.plan import nodes as n
@@ -17,12 +16,13 @@ from secant.plan import values as v
 from secant.plan.scalars import Code, Frame, Place, Row, code, widened
 from secant.plan.scopes import Borrowed, relations_in
 from secant.plan.typing import Fields
+from secant.records import frozen
 from secant.terms.types import Type, unify
 
 Rows: TypeAlias = Callable[[Frame], list[Row]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Use:
     """What a condition reads: columns of these relations, and whether anything else."""
 
@@ -33,7 +33,7 @@ class Use:
     """Whether it holds no subquery."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pairing:
     """How rows of a right side are found for a left row."""
 
@@ -82,7 +82,7 @@ def _key(codes: tuple[Code, ...], row: Row, frame: Frame) -> tuple[Any, ...] | N
     return None if None in values else tuple(map(v.order_key, values))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Joiner:
     """Puts filters and joins together; what it needs to know of the plan is passed in."""
 

@@ -20,6 +20,7 @@ from secant.plan.ranges import Ranges
 from secant.plan.show import same, show_scalar
 from secant.plan.total import total
 from secant.plan.typing import type_of
+from secant.records import frozen
 from secant.terms import types as t
 
 GRID_BITS = 40  # a real summand is rounded to 2^-40 of its bound: far below any noise
@@ -31,7 +32,7 @@ STEPS_OF_A_MOVE = 2**34
 WIDEST = Fraction(10) ** 100  # squares of larger numbers leave the doubles
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     """Why an aggregate cannot be enforced: rule, place, reason, and what to do."""
 
@@ -49,7 +50,7 @@ class Stopped(Exception):  # noqa: N818 - control flow between `measures` and `e
         self.problem = problem
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Preprocessed:
     """A statistic that is made to move by no more than a declared amount for one row (G-MOVES)."""
 
@@ -61,7 +62,7 @@ class Preprocessed:
     center: Fraction
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Measure:
     """A whole-number sum over the enforced rows, or a statistic of theirs in whole steps."""
 

@@ -9,33 +9,26 @@ Nodes are compared by identity: a shared node (a CTE used twice) is one node, vi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from fractions import Fraction
-from typing import TypeVar, dataclass_transform
+from typing import TypeVar
 
 from secant.errors import Span
+from secant.records import by_identity, frozen
 from secant.terms.types import Type
 
-_C = TypeVar("_C")
 
-
-@dataclass_transform(frozen_default=True, eq_default=False)
-def record(cls: type[_C]) -> type[_C]:
-    """Make a class a frozen record that is compared by identity."""
-    return dataclass(frozen=True, slots=True, eq=False)(cls)
-
-
-@record
+@by_identity
 class Node:
     """Anything in a plan."""
 
 
-@record
+@by_identity
 class Scalar(Node):
     """An expression with one value for each row."""
 
 
-@record
+@by_identity
 class Relation(Node):
     """A bag of rows with named, typed columns."""
 
@@ -43,7 +36,7 @@ class Relation(Node):
 # ── scalars ──────────────────────────────────────────────────────────────────────────────────────
 
 
-@record
+@by_identity
 class Column(Scalar):
     """A column of the relation that the expression stands on."""
 
@@ -52,7 +45,7 @@ class Column(Scalar):
     span: Span | None = None
 
 
-@record
+@by_identity
 class Outer(Scalar):
     """A column of an enclosing query, seen from inside a subquery."""
 
@@ -61,7 +54,7 @@ class Outer(Scalar):
     span: Span | None = None
 
 
-@record
+@by_identity
 class Literal(Scalar):
     """A constant. Intervals are (months, days, microseconds)."""
 
@@ -69,7 +62,7 @@ class Literal(Scalar):
     type: Type
 
 
-@record
+@by_identity
 class Arithmetic(Scalar):
     """`left op right` with op one of + - * / // %; also date ± interval, date ± integer, date - date."""
 
@@ -78,14 +71,14 @@ class Arithmetic(Scalar):
     right: Scalar
 
 
-@record
+@by_identity
 class Negate(Scalar):
     """`-operand`."""
 
     operand: Scalar
 
 
-@record
+@by_identity
 class Compare(Scalar):
     """`left op right` with op one of = <> < <= > >=; unknown if a side is NULL."""
 
@@ -95,7 +88,7 @@ class Compare(Scalar):
     span: Span | None = None
 
 
-@record
+@by_identity
 class SameValue(Scalar):
     """`left IS NOT DISTINCT FROM right`: NULL equals NULL, never unknown."""
 
@@ -103,35 +96,35 @@ class SameValue(Scalar):
     right: Scalar
 
 
-@record
+@by_identity
 class And(Scalar):
     """Conjunction in three-valued logic."""
 
     operands: tuple[Scalar, ...]
 
 
-@record
+@by_identity
 class Or(Scalar):
     """Disjunction in three-valued logic."""
 
     operands: tuple[Scalar, ...]
 
 
-@record
+@by_identity
 class Not(Scalar):
     """Negation in three-valued logic."""
 
     operand: Scalar
 
 
-@record
+@by_identity
 class IsNull(Scalar):
     """True or false, never unknown."""
 
     operand: Scalar
 
 
-@record
+@by_identity
 class Like(Scalar):
     """SQL pattern match: % any run, _ one character, each itself after the character that escapes."""
 
@@ -140,7 +133,7 @@ class Like(Scalar):
     escape: str = ""
 
 
-@record
+@by_identity
 class InList(Scalar):
     """Membership in a written list; unknown by SQL's rule if no match and a NULL is about."""
 
@@ -148,7 +141,7 @@ class InList(Scalar):
     items: tuple[Scalar, ...]
 
 
-@record
+@by_identity
 class Branch(Node):
     """WHEN condition THEN value."""
 
@@ -156,7 +149,7 @@ class Branch(Node):
     value: Scalar
 
 
-@record
+@by_identity
 class Case(Scalar):
     """The value of the first branch whose condition is true, else the default."""
 
@@ -164,7 +157,7 @@ class Case(Scalar):
     default: Scalar
 
 
-@record
+@by_identity
 class Cast(Scalar):
     """Conversion to a type."""
 
@@ -172,7 +165,7 @@ class Cast(Scalar):
     type: Type
 
 
-@record
+@by_identity
 class Call(Scalar):
     """A scalar function from the whitelist in `plan.functions`."""
 
@@ -181,7 +174,7 @@ class Call(Scalar):
     span: Span | None = None
 
 
-@record
+@by_identity
 class Extract(Scalar):
     """A part of a date or timestamp: year, quarter, month, day, dow, doy, hour, minute, second."""
 
@@ -189,14 +182,14 @@ class Extract(Scalar):
     operand: Scalar
 
 
-@record
+@by_identity
 class Attempt(Scalar):
     """The operand, or NULL where computing it fails on a row. An error that one row can raise would tell of it."""
 
     operand: Scalar
 
 
-@record
+@by_identity
 class Clamp(Scalar):
     """The operand moved into [low, high]; NULL stays NULL, a NaN goes to `high`."""
 
@@ -205,7 +198,7 @@ class Clamp(Scalar):
     high: Scalar
 
 
-@record
+@by_identity
 class ScalarSubquery(Scalar):
     """The one value of a relation with one column; NULL if it has no row."""
 
@@ -213,7 +206,7 @@ class ScalarSubquery(Scalar):
     span: Span | None = None
 
 
-@record
+@by_identity
 class InSubquery(Scalar):
     """Membership in the one column of a relation."""
 
@@ -222,7 +215,7 @@ class InSubquery(Scalar):
     span: Span | None = None
 
 
-@record
+@by_identity
 class Exists(Scalar):
     """Whether a relation has a row."""
 
@@ -233,7 +226,7 @@ class Exists(Scalar):
 # ── pieces of relations ──────────────────────────────────────────────────────────────────────────
 
 
-@record
+@by_identity
 class Named(Node):
     """An output column: its name and how it is computed."""
 
@@ -241,7 +234,7 @@ class Named(Node):
     expression: Scalar
 
 
-@record
+@by_identity
 class Aggregation(Node):
     """One aggregate: count (argument None means every row), sum, avg, min, max, var_samp, ... of the group's rows."""
 
@@ -256,7 +249,7 @@ class Aggregation(Node):
     """What stands beside the argument in statistics of pairs, corr(y, x); a row without either does not count."""
 
 
-@record
+@by_identity
 class SortKey(Node):
     """One ordering criterion."""
 
@@ -265,7 +258,7 @@ class SortKey(Node):
     nulls_first: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Frame:
     """Which rows around a row a window call sees: from `start` to `end`, None is without end, 0 the row itself.
 
@@ -278,7 +271,7 @@ class Frame:
     end: int | None
 
 
-@record
+@by_identity
 class WindowCall(Node):
     """`function(arguments) OVER (PARTITION BY partition ORDER BY order frame)`: one value for each row.
 
@@ -299,7 +292,7 @@ class WindowCall(Node):
 # ── relations ────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Field:
     """An output column's name and type. It is a value, not a node: compared by what it says."""
 
@@ -307,7 +300,7 @@ class Field:
     type: Type
 
 
-@record
+@by_identity
 class Scan(Relation):
     """A base table under an alias; its columns are named `alias.column`."""
 
@@ -317,7 +310,7 @@ class Scan(Relation):
     span: Span | None = None
 
 
-@record
+@by_identity
 class Values(Relation):
     """Rows written in the query or released before: public constants."""
 
@@ -325,7 +318,7 @@ class Values(Relation):
     rows: tuple[tuple[object, ...], ...]
 
 
-@record
+@by_identity
 class Filter(Relation):
     """The rows for which the predicate is true."""
 
@@ -334,7 +327,7 @@ class Filter(Relation):
     span: Span | None = None
 
 
-@record
+@by_identity
 class Project(Relation):
     """One output row for each input row."""
 
@@ -342,7 +335,7 @@ class Project(Relation):
     items: tuple[Named, ...]
 
 
-@record
+@by_identity
 class Join(Relation):
     """Pairs of rows for which the condition is true; `left` keeps unmatched left rows with NULLs."""
 
@@ -353,7 +346,7 @@ class Join(Relation):
     span: Span | None = None
 
 
-@record
+@by_identity
 class Aggregate(Relation):
     """One row for each group; without keys exactly one row, also over nothing."""
 
@@ -363,7 +356,7 @@ class Aggregate(Relation):
     span: Span | None = None
 
 
-@record
+@by_identity
 class Distinct(Relation):
     """Each different row once; NULLs count as equal."""
 
@@ -371,7 +364,7 @@ class Distinct(Relation):
     span: Span | None = None
 
 
-@record
+@by_identity
 class Window(Relation):
     """The rows, each with the values of window calls beside its own."""
 
@@ -380,7 +373,7 @@ class Window(Relation):
     span: Span | None = None
 
 
-@record
+@by_identity
 class Sort(Relation):
     """The rows in order."""
 
@@ -388,7 +381,7 @@ class Sort(Relation):
     keys: tuple[SortKey, ...]
 
 
-@record
+@by_identity
 class Limit(Relation):
     """At most `count` rows after skipping `offset`; count None means all."""
 
@@ -398,7 +391,7 @@ class Limit(Relation):
     span: Span | None = None
 
 
-@record
+@by_identity
 class Union(Relation):
     """Rows of both inputs by position; without `all` each different row once. Columns are named as given."""
 
@@ -409,7 +402,7 @@ class Union(Relation):
     span: Span | None = None
 
 
-@record
+@by_identity
 class Intersect(Relation):
     """Rows in both inputs; with `all`, as often as the smaller multiplicity."""
 
@@ -420,7 +413,7 @@ class Intersect(Relation):
     span: Span | None = None
 
 
-@record
+@by_identity
 class Except(Relation):
     """Rows of the left input that are not in the right one; with `all`, multiplicities subtract."""
 
@@ -431,7 +424,7 @@ class Except(Relation):
     span: Span | None = None
 
 
-@record
+@by_identity
 class Truncate(Relation):
     """The first `limit` rows of each owner, by `order` and then by the other columns that are read.
 
@@ -444,7 +437,7 @@ class Truncate(Relation):
     limit: int
 
 
-@record
+@by_identity
 class TruncateGroups(Relation):
     """The rows of the first `limit` groups (values of `groups`) of each owner, in the order of the group values.
 
@@ -457,7 +450,7 @@ class TruncateGroups(Relation):
     limit: int
 
 
-@record
+@by_identity
 class Released(Relation):
     """The answer of an earlier release, which is public: later stages read it like a table."""
 

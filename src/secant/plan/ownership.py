@@ -21,11 +21,12 @@ from secant.plan.reads import expressions, reads, scans
 from secant.plan.rules import RuleTable
 from secant.plan.typing import fields_of, follows_order
 from secant.plan.windows import first_rows, undecided
+from secant.records import frozen
 from secant.terms.coverage import reaches_unit
 from secant.terms.policy import Policy, Protection
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Term:
     """A way from a column to the owners of the row."""
 
@@ -34,7 +35,7 @@ class Term:
     shared: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Blocked:
     """Where rows stop belonging to single units, and why."""
 
@@ -44,7 +45,7 @@ class Blocked:
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ownership:
     """How the rows of a relation belong to units."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
@@ -19,12 +18,13 @@ from secant.plan import nodes as n
 from secant.plan.lineage import stored_columns
 from secant.plan.reads import expressions
 from secant.plan.rewrite import substitute
+from secant.records import frozen
 
 Value: TypeAlias = Fraction | str
 _ORDERED = ("INTEGER", "DECIMAL", "DOUBLE", "DATE")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Values:
     """Values that a column may have: some that are listed, or those between two ends."""
 

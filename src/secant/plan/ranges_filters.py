@@ -8,7 +8,6 @@ uses it clamps. Never here: data; values that are tried come from the policy and
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from secant.plan.rewrite import columns_of
 from secant.plan.show import same
 from secant.plan.typing import type_of
 from secant.plan.values import Failure, conform
+from secant.records import frozen
 
 if TYPE_CHECKING:
     from secant.plan.ranges import Ranges
@@ -33,7 +33,7 @@ FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 Values = tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcomes:
     """Which of the three truth values a condition can have."""
 

@@ -8,7 +8,7 @@ or rounded outward. Never here: data, or a range that the caller may believe wit
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
 from secant.numeric import affine
@@ -18,6 +18,7 @@ from secant.plan import nodes as n
 from secant.plan.functions import FUNCTIONS, MOST_EXPONENT
 from secant.plan.show import same
 from secant.plan.typing import type_of
+from secant.records import frozen
 
 PIECES = 8
 """So many pieces of the variable that moves the expression most: narrow enough, and quick."""
@@ -28,7 +29,7 @@ LARGEST = 1 << 1024
 """No engine's number is larger."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setting:
     """What is known around an expression."""
 

@@ -8,17 +8,17 @@ Never here: data.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from secant.numeric import interval as iv
+from secant.records import frozen
 
 _INSIDE = ("avg", "median", "mode", "quantile_cont", "quantile_disc")
 _SPREADS = {"var_pop": 4, "stddev_pop": 4, "var_samp": 2, "stddev_samp": 2}
 """The square of the width over this bounds the variance; of a sample, two rows are the worst case."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stratum:
     """Rows whose value lies in one range: at least `sure` of them count, at most `possible`."""
 

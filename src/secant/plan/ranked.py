@@ -26,6 +26,7 @@ from secant.plan.measures import (
 from secant.plan.ranges import Ranges, as_number
 from secant.plan.typing import type_of
 from secant.plan.values import EPOCH, day_of
+from secant.records import frozen
 from secant.terms import types as t
 
 MOST_POINTS = 2**16
@@ -35,7 +36,7 @@ MOST_CANDIDATES = 1024
 KINDS = ("INTEGER", "DECIMAL", "DOUBLE", "DATE")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grid:
     """Evenly spaced public points: low, low + step, ..., as numbers (dates count as days)."""
 
@@ -59,7 +60,7 @@ class Grid:
         return float(number)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidates:
     """Values that are listed beforehand, of which one is the most frequent."""
 
@@ -79,7 +80,7 @@ class Candidates:
 Points = Grid | Candidates
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ranked:
     """One order statistic of a release: which quantile, of which points, counted by which aggregate."""
 
@@ -108,7 +109,7 @@ class Ranked:
         return 2 * max(self.fraction, 1 - self.fraction)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Wanted:
     column: str
     fraction: Fraction | None

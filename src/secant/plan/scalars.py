@@ -10,7 +10,6 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -23,12 +22,13 @@ from secant.plan.functions import FUNCTIONS
 from secant.plan.rules import RuleTable
 from secant.plan.typing import Known, type_of
 from secant.plan.values import Failure, Value
+from secant.records import frozen
 from secant.terms.types import Type, unify
 
 Row: TypeAlias = tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Frame:
     """What stands around a row: the database, answers that can be reused, and the outer columns."""
 
@@ -41,7 +41,7 @@ Code: TypeAlias = Callable[[Row, Frame], Any]
 Query: TypeAlias = Callable[[Row, Frame], list[Row]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Where a scalar stands: the position of each column, and how a subquery there is run."""
 

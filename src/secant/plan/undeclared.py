@@ -7,15 +7,15 @@ a value outside of such a range lies, or how many rows more a unit has, nothing 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from secant.plan import nodes as n
 from secant.plan.lineage import Lineage, Origin
 from secant.plan.reads import columns_read, tables_read
+from secant.records import frozen
 from secant.terms.policy import Policy, Protection
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Undeclared:
     """What one release rests on that nobody declared."""
 

@@ -7,7 +7,7 @@ Never here: repairs, and any judgment whether the plan means what the user wrote
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -17,10 +17,11 @@ from secant.plan.rules import RuleTable
 from secant.plan.scopes import Borrowed, borrowed, bottom_up, own_parts, relations_in, standing_on
 from secant.plan.typing import Known, Mistyped, fields_of, settle, type_of
 from secant.plan.windows import WINDOW_FUNCTIONS
+from secant.records import frozen
 from secant.terms.types import Type, unify
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Check:
     """What is known while one plan is checked."""
 

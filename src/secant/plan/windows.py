@@ -8,7 +8,6 @@ frames are those of `plan.aggregates`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
@@ -16,11 +15,12 @@ from typing import Any
 from secant.plan import nodes as n
 from secant.plan.aggregates import AGGREGATES
 from secant.plan.values import Value
+from secant.records import frozen
 from secant.terms import types as t
 from secant.terms.types import Type
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Partition:
     """The rows of one partition as a window function sees them: what each brings, and which are alike in order."""
 
@@ -29,7 +29,7 @@ class Partition:
     """For each row, how many runs of equal order keys lie before its own."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WindowFunction:
     """One window function that is no aggregate."""
 

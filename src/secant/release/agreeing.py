@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -20,6 +20,7 @@ from secant.plan import nodes as n
 from secant.plan.domains import Chosen, Listed, Looked, Stepped
 from secant.plan.rewrite import columns_of
 from secant.plan.show import same
+from secant.records import frozen
 from secant.release.binding import groups_cut, rests_on_found_limit
 from secant.release.measured import comparable, steps_of, value_of
 from secant.release.noise.way import LawfulNoise, Noise
@@ -33,7 +34,7 @@ Cell = tuple[str, int]
 """Measure column and row of a released table."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Agreed:
     """One number that was made to agree with others."""
 
@@ -46,7 +47,7 @@ class Agreed:
     """Whether it counts rows."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Agreement:
     """What became of the totals and parts of one question."""
 
@@ -122,7 +123,7 @@ def agree(
 # ── who tells about the same rows ────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Family:
     """Releases that group the same rows, the finest first: every other one is a sum over rows of the first."""
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from secant.errors import UsageError
+from secant.records import frozen
 from secant.release.cautions import Caution
 from secant.shown.drawing import Picture
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """A released answer.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from secant.analysis.certificate import Clipped
 from secant.analysis.portfolio import Bounded
@@ -20,6 +19,7 @@ from secant.plan.enforce import Release
 from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number
 from secant.plan.ranked import Candidates
 from secant.plan.rewrite import columns_of
+from secant.records import frozen
 from secant.release.intervals import Span
 
 
@@ -57,7 +57,7 @@ def below_and_above(release: Release, column: str) -> Span:
 End = float | str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kept:
     """What values are moved into, or kept to, in a number of a release; without ends it is the declared values."""
 

@@ -11,7 +11,6 @@ import datetime
 import difflib
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 from secant.analysis.portfolio import Bounded, PublicFacts
@@ -22,6 +21,7 @@ from secant.numeric.interval import EVERYTHING
 from secant.plan import nodes as n
 from secant.plan.expected import expected_share, one_table_rows, rows_of
 from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number, declared, ranges_of
+from secant.records import frozen
 from secant.release.foreseen import Foreseen
 from secant.release.job import Job, Keys
 from secant.release.sizes import Guess
@@ -39,7 +39,7 @@ Count = Callable[[str], int | None]
 """Rows of a table whose number is public."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Caution:
     """A warning: a stable code, one sentence, one thing to do."""
 

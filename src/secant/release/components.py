@@ -9,7 +9,7 @@ question looks at. Public numbers, for everybody; what the rows that are there d
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from secant.analysis.certificate import Certificate, Clipped, Move
@@ -20,6 +20,7 @@ from secant.plan.facts import Facts
 from secant.plan.measures import Measure
 from secant.plan.parts import Part, Values, disjoint, folded, parts_read
 from secant.plan.reads import tables_read
+from secant.records import frozen
 from secant.release.job import Job
 from secant.terms.bounds import GlobalBound
 from secant.terms.coverage import moving_columns
@@ -30,7 +31,7 @@ MOST_VALUES = 12
 """Listed values of a column by which rows are told apart; of more nobody would read the list."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Component:
     """What one part of the data can do to one measure."""
 
@@ -54,7 +55,7 @@ class Component:
         return found if self.here is None else {**found, "here": self.here}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartOf:
     """A row of a table, or one of its columns, with what is proved of it alone."""
 
@@ -64,7 +65,7 @@ class PartOf:
     certificate: Certificate | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Subset:
     """Rows of a table that have one value in a column."""
 

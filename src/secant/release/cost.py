@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from secant.mechanisms.whole import epsilon_of_rho
+from secant.records import frozen
 from secant.release.laws import NormalPart
 from secant.terms.events import (
     SMALLEST,
@@ -19,7 +20,7 @@ from secant.terms.events import (
 ZERO = Fraction(0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cost:
     """What a protection pays: epsilon of its own, rho and the (epsilon, delta) that it is priced at, delta for keys."""
 

@@ -8,19 +8,20 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 
 from secant.errors import BackendError
 from secant.plan.functions import FUNCTIONS
 from secant.plan.nodes import Relation
 from secant.plan.rules import RuleTable
+from secant.records import frozen
 from secant.terms.catalog import Table
 from secant.terms.parts import ARRAYS, FIELDS, Part, Path, elements_named, json_path, part_named
 from secant.terms.types import INTEGER, TEXT, Type
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dialect:
     """One engine's way of writing."""
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from secant.records import frozen
 
 INFINITY = "float8 'Infinity'"
 NAN = "float8 'NaN'"
@@ -26,7 +27,7 @@ Alias = Callable[[], str] | None
 """Gives a fresh name for a subselect. None where none may stand: an aggregate would belong to the subselect."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Operand:
     """An expression as text, the largest magnitude of its finite values, and a step they are multiples of."""
 

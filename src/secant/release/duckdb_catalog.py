@@ -6,12 +6,12 @@ In: an engine with databases attached, and which of their schemas are asked for.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import duckdb
 
 from secant.errors import BackendError
+from secant.records import frozen
 from secant.release.dialect import DUCKDB, Dialect, quote, text
 from secant.release.offered import Offer, Stored, offered
 from secant.terms import types as t
@@ -39,7 +39,7 @@ _SHOWN = {
 _WHOLE_ELEMENTS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Home:
     """A schema of an attached database, and what its tables are called by."""
 

@@ -17,6 +17,7 @@ from secant.plan.rewrite import columns_of, substitute
 from secant.plan.scopes import borrowed
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
+from secant.records import frozen
 from secant.release.stages import reads_released
 from secant.terms import types as t
 
@@ -30,7 +31,7 @@ GATHERING = ("count", "sum", "avg", "min", "max")
 Made = Mapping[str, "n.Scalar | None"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Drawn:
     """A noisy number of a row of a released table: which table and column, and where the row's number stands."""
 
@@ -41,7 +42,7 @@ class Drawn:
     """1 if the true number is never below zero, -1 if it is never above."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gathered:
     """An aggregate over released rows: what it adds up, counts or compares, and which group is meant."""
 
@@ -59,7 +60,7 @@ class Gathered:
     """Which rows of the group are gathered, where a window counts from each row; None: all."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Near:
     """Rows whose place in their partition is at most so far from one's own: None is without end."""
 
@@ -74,7 +75,7 @@ class Near:
         return self.start is None and self.end in (0, None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alone:
     """A subquery of one row, and its columns."""
 
@@ -82,7 +83,7 @@ class Alone:
     columns: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Traced:
     """A plan that also returns what its outputs rest on, and how each output is made of that."""
 
@@ -148,7 +149,7 @@ def trace(plan: n.Relation, noisy: Mapping[str, int], open_ended: frozenset[str]
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Followed:
     plan: n.Relation
     made: Made

@@ -10,7 +10,7 @@ drift apart. No statement over protected rows is sent.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
 from secant.analysis.portfolio import Bounded, PublicFacts
@@ -18,6 +18,7 @@ from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.rewrite import columns_of
 from secant.plan.values import Failure
+from secant.records import frozen
 from secant.release.backend import Session
 from secant.release.job import Job, Keys
 from secant.release.measured import value_of
@@ -36,7 +37,7 @@ SAME = 1e-6
 """How far two errors may differ, relatively, and be one: they are computed in floats."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Foreseen:
     """What is known of printed errors before anything is spent."""
 

@@ -7,7 +7,6 @@ In: a job, an engine. Out: true answers, sensitivities and scales of noise. Rele
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +17,7 @@ from secant.plan.measures import Measure
 from secant.plan.ranges import as_number
 from secant.plan.ranked import Ranked
 from secant.plan.rewrite import columns_of
+from secant.records import frozen
 from secant.release.answer import plain
 from secant.release.backend import Session
 from secant.release.components import Component
@@ -33,7 +33,7 @@ from secant.release.stages import stage
 from secant.terms.secrecy import unseal
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seen:
     """What only the owner knows of the noise of one measure or order statistic."""
 
@@ -43,7 +43,7 @@ class Seen:
     """What the standard shape of the noise is multiplied by, likewise."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unsealed:
     """What one release reads, by group, without noise: for databases that were drawn, never for an owner's rows."""
 

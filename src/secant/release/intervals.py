@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -18,6 +18,7 @@ from secant.mechanisms.sums import quotient_ends, sum_error, whole_sum_error
 from secant.plan import nodes as n
 from secant.plan.rewrite import columns_of
 from secant.plan.rules import RuleTable
+from secant.records import frozen
 
 MOST_INVERTED = 40
 """A quotient of more noisy numbers takes each side by itself: every step of the inversion has another law."""
@@ -26,7 +27,7 @@ Env = Mapping[str, "Span | None"]
 ERRORS: RuleTable[Callable[..., Span | None]] = RuleTable("error intervals")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoisyNumber:
     """A released number, and what is public about its noise."""
 
@@ -51,7 +52,7 @@ class NoisyNumber:
         return replace(self, value=value)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Affine:
     """A constant and a weighted sum of noisy numbers."""
 
@@ -61,7 +62,7 @@ class Affine:
     """What is known of the sum if nothing is added to it or divided by it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alone:
     """One number that was made of several noisy ones, as it is shown, with an error of its own."""
 
@@ -72,7 +73,7 @@ class Alone:
     """Whether it counts rows."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quotient:
     """One weighted sum over another."""
 

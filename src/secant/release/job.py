@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 from secant.analysis.portfolio import Prepared
+from secant.records import frozen
 from secant.release.error import Traced
 from secant.release.reading import Reading
 from secant.release.shares import Calibrated
@@ -14,7 +14,7 @@ from secant.release.shares import Calibrated
 Keys = list[tuple[object, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Job:
     """Everything that a release needs, settled before any budget is touched."""
 

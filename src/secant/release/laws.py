@@ -8,11 +8,12 @@ move, normal noise for the length of that vector, and with a delta: the more num
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from math import isqrt
 
 from secant.mechanisms.whole import WholeLaplace, multiplier, normal_for
+from secant.records import frozen
 
 LEVEL = Fraction(95, 100)
 """Errors are compared at this level."""
@@ -26,7 +27,7 @@ SPARE = Fraction(1, 2**40)
 """What of epsilon is left beside it: a choice of keys has no epsilon of its own, and events have one above zero."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plain:
     """A measure that either law serves, in whole steps."""
 
@@ -40,7 +41,7 @@ class Plain:
     """The same: the squared length."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compared:
     """Errors of one measure by either law, in whole steps."""
 
@@ -48,7 +49,7 @@ class Compared:
     normal: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NormalPart:
     """What normal noise takes: one (epsilon, delta) for all of its measures."""
 

@@ -11,11 +11,11 @@ import calendar
 import datetime
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import Decimal
 
 from secant.plan.ownership import Paths
 from secant.plan.ranges import as_number
+from secant.records import frozen
 from secant.release.backend import Backend, Session
 from secant.release.dialect import constant, quote, stored_rows
 from secant.terms import types as t
@@ -25,7 +25,7 @@ SHARE = "0.999"
 """A proposed limit holds for this share of the units."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LimitLook:
     """What a limit of rows of a unit does. Exact figures: not private."""
 
@@ -51,7 +51,7 @@ class LimitLook:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ColumnLook:
     """What a declared range, or a list of values, does. Exact figures: not private."""
 
@@ -79,7 +79,7 @@ class ColumnLook:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Look:
     """Everything that was found."""
 

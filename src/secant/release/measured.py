@@ -21,6 +21,7 @@ from secant.plan.domains import Listed
 from secant.plan.measures import Measure
 from secant.plan.typing import fields_of
 from secant.plan.values import EXACT
+from secant.records import frozen
 from secant.release.backend import Session
 from secant.release.job import Job, Keys
 from secant.release.lower import lower
@@ -38,7 +39,7 @@ Counted = dict[str, list[list[Fraction]]]
 """Measure column -> for each group the rows that differ, by each survey."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Measured:
     """What was read of one release, sealed, for the groups that are shown or may be chosen."""
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from secant.records import frozen
 from secant.release.dialect import Dialect
 from secant.terms.catalog import Catalog, StoredView, Table, catalog
 from secant.terms.parts import Elements, elements_named, part_named
 from secant.terms.types import Type
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Offer:
     """How a column is offered: as a value of a type, in parts, or not at all."""
 
@@ -33,7 +34,7 @@ class Offer:
     labels: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stored:
     """A table as the engine has it."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 from secant.mechanisms.selection import Choice, ExponentialNoise, PermuteAndFlip, Stretch
 from secant.plan.ranges import as_number
 from secant.plan.ranked import Candidates, Points, Ranked
+from secant.records import frozen
 from secant.terms.bounds import GlobalBound
 from secant.terms.secrecy import Private, unseal
 
@@ -31,7 +31,7 @@ Cells = tuple[tuple[int, int], ...]
 Key = tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RankNoise:
     """The calibrated choice of a point; holds nothing private. No choice where nothing protected is seen."""
 
@@ -41,7 +41,7 @@ class RankNoise:
     """Rank distances count up to here, in rows; what lies farther counts as lying here."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Piece:
     """Neighboring points with the same rows below and above them."""
 

@@ -9,7 +9,7 @@ rule raises.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from secant.analysis.portfolio import Bounded
 from secant.plan import nodes as n
@@ -17,13 +17,14 @@ from secant.plan.domains import Chosen
 from secant.plan.rules import RuleTable
 from secant.plan.typing import fields_of
 from secant.plan.windows import breaks_ties
+from secant.records import frozen
 from secant.release.job import Job
 
 Names = frozenset[str]
 NOTHING: Names = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reliance:
     """What decides the values of a relation, column by column, and what decides its rows."""
 
@@ -43,7 +44,7 @@ Rule = Callable[..., Reliance]
 RELIES: RuleTable[Rule] = RuleTable("reliance on noise")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Known:
     releases: Mapping[str, Reliance]
     outer: Mapping[str, Names] = field(default_factory=dict)

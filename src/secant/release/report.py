@@ -6,7 +6,7 @@ Public values only, except in `inspection`, which is for the data owner and says
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ from secant.analysis.certificate import Clipped, Move
 from secant.analysis.portfolio import Bounded
 from secant.plan.facts import Facts
 from secant.plan.measures import Measure
+from secant.records import frozen
 from secant.release.answer import plain
 from secant.release.cautions import Caution
 from secant.release.components import Component, components_of
@@ -28,7 +29,7 @@ from secant.terms.bounds import GlobalBound
 from secant.terms.policy import Protection
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Explanation:
     """Why an answer would be private, and what it would cost. Made without reading data."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -22,6 +22,7 @@ from secant.plan import nodes as n
 from secant.plan.domains import Chosen, Domain, Listed, Looked, Open
 from secant.plan.rewrite import transform
 from secant.plan.typing import fields_of
+from secant.records import frozen
 from secant.release.agreeing import NOTHING, Agreement, agree
 from secant.release.backend import Session
 from secant.release.dialect import quote, stored_rows
@@ -241,7 +242,7 @@ def released_fields(b: Bounded) -> tuple[n.Field, ...]:
     return released.columns
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shown:
     """Rows as the analyst sees them, and the error beside each number."""
 

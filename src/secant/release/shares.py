@@ -7,12 +7,13 @@ w_i / epsilon_i^2 under a fixed total gives epsilon_i in proportion to the cube 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 
 from secant.analysis.certificate import Certificate, is_still
 from secant.analysis.split import Bounded
 from secant.errors import Refused
+from secant.records import frozen
 from secant.release.cost import Cost
 from secant.release.laws import NormalPart
 from secant.release.noise.choosing import choose
@@ -26,7 +27,7 @@ GRAIN = (
 )  # shares are whole multiples of epsilon / GRAIN, rounded down: their sum never exceeds epsilon
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Calibrated:
     """The noise of all releases of one query, and what it costs each protection."""
 

@@ -8,7 +8,6 @@ released depends on it, and no statement about privacy or about a printed error 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 from secant.analysis.certificate import CannotBound
@@ -16,11 +15,12 @@ from secant.analysis.portfolio import Bounded, PublicFacts
 from secant.analysis.summands import ends_of_row
 from secant.plan import nodes as n
 from secant.plan.expected import expected_size
+from secant.records import frozen
 from secant.release.job import Job, Keys
 from secant.terms.policy import Policy
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Guess:
     """About what one group of a release holds."""
 

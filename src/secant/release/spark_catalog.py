@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from secant.errors import BackendError
+from secant.records import frozen
 from secant.release.dialect import Dialect, quote
 from secant.release.offered import Offer, Stored, offered
 from secant.release.spark_text import spelled
@@ -36,7 +36,7 @@ _NO_SNAPSHOT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kept:
     """A table and where its files are."""
 

@@ -16,6 +16,7 @@ from secant.plan import nodes as n
 from secant.plan.measures import Measure
 from secant.plan.ranked import Grid
 from secant.plan.rewrite import columns_of
+from secant.records import frozen
 from secant.release.agreeing import NOTHING, Agreement
 from secant.release.binding import (
     Kept,
@@ -38,7 +39,7 @@ Settled = Mapping[str, Noise]
 """Measure column -> its noise, with the limit that was chosen where one was."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Closed:
     """What ran on released tables: the rows of the answer with what they carry, and of all that is gathered."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -23,6 +23,7 @@ from secant.mechanisms.selection import PermuteAndFlip
 from secant.plan import nodes as n
 from secant.plan.reads import scans
 from secant.plan.scopes import read_columns
+from secant.records import frozen
 from secant.terms import types as t
 from secant.terms.bounds import GlobalBound
 from secant.terms.catalog import Catalog
@@ -45,7 +46,7 @@ _DIGITS = (1, 2, 5)
 _OUTCOME = "found "
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lacking:
     """A fact that a question lacks: the range of a column, or how many rows of a table one unit may have."""
 
@@ -59,7 +60,7 @@ class Lacking:
         return self.table if self.column is None else f"{self.table}.{self.column}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """A fact that was found privately. Public."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
@@ -19,6 +18,7 @@ from secant.plan import nodes as n
 from secant.plan.expected import one_table_rows
 from secant.plan.ranges import NOTHING_DECLARED, Ranges
 from secant.plan.rewrite import columns_of
+from secant.records import frozen
 from secant.release.foreseen import Foreseen
 from secant.release.job import Job
 from secant.terms.policy import Policy
@@ -36,7 +36,7 @@ _AMOUNT = re.compile(rf"\s*{_NUMBER}\s*", re.ASCII)
 AMOUNT_HINT = 'give a number such as 20, or a share of one such as "5% of 2000"'
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wanted:
     """An error: an amount, or a share of a reference that the analyst or the policy names."""
 

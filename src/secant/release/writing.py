@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from secant.plan import nodes as n
 from secant.plan.typing import Known, fields_of, type_of
+from secant.records import frozen
 from secant.release.dialect import Dialect, quote
 from secant.release.reach import Reach, reach_of
 from secant.terms.types import Type
@@ -20,7 +21,7 @@ from secant.terms.types import Type
 Env = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """A SELECT in the making: where rows come from and how each plan column is written."""
 

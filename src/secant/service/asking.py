@@ -36,6 +36,7 @@ from secant.plan.one_question import one_question
 from secant.plan.rewrite import normalize
 from secant.plan.show import canonical
 from secant.questions import Number
+from secant.records import frozen
 from secant.release.report import Explanation
 from secant.release.watch import Interrupt, interruptible
 from secant.service.anchored import Anchored
@@ -62,7 +63,7 @@ _MOST_PLANS = 2000
 _log = logging.getLogger("secant.service")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """What somebody asks: the arguments of `Connection.sql` that a user may choose."""
 

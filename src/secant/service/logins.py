@@ -8,9 +8,9 @@ people type passwords where a name belongs.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 
 from secant.errors import AccessError, ServiceError
+from secant.records import frozen
 from secant.service.store import Rows
 from secant.service.users import User, Users
 from secant.service.verifiers import LONGEST, Verifier, matches, nobodys, signature_for
@@ -28,7 +28,7 @@ _PATIENCE = 10.0
 """Seconds that a login waits for its turn."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exchange:
     """A SCRAM exchange that has begun: for the PostgreSQL port."""
 

@@ -10,11 +10,11 @@ import json
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from secant.errors import SecantError, ServiceError
+from secant.records import frozen
 from secant.release.answer import Answer
 from secant.service.settings import Reuse
 from secant.service.store import Rows, Store
@@ -28,7 +28,7 @@ _UNCHARGED = ("USE", "SQL", "POL", "REF", "AUT", "SRV")
 _log = logging.getLogger("secant.service")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Told:
     """An answer, and whether it was there before."""
 
@@ -38,7 +38,7 @@ class Told:
     released_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Asked:
     """A question of the history."""
 

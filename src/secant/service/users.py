@@ -13,10 +13,10 @@ import re
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from secant.errors import AccessError, UsageError
+from secant.records import frozen
 from secant.service.store import Rows, Store, check_printable, secret_of
 from secant.service.verifiers import Verifier, check_password, verifier_of
 
@@ -33,7 +33,7 @@ STRANGERS_LINES = 60
 _log = logging.getLogger("secant.service")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class User:
     """Somebody who has logged in, or could."""
 
@@ -45,7 +45,7 @@ class User:
             raise AssertionError(f"there is no role {self.role}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Token:
     """What is known of a token: never the token."""
 
@@ -57,7 +57,7 @@ class Token:
     expires: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """A line of the audit log."""
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from dataclasses import dataclass
 
 from secant.errors import UsageError
+from secant.records import frozen
 
 ITERATIONS = 1 << 16
 """Of PBKDF2. Clients of the PostgreSQL port do them as well, some in plain Python: more would cost seconds there."""
@@ -21,7 +21,7 @@ SHORTEST, LONGEST = 12, 200
 """Characters of a password."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verifier:
     """What is kept of a password."""
 

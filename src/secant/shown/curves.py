@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from secant.errors import UsageError
+from secant.records import frozen
 from secant.shown.drawing import (
     BLACK,
     COLORS,
@@ -28,7 +28,7 @@ LEFT, RIGHT, TOP, BOTTOM = 74, 16, 52, 52
 MOST_POINTS = 2000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """One curve: points in order of x, a label, perhaps dashed. Without points it is only named."""
 

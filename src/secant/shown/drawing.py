@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+
+from secant.records import frozen
 
 WORDS, LINES, BLACK = "#22303c", "#dddddd", "#000000"
 COLORS = ("#2563a8", "#c0392b", "#2e8b57", "#8e44ad", "#b9770e", "#2c3e50")
 """Of the lines of a picture, in this order."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Picture:
     """A drawing as SVG: a notebook shows it, `save` writes it."""
 
@@ -33,7 +34,7 @@ class Picture:
         return place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Axis:
     """Where numbers lie between two ends of a picture; `low` lies at `start`."""
 

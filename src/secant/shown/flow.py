@@ -7,16 +7,17 @@ Tables are drawn as drums, steps as rounded boxes, what leaves as thick ones.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
+from secant.records import frozen
 from secant.shown.drawing import page, readable, text_at
 
 WIDE, HIGH, ACROSS, DOWN, EDGE = 150, 46, 120, 30, 30
 _INK, _FILL, _OUT, _LINES = "#2563a8", "#eef4fa", "#fdf3e1", "#7b8794"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Box:
     """A table or a step: `table`, `view`, `release` or `question`, and the names that it reads."""
 
@@ -25,7 +26,7 @@ class Box:
     reads: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Flow:
     """Everything that is shown of a workflow. Public."""
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from secant.records import frozen
 
 # Order matters: the first alternative that fits wins.
 _TOKEN = re.compile(
@@ -29,7 +30,7 @@ _DOLLAR = re.compile(r"\$(?P<tag>[^\W\d]\w*)?\$")
 _COMMENT_PART = re.compile(r"/\*|\*/")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Token:
     """A piece of SQL text: `kind` is word, name, string, number, placeholder, sign, or broken (no closing quote)."""
 

@@ -7,16 +7,16 @@ with spaces before it, so that an error points into the script. Never here: what
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from secant.errors import Span, SqlError
+from secant.records import frozen
 from secant.sql.lexer import Token, tokens
 
 MAX_STATEMENTS = 200
 _FORMS = "CREATE VIEW v AS, CREATE TABLE t AS, RELEASE t AS, or a SELECT"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Statement:
     """One statement: a `view`, a table to `release`, or a `question`."""
 

@@ -8,11 +8,11 @@ Floats decide with proved margins, so more windows than the best may come out, a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from secant.records import frozen
 from secant.stats.inputs import Values
 
 _TOGETHER = 1 << 17  # blocks that are bounded in one go: memory stays small
@@ -54,7 +54,7 @@ def _cells(numbers: Values, wide: float) -> list[tuple[int, int, int]]:
     return sorted(found, key=lambda cell: cell[0] - cell[2])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Cell:
     """Numbers near each other in units of √Δ, with their running sums and what floats lose on these."""
 

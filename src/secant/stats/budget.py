@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
@@ -17,12 +17,13 @@ from secant.ledger.amounts import Charge
 from secant.ledger.loose_papers import loose_papers
 from secant.ledger.reserve import Reservation
 from secant.ledger.store import Ledger
+from secant.records import frozen
 from secant.stats.results import ADD_REMOVE, REPLACE, Cost, Neighbors
 from secant.terms.events import ApproximateEvent, Event, PureEvent, RandomEvent
 from secant.terms.policy import Protection
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Done:
     """What a charge is for: what is computed, what is publicly known of it, and the noise that it gets."""
 
@@ -34,7 +35,7 @@ class Done:
     """The share of databases that a black box makes no promise for; nothing else has one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Allowance:
     """What `db.protection(NAME)` gives: a protection together with the ledger that it spends from."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence, Sized
 from contextlib import contextmanager
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from secant.errors import InternalError, SecantError, UsageError
 from secant.ledger.amounts import as_written
 from secant.numeric.parameters import Number, epsilon_of, level_of
+from secant.records import frozen
 from secant.stats.budget import Allowance, Done, budget_of, neighbors_of, paid
 from secant.stats.choice import decide_way
 from secant.stats.inputs import values_of
@@ -34,7 +34,7 @@ from secant.stats.scale import Scale, Steps
 from secant.stats.ways import Statistic, Way, noise_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Terms:
     """What a call has settled before data are touched."""
 

@@ -8,13 +8,13 @@ The caller's data are not an argument here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Protocol, TypeVar
 
 import numpy as np
 
 from secant.errors import UsageError
+from secant.records import frozen
 from secant.stats.results import Candidate
 from secant.stats.scale import Steps
 from secant.stats.ways import Way
@@ -40,7 +40,7 @@ def examples(size: int | None, top: int) -> dict[str, Steps]:
     return {name: np.rint(shape * top).astype(np.int64) for name, shape in shapes.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decision:
     """The way that is taken, and the errors of all."""
 

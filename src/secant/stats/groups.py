@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 from secant.errors import UsageError, border
 from secant.mechanisms.laplace import DiscreteLaplaceNoise
 from secant.numeric.parameters import Number
+from secant.records import frozen
 from secant.stats.budget import Done, paid
 from secant.stats.calls import guarantee_of, quiet, terms_of
 from secant.stats.counting import count, mask_of
@@ -46,7 +47,7 @@ STATISTICS: dict[str, Callable[..., Release]] = {
 MOST_GROUPS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Histogram:
     """Noisy counts of public bins; noise may make one negative."""
 
@@ -163,7 +164,7 @@ def histogram(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupReleases(Mapping[Any, Release]):
     """A release for each public group, paid for once."""
 

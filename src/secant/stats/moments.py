@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +18,7 @@ from secant.errors import UsageError, border
 from secant.mechanisms.gaussian import GaussianNoise, NormalNoise
 from secant.mechanisms.laplace import GlobalNoise, LaplaceNoise
 from secant.numeric.parameters import Number, delta_of
+from secant.records import frozen
 from secant.stats.budget import Done, paid
 from secant.stats.calls import Terms, guarantee_of, quiet, terms_of
 from secant.stats.inputs import bounds_of, values_of, written
@@ -34,7 +34,7 @@ _CHUNK = 1 << 26  # rows whose products of steps still fit 64 bits
 _FINE = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Frame:
     """Public ranges as middles and half widths: the columns are computed with between -1 and 1."""
 
@@ -50,7 +50,7 @@ class Frame:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Moments:
     """Noisy number of rows, sums and products of columns between -1 and 1. Released, so public."""
 
@@ -61,7 +61,7 @@ class Moments:
     """Of the noise in each."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Covariance:
     """A covariance matrix (divided by n), with the means it belongs to."""
 
@@ -97,7 +97,7 @@ class Covariance:
         }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Regression:
     """A linear regression by least squares, made steady by a public ridge."""
 

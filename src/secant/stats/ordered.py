@@ -9,12 +9,12 @@ Nothing here knows Δ, the center, or where the values came from.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
 
+from secant.records import frozen
 from secant.stats.inputs import Values
 from secant.stats.staircase import Window
 from secant.stats.units import LARGEST_SHORT, ONE, Whole, split
@@ -48,7 +48,7 @@ def digits(count: int) -> Any:
     return np.float64 if count <= LARGEST_SHORT else np.longdouble
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Means:
     """The mean of what remains of a window when a share is trimmed from each end."""
 
@@ -106,7 +106,7 @@ def means(scaled: Values, trim: Fraction = Fraction(0)) -> Means:
     return Means(_running(coarse), _running(fine), trim)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ranks:
     """The value at a share of the way through a window, interpolated between its neighbors."""
 
@@ -146,7 +146,7 @@ class Ranks:
         return place, rest / self.share.denominator
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Called:
     """A function that a user registered, called on each window."""
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from secant.errors import UsageError
+from secant.records import frozen
 from secant.stats.closed_forms import bounded_maximum, bounded_median, bounded_minimum
 from secant.stats.individual import whole_numbers
 from secant.stats.inputs import Values
@@ -38,7 +38,7 @@ CERTAIN = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Statistic:
     """An ordered statistic: a trimmed mean or a quantile."""
 

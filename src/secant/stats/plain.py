@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from secant.mechanisms.laplace import GlobalNoise
+from secant.records import frozen
 from secant.stats.budget import Done, paid
 from secant.stats.calls import Terms, guarantee_of, quiet
 from secant.stats.plot import Curve
@@ -22,7 +22,7 @@ from secant.terms.secrecy import Private
 _FAR = Fraction(10**300)  # what a float still holds
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sentences:
     """What is said of a release, all of it public."""
 
@@ -32,7 +32,7 @@ class Sentences:
     """What the error is counted from, where that is not the statistic itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Drawing:
     """How one number is drawn, and what may be said of its noise."""
 

@@ -7,13 +7,13 @@ noise whose size is private is drawn in units of it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from secant.records import frozen
 from secant.shown.curves import HEIGHT, WIDTH, noise_picture
 from secant.shown.drawing import Picture, page, text_at
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Curve:
     """A density along a public axis, zero in its middle, and where its error bar ends."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -17,13 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from secant.errors import UsageError
+from secant.records import frozen
 from secant.stats.inputs import Values
 
 LARGEST_GENERAL = 20
 """2²⁰ calls of the function; each further entry doubles them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SubsetResult:
     """What the construction over all subsets found."""
 

@@ -6,10 +6,11 @@ computed from the data and stays private until a mechanism has drawn: these reco
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Literal
 
+from secant.records import frozen
 from secant.stats.results import RELATIONS, Neighbors
 
 OPTIMALITY = (
@@ -19,7 +20,7 @@ OPTIMALITY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Promise:
     """How far the value can move between neighboring databases. Public."""
 
@@ -39,7 +40,7 @@ class Promise:
         return f"moves by at most {float(self.sensitivity):g}{how} for {change}{who}{assumed}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """What a construction knows about g and f on this database."""
 
@@ -51,7 +52,7 @@ class Finding:
     proof: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bounded:
     """A statistic g that keeps a promise on its sensitivity, near the statistic f that was asked for."""
 
@@ -76,7 +77,7 @@ class Bounded:
         return _told(self, f"{self.value:.12g}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BoundedPair:
     """A pair g that keeps a promise on its sensitivity in the l1 norm."""
 

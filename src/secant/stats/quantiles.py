@@ -8,7 +8,6 @@ equal score before the draw; the draw is exact (N-EXPONENTIAL, N-PERMUTEFLIP).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from secant.mechanisms.selection import Choice, ExponentialNoise, PermuteAndFlip, Stretch
 from secant.numeric.parameters import Number
+from secant.records import frozen
 from secant.stats.results import ADD_REMOVE, Neighbors
 from secant.stats.scale import Steps
 from secant.terms.bounds import GlobalBound
@@ -31,7 +31,7 @@ BENT_TOP = 1 << 45
 _FINE = 1 << 20  # steps: a coarser scale is not bent, its points are the values themselves
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """What is looked for, as an excess of rows: max(0, b·below - a·n, b·above - (b-a)·n).
 
@@ -67,7 +67,7 @@ class Target:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bend:
     """Points that lie the denser the farther they are from one end of the range.
 
@@ -96,7 +96,7 @@ class Bend:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RankChoice:
     """A calibrated draw of a point by rank; holds nothing private."""
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from secant.errors import UsageError, border
 from secant.numeric.parameters import count_of
+from secant.records import frozen
 from secant.stats.inputs import Values
 from secant.stats.ordered import Called
 from secant.stats.ordered_statistics import CERTAIN, closed_in
@@ -27,7 +27,7 @@ LARGEST_CALLED = 1500
 _SLACK = 1e-9  # a function that is ordered but for its own rounding is not refused
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OrderedFunction:
     """A function of sorted values with the claim that it is ordered. Made by `register_ordered`."""
 

@@ -6,9 +6,10 @@ number enters a record: where the noise follows a smooth bound, its size is not 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
+from secant.records import frozen
 from secant.shown.drawing import Picture
 from secant.stats.plot import Curve, draw
 
@@ -21,7 +22,7 @@ RELATIONS: dict[Neighbors, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ErrorBar:
     """How far the released value may be from the true one."""
 
@@ -32,7 +33,7 @@ class ErrorBar:
     words: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Guarantee:
     """What is hidden, and how well."""
 
@@ -50,7 +51,7 @@ class Guarantee:
         return f"{strength} for {self.protects}{assumed}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cost:
     """Who paid for the release."""
 
@@ -66,7 +67,7 @@ class Cost:
         return f"{price}, charged to {self.charged_to}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidate:
     """A mechanism that could be used, with the mean error that it would have on made-up data."""
 
@@ -75,7 +76,7 @@ class Candidate:
     """By the name of a public example: mean absolute error, in units of the values."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Release:
     """A released statistic.
 

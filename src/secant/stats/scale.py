@@ -8,7 +8,6 @@ to choose the steps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy.typing as npt
 
 from secant.errors import UsageError
 from secant.numeric.parameters import Number, positive
+from secant.records import frozen
 from secant.stats.inputs import Values, bounds_of, written
 
 Steps = npt.NDArray[np.int64]
@@ -26,7 +26,7 @@ MOST_STEPS = 1 << 31
 """More would let sums of squares run out of 64 bits."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scale:
     """The points low, low + step, …, low + top · step."""
 

@@ -8,12 +8,12 @@ values, and is at least its exact form and at most 1 + EXCESS times it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from secant.mechanisms.smooth import OptimalNoise, SmoothNoise
+from secant.records import frozen
 from secant.stats.closed_forms import bounded_median
 from secant.stats.inputs import Values
 from secant.stats.pair_search import EXCESS
@@ -28,7 +28,7 @@ ORDERS_BY_RANK = (Fraction(5, 2), Fraction(5), Fraction(10))
 _NOTHING = 60  # e⁻⁶⁰ of Δ is no noise to speak of: farther distances count in full
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SmoothMedian:
     """The median, made to move by at most one unit a value, with calibrated noise for its smooth bound."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
@@ -19,6 +18,7 @@ import numpy as np
 from secant.errors import UsageError
 from secant.mechanisms.laplace import GlobalNoise, LaplaceNoise
 from secant.numeric.parameters import Number, positive
+from secant.records import frozen
 from secant.stats.bounded import specified, uniform_finding
 from secant.stats.budget import Done
 from secant.stats.calls import Terms
@@ -95,7 +95,7 @@ def release_unbounded(
     return drawn_release(terms, Done(shown), drawing, words, least=least, candidates=found)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Laplace:
     """Noise for the Δ that preprocessing promises."""
 
@@ -119,7 +119,7 @@ class _Laplace:
         return public_drawing(self.noise, lambda: self.answer(read()), level, of)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Smooth:
     """Noise for the smooth bound of the preprocessed median, which is Δ at most (P-SMOOTHMEDIAN)."""
 

@@ -8,12 +8,12 @@ of rounding, and the rounding itself is a part of the function that is bounded, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
+from secant.records import frozen
 from secant.stats.inputs import Values
 
 LARGEST_SHORT = 1 << 17
@@ -29,7 +29,7 @@ ONE = 2.0**RESULT_BITS
 Whole = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Units:
     """A public center and a public unit."""
 

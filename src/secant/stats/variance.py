@@ -7,12 +7,12 @@ evaluated in whole numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 
 import numpy as np
 
+from secant.records import frozen
 from secant.stats.best_window import promising_windows
 from secant.stats.inputs import Values
 from secant.stats.units import Whole
@@ -23,7 +23,7 @@ _PIECE = 256  # sums of so many products of two 26-bit numbers fit 64 bits
 _HALF = 26
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WholeValues:
     """Sorted values as whole multiples of a public step."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
@@ -20,6 +19,7 @@ from secant.mechanisms.laplace import GlobalNoise, LaplaceNoise
 from secant.mechanisms.laws import OptimalLaw
 from secant.mechanisms.smooth import OptimalNoise, SmoothNoise
 from secant.numeric import optimal_law
+from secant.records import frozen
 from secant.stats.pair_search import Floats
 from secant.stats.plot import Curve
 from secant.stats.quantiles import RankChoice
@@ -30,7 +30,7 @@ from secant.terms.bounds import GlobalBound, SmoothBound
 from secant.terms.secrecy import Private
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Statistic:
     """A function of sorted steps, and what is proved of it. Answers are in units of `scale`'s steps."""
 
@@ -89,7 +89,7 @@ class Way(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RankWay:
     """A point drawn by rank."""
 
@@ -144,7 +144,7 @@ class RankWay:
         return -math.log(1 - float(level)) / rate
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SmoothWay:
     """A statistic with optimal noise on a smooth bound. `answer` gives what the noise goes on, `bound` its bound."""
 
@@ -201,7 +201,7 @@ class SmoothWay:
         return smooth_curve(self.noise, level)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LaplaceWay:
     """A statistic with a public bound, and Laplace noise. `answer` gives what the noise goes on."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil
 from typing import Any
@@ -28,6 +28,7 @@ from secant.plan.from_sql import from_sql
 from secant.plan.reads import scans, tables_read
 from secant.plan.rewrite import normalize
 from secant.plan.typing import fields_of, type_of
+from secant.records import frozen
 from secant.release.shares import shares_of
 from secant.streams.values import check_values, with_public_bounds
 from secant.streams.within import Stretches, as_unit, check_window, stretches_of, window_of
@@ -42,7 +43,7 @@ from secant.terms.streams import LATE, Calendar, Moment, Stream, as_time
 KINDS = {"DATE": datetime.date, "TIMESTAMP": datetime.datetime, "INTEGER": int}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compiled:
     """A stream that can be released: its plan, its bounds, and the way of each measure."""
 

@@ -8,12 +8,13 @@ charged, nothing is released, and no connection leads here; `secant inspect --st
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from secant.errors import UsageError
 from secant.plan import nodes as n
 from secant.plan.typing import fields_of
+from secant.records import frozen
 from secant.release.lower import lower
 from secant.release.measured import in_steps
 from secant.streams.compiling import Compiled
@@ -22,7 +23,7 @@ from secant.streams.releasing import Opened
 from secant.terms.types import INTEGER
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spread:
     """What single units, or rows, add to a measure over all steps, before limits cut them. Exact: not private."""
 

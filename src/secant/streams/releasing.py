@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any
 
 from secant.errors import UsageError
@@ -19,6 +18,7 @@ from secant.ledger.opening import accounts_of
 from secant.ledger.store import Ledger, StreamAccount, broken_stream
 from secant.mechanisms.continual import Way
 from secant.plan.reads import tables_read
+from secant.records import frozen
 from secant.release.answer import Answer
 from secant.release.backend import Backend, Session
 from secant.release.lower import lower
@@ -41,7 +41,7 @@ MOST_AT_ONCE = 100_000
 """Steps that one call releases, at most."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Opened:
     """A stream beside the engine and the policy that it is asked under."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from secant.analysis.summands import never_negative
@@ -21,6 +21,7 @@ from secant.numeric.arrays import np
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.rewrite import columns_of, substitute, transform
+from secant.records import frozen
 from secant.release.answer import Answer, plain
 from secant.release.measured import value_of
 from secant.release.run import released_fields
@@ -33,7 +34,7 @@ LEVEL = 0.95
 """Of printed ends."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """One row of a series: a step and group, with the numbers shown for it and their ends."""
 
@@ -56,7 +57,7 @@ class Step:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Afterwards:
     """What is made of released numbers before they are shown."""
 
@@ -66,7 +67,7 @@ class Afterwards:
     """How far a step usually lies from the one before: the belief of a filter."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Series:
     """A stream so far. Every number was drawn once; asking again shows the same."""
 
@@ -178,7 +179,7 @@ class Series:
         return len(self.rows)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shown:
     """Rows of a series with their ends, before the price is put beside them."""
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from secant.errors import Refused
 from secant.plan import nodes as n
+from secant.records import frozen
 from secant.terms import types as t
 from secant.terms.coverage import tables_of
 from secant.terms.policy import Policy, Protection
@@ -21,7 +22,7 @@ from secant.terms.windows import MICROSECONDS, Span, place_of, span_of, within_c
 TRUNCATED = ("second", "minute", "hour", "day")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stretches:
     """How a stream is bounded where only what lies within a stretch of time is hidden."""
 

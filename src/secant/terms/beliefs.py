@@ -10,12 +10,12 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Any
 
+from secant.records import frozen
 from secant.terms.policy_values import moment_of, same_kind, scalar_of
 
 DISTRIBUTIONS = ("uniform", "normal")
@@ -26,7 +26,7 @@ _SLACK = 1 + 1e-9  # far above the error of the library's quantile
 _DIGITS = 3  # an end is rounded outward to a thousandth of the deviation's leading digit
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Belief:
     """How likely the values of a column are: uniform, normal, by listed value, or by piece of the range."""
 

@@ -7,16 +7,16 @@ that yields it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
 from secant.errors import UsageError
+from secant.records import frozen
 
 Norm = Literal["l1", "l2", "linf"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GlobalBound:
     """No two neighbors' answers differ by more than `value`, whatever the data."""
 
@@ -32,7 +32,7 @@ class GlobalBound:
             raise UsageError("USE-001", "the norm of a bound is l1, l2 or linf")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SmoothBound:
     """A bound that varies with the data, by at most a factor exp(beta) between neighbors."""
 

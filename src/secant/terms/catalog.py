@@ -8,14 +8,15 @@ reason: a column that cannot be asked for must not look as if it were not there.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from secant.errors import BackendError
+from secant.records import frozen
 from secant.terms.parts import ELEMENTS, Elements, elements_named
 from secant.terms.types import Type
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Table:
     """A base table: its name, its columns in order, and the column sets that the engine keeps unique."""
 
@@ -38,7 +39,7 @@ class Table:
         return dict(self.columns).get(column)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class View:
     """A query with a name: it stands wherever its name does (W-VIEW)."""
 
@@ -49,7 +50,7 @@ class View:
     """Whether places in its text are places in the text of the question, so that errors can point to them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Constants:
     """A table that was released before: later questions read its rows as constants (W-RELEASE)."""
 
@@ -57,7 +58,7 @@ class Constants:
     rows: tuple[tuple[object, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredView:
     """A view of the source: a query that is written out where the view is named, and then bounded like any other."""
 
@@ -72,7 +73,7 @@ _USUAL = frozenset({"main", "public"})
 """What engines call the schema that a name without one is in."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Catalog:
     """All base tables by lower-cased name. No two names of tables, or of columns of a table, differ in case only.
 

@@ -7,8 +7,9 @@ named it so: one that no protection covers and that is not named is read by nobo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from secant.records import frozen
 from secant.terms.catalog import Catalog
 from secant.terms.norms import columns_of, parse_norm
 from secant.terms.policy import Policy, Protection
@@ -91,7 +92,7 @@ def holding(policy: Policy, chosen: str | None) -> tuple[Protection, ...]:
     return tuple(p for p in policy.protections if p.name not in others)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Coverage:
     """What becomes of one table under a policy."""
 

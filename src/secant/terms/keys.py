@@ -6,9 +6,9 @@ holds, none of them NULL: engines allow several rows with a NULL in a unique col
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from secant.records import frozen
 from secant.terms.catalog import Catalog
 from secant.terms.coverage import is_open, is_protected
 from secant.terms.policy import Policy
@@ -26,7 +26,7 @@ class Trust(Enum):
     DECLARED = "declared, and nobody may look"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Key:
     """Columns of a table that together identify a row; names are lower-cased."""
 

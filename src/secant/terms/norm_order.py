@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 from secant.numeric.powers import power as power_of
+from secant.records import frozen
 from secant.terms.norms import ColumnNorm, CombinedNorm, LogNorm, Norm, ScaledNorm, combined
 
 Power = Fraction | None
@@ -21,7 +21,7 @@ Atom = ColumnNorm | LogNorm
 _REMEMBERED = 1 << 14
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fitting:
     """`factor`·N(scalings∘x) lies under the owner's norm; the largest of the scalings is 1."""
 
@@ -33,7 +33,7 @@ class Fitting:
         return self.factor * self.scalings[column]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Split:
     """One way to bound: if Qᵢ ≤ rᵢ·Oᵢ for all pairs, then Q ≤ ‖r‖·O, 1/s = 1/upper − 1/lower."""
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -19,6 +18,7 @@ from functools import lru_cache
 from secant.errors import UsageError
 from secant.numeric.interval import Interval
 from secant.numeric.powers import float_above, power
+from secant.records import frozen
 
 _WORD = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d{1,2})?|\.\d+(?:[eE][+-]?\d{1,2})?)"
@@ -30,21 +30,21 @@ DEEPEST = 20
 LONGEST = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ColumnNorm:
     """How far one column moves: the absolute difference of its values."""
 
     column: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogNorm:
     """How far one positive column moves: the absolute difference of the logarithms."""
 
     column: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScaledNorm:
     """A norm times a positive factor."""
 
@@ -52,7 +52,7 @@ class ScaledNorm:
     inner: Norm
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CombinedNorm:
     """The ℓp norm of other norms, p ≥ 1; `power` None stands for p = ∞, the largest of them."""
 

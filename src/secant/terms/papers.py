@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
+
+from secant.records import frozen
 
 FORMAT = 1
 """Of the documents; a checker that knows another one says so."""
 KINDS = ("text", "plan", "policy", "certificate")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Papers:
     """The documents of one release."""
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 
+from secant.records import frozen
 from secant.terms import types as t
 from secant.terms.types import Type
 
@@ -24,7 +24,7 @@ _TYPES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """A part of a column: which column, what of it, and where or what is looked for."""
 
@@ -117,7 +117,7 @@ def json_path(path: Path) -> str:
 # ── arrays, element by element ───────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Elements:
     """The elements of an array as rows: each with all columns of the row that holds it, whose owner it has."""
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from pathlib import Path
 
+from secant.records import frozen
 from secant.terms.beliefs import Belief
 from secant.terms.catalog import Catalog, View
 from secant.terms.streams import Stream
@@ -26,7 +27,7 @@ PLACES = ("avg", "median", "quantile", "min", "max")
 SOFTENINGS = ("auto", "exact", "ramp", "sigmoid")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ColumnFacts:
     """Public facts about a column. They are enforced where they are used, not believed (I2)."""
 
@@ -54,7 +55,7 @@ class ColumnFacts:
     """Whether `range` was not declared but found privately: some values may lie outside, however far."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableFacts:
     """Public facts about a table."""
 
@@ -69,7 +70,7 @@ class TableFacts:
     """Columns that follow from others of their row, each with the expression that is computed in its place."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Softening:
     """How filters on protected columns are softened."""
 
@@ -81,7 +82,7 @@ class Softening:
     """For `sigmoid`: the factor of its argument, which is in the column's own unit."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PublicRows:
     """Which rows of a table are public: those that meet a condition, or those that are listed."""
 
@@ -93,7 +94,7 @@ class PublicRows:
     """The column whose value is looked up among `ids`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Offers:
     """A column that holds how much ε each unit gives, in all, and the amounts that anybody may give. Public."""
 
@@ -114,7 +115,7 @@ class Offers:
         return self.amounts[0] / self.amounts[-1]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Protection:
     """One promise: what is hidden, how strongly, and what is limited to make it affordable."""
 
@@ -169,7 +170,7 @@ class Protection:
     """For `unit`: the tables whose limit was not declared but found privately: some units may have more rows."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """What one question may use. Reaching a limit can depend on the data: the answer is withheld, the charge stays."""
 
@@ -186,7 +187,7 @@ class Limits:
 USUAL = Limits()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Policy:
     """The whole policy. All protections hold together, except those listed as alternatives."""
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 
 from secant.errors import PolicyError
+from secant.records import frozen
 from secant.terms.catalog import Catalog, Table
 from secant.terms.coverage import (
     coverage,
@@ -44,7 +45,7 @@ SEVERITIES = ("error", "warning", "note")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     """One thing to say about a policy."""
 

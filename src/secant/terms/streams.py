@@ -7,8 +7,9 @@ public, and is computed here without looking at data.
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
 from fractions import Fraction
+
+from secant.records import frozen
 
 Moment = int | datetime.date
 """Where a step begins: a whole number, a date, or a timestamp without a zone (UTC)."""
@@ -19,7 +20,7 @@ LATE = ("never", "on arrival")
 _MIDNIGHT = datetime.time()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Width:
     """How long a step is: so many of a unit, or so many whole numbers where there is no unit."""
 
@@ -30,7 +31,7 @@ class Width:
         return f"{self.count} {self.unit}{'s' if self.count > 1 else ''}".strip()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Personal:
     """The first so many rows of a unit count in every period; what a period leaves over lapses."""
 
@@ -39,7 +40,7 @@ class Personal:
     period: Width
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stream:
     """One series that goes on: declared once, paid once."""
 
@@ -68,7 +69,7 @@ class Stream:
     personal: Personal | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Calendar:
     """Which step is when. Steps are numbered from 1."""
 

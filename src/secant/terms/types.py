@@ -6,7 +6,9 @@ DECIMAL keeps its scale because exact sums rest on it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from secant.records import frozen
 
 NUMERIC_KINDS = ("INTEGER", "DECIMAL", "DOUBLE")
 KINDS = ("BOOLEAN", *NUMERIC_KINDS, "TEXT", "DATE", "TIMESTAMP", "INTERVAL", "NULL")
@@ -15,7 +17,7 @@ FORMS = ("UUID", "ENUM", "BLOB", "TIME")
 """Types of sources that are shown as another kind: uuid, enum and blob as TEXT, time as TIMESTAMP of one day."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Type:
     """One type: its kind and, for DECIMAL, precision and scale."""
 

@@ -7,8 +7,9 @@ UTC; a stretch is so many cells in a row. Times are microseconds since 1970, or 
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
+from dataclasses import fields
 
+from secant.records import frozen
 from secant.terms.streams import MONTHS, SECONDS, Calendar, Moment, Width, as_time
 
 MICROSECONDS = 1_000_000
@@ -19,7 +20,7 @@ _DAYS = {"week": (7, 7), "month": (31, 28), "year": (366, 365)}
 _EPOCH = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - everything is in UTC
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Window:
     """A stretch: so many cells in a row."""
 
@@ -41,7 +42,7 @@ class Window:
         return str(Width(self.cells, self.unit)) if self.unit else f"{self.cells} steps of one"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """When the periods of a stream are, and for how many of them its price is."""
 
@@ -128,12 +129,12 @@ def _most_met(window: Window, period: int, start: int, *, regular: bool) -> int:
 
 def span_fields(span: Span) -> list[str | int | bool | None]:
     """Give a span as plain values; `read_span` gives it back."""
-    return [getattr(span, name) for name in span.__slots__]
+    return [getattr(span, f.name) for f in fields(span)]
 
 
 def read_span(value: object) -> Span:
     """Give the span that `span_fields` wrote; anything else is a ValueError."""
-    if not isinstance(value, list) or len(value) != len(Span.__slots__):
+    if not isinstance(value, list) or len(value) != len(fields(Span)):
         raise ValueError("this does not say when the periods of a charge are")
     found = Span(*value)
     numbers = (found.start, found.period, found.priced, found.stretch, found.length or 0)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 from secant.analysis.certificate import CannotBound
@@ -52,6 +51,7 @@ from secant.plan.reads import scans
 from secant.plan.rewrite import columns_of as columns_in
 from secant.plan.rewrite import substitute
 from secant.plan.show import show_scalar
+from secant.records import frozen
 from secant.terms.keys import Key as TableKey
 from secant.terms.norms import CombinedNorm, columns_of, dual_power
 
@@ -62,7 +62,7 @@ MOST_ROWS = 2**32
 """Joined rows of one release, at most: each is rounded to the grid once (D-GRID)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Moving:
     """How a measure moves with the rows of one branch."""
 

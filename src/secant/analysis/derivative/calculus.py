@@ -39,6 +39,7 @@ from secant.plan.rules import RuleTable
 from secant.plan.show import same
 from secant.plan.typing import type_of
 from secant.plan.values import EPOCH
+from secant.records import frozen
 from secant.terms import types as t
 
 LOWEST_FLOOR, HIGHEST_FLOOR = Fraction(1, 1024), Fraction(1, 16)
@@ -49,7 +50,7 @@ FLAT = Fraction(3, 20)
 """A size whose bound would vary by less than this takes its largest value, which costs no smoothness."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bound:
     """What is known of one expression."""
 

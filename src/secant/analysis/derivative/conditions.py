@@ -11,7 +11,6 @@ is asked for (D-STEP). Never here: data.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 
@@ -24,6 +23,7 @@ from secant.plan.rewrite import columns_of
 from secant.plan.show import same
 from secant.plan.total import total
 from secant.plan.typing import type_of
+from secant.records import frozen
 from secant.terms import types as t
 
 SURE = 1e6
@@ -32,7 +32,7 @@ MOST_COMPARED = 6
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lattice:
     """The values that an expression can take: offset + step · whole numbers."""
 
@@ -40,7 +40,7 @@ class Lattice:
     offset: Fraction
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Leaf:
     """One comparison: a gap between its sides as a number, compared with 0."""
 
@@ -49,7 +49,7 @@ class Leaf:
     lattice: Lattice | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Softness:
     """How conditions are softened: sigmoids of a slope, or ramps whose width each leaf is told."""
 

@@ -9,7 +9,6 @@ and D-SUM. Never here: a shape whose bound is not its own, data, norms beyond wh
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from secant.numeric.powers import float_above
 from secant.plan import nodes as n
 from secant.plan.ranges import as_number, as_text
 from secant.plan.show import same
+from secant.records import frozen
 
 if TYPE_CHECKING:
     from secant.analysis.derivative.calculus import Bound, Calculus
@@ -29,7 +29,7 @@ FINEST = 1024
 ZERO = Fraction(0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lean:
     """The slope of the logarithm of an expression along one clamped column, with its sign."""
 
@@ -40,7 +40,7 @@ class Lean:
     """By column: how fast the slope changes, at most."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Leaning:
     """An expression f with df = f·Σ slope·dK over clamped columns K."""
 

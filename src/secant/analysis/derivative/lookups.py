@@ -9,20 +9,21 @@ makes a bound larger (D-GATHER).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from secant.plan import nodes as n
 from secant.plan.facts import Facts
 from secant.plan.lineage import named_in, stored_column, stored_columns
 from secant.plan.regions import Joined, joined
 from secant.plan.typing import fields_of
+from secant.records import frozen
 from secant.terms.keys import Key
 
 Fan = tuple[str, tuple[str, ...]]
 """A table and columns: how many rows agree in these columns, at most? None of them: all its rows."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gathering:
     """How the joined rows of one row of a scan are found."""
 
@@ -44,7 +45,7 @@ Pairs = tuple[tuple[str, str | None], ...]
 """Columns that are equal; None stands for a constant."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Padded:
     """The right side of a left join: rows that may be missing, found from the rows on the left only."""
 
@@ -53,7 +54,7 @@ class Padded:
     """A column of the right side first. Where no row is found these do not hold: nothing follows for the left."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lookups:
     """Leaves of a join and the equalities between their columns."""
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 
 from secant.errors import UsageError
@@ -22,6 +21,7 @@ from secant.numeric.ball import Ball, ball, lower, upper, working_precision
 from secant.numeric.parameters import exact, positive
 from secant.numeric.powers import float_above as float_above
 from secant.plan import nodes as n
+from secant.records import frozen
 from secant.terms.types import DOUBLE
 
 REACH = 700
@@ -37,7 +37,7 @@ _JUST_ABOVE_E = Fraction(2_718_281_828_460, 10**12)
 End = Fraction | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Smooth:
     """A bound that is computed from x, and its smoothness: `rate` is at most the alpha asked for."""
 
@@ -45,7 +45,7 @@ class Smooth:
     rate: Fraction
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Knee:
     """The point beyond which a shape is too steep, a bound of it there, and the rate of decay from there on."""
 

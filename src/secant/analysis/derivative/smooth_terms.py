@@ -7,19 +7,19 @@ products, maxima, and products with a fading factor (D-RATES, D-FLOOR). Nothing 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 from secant.analysis.derivative import shapes
 from secant.analysis.derivative.space import Key
 from secant.numeric import interval as iv
 from secant.plan import nodes as n
+from secant.records import frozen
 
 Rates = Mapping[Key, Fraction]
 NO_RATES: Rates = {}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fade:
     """A factor e^(-alpha·distance) from distance 0 on, and the distance where the floor takes over."""
 
@@ -29,7 +29,7 @@ class Fade:
     floor: Fraction
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Term:
     """A positive expression, the rates of its logarithm, and a public number that it never exceeds."""
 

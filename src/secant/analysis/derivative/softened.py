@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
 from secant.plan import nodes as n
+from secant.records import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Softened:
     """What is released instead of the user's aggregate, and how the user's outputs come of it."""
 
@@ -21,7 +22,7 @@ class Softened:
     """Whether groups are those of a protected column's declared values (D-LISTED)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Agreed:
     """What the branches of a union agree on before each is softened, by the name of an aggregate (D-UNION)."""
 

@@ -15,6 +15,7 @@ from typing import TypeVar
 from secant.analysis.derivative import shapes
 from secant.plan import nodes as n
 from secant.plan.lineage import stored_column
+from secant.records import frozen
 from secant.terms.norms import (
     ColumnNorm,
     LogNorm,
@@ -35,7 +36,7 @@ V = TypeVar("V")
 HIGHEST_POWER = Fraction(2)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Variable:
     """One protected column as one scan shows it: the value that may move."""
 
@@ -50,7 +51,7 @@ class Variable:
     """Whether the owner measures its moves in ln x."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Role:
     """One scan of a protected table."""
 
@@ -59,7 +60,7 @@ class Role:
     norm: Norm
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """Part of a gradient of which only the dual norm is known: the columns it may touch, and the bound."""
 
@@ -71,7 +72,7 @@ Key = Variable | Block
 """Where a piece of a gradient stands: at one variable, or somewhere in a block."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Space:
     """All variables of one plan under one protection."""
 

@@ -9,7 +9,7 @@ taken; where every row stands alone nothing is gathered, and a single pass over 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -21,10 +21,11 @@ from secant.plan import nodes as n
 from secant.plan.enforce import Release
 from secant.plan.hoist import hoisted
 from secant.plan.typing import fields_of, type_of
+from secant.records import frozen
 from secant.terms.types import DOUBLE, INTEGER
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Motion:
     """How one measure moves with the rows of one scan."""
 
@@ -51,7 +52,7 @@ class Motion:
     """Rows to look at where those of the release are groups of them (D-NESTED); None for the release's own."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """Where a part of a bound stands: in which statement, under which column, for which scan."""
 
@@ -74,7 +75,7 @@ class Part:
         return high
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Instrument:
     """Statements to run, and where to read each measure's bound."""
 

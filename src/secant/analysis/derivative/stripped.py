@@ -8,7 +8,6 @@ there are, and which belong together, cannot tell of a protected value (D-STRIP)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative.emptiness import moves
@@ -17,11 +16,12 @@ from secant.plan.reads import columns_read
 from secant.plan.rewrite import substitute
 from secant.plan.rules import RuleTable
 from secant.plan.typing import fields_of
+from secant.records import frozen
 
 MOST_NODES = 5_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stripped:
     """Rows that public columns decide, and what was taken off them."""
 

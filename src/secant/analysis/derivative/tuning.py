@@ -10,13 +10,13 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
 from secant.numeric import interval as iv
 from secant.numeric import optimal_law
 from secant.plan.values import EPOCH, midnight
+from secant.records import frozen
 from secant.terms.types import Type
 
 QUANTILE = 3.2
@@ -29,7 +29,7 @@ PLAIN, OPEN = Fraction(20), Fraction(5)
 POINTS = 12
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Edge:
     """One comparison: what its gap moves a unit of distance, its step, and how far the gap can reach."""
 
@@ -39,7 +39,7 @@ class Edge:
     equality: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Summand:
     """What is summed: its largest size (None: not known) and what it moves a unit of distance by itself."""
 

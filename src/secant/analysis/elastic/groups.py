@@ -7,13 +7,13 @@ values, and for each varying table how the group of a row follows from the row. 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from secant.plan import nodes as n
 from secant.plan.lineage import stored_columns
 from secant.plan.matching import equal_columns
 from secant.plan.rewrite import columns_of
 from secant.plan.typing import fields_of
+from secant.records import frozen
 from secant.terms.types import Type
 
 Pins = tuple[str, ...] | None
@@ -78,7 +78,7 @@ def _all(names: dict[str, str], pins: tuple[str, ...]) -> Pins:
     return tuple(names[p] for p in pins) if all(p in names for p in pins) else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """What a key is computed from: columns, and whether it is one of them as it stands."""
 

@@ -34,6 +34,7 @@ from secant.plan.reads import expressions, tables_read
 from secant.plan.rules import RuleTable
 from secant.plan.show import show_scalar
 from secant.plan.typing import fields_of
+from secant.records import frozen
 from secant.terms.keys import Key
 
 Columns = frozenset[str]
@@ -41,7 +42,7 @@ Agreeing = Callable[[Columns], Amount | None]
 """Columns -> how many rows agree in them, as it follows from the inputs; None if it has to be measured."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """What the rules say of one relation."""
 
@@ -264,7 +265,7 @@ def _join(e: Elastic, node: n.Join, pins: Pins) -> Reading:
     return _Joined(e, node, pins).reading()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Joined:
     """One join: partners of a row are those that agree with it in the columns that the condition makes equal."""
 

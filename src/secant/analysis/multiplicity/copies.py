@@ -21,11 +21,12 @@ from secant.plan import nodes as n
 from secant.plan.conjunctive import Conjunctive
 from secant.plan.rewrite import substitute
 from secant.plan.typing import fields_of
+from secant.records import frozen
 from secant.terms.keys import Key
 from secant.terms.types import INTEGER, Type
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Factor:
     """Rows of one atom that fit a pattern: a factor of the product."""
 
@@ -35,7 +36,7 @@ class Factor:
     """Its place among the factors that grow; None for a public atom."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """Other atoms that equalities tie together without the copy: what they join to, and its factors."""
 
@@ -44,7 +45,7 @@ class Part:
     factors: tuple[Factor, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Copy:
     """One copy of a protected table: what one of its rows meets."""
 
@@ -59,7 +60,7 @@ class Copy:
     """Class -> the table's own columns that hold its value in this copy."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layout:
     """All copies, the statements they read, and what they rest on."""
 

@@ -8,11 +8,11 @@ In: for many patterns at once, the rows of each other copy that fit (`counts`), 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 from secant.errors import UsageError
 from secant.numeric.arrays import Floats, Wholes, np
+from secant.records import frozen
 
 _RELATIVE = 2.0**-38
 """More than the relative error of one discounted value: some hundred roundings of 2^-53 each."""
@@ -23,7 +23,7 @@ _CHUNK = 1 << 15
 """Patterns in one go: what is computed of them stays in the cache."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Growth:
     """How copies grow: which share a table, and which hold the changed row itself already."""
 

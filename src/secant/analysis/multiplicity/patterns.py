@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from secant.errors import InternalError
 from secant.numeric.arrays import Floats, Wholes, np
+from secant.records import frozen
 
 Codes = Wholes
 Shape = tuple[str, ...]
@@ -21,7 +22,7 @@ Shape = tuple[str, ...]
 _ROOM = 1 << 62
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Patterns:
     """Patterns of one shape: a row of codes each, and their numbers. Of patterns that are alike the largest counts."""
 
@@ -29,7 +30,7 @@ class Patterns:
     values: Floats
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PatternMap:
     """Patterns by shape; a shape may have none. The shape without columns is TOP and always has its number.
 

@@ -7,7 +7,6 @@ for, smooth and rounded up (M-COPY, M-PATTERN). Figures are private; nothing of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 
@@ -25,6 +24,7 @@ from secant.analysis.multiplicity.patterns import (
 )
 from secant.numeric.arrays import Floats, np
 from secant.plan.values import midnight, order_key
+from secant.records import frozen
 
 _AS_THEY_ARE = frozenset(("INTEGER", "DECIMAL", "TEXT", "BOOLEAN"))
 """Kinds whose values Python takes as equal exactly where the engine does."""
@@ -50,7 +50,7 @@ def _worst(layout: Layout, reader: _Reader) -> float:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Counted:
     """Patterns, no two alike and none with a NULL, and how many rows have each."""
 
@@ -72,7 +72,7 @@ class _Counted:
         return float(self.counts.max(initial=0.0))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Reader:
     layout: Layout
     figures: tuple[Figures, ...]
@@ -149,7 +149,7 @@ class _Reader:
         return _Counted(classes, codes[known][order], counts[known][order])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Vectors:
     """For some patterns: what is joined, and the counts of each factor."""
 
@@ -174,7 +174,7 @@ def _alone(own: _Counted, factors: list[tuple[Factor, _Counted]]) -> _Vectors:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Shared:
     """What all patterns of a copy have alike."""
 

@@ -6,8 +6,6 @@ key, and how many groups one row can move. Never here: values of keys.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from secant.analysis.certificate import CannotBound
 from secant.analysis.residual.shape import Shape
 from secant.plan import nodes as n
@@ -16,10 +14,11 @@ from secant.plan.enforce import Release
 from secant.plan.rewrite import columns_of, substitute
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
+from secant.records import frozen
 from secant.terms.types import Type
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grouping:
     """Where keys can be read, and how many groups move."""
 

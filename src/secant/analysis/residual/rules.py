@@ -16,6 +16,7 @@ from secant.analysis.residual.shape import Atoms, Classes, Shape, subsets
 from secant.plan import nodes as n
 from secant.plan.conjunctive import under_alias
 from secant.plan.show import same
+from secant.records import frozen
 
 MOST_COPIES = 8
 """More copies of varying tables have too many residuals."""
@@ -23,7 +24,7 @@ MOST_FIGURES = 96
 _MOST_PERMUTED = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Figure:
     """The largest number of combinations of rows of some atoms that agree in the boundary."""
 
@@ -31,7 +32,7 @@ class Figure:
     boundary: Classes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Term:
     """A product of figures, times the rows that came to tables, as often as they were chosen."""
 
@@ -45,7 +46,7 @@ Polynomial = dict[tuple[int, ...], int]
 """Powers of the numbers of rows that came to each table -> coefficient."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Growth:
     """What one row of a table can add: a sum of products of parts."""
 

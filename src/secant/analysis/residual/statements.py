@@ -16,13 +16,14 @@ from secant.analysis.residual.shape import Atoms, Classes, Shape
 from secant.plan import nodes as n
 from secant.plan.rewrite import columns_of
 from secant.plan.typing import fields_of, type_of
+from secant.records import frozen
 from secant.terms import types as t
 
 Keys = Mapping[int, tuple[n.Scalar, ...]]
 """For each atom that determines the release's keys: how, in its columns."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Counted:
     """Combinations of rows by what they agree in: columns, and how often each combination of values occurs."""
 

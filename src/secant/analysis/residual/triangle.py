@@ -8,7 +8,6 @@ be there twice. Never here: data.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import permutations, product
 
 from secant.analysis.residual.shape import Shape
@@ -17,6 +16,7 @@ from secant.plan.conjunctive import Atom, under_alias
 from secant.plan.rewrite import columns_of, substitute
 from secant.plan.show import same
 from secant.plan.typing import fields_of
+from secant.records import frozen
 from secant.terms import types as t
 from secant.terms.keys import Key
 
@@ -32,7 +32,7 @@ Order = tuple[str, int, int]
 """A comparison of the nodes of two classes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Triangle:
     """Common neighbors of two nodes, measured; each makes at most `times` rows with one edge."""
 
@@ -42,7 +42,7 @@ class Triangle:
     """Keys by which an edge is there once, where the owner accepts them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Side:
     """One copy of the table of edges: its two columns, their classes, and its filters apart from its rows."""
 

@@ -21,6 +21,7 @@ from typing import Any
 from secant.analysis.certificate import CannotBound
 from secant.plan import nodes as n
 from secant.plan import values as v
+from secant.records import frozen
 from secant.terms.types import Type
 
 Expression = Any
@@ -47,7 +48,7 @@ def load(node: n.Node) -> Any:
     return z3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Value:
     """One SQL value: what it is if it is not NULL, and whether it is."""
 

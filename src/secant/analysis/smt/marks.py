@@ -6,40 +6,40 @@ In: the marks that rules put on occurrences. Out: formulas. Never here: what row
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from secant.analysis.smt.language import Expression, Language, Value
+from secant.records import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rows:
     """They are different rows of a table."""
 
     row: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outputs:
     """They hold different values."""
 
     values: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Each:
     """They differ in every part."""
 
     parts: tuple[Mark, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Some:
     """They differ in at least one part."""
 
     parts: tuple[Mark, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Branch:
     """They come from different sides, or differ on their common one."""
 
@@ -47,7 +47,7 @@ class Branch:
     marks: tuple[Mark, Mark]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Padding:
     """They come from a left join: a row that always has a partner is never padded."""
 

@@ -7,7 +7,6 @@ private rests on it: it only makes a refusal say more than that no bound was fou
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from secant.analysis.smt.rules import Encoder
 from secant.analysis.smt.search import ask, described, solver_of
@@ -15,9 +14,10 @@ from secant.plan import nodes as n
 from secant.plan.domains import region_of
 from secant.plan.lineage import stored_columns
 from secant.plan.typing import fields_of
+from secant.records import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pump:
     """One use of the table holds the removed row, and the rows of other scans can be copied."""
 

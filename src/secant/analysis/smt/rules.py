@@ -21,6 +21,7 @@ from secant.plan.reads import expressions, tables_read
 from secant.plan.rewrite import columns_of
 from secant.plan.rules import RuleTable
 from secant.plan.typing import fields_of
+from secant.records import frozen
 
 MOST_WRITTEN = 64
 """Public constants of more rows than this are read as a table of that many unknown rows."""
@@ -29,7 +30,7 @@ MOST_WRITTEN = 64
 # ── occurrences ──────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """A row of a base table that an occurrence is made of."""
 
@@ -45,7 +46,7 @@ class Row:
         return replace(self, present=language.all_of([self.present, condition]))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     """One occurrence of a row."""
 
@@ -60,7 +61,7 @@ class Item:
     rows: tuple[Row, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EncodedKey:
     """Columns that no two rows of a table share, unless one of them is NULL."""
 

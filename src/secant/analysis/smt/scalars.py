@@ -8,7 +8,6 @@ the same becomes an unknown value: both let the solver do more than the engine c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from secant.analysis.certificate import CannotBound
 from secant.analysis.smt.language import EXACT, Language, Value
@@ -19,9 +18,10 @@ from secant.plan.rules import RuleTable
 from secant.plan.show import show_scalar
 from secant.plan.typing import type_of
 from secant.plan.values import Failure
+from secant.records import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scope:
     """Where an expression stands: the values of its columns, and which relations may differ."""
 

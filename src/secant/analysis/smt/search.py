@@ -16,6 +16,7 @@ from secant.analysis.smt.language import Expression, shown
 from secant.analysis.smt.marks import apart, no_later
 from secant.analysis.smt.rules import Encoder, Item, Row
 from secant.plan import nodes as n
+from secant.records import frozen
 
 LONGEST = 2**31 - 1
 """Milliseconds that the solver can be told to think, at most."""
@@ -25,7 +26,7 @@ SHOWN = 3
 """Rows that differ in a witness, at most."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """What a search came to."""
 

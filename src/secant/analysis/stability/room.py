@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 
 from secant.analysis.certificate import CannotBound, Certificate, Refusal, Step
@@ -26,6 +25,7 @@ from secant.plan.facts import Facts
 from secant.plan.ownership import Ownership, Ownerships
 from secant.plan.ranked import Ranked
 from secant.plan.reads import tables_read
+from secant.records import frozen
 from secant.terms.bounds import GlobalBound
 from secant.terms.keys import Key, in_order
 
@@ -137,7 +137,7 @@ def _row_change(request: Request, relation: n.Relation, claims: set[Key]) -> tup
     return changed, step
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Swap:
     """One row is replaced by another, and what it brings only adds rows: as many at most go as come."""
 
@@ -147,7 +147,7 @@ class _Swap:
     """Whether as many come as go."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Change:
     """What differs between neighbors."""
 

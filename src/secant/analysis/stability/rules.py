@@ -20,13 +20,14 @@ from secant.plan.reads import expressions, reads, scans
 from secant.plan.rules import RuleTable
 from secant.plan.show import show_scalar
 from secant.plan.typing import fields_of
+from secant.records import frozen
 from secant.terms.keys import Key
 
 Keys = tuple[tuple[frozenset[str], tuple[Key, ...]], ...]
 """Columns that identify a row, and what must be claimed for that."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stable:
     """At most `changed` rows differ; None means that no number bounds them yet. `keys` identify a row."""
 

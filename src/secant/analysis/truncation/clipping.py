@@ -7,19 +7,20 @@ every engine prints. Nothing is read here, and no limit is chosen here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 
 from secant.plan import nodes as n
 from secant.plan.measures import Measure, literal
 from secant.plan.typing import fields_of, type_of
+from secant.records import frozen
 from secant.terms import types as t
 
 MARGIN = 1 - Fraction(1, 2**40)
 """What scaled contributions are multiplied by, so that rounded quotients of doubles never add up to more."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Additions:
     """Rows, whose they are, and what of them is added up."""
 

@@ -7,7 +7,6 @@ every engine prints, each of which counts every unit at most once (U-RANGE, U-RO
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from secant.analysis.certificate import CannotBound
@@ -17,6 +16,7 @@ from secant.plan.enforce import Release, enforce
 from secant.plan.facts import Facts
 from secant.plan.measures import literal
 from secant.plan.typing import fields_of, type_of
+from secant.records import frozen
 from secant.terms import types as t
 from secant.terms.catalog import Catalog
 from secant.terms.policy import Policy, Protection
@@ -24,7 +24,7 @@ from secant.terms.policy import Policy, Protection
 _NAME = "secant_unstated"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Extremes:
     """One row for each unit (or row, where rows are hidden): its largest and smallest value, or its number of rows."""
 

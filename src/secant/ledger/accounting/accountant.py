@@ -8,7 +8,6 @@ and nothing is remembered between two questions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
@@ -29,6 +28,7 @@ from secant.ledger.accounting.tally import (
 )
 from secant.numeric.arrays import installed
 from secant.numeric.parameters import Number, exact
+from secant.records import frozen
 from secant.terms.events import (
     Event,
     LaplaceEvent,
@@ -41,7 +41,7 @@ from secant.terms.events import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Theorem:
     """A composition theorem for parameters that are fixed in advance."""
 
@@ -85,7 +85,7 @@ _FEW = 32
 DEFAULT_FILTERS = ("A-FILTER-BASIC", "A-FILTER-RENYI")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Total:
     """What a history costs, by which theorem, and what that figure holds for."""
 
@@ -118,7 +118,7 @@ class Total:
         return f"{name}: {', '.join(parts)}; {chosen} ({self.theorem})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decision:
     """Whether a release may run, what everything would then cost, and why not if it may not."""
 
@@ -130,7 +130,7 @@ class Decision:
         return self.fits
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Accountant:
     """Prices histories by the chosen theorems and filters; the defaults are all proved ones."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -32,6 +31,7 @@ from secant.ledger.accounting.tally import (
     without_failures,
 )
 from secant.numeric.ball import ball, working_precision
+from secant.records import frozen
 
 # α - 1 from 2^-6 to 2^31 in eight even steps an octave: exact, and the same on every machine.
 FILTER_ORDERS: tuple[Fraction, ...] = tuple(
@@ -48,7 +48,7 @@ CONCENTRATED = Fraction(1, 4)
 """The part of a budget's δ up to which filters of (ε, δ) read concentrated releases by their prices (A-BOTH)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Filter:
     """A rule that says how much of an ε is used, whatever the parameters depended on."""
 

@@ -10,7 +10,6 @@ Fourier transform is used: its errors are absolute and drown a small δ.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from secant.ledger.accounting.advanced import self_adaptive
 from secant.ledger.accounting.concentrated import zero_concentrated
 from secant.ledger.accounting.tally import Tally, slack, without_failures
+from secant.records import frozen
 from secant.terms.events import GaussianEvent, LaplaceEvent, PureEvent
 
 Row = NDArray[np.float64]
@@ -36,7 +36,7 @@ _LARGEST_SHIFT = 1_000
 """Of all Gaussian releases together; beyond it the normal probabilities lose their digits."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Losses:
     """A distribution of the privacy loss that is at least as bad as a release's true one."""
 

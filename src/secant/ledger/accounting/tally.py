@@ -8,11 +8,11 @@ one release n times cannot be priced differently. Nothing is priced here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
 from secant.numeric.ball import Ball, ball, upper, working_precision
+from secant.records import frozen
 from secant.terms.events import (
     EVENTS,
     ApproximateEvent,
@@ -53,7 +53,7 @@ def tally(events: Iterable[Event]) -> dict[Leaf, int]:
     return counts
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Term:
     """`count` releases that are (ε, δ)-private each."""
 

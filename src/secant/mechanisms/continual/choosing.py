@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 from secant.mechanisms.continual.encoder import LONGEST, Encoder
@@ -26,6 +25,7 @@ from secant.mechanisms.continual.ways import (
     width_of,
 )
 from secant.numeric.arrays import Wholes, np
+from secant.records import frozen
 
 NAMES = ("increments", "tree", "toeplitz", "binary")
 BRANCHES = range(2, 41)
@@ -40,7 +40,7 @@ JUDGED = 3
 """An open stream is judged by its first epochs: 1110 steps."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidate:
     """A way that was looked at, and its errors in whole steps of the measure."""
 
@@ -52,7 +52,7 @@ class Candidate:
     largest: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """The way that was chosen, and how all kinds of ways compare, each with its best parameters."""
 

@@ -7,7 +7,6 @@ The coefficients are 1024 times the power series of 1/sqrt(1 - x), rounded; deco
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +14,7 @@ from secant.errors import UsageError
 from secant.mechanisms.continual.levels import number
 from secant.mechanisms.continual.records import Moved, Output
 from secant.numeric.arrays import Floats, np
+from secant.records import frozen
 
 FINENESS = 1024
 """The first coefficient: so fine, rounding the others costs less than 1 % of error up to LONGEST steps."""
@@ -24,7 +24,7 @@ LONGEST = 1 << 15
 """More steps than this take a tree: each output would be a sum of as many numbers."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Encoder:
     """A lower triangular matrix with equal diagonals, of whole numbers."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -17,6 +16,7 @@ from secant.errors import UsageError
 from secant.mechanisms.laws import GaussianLaw, reach
 from secant.mechanisms.whole import WholeLaplace, WholeLaw
 from secant.numeric.arrays import Floats, Wholes, np
+from secant.records import frozen
 
 LEVEL = 0.95
 HIGHEST = 0.9999
@@ -40,7 +40,7 @@ ROWS = 64
 """Points that are worked on at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kind:
     """A sum of independent noises of one law that is part of errors: so many of each weight."""
 

@@ -8,15 +8,15 @@ floats: they are made of released numbers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from secant.errors import UsageError
 from secant.mechanisms.continual.records import Moved, Output
 from secant.numeric.arrays import Floats, Wholes, np
+from secant.records import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tree:
     """Levels of blocks; all state of it is public, so it can be left and taken up at any time."""
 

@@ -7,19 +7,19 @@ released, estimates with their errors, points of a series. Nothing here draws or
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
 from typing import Literal
 
 from secant.errors import UsageError
 from secant.numeric.parameters import count_of, delta_of, epsilon_of
+from secant.records import frozen
 
 Objective = Literal["mean", "largest"]
 Shows = Literal["running", "steps"] | int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StreamFacts:
     """What is publicly known of a stream before its first step."""
 
@@ -78,7 +78,7 @@ class StreamFacts:
         return Moved(size, squared, min(each, isqrt(squared)), times)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Moved:
     """How far one protected thing moves the numbers of a stream: of all steps and groups."""
 
@@ -97,7 +97,7 @@ class Moved:
         return min(known) if known else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Output:
     """A whole number that is released once, when its last step is complete: a weighted sum of steps."""
 
@@ -121,7 +121,7 @@ class Output:
         return sum(weight * sums.get(step, 0) for step, weight in self.weights)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Estimate:
     """A number of a series, and how far it may be from the truth because of noise."""
 
@@ -133,7 +133,7 @@ class Estimate:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Point:
     """A step of a series."""
 

@@ -8,7 +8,6 @@ again. A number must be drawn once only; whoever calls `draw` keeps what it gave
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal
@@ -27,6 +26,7 @@ from secant.mechanisms.continual.levels import Tree
 from secant.mechanisms.continual.records import Estimate, Output, Point, StreamFacts
 from secant.mechanisms.whole import WholeLaplace, WholeLaw, WholeNormal, multiplier, root_up
 from secant.numeric.arrays import Floats, Wholes, np
+from secant.records import frozen
 from secant.terms.events import ConcentratedEvent, Event, PureEvent
 
 Design = Tree | Encoder
@@ -40,7 +40,7 @@ STEPS_ALONE = Tree(2, 1)
 """The design of plain increments."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stretch:
     """Steps that have a design of their own: all of a stream, or an epoch of it."""
 
@@ -52,7 +52,7 @@ class Stretch:
     """Of each output, in whole steps."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Way:
     """A way to release a stream; what is public of it, and all of it is."""
 

@@ -7,7 +7,7 @@ query (`alias.column`, `q2.total`), so later stages never meet two columns of on
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -26,12 +26,13 @@ from secant.plan.from_sql.views import needed_views
 from secant.plan.from_sql.windowing import Windows, first_of_each, misplaced
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
+from secant.records import frozen
 from secant.sql.parse import span_of
 from secant.terms import types as t
 from secant.terms.catalog import Catalog
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bound:
     """A query that is bound: its relation and, for each output column, the shown name, plan name and type."""
 
@@ -39,7 +40,7 @@ class Bound:
     columns: tuple[tuple[str, str, t.Type], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Output:
     """One item of a SELECT list: its name and its scalar."""
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 from secant.errors import Span, SqlError, meant
 from secant.plan.nodes import Column, Field, Outer, Relation, Scalar
+from secant.records import frozen
 from secant.terms.parts import Path
 from secant.terms.types import Type
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """A table expression in FROM: its alias and, for each visible column, the plan's name and type."""
 
@@ -35,7 +36,7 @@ class Source:
         return [(unique, kind) for shown, unique, kind in self.columns if shown.lower() == wanted]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommonTable:
     """A WITH query, bound once and shared by all its uses."""
 

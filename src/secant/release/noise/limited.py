@@ -7,13 +7,13 @@ known of what the limit cut off.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from secant.analysis.certificate import Certificate, Clipped
 from secant.errors import InternalError
 from secant.mechanisms.limits import choose_limit, cut_at_most, race
+from secant.records import frozen
 from secant.release.cost import Cost
 from secant.release.intervals import NoisyNumber, Span
 from secant.release.noise.way import KeyChoice, LawfulNoise, Noise, Share, coarse
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from secant.release.reading import Reading
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClippedNoise(LawfulNoise):
     """Noise for a limit of what one unit adds; what it adds is cut down to that (U-CLIP)."""
 
@@ -67,7 +67,7 @@ class ClippedNoise(LawfulNoise):
         return _left_out(self.bound, units, 0, step)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChosenLimit(ClippedNoise):
     """Noise for a limit that was chosen privately. The limit is public, how many units it cuts is not."""
 
@@ -100,7 +100,7 @@ class ChosenLimit(ClippedNoise):
         return [self.law.size] * len(content)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LimitToChoose(ClippedNoise):
     """Noise for a limit that is yet to be chosen privately (U-CHOOSE); `limit` is the largest that there is."""
 
@@ -163,7 +163,7 @@ class LimitToChoose(ClippedNoise):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RaceNoise(Noise):
     """Every limit has noise of its own, and the largest answer wins that noise does not explain (U-RACE)."""
 

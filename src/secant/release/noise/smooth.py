@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from secant.analysis.certificate import CannotBound, Curve, Survey, Surveyed
 from secant.errors import Refused
 from secant.mechanisms.smooth import SmoothNoise
 from secant.numeric import optimal_law
+from secant.records import frozen
 from secant.release.cost import ZERO
 from secant.release.intervals import NoisyNumber, Span
 from secant.release.noise.way import Noise
@@ -28,7 +29,7 @@ SLACK = Fraction(1, 2**18)
 """What floats and rounding up may add to a smooth bound, relatively (D-FLOATS)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Smooth(Noise):
     """Noise for a smooth bound that is computed beside the measure: how large it is, the data decide."""
 
@@ -101,7 +102,7 @@ class _Smooth(Noise):
         return tail if v >= 0 else 1 - tail
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CurveNoise(_Smooth):
     """Noise for values that move: the bound is put together from what the rows of each scan do to the measure."""
 
@@ -162,7 +163,7 @@ class CurveNoise(_Smooth):
         return replace(self, truthful=True, curve=replace(self.curve, cap=most))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SurveyNoise(_Smooth):
     """Noise for joins of protected rows: the bound is the least of what surveys of the joins give, times one row's."""
 

@@ -8,7 +8,6 @@ Amounts are in whole steps of the measure.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from secant.analysis.certificate import Certificate, Curve
 from secant.errors import InternalError
 from secant.mechanisms.whole import WholeLaplace, WholeLaw, normal_for, root_up, unmoved
+from secant.records import frozen
 from secant.release.cost import ZERO, Cost
 from secant.release.intervals import NoisyNumber, Span
 from secant.terms.bounds import GlobalBound
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from secant.release.reading import Reading
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyChoice:
     """How private keys are chosen: those whose noisy number of units reaches the threshold."""
 
@@ -35,7 +35,7 @@ class KeyChoice:
     delta: Fraction
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Noise(ABC):
     """What every way of putting noise on a measure answers; most is nothing unless a way says otherwise."""
 
@@ -138,7 +138,7 @@ class Noise(ABC):
         return 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoNoise(Noise):
     """No protection moves the measure: it is public."""
 
@@ -169,7 +169,7 @@ class NoNoise(Noise):
         return "none, no protection moves it"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LaplaceShare:
     """A part of epsilon for discrete Laplace noise."""
 
@@ -203,7 +203,7 @@ class LaplaceShare:
         return f"discrete Laplace of scale limit / {float(self.epsilon):.4g}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NormalShare:
     """A part of rho for rounded normal noise."""
 
@@ -241,7 +241,7 @@ class NormalShare:
 Share = LaplaceShare | NormalShare
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LawfulNoise(Noise):
     """Noise of one public law, on numbers that are counted in `fine` parts of a step."""
 
@@ -323,7 +323,7 @@ class LawfulNoise(Noise):
         return self.law.tail(v)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlainNoise(LawfulNoise):
     """Noise for a public bound."""
 

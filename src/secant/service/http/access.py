@@ -7,10 +7,10 @@ something must also carry the mark of its session, which no other site can read.
 from __future__ import annotations
 
 import hmac
-from dataclasses import dataclass
 from typing import Any
 
 from secant.errors import AccessError
+from secant.records import frozen
 from secant.service.asking import Desk
 from secant.service.users import SESSION_SECONDS, User
 
@@ -19,7 +19,7 @@ _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _LONGEST = 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Caller:
     """Who sends a request, and by which token."""
 

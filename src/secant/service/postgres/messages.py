@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from secant.records import frozen
 
 PROTOCOL = 196608
 """3.0, which every client speaks."""
@@ -70,7 +71,7 @@ def decoded(raw: bytes) -> str:
         raise Malformed from None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parse:
     """A statement to be prepared; `types` are object ids, 0 where the client leaves one open."""
 
@@ -79,7 +80,7 @@ class Parse:
     types: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bind:
     """Values for a prepared statement; formats are 0 for text and 1 for binary."""
 

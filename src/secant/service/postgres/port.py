@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from secant.errors import AccessError, SecantError, ServiceError, debugging
+from secant.records import frozen
 from secant.service.asking import Desk
 from secant.service.postgres import messages as m
 from secant.service.postgres import scram
@@ -40,7 +41,7 @@ _KEPT_BACK = ("user", "database", "replication", "client_encoding")
 _log = logging.getLogger("secant.service")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Channel:
     """How the port is encrypted: a TLS context, and the hash of its certificate for channel binding."""
 

@@ -10,8 +10,8 @@ import base64
 import binascii
 import re
 import secrets
-from dataclasses import dataclass
 
+from secant.records import frozen
 from secant.service.logins import Exchange, Logins
 from secant.service.postgres.messages import Malformed
 from secant.service.users import User
@@ -21,7 +21,7 @@ _NONCE = re.compile(r"[\x21-\x2b\x2d-\x7e]{8,200}")
 _BINDING = "p=tls-server-end-point"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Begun:
     """An exchange after the server's first message."""
 

@@ -18,18 +18,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from secant.errors import ServiceError
+from secant.records import frozen
 
 PORT = 5432
 """Of the socket's name only: nothing listens on the network."""
 _STARTING = 60.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Server:
     """A server that runs."""
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from secant.errors import SecantError, UsageError
+from secant.records import frozen
 from secant.service.asking import Question, Ticket
 from secant.service.postgres import messages as m
 from secant.service.postgres.link import Gone, Link, cells
@@ -72,7 +73,7 @@ class Asks(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prepared:
     """A statement of a client over tables of the data."""
 

@@ -7,8 +7,8 @@ shadow holds no row, so that a question that is sent there by mistake is refused
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
+from secant.records import frozen
 from secant.sql.lexer import Token
 
 # What the shadow may run (I8); all else is refused by name.
@@ -29,7 +29,7 @@ _CLAUSES = {
 _SCHEMAS = ("public", "main")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Framed:
     """A statement: `kind` says who answers, `question` is the part of it that is a SELECT."""
 
