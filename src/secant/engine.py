@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
@@ -17,11 +17,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from secant.analysis.portfolio import PublicFacts
-from secant.analysis.smt.room import obligations
-from secant.checking import check_release
-from secant.errors import BudgetError, Refused, UsageError, border
+from secant.errors import Refused, UsageError, border
 from secant.finding import Situation, assumed_facts, explained, find_facts, relied_upon, with_found
-from secant.guessed import charged_before, refuse_beyond, with_attacker, within_allowance
 from secant.ledger.opening import (
     Account,
     Accounts,
@@ -35,13 +32,13 @@ from secant.plan import nodes as n
 from secant.plan.facts import Facts
 from secant.plan.from_sql import check_named, from_sql
 from secant.plan.one_question import one_question
-from secant.plan.ranges_report import range_lines, range_report
 from secant.plan.rewrite import normalize
 from secant.plan.typing import fields_of
 from secant.processes import ProcessLock
 from secant.questions import (
     Asked,
     Number,
+    answer_of,
     asked_of,
     charges_of,
     in_force,
@@ -53,17 +50,13 @@ from secant.release.answer import Answer
 from secant.release.backend import Backend, Session
 from secant.release.cautions import Caution, cautions, trusting
 from secant.release.foreseen import foresee
-from secant.release.inspection import inspection, unnoised
 from secant.release.job import Job, Keys
-from secant.release.local_components import local_components
 from secant.release.lookups import public_facts
 from secant.release.lower import lower
 from secant.release.papers import papers_of
-from secant.release.report import Explanation, explanation, guarantee, mechanisms
+from secant.release.report import Explanation, explanation
 from secant.release.run import (
-    Shown,
     check_job,
-    error_of,
     finish,
     from_engine,
     look_up_keys,
@@ -76,21 +69,21 @@ from secant.release.unstated import Found, completed
 from secant.release.wanted import Wanted, held, least_epsilon, refuse_above, wanted_of
 from secant.release.watch import Interrupt, interruptible
 from secant.shown.progress import waiting
-from secant.simulated import held_tables, simulated
 from secant.sql.parameters import Parameters
-from secant.streams.explaining import explain_stream
-from secant.streams.releasing import Kept, Opened, opened_stream, release_stream
-from secant.streams.series import Series
 from secant.terms.catalog import Catalog
-from secant.terms.policy import Policy, Protection
+from secant.terms.policy import Policy
 from secant.terms.policy_check import fit_policy
 from secant.terms.policy_file import policy_from
 from secant.terms.types import Type
-from secant.verifier import Verdict
-from secant.workflows import Asking, Workflow, run_workflow
 
+# Streams, scripts, attackers, solvers and the verifier are imported in the methods that need them: a plain question
+# does not, and would start a tenth later.
 if TYPE_CHECKING:
     from secant.stats.budget import Allowance
+    from secant.streams.releasing import Kept, Opened
+    from secant.streams.series import Series
+    from secant.verifier import Verdict
+    from secant.workflows import Workflow
 
 __all__ = ["Account", "Answer", "Connection", "Explanation", "connect"]
 
@@ -282,7 +275,9 @@ class Connection:
                     session.confirm()  # what has seen two states is paid for, and withheld
                 # leaving the block has settled; if that failed, the answer is paid for all the same
                 release_id = permit.release_id
-        return self._answer(shown, job, asked.in_force, said, release_id)
+        return answer_of(
+            shown, job, self.policy, asked.in_force, said, release_id, lambda: self.budget
+        )
 
     @border
     def explain(
@@ -315,11 +310,15 @@ class Connection:
                 case = self._situation(refusal, text, parameters, asked)
                 told, job = self._foretold(case, text, parameters, asked, assumed)
             if ranges:
+                from secant.plan.ranges_report import range_lines
+
                 report = self.ranges(text, parameters=parameters)
                 lines = "\n".join([told.text, *range_lines(report)])
                 told = replace(told, text=lines, record={**told.record, "ranges": report})
             if attacker is None:
                 return told
+            from secant.guessed import charged_before, with_attacker
+
             charged = charged_before(self.ledger) if self.has_ledger else None
             return with_attacker(told, attacker, self.policy, self.catalog, job, charged)
 
@@ -381,6 +380,8 @@ class Connection:
         The answer holds what each output costs each table. All is explained before anything is spent; `explain` stops
         there, and spends nothing.
         """
+        from secant.workflows import Asking, run_workflow
+
         with one_question(script), waiting("asking"):
             asked = self._asked(epsilon, None, delta, level, protection)
             books = None if explain else self.ledger
@@ -398,6 +399,8 @@ class Connection:
     @border
     def ranges(self, text: str, *, parameters: Parameters | None = None) -> list[dict[str, Any]]:
         """Give which ranges follow from declared facts for the values of a query, and from what."""
+        from secant.plan.ranges_report import range_report
+
         with one_question(text):
             plan = from_sql(text, self.catalog, parameters=parameters)
             return range_report(normalize(plan), self.policy)
@@ -427,6 +430,8 @@ class Connection:
             with self._question(text) as (plan, _, facts):
                 prepared = prepared_of(text, plan, self.policy, tuple(rowwise), self.catalog, facts)
             known = Facts(self.policy, self.catalog)
+            from secant.analysis.smt.room import obligations
+
             return obligations([b.release for b in prepared.bounded], rowwise, known, rows)
 
     @border
@@ -439,14 +444,20 @@ class Connection:
         `kept`, given to each call of one process, lets longer blocks be added up without reading their rows again.
         """
         opened = self._stream(name)
+        from secant.streams.releasing import release_stream
+
         return release_stream(opened, lambda: self.ledger, until=until, analyst=analyst, kept=kept)
 
     @border
     def explain_stream(self, name: str) -> Explanation:
         """Say what a stream costs and how ways to release it compare. Spends nothing, reads no protected data."""
+        from secant.streams.explaining import explain_stream
+
         return explain_stream(self._stream(name))
 
     def _stream(self, name: str) -> Opened:
+        from secant.streams.releasing import opened_stream
+
         return opened_stream(self.policy, name, partial(in_force, self.policy), self._backend)
 
     @border
@@ -455,6 +466,8 @@ class Connection:
 
         What checks shares no rule with the analyses; what it has no rule for is not verified. Reads no data.
         """
+        from secant.checking import check_release
+
         return check_release(self.ledger, self.policy, self.catalog, release_id)
 
     @border
@@ -469,6 +482,9 @@ class Connection:
         components: bool = False,
     ) -> list[dict[str, Any]]:
         """For the data owner only: the true answer beside what a release would do. Releases nothing."""
+        from secant.release.inspection import inspection, unnoised
+        from secant.release.local_components import local_components
+
         with one_question(text), waiting("inspecting"):
             started = time.perf_counter()
             asked = self._asked(epsilon, None, delta, level, protection)
@@ -491,6 +507,8 @@ class Connection:
         self, text: str, attacker: str, *, protection: str | None = None
     ) -> dict[str, Any]:
         """For the data owner only: what one who knows no row would guess, by Bayes' rule. It is no guarantee."""
+        from secant.simulated import held_tables, simulated
+
         with one_question(text), self._question(text) as (plan, session, _):
             held = held_tables(plan, session)
         inspect = partial(self.inspect, text, protection=protection)
@@ -536,6 +554,8 @@ class Connection:
         wanted = asked.error
         if wanted is None:
             assert asked.attacker is not None
+            from secant.guessed import charged_before, within_allowance
+
             charged = charged_before(self.ledger)
             limits = (asked.attacker, self.policy, asked.in_force, self.catalog, charged)
             return at(within_allowance(*limits, lambda epsilon: at(epsilon)[0]))
@@ -568,32 +588,9 @@ class Connection:
         if allowed is not None:
             refuse_above(foreseen, allowed.most(job, foreseen, self.policy, facts))
         if asked.attacker is not None:
+            from secant.guessed import charged_before, refuse_beyond
+
             charged = charged_before(self.ledger)
             refuse_beyond(asked.attacker, self.policy, asked.in_force, self.catalog, charged, job)
         said = cautions(job, plan, self.policy, asked.in_force, foreseen, keys, facts)
         return (*said, *trusting(foreseen)) if thorough else said
-
-    def _answer(
-        self,
-        shown: Shown,
-        job: Job,
-        in_force: tuple[Protection, ...],
-        said: tuple[Caution, ...],
-        release_id: str | None,
-    ) -> Answer:
-        uncovered = [p.name for p in self.policy.protections if p not in in_force]
-        accounts = Accounts()
-        # The answer is paid for: it leaves also if the books cannot be read now.
-        with suppress(BudgetError):
-            accounts = self.budget.of(job.noise.costs)
-        return Answer(
-            columns=list(shown.columns),
-            rows=shown.rows,
-            guarantee=[guarantee(p, job.noise, uncovered) for p in in_force],
-            error=error_of(shown, job),
-            mechanisms=mechanisms(job, shown.settled),
-            budget=accounts,
-            release_id=release_id,
-            warnings=said,
-            raw=shown.rows if shown.raw is None else shown.raw,
-        )

@@ -5,25 +5,34 @@ In: what a caller wrote, a policy, what the analyses said. Out: records and erro
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from secant.analysis import explain as wording
 from secant.analysis.certificate import Refusal
 from secant.analysis.portfolio import Prepared, PublicFacts, RawRows, prepare
-from secant.attack import Attacker, parse_attacker
-from secant.errors import PolicyError, Refused, Span, UsageError
+from secant.errors import BudgetError, PolicyError, Refused, Span, UsageError
 from secant.ledger.amounts import Charge, as_written
+from secant.ledger.opening import Accounts
 from secant.numeric.parameters import delta_of, epsilon_of, level_of
 from secant.plan import nodes as n
 from secant.records import frozen
+from secant.release.answer import Answer
+from secant.release.cautions import Caution
 from secant.release.job import Job
+from secant.release.report import guarantee, mechanisms
+from secant.release.run import Shown, error_of
 from secant.release.shares import Calibrated
 from secant.release.wanted import Wanted, wanted_of
 from secant.terms.catalog import Catalog
 from secant.terms.coverage import holding
 from secant.terms.policy import Policy, Protection
+
+if TYPE_CHECKING:
+    from secant.attack import Attacker
 
 Number = float | int | str | Decimal | Fraction
 
@@ -52,7 +61,13 @@ def asked_of(
     attacker: str | None = None,
 ) -> Asked:
     """Read the numbers of a question."""
-    aim = None if attacker is None else parse_attacker(attacker)
+    aim = None
+    if attacker is not None:
+        from secant.attack import (
+            parse_attacker,  # thirteen modules that other questions do not need
+        )
+
+        aim = parse_attacker(attacker)
     if None not in (epsilon, error) or (epsilon is None and error is None and aim is None):
         raise UsageError(
             "USE-002",
@@ -156,3 +171,31 @@ def note_of(job: Job) -> dict[str, Any]:
     """What the ledger keeps of a release: the shape, never the answer."""
     found = [len(b.release.measures) + len(b.release.ranked) for b in job.prepared.bounded]
     return {"measures": sum(found)}
+
+
+def answer_of(
+    shown: Shown,
+    job: Job,
+    policy: Policy,
+    in_force: tuple[Protection, ...],
+    said: tuple[Caution, ...],
+    release_id: str | None,
+    budget: Callable[[], Accounts],
+) -> Answer:
+    """Put together what an analyst gets."""
+    uncovered = [p.name for p in policy.protections if p not in in_force]
+    accounts = Accounts()
+    # The answer is paid for: it leaves also if the books cannot be read now.
+    with suppress(BudgetError):
+        accounts = budget().of(job.noise.costs)
+    return Answer(
+        columns=list(shown.columns),
+        rows=shown.rows,
+        guarantee=[guarantee(p, job.noise, uncovered) for p in in_force],
+        error=error_of(shown, job),
+        mechanisms=mechanisms(job, shown.settled),
+        budget=accounts,
+        release_id=release_id,
+        warnings=said,
+        raw=shown.rows if shown.raw is None else shown.raw,
+    )

@@ -1,26 +1,33 @@
 """The program: which commands there are, and what happens to their errors.
 
 In: the words of the command line. Out: an exit status by who can act (0 done, 2 wrong use, 3
-refused, 4 budget, 5 backend, 70 a bug). A command is imported when it is called, so `--help` loads
-none. No stack trace is printed, and the text of an unexpected exception is withheld, because it may
+refused, 4 budget, 5 backend, 70 a bug). A command is imported when it is called, and the reader of options with it:
+`--help` loads neither. No stack trace is printed, and the text of an unexpected exception is withheld, because it may
 quote data.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from collections.abc import Sequence
-
-from cyclopts import App, CycloptsError
+from typing import TYPE_CHECKING
 
 import secant
 from secant.cli.output import writing
 from secant.errors import InternalError, SecantError, UsageError, debugging
 
+if TYPE_CHECKING:
+    from cyclopts import App
+
 INTERRUPTED = 130
 CLOSED_PIPE = 141
 """What a shell reports for a program that was stopped by ^C, or whose reader went away."""
+SWEEP = 50_000
+"""New objects between two looks for garbage: what imports make stays, and looking through it again and again took a
+tenth of a command."""
+ABOUT = "Private answers with noise that is just enough."
 
 # The whole list, in the order of the help (I8): name, where it lives, one line.
 COMMANDS: tuple[tuple[str, str, str], ...] = (
@@ -85,9 +92,11 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
 
 def program() -> App:
     """Build the program with all its commands."""
+    from cyclopts import App  # 0.1 s, which the list of commands does not need
+
     app = App(
         name="secant",
-        help="Private answers with noise that is just enough.",
+        help=ABOUT,
         version=lambda: str(secant.__version__),
         help_format="plaintext",
         result_action="return_value",
@@ -98,9 +107,23 @@ def program() -> App:
     return app
 
 
+def overview() -> str:
+    """Give the list of commands, without loading what reads the options of one."""
+    rows = [(name, line) for name, _, line in COMMANDS]
+    rows += [
+        ("--help (-h)", "Display this message and exit."),
+        ("--version", "Display the version."),
+    ]
+    wide = max(len(name) for name, _ in rows)
+    told = "".join(f"  {name:{wide}}  {line}\n" for name, line in rows)
+    usage = "Usage: secant COMMAND [OPTIONS]\n"
+    return f"{usage}\n{ABOUT}\n\nCommands:\n{told}\n`secant COMMAND --help` says more about one.\n"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    gc.set_threshold(SWEEP, *gc.get_threshold()[1:])
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # A terminal without UTF-8 gets a question mark for ε instead of a crash.
@@ -114,12 +137,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(words: list[str]) -> int:
     """Run one command; every error becomes a message and a status."""
     try:
-        status = program()(words, exit_on_error=False, print_error=False)
+        status = _called(words)
         with writing():
             sys.stdout.flush()
-    except CycloptsError as error:
-        usage = UsageError("USE-001", _one_line(str(error)), hint=_help_for(words))
-        return _report(usage, words)
     except SecantError as error:
         return _report(error, words)
     except KeyboardInterrupt:
@@ -132,6 +152,19 @@ def run(words: list[str]) -> int:
             raise
         return _report(_unexpected(error), words)
     return status if isinstance(status, int) else 0
+
+
+def _called(words: list[str]) -> object:
+    if words in ([], ["--help"], ["-h"]):
+        with writing():
+            sys.stdout.write(overview())
+        return 0
+    from cyclopts import CycloptsError
+
+    try:
+        return program()(words, exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        raise UsageError("USE-001", _one_line(str(error)), hint=_help_for(words)) from None
 
 
 def _unexpected(error: Exception) -> InternalError:

@@ -38,7 +38,8 @@ from secant.terms.policy_values import (
 SMALLEST_MOVE, LARGEST_MOVE = Fraction(1, 10**100), Fraction(10**100)  # squares stay in the doubles
 
 # Unknown means refused (I3). Defaults are validated, so that a key that a kind needs is missed.
-STRICT = ConfigDict(extra="forbid", validate_default=True, strict=True)
+# The parts of a file are built as parts of the whole, not once more each by themselves: that took 40 ms of every start.
+STRICT = ConfigDict(extra="forbid", validate_default=True, strict=True, defer_build=True)
 
 
 def limit_of(value: object) -> int:

@@ -32,15 +32,46 @@ def test_help_names_every_command(run):
 
 def test_help_is_quick_because_nothing_heavy_is_loaded():
     heavy = {"duckdb", "sqlglot", "numpy", "scipy", "pydantic", "flint", "secant.engine"}
+    heavy |= {"cyclopts", "rich", "attr"}
+    assert loaded_by(["--help"], heavy) == "loaded []"
+
+
+def test_a_plain_question_loads_nothing_that_others_need(tmp_path):
+    (tmp_path / "t.csv").write_text("id,x\n1,3\n2,4\n")
+    (tmp_path / "policy.toml").write_text(
+        f"[database]\nsource = 'csv:{tmp_path}'\n"
+        "[protections.p]\nkind = 'rows'\ntables = ['t']\nepsilon = 4.0\n"
+    )
+    others = {
+        "numpy",
+        "scipy",
+        "matplotlib",
+        "pandas",
+        "polars",
+        "pyarrow",
+        "z3",
+        "psycopg",
+        "pyspark",
+        "starlette",
+    }
+    others |= {
+        f"secant.{p}"
+        for p in ("attack", "audit", "blackbox", "service", "stats", "streams", "verifier")
+    }
+    words = [*QUERY, "--policy", str(tmp_path / "policy.toml")]
+    assert loaded_by(words, others) == "loaded []"
+
+
+def loaded_by(words, names):
     code = (
         "import sys\n"
-        "from secant.cli.program import run\n"
-        "run(['--help'])\n"
-        f"print('loaded', sorted(set(sys.modules) & {heavy!r}))"
+        "from secant.cli.program import main\n"
+        f"assert main({words!r}) == 0\n"
+        f"print('loaded', sorted(set(sys.modules) & {names!r}))"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert result.returncode == 0
-    assert "loaded []" in result.stdout
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
@@ -11,6 +10,7 @@ import pytest
 from secant.errors import InternalError
 from secant.plan import nodes as n
 from secant.plan.verify import verify
+from secant.records import by_identity
 from secant.terms import types as t
 
 INT, TXT = t.INTEGER, t.TEXT
@@ -156,7 +156,7 @@ def test_broken_plans(plan):
 
 
 def test_a_class_outside_the_plan_is_refused():
-    @dataclass(frozen=True)
+    @by_identity
     class Shout(n.Scalar):
         operand: n.Scalar
 
