@@ -13,7 +13,7 @@ from dataclasses import replace
 from secant.plan import nodes as n
 from secant.plan.domains import looked_up, region_of
 from secant.plan.rewrite import columns_of
-from secant.plan.scopes import borrowed
+from secant.plan.scopes import borrowed_by
 from secant.plan.typing import fields_of, type_of
 from secant.records import frozen
 from secant.terms import types as t
@@ -96,7 +96,7 @@ def grouped(
         return None
     inner, pairs = untied(source.input)
     bare = replace(source, input=inner)
-    if not pairs or borrowed(bare, {})[bare]:
+    if not pairs or borrowed_by(bare):
         return None
     asked = tuple(outer for _, outer in pairs)
     keys = tuple(n.Named(f"{name}.of{i}.{_word(x)}", _here(x)) for i, x in enumerate(asked))

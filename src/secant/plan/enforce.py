@@ -31,7 +31,7 @@ from secant.plan.ranked import FUNCTIONS as RANKED_FUNCTIONS
 from secant.plan.ranked import Lists, Ranked, RankedCalls
 from secant.plan.reads import reads
 from secant.plan.rewrite import columns_of
-from secant.plan.scopes import borrowed, read_columns
+from secant.plan.scopes import borrowed_by, read_columns
 from secant.plan.total import group_key, make_total, many_rowed, unguarded
 from secant.plan.typing import fields_of, type_of
 from secant.plan.undeclared import Undeclared, undeclared_of
@@ -152,7 +152,7 @@ class _Builder:
             r
             for r in scalars_of(self.aggregate)
             if self._public(r)
-            and not borrowed(r, {})[r]
+            and not borrowed_by(r)
             and not any(isinstance(x, n.Released) for x in n.walk(r))
         )
         alone = single(self.aggregate, self._public)
@@ -168,7 +168,7 @@ class _Builder:
                     "aggregate inside the subquery, for example with max()",
                 )
             )
-        if borrowed(self.aggregate, {})[self.aggregate]:
+        if borrowed_by(self.aggregate):
             raise Stopped(
                 Problem(
                     "T-CORRELATED",

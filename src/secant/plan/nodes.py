@@ -18,8 +18,18 @@ from secant.records import by_identity, frozen
 from secant.terms.types import Type
 
 
+class _Remembered:
+    """What was found out about a node: it never changes, so neither does this, and it goes when the node goes."""
+
+    __slots__ = ("_below", "_borrowed", "_scans", "_sound")
+    _below: tuple[Node, ...]
+    _borrowed: dict[str, Outer]
+    _scans: tuple[Scan, ...]
+    _sound: bool
+
+
 @by_identity
-class Node:
+class Node(_Remembered):
     """Anything in a plan."""
 
 
@@ -491,8 +501,12 @@ _FIELDS: dict[type[Node], tuple[str, ...]] = {node: _places(node) for node in NO
 N = TypeVar("N", bound=Node)
 
 
-def children(node: Node) -> list[Node]:
+def children(node: Node) -> tuple[Node, ...]:
     """Give the nodes directly below, in order."""
+    try:
+        return node._below
+    except AttributeError:
+        pass
     found: list[Node] = []
     for name in _FIELDS[type(node)]:
         value = getattr(node, name)
@@ -500,7 +514,8 @@ def children(node: Node) -> list[Node]:
             found.append(value)
         elif type(value) is tuple:
             found += [item for item in value if isinstance(item, Node)]
-    return found
+    object.__setattr__(node, "_below", tuple(found))
+    return tuple(found)
 
 
 def rebuild(node: N, change: Callable[[Node], Node]) -> N:
@@ -532,7 +547,34 @@ def walk(node: Node) -> Iterator[Node]:
             continue
         seen.add(id(current))
         yield current
-        stack.extend(reversed(children(current)))
+        below = children(current)
+        if below:
+            stack.extend(reversed(below))
+
+
+def scans_below(root: Node) -> tuple[Scan, ...]:
+    """Give all uses of base tables below a node, each once, in the order of `walk`."""
+    try:
+        return root._scans
+    except AttributeError:
+        pass
+    pending = [root]
+    while pending:
+        node = pending[-1]
+        below = children(node)
+        missing = [part for part in below if not hasattr(part, "_scans")]
+        if missing:
+            pending.extend(missing)
+            continue
+        pending.pop()
+        own = (node,) if isinstance(node, Scan) else ()
+        if len(below) == 1 and not own:
+            found = below[0]._scans
+        else:
+            parts = (scan for part in below for scan in part._scans)
+            found = tuple(dict.fromkeys((*own, *parts)))
+        object.__setattr__(node, "_scans", found)
+    return found
 
 
 def slots() -> tuple[tuple[type[Node], str], ...]:

@@ -18,8 +18,9 @@ _NOTHING: frozenset[str] = frozenset()
 
 def scans(*nodes: n.Node) -> tuple[n.Scan, ...]:
     """Give all uses of base tables below some nodes, each once."""
-    found = {scan: None for node in nodes for scan in n.walk(node) if isinstance(scan, n.Scan)}
-    return tuple(found)
+    if len(nodes) == 1:
+        return n.scans_below(nodes[0])
+    return tuple(dict.fromkeys(scan for node in nodes for scan in n.scans_below(node)))
 
 
 def tables_read(*nodes: n.Node) -> frozenset[str]:

@@ -6,20 +6,22 @@ that a relation still needs. Never here: types of expressions, values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from secant.plan import nodes as n
 from secant.plan.reads import columns_read
 from secant.plan.typing import Fields, Known, fields_of
 
 
-def bottom_up(root: n.Node) -> Iterator[n.Node]:
-    """Give all nodes, each once, what is below before what is above."""
+def bottom_up(
+    root: n.Node, stop: Callable[[n.Node], bool] = lambda node: False
+) -> Iterator[n.Node]:
+    """Give all nodes, each once, what is below before what is above; neither those where it stops nor below."""
     done: set[n.Node] = set()
     pending = [(root, False)]
     while pending:
         node, ready = pending.pop()
-        if node in done:
+        if node in done or stop(node):
             continue
         if ready:
             done.add(node)
@@ -34,7 +36,7 @@ def relations_in(node: n.Node) -> tuple[n.Relation, ...]:
     return tuple(child for child in n.children(node) if isinstance(child, n.Relation))
 
 
-def standing_on(relation: n.Relation, known: Known) -> Fields:
+def standing_on(relation: n.Relation, known: Known | None) -> Fields:
     """Give the columns that the relation's own scalars can name."""
     return tuple(field for part in relations_in(relation) for field in fields_of(part, known))
 
@@ -54,22 +56,33 @@ Borrowed = dict[n.Relation, dict[str, n.Outer]]
 
 def borrowed(root: n.Relation, known: Known) -> Borrowed:
     """Find for each relation in a plan the outer columns that no query inside it provides."""
-    found: Borrowed = {}
-    for node in bottom_up(root):
-        if not isinstance(node, n.Relation):
-            continue
-        needs: dict[str, n.Outer] = {}
-        for source in relations_in(node):
-            needs.update(found[source])
-        for part in own_parts(node):
-            if isinstance(part, n.Outer):
-                needs[part.name] = part
-            for query in relations_in(part):
+    return {
+        node: borrowed_by(node, known) for node in bottom_up(root) if isinstance(node, n.Relation)
+    }
+
+
+def borrowed_by(root: n.Relation, known: Known | None = None) -> dict[str, n.Outer]:
+    """Give the outer columns that a relation and all below still need; found once for a relation."""
+    if not hasattr(root, "_borrowed"):
+        for node in bottom_up(root, lambda node: hasattr(node, "_borrowed")):
+            if isinstance(node, n.Relation):
+                object.__setattr__(node, "_borrowed", _needs(node, known))
+    return root._borrowed
+
+
+def _needs(node: n.Relation, known: Known | None) -> dict[str, n.Outer]:
+    needs: dict[str, n.Outer] = {}
+    for source in relations_in(node):
+        needs.update(source._borrowed)
+    for part in own_parts(node):
+        if isinstance(part, n.Outer):
+            needs[part.name] = part
+        for query in relations_in(part):
+            if query._borrowed:
                 provided = {field.name for field in standing_on(node, known)}
-                free = found[query].items()
+                free = query._borrowed.items()
                 needs.update((name, outer) for name, outer in free if name not in provided)
-        found[node] = needs
-    return found
+    return needs
 
 
 def free_columns(scalar: n.Node) -> frozenset[str]:
@@ -81,7 +94,7 @@ def free_columns(scalar: n.Node) -> frozenset[str]:
         if isinstance(part, (n.Column, n.Outer)):
             found.add(part.name)
         for query in relations_in(part):
-            found |= borrowed(query, {})[query].keys()
+            found |= borrowed_by(query).keys()
         pending.extend(child for child in n.children(part) if not isinstance(child, n.Relation))
     return frozenset(found)
 

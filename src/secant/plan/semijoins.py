@@ -13,7 +13,7 @@ from secant.plan import nodes as n
 from secant.plan.decorrelate import untied
 from secant.plan.ownership import Ownerships
 from secant.plan.rewrite import transform
-from secant.plan.scopes import borrowed
+from secant.plan.scopes import borrowed_by
 from secant.plan.typing import fields_of, type_of
 
 Pair = tuple[n.Scalar, n.Scalar]
@@ -84,7 +84,7 @@ def _tied(part: n.Exists | n.InSubquery, *, positive: bool) -> tuple[n.Relation,
     mixing = (n.Aggregate, n.Window, n.Limit, n.Union, n.Intersect, n.Except)
     if not pairs or any(isinstance(x, mixing) for x in n.walk(inner)):
         return None
-    if borrowed(inner, {})[inner] or not all(isinstance(b, n.Outer) for _, b in pairs):
+    if borrowed_by(inner) or not all(isinstance(b, n.Outer) for _, b in pairs):
         return None
     return inner, pairs
 

@@ -49,7 +49,8 @@ still reads the old one keeps it."""
 _LARGEST_SHARED = 200_000
 
 
-def _shared() -> Known:
+def shared() -> Known:
+    """Give what is settled about the nodes of the questions that are asked now."""
     if len(_SHARED[0]) > _LARGEST_SHARED:
         forget_types()
     return _SHARED[0]
@@ -62,20 +63,23 @@ def forget_types() -> None:
 
 def type_of(scalar: n.Scalar | n.Aggregation | n.WindowCall, known: Known | None = None) -> Type:
     """Give the type of a scalar, or of the result of an aggregate or a window call, whose parts all fit together."""
-    result = settle(scalar, _shared() if known is None else known)
+    result = settle(scalar, shared() if known is None else known)
     assert isinstance(result, Type)
     return result
 
 
 def fields_of(relation: n.Relation, known: Known | None = None) -> Fields:
     """Give the names and types of a relation's columns."""
-    result = settle(relation, _shared() if known is None else known)
+    result = settle(relation, shared() if known is None else known)
     assert isinstance(result, tuple)
     return result
 
 
 def settle(root: n.Node, known: Known) -> Meaning:
     """Find the type or the fields of any node, and of all that it rests on."""
+    found = known.get(root)
+    if found is not None:
+        return found
     pending = [root]
     while pending:
         node = pending[-1]

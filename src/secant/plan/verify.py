@@ -14,8 +14,8 @@ from decimal import Decimal
 from secant.errors import InternalError
 from secant.plan import nodes as n
 from secant.plan.rules import RuleTable
-from secant.plan.scopes import Borrowed, borrowed, bottom_up, own_parts, relations_in, standing_on
-from secant.plan.typing import Known, Mistyped, fields_of, settle, type_of
+from secant.plan.scopes import borrowed_by, bottom_up, own_parts, relations_in, standing_on
+from secant.plan.typing import Known, Mistyped, fields_of, settle, shared, type_of
 from secant.plan.windows import WINDOW_FUNCTIONS
 from secant.records import frozen
 from secant.terms.types import Type, unify
@@ -25,9 +25,7 @@ from secant.terms.types import Type, unify
 class _Check:
     """What is known while one plan is checked."""
 
-    known: Known = field(default_factory=dict)
-    borrowed: Borrowed = field(default_factory=dict)
-    aliases: set[str] = field(default_factory=set)
+    known: Known = field(default_factory=shared)
 
 
 CHECKS: RuleTable[Callable[..., None]] = RuleTable("verify")
@@ -38,7 +36,8 @@ def verify(relation: n.Relation) -> None:
     """Return if the plan is well formed; raise otherwise."""
     state = _Check()
     try:
-        nodes = tuple(bottom_up(relation))
+        # What stands in a plan that was well formed is so wherever it stands: nothing is checked twice.
+        nodes = tuple(bottom_up(relation, lambda node: hasattr(node, "_sound")))
     except KeyError:  # `children` knows the classes of the plan and no others
         raise _broken("it holds something that is not a node of the plan") from None
     for node in nodes:
@@ -46,7 +45,6 @@ def verify(relation: n.Relation) -> None:
     try:
         for node in nodes:
             settle(node, state.known)
-        state.borrowed.update(borrowed(relation, state.known))
         for node in nodes:
             rule = CHECKS.find(node)
             if rule is not None:
@@ -55,9 +53,19 @@ def verify(relation: n.Relation) -> None:
                 _check_relation(node, state)
     except Mistyped as error:
         raise _broken(str(error)) from None
-    left_over = sorted(state.borrowed[relation])
+    _check_aliases(relation)
+    left_over = sorted(borrowed_by(relation))
     if left_over:
         raise _broken(f"the outer column {left_over[0]} belongs to no enclosing query")
+    for node in nodes:
+        object.__setattr__(node, "_sound", True)
+
+
+def _check_aliases(relation: n.Relation) -> None:
+    aliases: set[str] = set()
+    for scan in n.scans_below(relation):
+        _require(scan.alias not in aliases, f"the alias {scan.alias} stands for two scans")
+        aliases.add(scan.alias)
 
 
 def _broken(message: str) -> InternalError:
@@ -137,7 +145,7 @@ def _check_relation(node: n.Relation, state: _Check) -> None:
         if isinstance(part, n.Column):
             _resolve(part, visible)
         for query in relations_in(part):
-            for outer in state.borrowed[query].values():
+            for outer in borrowed_by(query, state.known).values():
                 if outer.name in visible:
                     _resolve(outer, visible)
 
@@ -159,9 +167,7 @@ def _check_condition(condition: n.Node, state: _Check) -> None:
 
 
 @check(n.Scan)
-def _scan(node: n.Scan, state: _Check) -> None:
-    _require(node.alias not in state.aliases, f"the alias {node.alias} stands for two scans")
-    state.aliases.add(node.alias)
+def _scan(node: n.Scan, _: _Check) -> None:
     for column in node.columns:
         _require(
             column.name.startswith(node.alias + "."), f"{column.name} lacks its alias {node.alias}"

@@ -14,7 +14,7 @@ from decimal import Decimal
 
 from secant.plan import nodes as n
 from secant.plan.rewrite import columns_of, substitute
-from secant.plan.scopes import borrowed
+from secant.plan.scopes import borrowed_by
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
 from secant.records import frozen
@@ -481,7 +481,7 @@ class _Follower:
         return n.Column(kept[key].name, type_of(scalar))
 
     def _one_row(self, node: n.ScalarSubquery) -> n.Scalar:
-        if borrowed(node.relation, {})[node.relation] or not reads_released(node.relation):
+        if borrowed_by(node.relation) or not reads_released(node.relation):
             raise _Unknown
         found = self.follow(node.relation)
         ((column),) = (f.name for f in fields_of(node.relation))

@@ -71,7 +71,7 @@ def _scan(binder: Binder, table: Table, tree: Any, span: Span | None) -> tuple[n
     unique = binder.alias(shown)
     parted = {column.lower(): (column, kind) for column, kind in table.parts}
     asked: dict[Written, Part] = {}
-    for written in written_parts(tree.root()):
+    for written in written_parts(tree.root()) if parted else ():
         column, way, path = written
         if column in parted and parted[column][1] in OF[way]:
             asked[written] = Part(parted[column][0], way, path)

@@ -1,0 +1,103 @@
+"""How long it takes from a text to a job that is ready to run: `python -m bench compile`.
+
+The 17 derivative queries, the 22 texts of TPC-H and the 99 of TPC-DS, each as often as is asked for in turns; the best
+of its processor times counts, the first turn is left out. A text that is refused counts until its refusal. What public
+facts cost the engine is part of it; what checking and releasing cost is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from bench.suites.laud import database, forms
+from bench.suites.tpcds import measure as tpcds
+from bench.suites.tpcds import source
+from bench.suites.tpch import texts
+from secant.engine import Connection, connect
+from secant.errors import SecantError
+from secant.plan.one_question import one_question
+from secant.terms.policy import Policy
+
+PROFILE = "native"
+TURNS = 5
+Case = tuple[str, str, Connection, Fraction]
+
+
+def run(scale: str = "0.1", turns: int = TURNS, queries: str = "") -> dict[str, Any]:
+    """Compile everything; milliseconds by suite and text."""
+    wanted = {name.strip() for name in queries.split(",") if name.strip()}
+    with ExitStack() as held:
+        cases = [c for c in _cases(scale, held) if not wanted or c[1] in wanted]
+        best = {(suite, name): float("inf") for suite, name, _, _ in cases}
+        for turn in range(turns + 1):
+            for suite, name, db, epsilon in cases:
+                spent = _compiled(db, _TEXTS[suite, name], epsilon)
+                if turn:  # the first fills what is made once for a connection
+                    best[suite, name] = min(best[suite, name], spent)
+    found: dict[str, Any] = {}
+    for suite in dict.fromkeys(suite for suite, _ in best):
+        times = {name: round(1000 * t, 1) for (of, name), t in best.items() if of == suite}
+        found[suite] = {**_summary(times), "queries": times}
+    return {"all": _summary({f"{s} {q}": round(1000 * t, 1) for (s, q), t in best.items()}), **found}
+
+
+_TEXTS: dict[tuple[str, str], str] = {}
+
+
+def _cases(scale: str, held: ExitStack) -> Iterator[Case]:
+    place = database.default_directory()
+    unused = Path(held.enter_context(tempfile.TemporaryDirectory()))
+    made = iter(range(1000))
+
+    def opened(where: str, policy: Policy) -> Connection:
+        ledger = unused / f"{next(made)}.ledger"  # never opened: nothing is reserved here
+        return held.enter_context(connect(where, policy=policy, ledger=ledger))
+
+    profile = forms.profile_of(PROFILE)
+    file = f"duckdb:{database.duckdb_file(scale, place)}"
+    derivative = opened(file, forms.policy_of(profile, forms.QUERIES[0]))
+    for query in forms.QUERIES:
+        _TEXTS["derivative", query] = forms.text_of(profile, query)
+        yield "derivative", query, derivative, profile.epsilon_of(query)
+    customers = opened(f"parquet:{database.parquet_of(scale, place)}", texts.policy_of(None))
+    for query in texts.QUERIES:
+        _TEXTS["tpch", query] = texts.text_of(query)
+        yield "tpch", query, customers, Fraction(1)
+    folder = source.made("0.01", place)
+    shoppers = opened(f"parquet:{folder / 'data'}", tpcds.policy())
+    for query in source.QUERIES:
+        _TEXTS["tpcds", query] = (folder / "queries" / f"{query}.sql").read_text(encoding="utf-8")
+        yield "tpcds", query, shoppers, Fraction(1)
+
+
+def _compiled(db: Connection, text: str, epsilon: Fraction) -> float:
+    began = time.process_time()
+    with suppress(SecantError), one_question(text):
+        asked = db._asked(epsilon, None, None, 0.95, None)
+        with db._question(text) as (plan, session, facts):
+            db._compiled(text, plan, asked, session, facts)
+    return time.process_time() - began
+
+
+def _summary(times: dict[str, float]) -> dict[str, Any]:
+    worst = max(times, key=times.__getitem__)
+    median = round(statistics.median(times.values()), 1)
+    return {"texts": len(times), "median": median, "worst": times[worst], "worst_text": worst}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--scale", default="0.1")
+    parser.add_argument("--turns", type=int, default=TURNS)
+    parser.add_argument("--queries", default="")
+    chosen = parser.parse_args()
+    print(json.dumps(run(chosen.scale, chosen.turns, chosen.queries), indent=2))
