@@ -11,7 +11,7 @@ from pathlib import Path
 
 NAMES = (
     "spine", "tpch", "tpcds", "joins", "peers", "noise", "accounting", "ledger", "laud", "statistics", "preprocessing",
-    "sampler", "patterns", "honesty", "streams", "stream_steps", "everyday", "service", "rows_and_values",
+    "sampler", "patterns", "honesty", "streams", "stream_steps", "everyday", "service", "rows_and_values", "compile",
 )  # fmt: skip
 RESULTS = Path(__file__).resolve().parent / "results"
 

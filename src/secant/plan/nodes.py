@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from fractions import Fraction
+from itertools import chain
 from typing import TypeVar
 
 from secant.errors import Span
@@ -21,9 +22,11 @@ from secant.terms.types import Type
 class _Remembered:
     """What was found out about a node: it never changes, so neither does this, and it goes when the node goes."""
 
-    __slots__ = ("_below", "_borrowed", "_scans", "_sound")
+    __slots__ = ("_all_below", "_below", "_borrowed", "_own", "_scans", "_sound")
+    _all_below: tuple[Node, ...]
     _below: tuple[Node, ...]
     _borrowed: dict[str, Outer]
+    _own: tuple[Node, ...]
     _scans: tuple[Scan, ...]
     _sound: bool
 
@@ -498,6 +501,11 @@ def _places(node: type[Node]) -> tuple[str, ...]:
 
 _FIELDS: dict[type[Node], tuple[str, ...]] = {node: _places(node) for node in NODES}
 """Where other nodes may stand. Every walk over a plan rests on this table alone."""
+_NAMES: dict[type[Node], tuple[str, ...]] = {c: tuple(f.name for f in fields(c)) for c in NODES}
+HOLDERS: frozenset[type[Node]] = frozenset(
+    node for node in NODES if any(f.type == "Relation" for f in fields(node))
+)
+"""Classes of nodes that a relation may stand directly below."""
 N = TypeVar("N", bound=Node)
 
 
@@ -533,12 +541,23 @@ def rebuild(node: N, change: Callable[[Node], Node]) -> N:
                 updates[name] = new_items
     if not updates:
         return node
-    arguments = {f.name: getattr(node, f.name) for f in fields(node)}
+    arguments = {name: getattr(node, name) for name in _NAMES[type(node)]}
     return type(node)(**{**arguments, **updates})
 
 
 def walk(node: Node) -> Iterator[Node]:
     """Give the node and all below, parents first, each shared node once."""
+    if not isinstance(node, Relation):
+        return _walk(node)
+    try:
+        return chain((node,), node._all_below)
+    except AttributeError:
+        # Without the node itself: who holds itself is not let go when the question ends.
+        object.__setattr__(node, "_all_below", tuple(_walk(node))[1:])
+    return chain((node,), node._all_below)
+
+
+def _walk(node: Node) -> Iterator[Node]:
     seen: set[int] = set()
     stack = [node]
     while stack:
@@ -550,31 +569,6 @@ def walk(node: Node) -> Iterator[Node]:
         below = children(current)
         if below:
             stack.extend(reversed(below))
-
-
-def scans_below(root: Node) -> tuple[Scan, ...]:
-    """Give all uses of base tables below a node, each once, in the order of `walk`."""
-    try:
-        return root._scans
-    except AttributeError:
-        pass
-    pending = [root]
-    while pending:
-        node = pending[-1]
-        below = children(node)
-        missing = [part for part in below if not hasattr(part, "_scans")]
-        if missing:
-            pending.extend(missing)
-            continue
-        pending.pop()
-        own = (node,) if isinstance(node, Scan) else ()
-        if len(below) == 1 and not own:
-            found = below[0]._scans
-        else:
-            parts = (scan for part in below for scan in part._scans)
-            found = tuple(dict.fromkeys((*own, *parts)))
-        object.__setattr__(node, "_scans", found)
-    return found
 
 
 def slots() -> tuple[tuple[type[Node], str], ...]:

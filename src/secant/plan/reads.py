@@ -19,8 +19,33 @@ _NOTHING: frozenset[str] = frozenset()
 def scans(*nodes: n.Node) -> tuple[n.Scan, ...]:
     """Give all uses of base tables below some nodes, each once."""
     if len(nodes) == 1:
-        return n.scans_below(nodes[0])
-    return tuple(dict.fromkeys(scan for node in nodes for scan in n.scans_below(node)))
+        return _scans_below(nodes[0])
+    return tuple(dict.fromkeys(scan for node in nodes for scan in _scans_below(node)))
+
+
+def _scans_below(root: n.Node) -> tuple[n.Scan, ...]:
+    """Give all uses of base tables below a node, each once, in the order of `walk`."""
+    try:
+        return root._scans
+    except AttributeError:
+        pass
+    pending = [root]
+    while pending:
+        node = pending[-1]
+        below = n.children(node)
+        missing = [part for part in below if not hasattr(part, "_scans")]
+        if missing:
+            pending.extend(missing)
+            continue
+        pending.pop()
+        own = (node,) if isinstance(node, n.Scan) else ()
+        if len(below) == 1 and not own:
+            found = below[0]._scans
+        else:
+            parts = (scan for part in below for scan in part._scans)
+            found = tuple(dict.fromkeys((*own, *parts)))
+        object.__setattr__(node, "_scans", found)
+    return found
 
 
 def tables_read(*nodes: n.Node) -> frozenset[str]:

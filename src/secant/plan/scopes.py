@@ -33,6 +33,8 @@ def bottom_up(
 
 def relations_in(node: n.Node) -> tuple[n.Relation, ...]:
     """Give the relations directly below: the inputs of a relation, the subquery of a scalar."""
+    if type(node) not in n.HOLDERS:
+        return ()
     return tuple(child for child in n.children(node) if isinstance(child, n.Relation))
 
 
@@ -41,13 +43,23 @@ def standing_on(relation: n.Relation, known: Known | None) -> Fields:
     return tuple(field for part in relations_in(relation) for field in fields_of(part, known))
 
 
-def own_parts(relation: n.Relation) -> Iterator[n.Node]:
+def own_parts(relation: n.Relation) -> tuple[n.Node, ...]:
     """Give the scalars and pieces of one relation, not those of its inputs or subqueries."""
+    try:
+        return relation._own
+    except AttributeError:
+        pass
+    found: list[n.Node] = []
     pending = [part for part in n.children(relation) if not isinstance(part, n.Relation)]
     while pending:
         part = pending.pop()
-        yield part
-        pending.extend(child for child in n.children(part) if not isinstance(child, n.Relation))
+        found.append(part)
+        below = n.children(part)
+        if type(part) in n.HOLDERS:
+            below = tuple(child for child in below if not isinstance(child, n.Relation))
+        pending.extend(below)
+    object.__setattr__(relation, "_own", tuple(found))
+    return relation._own
 
 
 Borrowed = dict[n.Relation, dict[str, n.Outer]]
@@ -63,10 +75,16 @@ def borrowed(root: n.Relation, known: Known) -> Borrowed:
 
 def borrowed_by(root: n.Relation, known: Known | None = None) -> dict[str, n.Outer]:
     """Give the outer columns that a relation and all below still need; found once for a relation."""
-    if not hasattr(root, "_borrowed"):
-        for node in bottom_up(root, lambda node: hasattr(node, "_borrowed")):
-            if isinstance(node, n.Relation):
-                object.__setattr__(node, "_borrowed", _needs(node, known))
+    pending = [] if hasattr(root, "_borrowed") else [root]
+    while pending:
+        node = pending[-1]
+        inside = (query for part in own_parts(node) for query in relations_in(part))
+        first = [r for r in (*relations_in(node), *inside) if not hasattr(r, "_borrowed")]
+        if first:
+            pending += first
+        else:
+            object.__setattr__(node, "_borrowed", _needs(node, known))
+            pending.pop()
     return root._borrowed
 
 

@@ -13,6 +13,7 @@ from decimal import Decimal
 
 from secant.errors import InternalError
 from secant.plan import nodes as n
+from secant.plan.reads import scans
 from secant.plan.rules import RuleTable
 from secant.plan.scopes import borrowed_by, bottom_up, own_parts, relations_in, standing_on
 from secant.plan.typing import Known, Mistyped, fields_of, settle, shared, type_of
@@ -63,7 +64,7 @@ def verify(relation: n.Relation) -> None:
 
 def _check_aliases(relation: n.Relation) -> None:
     aliases: set[str] = set()
-    for scan in n.scans_below(relation):
+    for scan in scans(relation):
         _require(scan.alias not in aliases, f"the alias {scan.alias} stands for two scans")
         aliases.add(scan.alias)
 

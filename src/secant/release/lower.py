@@ -14,7 +14,7 @@ from fractions import Fraction
 from secant.plan import nodes as n
 from secant.plan.lineage import stored_column
 from secant.plan.rules import RuleTable
-from secant.plan.scopes import borrowed
+from secant.plan.scopes import borrowed_by, relations_in
 from secant.plan.typing import fields_of, type_of
 from secant.release.dialect import (
     DUCKDB,
@@ -40,13 +40,12 @@ def lower(plan: n.Relation, dialect: Dialect = DUCKDB) -> str:
     uses = Counter(
         child
         for node in n.walk(plan)
-        for child in n.children(node)
-        if isinstance(child, n.Relation) and not isinstance(child, (n.Scan, n.Released))
+        for child in relations_in(node)
+        if not isinstance(child, (n.Scan, n.Released))
     )
     repeated = [r for r, times in uses.items() if times > 1]
-    needs = borrowed(plan, {}) if repeated else {}
     # A correlated one differs from row to row.
-    shared = frozenset(r for r in repeated if not needs[r])
+    shared = frozenset(r for r in repeated if not borrowed_by(r))
     outputs = [f.name for f in fields_of(plan)]
     used = frozenset(outputs) | frozenset(printed_columns(plan))
     writer = Writer(dialect, used, shared, plan=plan)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from secant.plan import nodes as n
 from secant.plan.lineage import stored_columns
+from secant.plan.reads import scans
 from secant.plan.typing import fields_of
 from secant.release.writing import printed_columns
 
@@ -19,8 +20,7 @@ def reads_of(relations: Iterable[n.Relation]) -> Mapping[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for relation in relations:
         named = {f.name for f in fields_of(relation)} | set(printed_columns(relation))
-        for scan in n.walk(relation):
-            if isinstance(scan, n.Scan):
-                columns = {base for name, base in stored_columns(scan).items() if name in named}
-                found.setdefault(scan.table.lower(), set()).update(columns)
+        for scan in scans(relation):
+            columns = {base for name, base in stored_columns(scan).items() if name in named}
+            found.setdefault(scan.table.lower(), set()).update(columns)
     return {table: frozenset(columns) for table, columns in found.items()}

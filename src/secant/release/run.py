@@ -164,14 +164,12 @@ def known_keys(
                 f"the answer would have more than {most} groups",
                 hint="group by fewer or coarser columns, filter the groups, or let the data owner raise `groups`",
             )
+    given = [name for part, _ in parts for name in part]
+    places = [given.index(name) for name in names]
     keys = []
     for combination in itertools.product(*(rows for _, rows in parts)):
-        found = {
-            name: value
-            for (part, _), row in zip(parts, combination, strict=True)
-            for name, value in zip(part, row, strict=True)
-        }
-        keys.append(tuple(found[name] for name in names))
+        values = [value for row in combination for value in row]
+        keys.append(tuple([values[place] for place in places]))
     return keys
 
 

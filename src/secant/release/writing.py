@@ -110,12 +110,30 @@ class Writer:
         return {name: f"{alias}.{self.column(name)}" for name in names}
 
 
+_NAMING = frozenset(
+    (
+        n.Union,
+        n.Intersect,
+        n.Except,
+        n.Distinct,
+        n.Window,
+        n.InSubquery,
+        n.ScalarSubquery,
+        n.Truncate,
+        n.TruncateGroups,
+    )
+)
+"""Nodes beside columns that `printed_columns` has a case for; a plan has few of them."""
+
+
 def printed_columns(plan: n.Relation) -> list[str]:
     """Name the columns that something in a plan reads."""
     names: list[str] = []
     for node in n.walk(plan):
         if isinstance(node, (n.Column, n.Outer)):
             names.append(node.name)
+        elif type(node) not in _NAMING:
+            continue
         elif isinstance(node, (n.Union, n.Intersect, n.Except)):
             # Rows are compared as wholes: every column of both sides counts.
             names += [f.name for side in (node, node.left, node.right) for f in fields_of(side)]
