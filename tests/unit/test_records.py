@@ -140,7 +140,7 @@ def test_a_record_by_identity_equals_only_itself():
         x: int
 
     one = Node(1)
-    assert one == one  # noqa: PLR0124
+    assert one == one
     assert one != Node(1)
     assert len({one, Node(1), one}) == 2
 
