@@ -10,7 +10,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from bench.local_spark import free_port, stop
 
 from secant.release.postgres import OLDEST
 from secant.service.postgres.server_process import (
@@ -155,27 +155,9 @@ def _wait_until_ready(running: PostgresServer, server: subprocess.Popen[bytes], 
             time.sleep(0.05)
 
 
-def stop(server: subprocess.Popen[bytes], asking: signal.Signals) -> None:
-    """Ask a server to end, and end it if it does not."""
-    for stop_signal, seconds in ((asking, 20), (signal.SIGKILL, 10)):
-        server.send_signal(stop_signal)
-        try:
-            server.wait(seconds)
-            return
-        except subprocess.TimeoutExpired:
-            continue
-
-
 def _scratch() -> Path:
     """Give a file system in memory where there is one with room: fsync, which ledgers ask for, is free there."""
     memory = Path("/dev/shm")
     if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > _ROOM:
         return memory
     return Path("/tmp")
-
-
-def free_port() -> int:
-    """Give a port of this machine that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

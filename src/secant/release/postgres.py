@@ -25,7 +25,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from secant.errors import BackendError, UsageError, over_limit
 from secant.processes import PerProcess
 from secant.release.backend import changed, closed, failed, most_rows, not_accepted
-from secant.release.dialect import Dialect, quote
+from secant.release.calendar import day, moment
+from secant.release.dialect import DAY, Dialect, quote
 from secant.release.postgres_catalog import read_catalog
 from secant.release.postgres_scalars import POSTGRES, postgres_of
 from secant.release.watch import watched
@@ -87,10 +88,7 @@ class _Date(Loader):
         days = int.from_bytes(bytes(data), "big", signed=True)
         if days in (2**31 - 1, -(2**31)):
             return datetime.date.max if days > 0 else datetime.date.min
-        try:
-            return _START.date() + datetime.timedelta(days=days)
-        except OverflowError:
-            return _far(days)
+        return day(days + _FROM_2000)
 
 
 class _Timestamp(Loader):
@@ -102,26 +100,11 @@ class _Timestamp(Loader):
         micros = int.from_bytes(bytes(data), "big", signed=True)
         if micros in (2**63 - 1, -(2**63)):
             return datetime.datetime.max if micros > 0 else datetime.datetime.min  # noqa: DTZ901
-        try:
-            return _START + datetime.timedelta(microseconds=micros)
-        except OverflowError:
-            days, rest = divmod(micros, 86_400_000_000)
-            clock = (_START + datetime.timedelta(microseconds=rest)).isoformat(" ")[11:]
-            return f"{_far(days)} {clock.rstrip('0') if '.' in clock else clock}"
+        return moment(micros + _FROM_2000 * DAY)
 
 
-_START = datetime.datetime(2000, 1, 1)  # noqa: DTZ001 - SQL's timestamps have no zone
-_CYCLE = 146_097
-"""Days of 400 years, after which the calendar repeats itself."""
-
-
-def _far(days: int) -> str:
-    """Write a date outside of Python's calendar, as DuckDB's driver gives it."""
-    cycles, rest = divmod(days, _CYCLE)
-    day = _START.date() + datetime.timedelta(days=rest)
-    year = day.year + 400 * cycles
-    shown = f"{year:04}" if year > 0 else f"{1 - year:04}"
-    return f"{shown}-{day.month:02}-{day.day:02}" + ("" if year > 0 else " (BC)")
+_FROM_2000 = 10_957
+"""Days from 1970, where the calendar counts from, to 2000, where this server does."""
 
 
 class PostgresSession:

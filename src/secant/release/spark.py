@@ -8,7 +8,6 @@ messages passes, and its driver may not write them to a log: they quote values.
 
 from __future__ import annotations
 
-import datetime
 import logging
 import threading
 import time
@@ -24,6 +23,7 @@ from urllib.parse import parse_qsl
 from secant.errors import BackendError, UsageError, over_limit
 from secant.processes import PerProcess
 from secant.release.backend import changed, closed, failed, most_rows, not_accepted
+from secant.release.calendar import day, moment
 from secant.release.dialect import Dialect
 from secant.release.spark_catalog import Kept, columns_of, files_below, read_catalog
 from secant.release.spark_scalars import SPARK
@@ -275,39 +275,14 @@ def python_rows(table: pa.Table) -> Iterator[tuple[object, ...]]:
 def _values(column: pa.ChunkedArray) -> list[object]:
     kind = column.type
     if pa.types.is_date32(kind):
-        return [None if d is None else _day(d) for d in column.cast(pa.int32()).to_pylist()]
+        return [None if d is None else day(d) for d in column.cast(pa.int32()).to_pylist()]
     if pa.types.is_timestamp(kind):
         micros = column.cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
-        return [None if m is None else _moment(m) for m in micros]
+        return [None if m is None else moment(m) for m in micros]
     found: list[object] = column.to_pylist()
     if pa.types.is_decimal(kind) and kind.precision < MAX_PRECISION and not kind.scale:
         return [int(v) if isinstance(v, Decimal) else v for v in found]
     return found
-
-
-_START = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - SQL's timestamps have no zone
-_CYCLE = 146_097
-"""Days of 400 years, after which the calendar repeats itself."""
-
-
-def _day(days: int) -> datetime.date | str:
-    try:
-        return _START.date() + datetime.timedelta(days=days)
-    except OverflowError:
-        cycles, rest = divmod(days, _CYCLE)
-        day = _START.date() + datetime.timedelta(days=rest)
-        year = day.year + 400 * cycles
-        shown = f"{year:04}" if year > 0 else f"{1 - year:04}"
-        return f"{shown}-{day.month:02}-{day.day:02}" + ("" if year > 0 else " (BC)")
-
-
-def _moment(micros: int) -> datetime.datetime | str:
-    try:
-        return _START + datetime.timedelta(microseconds=micros)
-    except OverflowError:
-        days, rest = divmod(micros, 86_400_000_000)
-        clock = (_START + datetime.timedelta(microseconds=rest)).isoformat(" ")[11:]
-        return f"{_day(days)} {clock.rstrip('0') if '.' in clock else clock}"
 
 
 def open_server(address: str, limits: Limits = USUAL) -> SparkBackend:

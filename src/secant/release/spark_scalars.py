@@ -361,6 +361,60 @@ def _all(parts: list[n.Scalar]) -> n.Scalar:
     return parts[0] if len(parts) == 1 else n.And(tuple(parts))
 
 
+_SAME = ("BOOLEAN", "INTEGER", "TEXT", "DATE", "TIMESTAMP")
+"""Kinds of which equal values are one value: zeros of two signs are not, nor decimals of two scales."""
+
+
+def seen_from_near(plan: n.Relation) -> n.Relation:
+    """Let subqueries look one level out, as Spark wants, where a row in between has the value they look for.
+
+    `EXISTS (… v.a = p.a AND EXISTS (… p.a …))` keeps rows of v only where the two are equal: the inner one reads v.a.
+    """
+
+    def change(node: n.Node) -> n.Node:
+        if not isinstance(node, n.Filter):
+            return node
+        parts = n.conjuncts(node.predicate)
+        near = {far.name: own for part in parts for own, far in _equated(part)}
+        if not near or not any(map(n.has_subquery, parts)):
+            return node
+        return replace(node, predicate=_all([_nearer(part, near) for part in parts]))
+
+    return transform(plan, change)
+
+
+def _equated(part: n.Scalar) -> list[tuple[n.Column, n.Outer]]:
+    """Give the own column and the outer one that a condition sets equal."""
+    if not isinstance(part, n.Compare) or part.op != "=":
+        return []
+    sides = ((part.left, part.right), (part.right, part.left))
+    return [
+        (own, far)
+        for own, far in sides
+        if isinstance(own, n.Column) and isinstance(far, n.Outer) and own.type == far.type
+        if own.type.kind in _SAME
+    ]
+
+
+def _nearer(part: n.Scalar, near: dict[str, n.Column]) -> n.Scalar:
+    """Put columns of a filter in the place of outer ones, inside of its subqueries only."""
+    relations = [node for node in n.walk(part) if isinstance(node, n.Relation)]
+    taken = {field.name for relation in relations for field in fields_of(relation)}
+
+    def change(node: n.Node) -> n.Node:
+        own = near.get(node.name) if isinstance(node, n.Outer) else None
+        if own is None or own.name in taken:
+            return node
+        return n.Outer(own.name, own.type)
+
+    def visit(node: n.Node) -> n.Node:
+        return transform(node, change) if isinstance(node, n.Relation) else n.rebuild(node, visit)
+
+    found = visit(part)
+    assert isinstance(found, n.Scalar)
+    return found
+
+
 SPARK = Dialect(
     name="spark",
     types={
@@ -374,5 +428,5 @@ SPARK = Dialect(
     shown={"DECIMAL": "CAST({0} AS DECIMAL(38, {scale}))"},
     whole="CAST({0} AS BIGINT)",
     kept="",
-    before=asked_after_joins,
+    before=lambda plan: asked_after_joins(seen_from_near(plan)),
 )  # fmt: skip
