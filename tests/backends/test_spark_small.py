@@ -26,8 +26,8 @@ ROUNDS, STATEMENTS = (10, 50) if LONG else (1, 15)
 # What costs time on Spark is planning: the whole corpus in all shapes is for the long profile.
 EVERY = 1 if LONG else 8
 REFUSED = {
+    # Java before 19 does not write the shortest text that reads back as the same number, and nobody can tell it to.
     "CAST(height AS VARCHAR)": "texts of floating-point numbers differ",
-    "WHERE w.pid = p.id AND w.vid > v.vid": "a subquery that looks two levels out",
 }
 
 

@@ -151,6 +151,7 @@ class SparkBackend:
         self._limits = limits
         self.dialect: Dialect = SPARK
         self._closed = False
+        self._seen: list[tuple[str, int, int]] = []
         self._turns = threading.BoundedSemaphore(MOST_SESSIONS)
         self._servers = PerProcess(self._connected, _stop)
         try:
@@ -199,14 +200,29 @@ class SparkBackend:
             raise failed() from None
 
     def _begun(self, server: Any, kept: list[Kept]) -> list[tuple[str, int, int]]:
-        """Let the server look again at the files of tables; these must have the columns that they had."""
+        """Let the server look again at the files of tables; these must have the columns that they had.
+
+        Columns of a folder's tables are read from its files: where those are the ones that were looked at before, so
+        are the columns.
+        """
+        state = self._settled(server, kept)
+        seen = state == self._seen
         for table in kept:
             if table.listed:
                 server.sql(spelled(f"REFRESH TABLE {table.place}"))
+            elif seen:
+                continue
             offers = columns_of(server, table)
             now = tuple((name, offer.type) for name, offer in offers.items() if offer.type)
             if now != self._catalog.tables[table.name.lower()].columns:
                 raise changed("a table")
+        if not seen and _state(server, kept) != state:
+            raise changed("a table")
+        self._seen = state
+        return state
+
+    def _settled(self, server: Any, kept: list[Kept]) -> list[tuple[str, int, int]]:
+        """List files, once the last of them was written long enough ago for another write to leave a mark."""
         while True:
             state = _state(server, kept)
             newest = max((at for _, _, at in state), default=0) / 1e6

@@ -340,6 +340,23 @@ _FINEST = 10**6
 """Shares are of so many parts at most: more rows than that are counted in 64 bits all the same."""
 
 
+def as_taken(plan: n.Relation) -> n.Relation:
+    """Give a plan with the same rows in the SQL that Spark takes."""
+    return asked_after_joins(seen_from_near(_typed_conditions(plan)))
+
+
+def _typed_conditions(plan: n.Relation) -> n.Relation:
+    """Give NULL that stands for a condition the type of one."""
+
+    def change(node: n.Node) -> n.Node:
+        if not isinstance(node, n.Branch) or not isinstance(node.condition, n.Literal):
+            return node
+        null = node.condition.type == t.NULL
+        return n.Branch(n.Literal(None, t.BOOLEAN), node.value) if null else node
+
+    return transform(plan, change)
+
+
 def asked_after_joins(plan: n.Relation) -> n.Relation:
     """Move conditions with a subquery out of joins, where Spark takes none, to the rows that the join gives."""
 
@@ -428,5 +445,5 @@ SPARK = Dialect(
     shown={"DECIMAL": "CAST({0} AS DECIMAL(38, {scale}))"},
     whole="CAST({0} AS BIGINT)",
     kept="",
-    before=lambda plan: asked_after_joins(seen_from_near(plan)),
+    before=as_taken,
 )  # fmt: skip

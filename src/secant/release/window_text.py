@@ -12,6 +12,7 @@ from secant.plan import nodes as n
 from secant.plan.typing import type_of
 from secant.plan.windows import WINDOW_FUNCTIONS, breaks_ties
 from secant.release.dialect import type_name
+from secant.release.spark_casts import refused
 from secant.release.writing import Env, Writer
 from secant.terms.types import DOUBLE, INTEGER, Type
 
@@ -69,6 +70,8 @@ def _over(
         parts.append("ORDER BY " + ", ".join(orders))
     if call.frame is not None and call.frame.unit == "rows" and not orders:
         return parts  # without order every frame is the whole partition
+    if call.frame is not None and call.frame.unit == "groups" and w.dialect.name == "spark":
+        raise refused("frame of GROUPS")
     if call.frame is not None:
         ends = _end(call.frame.start, "PRECEDING"), _end(call.frame.end, "FOLLOWING")
         parts.append(f"{call.frame.unit.upper()} BETWEEN {ends[0]} AND {ends[1]}")
