@@ -522,7 +522,7 @@ class Connection:
     ) -> Iterator[tuple[n.Relation, Session, PublicFacts]]:
         """Give the plan of a query, a session in which all tables stay as they are that it may read, and public facts.
 
-        Facts are looked up in that session, each at most once a question.
+        Facts are looked up in that session, each at most once per question.
         """
         plan = normalize(from_sql(text, self.catalog, parameters=parameters))
         asked = {node.table for node in n.walk(plan) if isinstance(node, n.Scan)}

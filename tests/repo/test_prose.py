@@ -14,6 +14,14 @@ INLINE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 CODE = re.compile(r"\b(?:USE|SQL|POL|REF|BUD|BAK|AUT|SRV|BUG)-\d{3}\b")
 CITED = re.compile(r"papers\.md,\s+errors? ((?:\d+(?:, | and | to )?)+)")
+BRITISH = re.compile(
+    r"(?<![.\w])(?:neighbour|colour|behaviour|honour|favour|centre[sd]?\b|towards\b|fulfil\b|whilst\b|grey\b|licence|defence"
+    r"|artefact|catalogue|judgement|modell(?:ed|ing)|labell(?:ed|ing)|cancell(?:ed|ing)|travell(?:ed|ing)|signall(?:ed|ing)"
+    r"|(?:normal|optim|minim|maxim|general|parameter|quant|initial|summar|organ|recogn|serial|material|special|random"
+    r"|factor|penal|synchron|character|categor|standard|util)is(?:e[ds]?|ing|ation)\b)",
+    re.IGNORECASE,
+)
+"""Spelled otherwise in American English. Methods of other libraries (`x.cancelled()`) are called as they are named."""
 MADE_BY_MAKE = ("bench/results", "bench/data")
 
 
@@ -91,3 +99,30 @@ def test_policies_in_the_pages_are_read():
                 tomllib.loads(block.text)
                 if "[protections." in block.text:
                     assert read_policy(block.text).protections, f"{named(page)}:{block.line}"
+
+
+def test_spelling_is_american():
+    for word in (
+        "behaviour",
+        "Normalised",
+        "optimisation",
+        "centre",
+        "towards",
+        "modelled",
+        "fulfil",
+    ):
+        assert BRITISH.search(f"a {word} b"), word
+    for word in (
+        "precise",
+        "revised",
+        "exercise",
+        "fulfill",
+        "concentrated",
+        "toward",
+        "x.cancelled()",
+    ):
+        assert not BRITISH.search(f"a {word} b"), word
+    for path in files(".py", ".md", ".toml", ".sql"):
+        if path == ROOT / "tests/repo/test_prose.py" or path == ROOT / "CHANGELOG.md":
+            continue  # one holds the list, the other says which name was spelled otherwise
+        assert BRITISH.findall(path.read_text("utf-8")) == [], named(path)

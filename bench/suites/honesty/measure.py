@@ -1,6 +1,6 @@
 """Release every question many times, and see whether its printed ends hold the plain answer.
 
-In: a data set. Out: one record a question, as `secant bench honesty --json` writes it. The truth is the user's text
+In: a data set. Out: one record per question, as `secant bench honesty --json` writes it. The truth is the user's text
 as it stands, without limits, clamps and noise. Every release takes the way of an analyst's; only statements that do
 not differ between two of them are run once.
 """

@@ -1,4 +1,4 @@
-"""What `secant bench honesty` prints: one line a question, then which ends do not hold.
+"""What `secant bench honesty` prints: one line per question, then which ends do not hold.
 
 In: records of `measure`. Out: text on standard output. Nothing is measured or judged here.
 """

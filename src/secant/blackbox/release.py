@@ -34,7 +34,7 @@ from secant.blackbox.respond import (
     norm_for,
 )
 from secant.blackbox.result import BlackboxRelease, stated_error
-from secant.blackbox.sampling import check_function, crew_of, evaluated, sample_sensitivity
+from secant.blackbox.sampling import check_function, evaluated, sample_sensitivity, worker_count
 from secant.errors import UsageError, border
 from secant.ledger.amounts import as_written
 from secant.numeric.parameters import Number, delta_of, epsilon_of, level_of, positive
@@ -111,7 +111,7 @@ def release(
     chosen = mechanism_of(mechanism)
     check_delta(chosen, slack)
     payer = check_budget(budget)
-    crew, limit = crew_of(workers), float(positive(time_limit, "time_limit"))
+    processes, limit = worker_count(workers), float(positive(time_limit, "time_limit"))
     n = size_of(data)
     if n < 1:
         raise UsageError("USE-001", "there is no record: a release needs one at least")
@@ -120,7 +120,7 @@ def release(
             raise UsageError("USE-001", "an estimate has its own gamma, m, norm and state already")
         estimate = sampler
         check_estimate(estimate, n, chosen)
-        check_function(estimate, function, workers=crew, time_limit=limit)
+        check_function(estimate, function, workers=processes, time_limit=limit)
     else:
         if gamma is None and m is None:
             raise UsageError("USE-004", "a release from a distribution needs gamma")
@@ -159,7 +159,7 @@ def release(
     }
     done = Done(estimate.function, noise, facts, gamma=estimate.design.total)
     with paid(payer, price, done, delta=slack) as cost:
-        value = evaluated(function, data, estimate, respond, workers=crew, time_limit=limit)
+        value = evaluated(function, data, estimate, respond, workers=processes, time_limit=limit)
     return BlackboxRelease(
         value,
         promise(

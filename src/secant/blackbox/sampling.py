@@ -32,7 +32,7 @@ from secant.blackbox.measure import (
 )
 from secant.blackbox.records import neighbors, size_of
 from secant.blackbox.state import RunState, run_state
-from secant.blackbox.workers import Beat, Overstayed, Runs, Task, guarded, run_apart, run_here
+from secant.blackbox.workers import Beat, Runs, Task, TimedOut, guarded, run_apart, run_here
 from secant.errors import UsageError, border
 from secant.numeric.parameters import Number, count_of, positive
 from secant.records import frozen
@@ -132,7 +132,7 @@ def sample_sensitivity(
         raise UsageError("USE-001", "the function to be sampled is not callable")
     law, ruler, records = distribution_of(sampler), ruler_of(norm, points), count_of(n, "n")
     chosen = _chosen(gamma, m, method, confidence)
-    crew = crew_of(workers)
+    processes = worker_count(workers)
     limit = float(positive(time_limit, "time_limit"))
     title, code = name_of(function), fingerprint(function)
     about = {
@@ -151,14 +151,14 @@ def sample_sensitivity(
     with run_state(state, about, _seed(generator)) as kept:
         task = _Pair(function, law, ruler, records, kept.seed)
         resumed = bool(kept.measured)
-        if resumed and (code is None or not _agrees(task, _probes(kept), crew, limit)):
+        if resumed and (code is None or not _agrees(task, _probes(kept), processes, limit)):
             raise UsageError(
                 "USE-009",
                 "the state file is about another function",
                 hint="name another state file, or remove this one to start afresh",
             )
         left = [number for number in range(chosen.m) if number not in kept.measured]
-        _measure(_runs(task, left, crew, limit), kept, chosen.m, progress)
+        _measure(_runs(task, left, processes, limit), kept, chosen.m, progress)
     return Sensitivity(
         distances=tuple(sorted(kept.measured.values())),
         design=chosen,
@@ -258,7 +258,7 @@ def misbehavior(where: str) -> Iterator[None]:
     """Turn what was found about foreign code into an error for its owner."""
     try:
         yield
-    except (Misbehaved, Overstayed) as finding:
+    except (Misbehaved, TimedOut) as finding:
         what = str(finding)
         whose = "" if what.startswith(_SAMPLER) else "the function "
         raise UsageError(
@@ -274,7 +274,7 @@ def _seed(generator: Generator | None) -> int:
     return int.from_bytes(generator.bytes(32), "little")
 
 
-def crew_of(workers: int | None) -> int:
+def worker_count(workers: int | None) -> int:
     """Give the number of processes: as asked, or one for each usable processor."""
     if workers is None:
         return (
@@ -321,7 +321,7 @@ def evaluated(
             if estimate.ruler.shape(found) != estimate.shape:
                 raise Misbehaved("gave a result of another shape")
             return respond(found)
-        except (Misbehaved, Overstayed):
+        except (Misbehaved, TimedOut):
             # which way it failed would tell more about the records than that it did
             raise UsageError(
                 "USE-008",

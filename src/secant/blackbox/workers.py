@@ -1,7 +1,7 @@
 """Calls of foreign code in processes of their own, each call with a time limit.
 
 In: a task, the numbers of its runs, how many processes. Out: results as they come, or one finding
-of what went wrong. A process that overstays is killed, the others with it. A finding carries the
+of what went wrong. A process that takes too long is killed, the others with it. A finding carries the
 class of an exception and never its text, which may quote a record.
 """
 
@@ -25,11 +25,11 @@ Task = Callable[[int, Beat], Any]
 """Runs in a child: takes a number and a function that starts the clock of the next call."""
 Runs = Generator[tuple[int, Any], None, None]
 
-_HANDFUL = 0.1  # seconds of work that are handed over at once
+_BATCH_SECONDS = 0.1  # seconds of work that are handed over at once
 _GRACE = 0.5  # seconds; a child under load may be late to say that a call began
 
 
-class Overstayed(Exception):  # noqa: N818 - a finding about the caller's function
+class TimedOut(Exception):  # noqa: N818 - a finding about the caller's function
     """A call did not end within the time limit, or its process did not survive it."""
 
 
@@ -38,7 +38,7 @@ class _Worker:
     process: Any
     pipe: Any
     deadline: float
-    pace: float = _HANDFUL
+    pace: float = _BATCH_SECONDS
     """Seconds for one run, as last seen."""
 
 
@@ -58,18 +58,18 @@ def run_apart(task: Task, numbers: Sequence[int], *, workers: int, time_limit: f
     forks = "fork" in multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("fork" if forks else "spawn")
     left = deque(numbers)
-    crew: dict[Any, _Worker] = {}
+    running: dict[Any, _Worker] = {}
     try:
         for _ in range(min(workers, len(left))):
-            hired = _hire(context, task, _quiet(time_limit), _patience(time_limit))
-            crew[hired.pipe] = hired
-        for worker in list(crew.values()):
-            _hand_over(worker, left, len(crew), crew)
-        while crew:
-            yield from _collect(crew, left, time_limit)
+            worker = _start_worker(context, task, _quiet(time_limit), _silence_limit(time_limit))
+            running[worker.pipe] = worker
+        for worker in list(running.values()):
+            _hand_over(worker, left, len(running), running)
+        while running:
+            yield from _collect(running, left, time_limit)
     finally:
-        for worker in crew.values():
-            _dismiss(worker)
+        for worker in running.values():
+            _stop_worker(worker)
 
 
 def _quiet(time_limit: float) -> float:
@@ -77,74 +77,76 @@ def _quiet(time_limit: float) -> float:
     return min(1.0, time_limit / 100)
 
 
-def _patience(time_limit: float) -> float:
-    """Give the seconds after the last sign of life at which a call has surely overstayed."""
+def _silence_limit(time_limit: float) -> float:
+    """Give the seconds after the last sign of life at which a call has surely taken too long."""
     return time_limit + _quiet(time_limit) + _GRACE
 
 
-def _hire(context: Any, task: Task, quiet: float, patience: float) -> _Worker:
+def _start_worker(context: Any, task: Task, quiet: float, seconds: float) -> _Worker:
     mine, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(task, theirs, quiet))
     process.start()
     theirs.close()
-    return _Worker(process, mine, time.monotonic() + patience)
+    return _Worker(process, mine, time.monotonic() + seconds)
 
 
-def _hand_over(worker: _Worker, left: deque[int], workers: int, crew: dict[Any, _Worker]) -> None:
+def _hand_over(
+    worker: _Worker, left: deque[int], workers: int, running: dict[Any, _Worker]
+) -> None:
     """Give the worker about a tenth of a second of work, or let it go if none is left."""
-    share = min(int(_HANDFUL / max(worker.pace, 1e-6)), len(left) // (2 * workers))
+    share = min(int(_BATCH_SECONDS / max(worker.pace, 1e-6)), len(left) // (2 * workers))
     numbers = [left.popleft() for _ in range(min(max(1, share), len(left)))]
     try:
         worker.pipe.send(numbers)
     except OSError:
-        raise Overstayed("ended its process") from None
+        raise TimedOut("ended its process") from None
     if not numbers:
-        del crew[worker.pipe]
+        del running[worker.pipe]
         worker.process.join(_GRACE)  # a thread that the function left behind would keep it
-        _dismiss(worker)
+        _stop_worker(worker)
 
 
-def _dismiss(worker: _Worker) -> None:
+def _stop_worker(worker: _Worker) -> None:
     worker.process.kill()
     worker.process.join()
     worker.pipe.close()
 
 
 def _collect(
-    crew: dict[Any, _Worker], left: deque[int], time_limit: float
+    running: dict[Any, _Worker], left: deque[int], time_limit: float
 ) -> Iterator[tuple[int, Any]]:
-    until = min(worker.deadline for worker in crew.values()) - time.monotonic()
-    for pipe in connection.wait(list(crew), max(0.0, until)):
-        worker = crew[pipe]
+    until = min(worker.deadline for worker in running.values()) - time.monotonic()
+    for pipe in connection.wait(list(running), max(0.0, until)):
+        worker = running[pipe]
         try:
             kind, content = worker.pipe.recv()
         except (EOFError, OSError):
-            raise Overstayed("ended its process") from None
-        worker.deadline = time.monotonic() + _patience(time_limit)
+            raise TimedOut("ended its process") from None
+        worker.deadline = time.monotonic() + _silence_limit(time_limit)
         if kind == "found":
             raise Misbehaved(content)
         yield from content
         if kind == "done":
             worker.pace = worker.pipe.recv()
-            _hand_over(worker, left, len(crew), crew)
-            worker.deadline = time.monotonic() + _patience(time_limit)
+            _hand_over(worker, left, len(running), running)
+            worker.deadline = time.monotonic() + _silence_limit(time_limit)
     now = time.monotonic()
-    if any(worker.deadline < now and not worker.pipe.poll() for worker in crew.values()):
-        raise Overstayed(f"took longer than {time_limit:g} seconds")
+    if any(worker.deadline < now and not worker.pipe.poll() for worker in running.values()):
+        raise TimedOut(f"took longer than {time_limit:g} seconds")
 
 
 def _serve(task: Task, pipe: Any, quiet: float) -> None:
-    """Run what is handed over until an empty handful comes; the parent sees to Ctrl-C."""
+    """Run what is handed over until an empty batch comes; the parent sees to Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     results: list[tuple[int, Any]] = []
-    told = 0.0
+    last_sent = 0.0
 
     def beat() -> None:
-        nonlocal told
-        if time.monotonic() - told > quiet:
+        nonlocal last_sent
+        if time.monotonic() - last_sent > quiet:
             pipe.send(("alive", results.copy()))
             results.clear()
-            told = time.monotonic()
+            last_sent = time.monotonic()
 
     try:
         while numbers := pipe.recv():
@@ -154,7 +156,7 @@ def _serve(task: Task, pipe: Any, quiet: float) -> None:
             pipe.send(("done", results.copy()))
             pipe.send((time.perf_counter() - started) / len(numbers))
             results.clear()
-            told = time.monotonic()
+            last_sent = time.monotonic()
     except Misbehaved as finding:
         pipe.send(("found", str(finding)))
     except (PicklingError, AttributeError, TypeError):  # pickle raises all of these

@@ -72,7 +72,7 @@ def stream(
 ) -> int:
     """Release all steps of a stream that are complete, once; print the series with its errors.
 
-    The first call pays for the whole stream. With --json there is one object a line, one for each step and group.
+    The first call pays for the whole stream. With --json there is one object per line, one for each step and group.
     """
     from secant.cli import show
     from secant.errors import UsageError

@@ -1,4 +1,4 @@
-"""The history as people read it: one entry a release.
+"""The history as people read it: one entry per release.
 
 In: records. Out: releases with their charges and what became of them.
 """

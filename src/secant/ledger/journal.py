@@ -1,4 +1,4 @@
-"""Where records are kept: the small interface that SQLite and PostgreSQL both fulfil.
+"""Where records are kept: the small interface that SQLite and PostgreSQL both fulfill.
 
 In: records to append. Out: records, in order, as they were written. A journal knows no budgets.
 """

@@ -103,7 +103,7 @@ def signum(x: Any) -> int:
     return int(x > 0) - int(x < 0)
 
 
-def towards(rounding: str, whole_float: Callable[[float], int]) -> Callable[[Any], Decimal | float]:
+def toward(rounding: str, whole_float: Callable[[float], int]) -> Callable[[Any], Decimal | float]:
     """Round to a whole number in one direction."""
 
     def apply(x: Any) -> Decimal | float:

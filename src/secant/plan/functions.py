@@ -291,11 +291,11 @@ _NUMBERS = (
         stepwise=True,
     ),
     Function(
-        "floor", 1, 1, _whole, values.towards(ROUND_FLOOR, math.floor), never_null=True, syntax=("Floor", "this"),
+        "floor", 1, 1, _whole, values.toward(ROUND_FLOOR, math.floor), never_null=True, syntax=("Floor", "this"),
         range=_of_one(_less_than_one_away), stepwise=True,
     ),
     Function(
-        "ceil", 1, 1, _whole, values.towards(ROUND_CEILING, math.ceil), never_null=True, syntax=("Ceil", "this"),
+        "ceil", 1, 1, _whole, values.toward(ROUND_CEILING, math.ceil), never_null=True, syntax=("Ceil", "this"),
         range=_of_one(_less_than_one_away), stepwise=True,
     ),
     Function(
@@ -332,7 +332,7 @@ _ANGLES = (
         )
     ),
     Function(
-        "trunc", 1, 1, _whole, values.towards(ROUND_DOWN, math.trunc), never_null=True, syntax=("Trunc", "this"),
+        "trunc", 1, 1, _whole, values.toward(ROUND_DOWN, math.trunc), never_null=True, syntax=("Trunc", "this"),
         range=_of_one(_less_than_one_away), stepwise=True, postgres="trunc({0})",
     ),
     Function(

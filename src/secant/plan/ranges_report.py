@@ -175,7 +175,7 @@ def range_lines(report: Sequence[Mapping[str, Any]]) -> list[str]:
         if entry["empty"]:
             lines.append("    declared facts let no row pass")
         if entry["one_row_a_group"]:
-            lines.append("    the keys tell rows apart: one row a group")
+            lines.append("    the keys tell rows apart: one row per group")
     return lines
 
 

@@ -99,7 +99,7 @@ class Answer:
         return Picture(chart(self, column))
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the object that `secant query --json` prints; `guarantee` and `budget` have one object a protection."""
+        """Give the object that `secant query --json` prints; `guarantee` and `budget` list all protections."""
         return {
             "columns": self.columns,
             "rows": [[plain(v) for v in row] for row in self.rows],

@@ -18,7 +18,7 @@ State = tuple[tuple[str, int, int, int, int, int], ...]
 
 _TICK = 0.02
 """Seconds. File systems note times in steps of up to 10 ms: a second write in the same step leaves no mark."""
-_PATIENCE = 50
+_TRIES = 50
 """Times that a state is looked at before a file that is being written is given up."""
 
 
@@ -45,7 +45,7 @@ def version_name(state: State) -> str:
 def settled_state(paths: Iterable[Path]) -> State:
     """Give the state of files whose last change is old enough for the next one to leave a mark."""
     known = sorted(paths)
-    for _ in range(_PATIENCE):
+    for _ in range(_TRIES):
         state = state_of(known)
         newest = max((max(line[4:]) for line in state), default=0)
         if abs(time.time_ns() - newest) > _TICK * 1e9:

@@ -97,7 +97,7 @@ def _ratio(errors: Compared) -> float:
 def _normal(measures: Sequence[Plain], delta: Fraction) -> NormalPart:
     """Give one (epsilon, delta) to some measures together; parts of rho go as the roots of their weights.
 
-    Minimising the weighted sum of squared relative errors, which are w / rho, under a fixed sum gives the root of w.
+    Minimizing the weighted sum of squared relative errors, which are w / rho, under a fixed sum gives the root of w.
     """
     epsilon = sum((m.epsilon for m in measures), Fraction(0)) * (1 - SPARE)
     rho = 1 / (2 * multiplier(epsilon, delta) ** 2)

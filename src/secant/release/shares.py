@@ -1,6 +1,6 @@
 """How much of epsilon each measure gets, and what all noise costs. Public facts only, never an answer.
 
-The error of an output is a sum of errors of its measures; minimising the weighted sum of squared relative errors
+The error of an output is a sum of errors of its measures; minimizing the weighted sum of squared relative errors
 w_i / epsilon_i^2 under a fixed total gives epsilon_i in proportion to the cube root of w_i.
 """
 

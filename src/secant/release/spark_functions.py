@@ -127,9 +127,9 @@ def _floor(w: Writer, node: n.Call, env: Env) -> str:
     (value,) = node.arguments
     if w.type_of(node).kind != "DOUBLE":
         x, kind = write(w, value, env), casts.name(w.type_of(node))
-        towards = {"floor": f"floor({x})", "ceil": f"ceil({x})"}
+        toward = {"floor": f"floor({x})", "ceil": f"ceil({x})"}
         zero = f"CASE WHEN {x} >= 0 THEN floor({x}) ELSE ceil({x}) END"
-        return f"CAST({towards.get(node.function, zero)} AS {kind})"
+        return f"CAST({toward.get(node.function, zero)} AS {kind})"
     x = double(w, value, env)
     down = f"(rint({x}) - CASE WHEN rint({x}) > {x} THEN 1D ELSE 0D END)"
     up = f"(- (rint(- {x}) - CASE WHEN rint(- {x}) > - {x} THEN 1D ELSE 0D END))"

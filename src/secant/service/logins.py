@@ -24,7 +24,7 @@ _MOST_NAMES = 10_000
 _FORGOTTEN_AFTER = 86_400.0
 _AT_ONCE = 2
 """Passwords that are checked at the same time: a check takes a core for some 20 ms."""
-_PATIENCE = 10.0
+_LONGEST_TURN = 10.0
 """Seconds that a login waits for its turn."""
 
 
@@ -62,7 +62,7 @@ class Logins:
 
     def login(self, name: str, password: str, *, way: str) -> User:
         """Check a password; give the user."""
-        if not self._turns.acquire(timeout=_PATIENCE):
+        if not self._turns.acquire(timeout=_LONGEST_TURN):
             raise ServiceError("SRV-001", "too many people log in at once", hint="try again later")
         try:
             self._count(name, way)

@@ -17,7 +17,7 @@ from contextvars import ContextVar, copy_context
 from html import escape
 from typing import Any
 
-PATIENCE = 1.0
+DELAY = 1.0
 """Seconds before anything is shown in a notebook; between two drawings there is at least a fifth of them."""
 
 _silent: ContextVar[bool] = ContextVar("secant shows no progress", default=False)
@@ -87,7 +87,7 @@ def waiting(what: str) -> Iterator[None]:
 
 @contextmanager
 def _below_the_cell(page: str) -> Iterator[Callable[[str], object]]:
-    """Show a page once patience is over, and what it is changed to; nothing is left of it in the end."""
+    """Show a page after a while, and what it is changed to; nothing is left of it in the end."""
     screen: Any = importlib.import_module("IPython.display")
     handle: Any = None
     latest, drawn = page, 0.0
@@ -103,12 +103,12 @@ def _below_the_cell(page: str) -> Iterator[Callable[[str], object]]:
         with turn:
             latest = page
             now = time.monotonic()
-            if handle is not None and now - drawn >= PATIENCE / 5:
+            if handle is not None and now - drawn >= DELAY / 5:
                 drawn = now
                 handle.update(screen.HTML(page))
 
     # The work holds this thread. The other one knows by the context which cell it writes below.
-    timer = threading.Timer(PATIENCE, copy_context().run, (show,))
+    timer = threading.Timer(DELAY, copy_context().run, (show,))
     timer.daemon = True
     timer.start()
     try:

@@ -20,10 +20,10 @@ from secant.numeric.parameters import Number, count_of
 from secant.stats.calls import guarantee_of, release, terms_of
 from secant.stats.definitions import rank_statistic, rank_ways
 from secant.stats.inputs import values_of
-from secant.stats.patience import Function, check_patience, results_of
 from secant.stats.release import empty_index
 from secant.stats.results import REPLACE, Neighbors, Release
 from secant.stats.scale import Scale, Steps, scale_of
+from secant.stats.time_limit import Function, check_time_limit, results_of
 
 MOST_BLOCKS = 100_000
 _EXPONENT = 60  # ε times the number of blocks: enough for the median to stand out of 2^30 points
@@ -75,7 +75,7 @@ def aggregate(
     if not callable(function):
         raise UsageError("USE-001", "the function to aggregate must be callable")
     if seconds is not None:
-        check_patience(seconds)
+        check_time_limit(seconds)
     terms = terms_of(
         values, epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare,
         mechanism=mechanism, level=level,

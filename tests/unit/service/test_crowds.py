@@ -18,13 +18,13 @@ from secant.service.http import connections
 
 CROWD = 10_000 if LONG else 400
 ROOM = 40
-PATIENCE = 30.0 if LONG else 3.0
+TIMEOUT = 30.0 if LONG else 3.0
 """Seconds; longer than it takes on a busy machine to come in so great a number."""
 
 
 @pytest.fixture
 def crowded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(connections, "PATIENCE", PATIENCE)
+    monkeypatch.setattr(connections, "TIMEOUT", TIMEOUT)
     found = Running(tmp_path, **{"http.connections": ROOM})
     yield found
     found.service.close()
@@ -66,7 +66,7 @@ def test_silence_takes_up_no_room_for_long(crowded: Running) -> None:
     ada = crowded.user("ada")
     held = [silent(crowded.port) for _ in range(ROOM)]
     try:
-        deadline = time.monotonic() + 60 + PATIENCE
+        deadline = time.monotonic() + 60 + TIMEOUT
         status = 503
         while status == 503 and time.monotonic() < deadline:
             for connection in held[:5]:
@@ -85,7 +85,7 @@ def test_silence_takes_up_no_room_for_long(crowded: Running) -> None:
 
 @pytest.fixture
 def encrypted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(connections, "PATIENCE", PATIENCE)
+    monkeypatch.setattr(connections, "TIMEOUT", TIMEOUT)
     found = Running(tmp_path, **{"http.connections": ROOM, "tls.self_made": True})
     trusting = ssl.create_default_context(cafile=tmp_path / "secant-self-made.pem")
     yield found, trusting
@@ -132,7 +132,7 @@ def test_handshakes_that_never_end_harm_nobody(encrypted, words: str) -> None:
         ours = sum(connection is not None for connection in held)
         theirs, until = (
             CROWD,
-            time.monotonic() + PATIENCE * 2 / 3,
+            time.monotonic() + TIMEOUT * 2 / 3,
         )  # before those that stay are given up
         while theirs > 2 * ROOM and time.monotonic() < until:
             time.sleep(0.05)

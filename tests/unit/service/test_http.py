@@ -49,10 +49,10 @@ class Running:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         return httpx.Client(base_url=self.address, headers=headers, timeout=60, **more)
 
-    def raw(self, data, *, patience=10.0):
+    def raw(self, data, *, timeout=10.0):
         """Send bytes as they are, and give all that comes back."""
         with closing(socket.create_connection(("127.0.0.1", self.port), 10)) as connection:
-            connection.settimeout(patience)
+            connection.settimeout(timeout)
             found = b""
             with suppress(ConnectionError):  # it may hang up while we are still sending
                 connection.sendall(data)

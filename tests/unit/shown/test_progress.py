@@ -33,7 +33,7 @@ def notebook(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", shell)
     pages = types.SimpleNamespace(HTML=str, display=screen.display)
     monkeypatch.setitem(sys.modules, "IPython.display", pages)
-    monkeypatch.setattr(shown, "PATIENCE", 0.0)
+    monkeypatch.setattr(shown, "DELAY", 0.0)
     return screen
 
 
@@ -76,7 +76,7 @@ def test_a_notebook_sees_work_that_holds_its_thread(notebook):
 
 
 def test_work_that_is_soon_over_shows_nothing(notebook, monkeypatch):
-    monkeypatch.setattr(shown, "PATIENCE", 60.0)
+    monkeypatch.setattr(shown, "DELAY", 60.0)
     with shown.progress("counting", 3) as reached, shown.waiting("asking"):
         reached(1)
     assert notebook.pages == []

@@ -183,7 +183,7 @@ def test_a_replaced_row_may_change_groups():
         {"groups": ["a", "a"]},
         {"bounds": None},
         {"bounds": (1, 0)},
-        {"colour": "red"},
+        {"color": "red"},
         {"n": 7},
         {"compare": True},
         {"by": "city"},

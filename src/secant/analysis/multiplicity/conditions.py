@@ -27,7 +27,7 @@ def projected(
         if isinstance(scalar, n.And) != negated:
             return n.conjunction(left)
         if len(left) < len(parts):
-            return None  # an alternative that anything can fulfil
+            return None  # an alternative that anything can fulfill
         return left[0] if len(left) == 1 else n.Or(left)
     written = expressed(scalar, known, equal)
     if written is None:

@@ -130,10 +130,10 @@ async def read_model(request: Any, model: type[B], largest: int) -> B:
     if kind != "application/json":
         # A form of another site cannot send JSON without asking first.
         raise unreadable("the body of the request is not application/json")
-    return modelled(await read_body(request, largest), model)
+    return modeled(await read_body(request, largest), model)
 
 
-def modelled(body: bytes, model: type[B]) -> B:
+def modeled(body: bytes, model: type[B]) -> B:
     """Read JSON that a model describes."""
     try:
         found = json.loads(body.decode("utf-8"), parse_constant=_refused)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-PATIENCE = 10.0
+TIMEOUT = 10.0
 """Seconds for the head of a request."""
 LINGER = 1.0
 """Seconds in which one that is refused may read why: closed at once, the words could be lost."""
@@ -29,7 +29,7 @@ class LimitedProtocol(H11Protocol):  # type: ignore[misc]  # the library is not 
     """One connection. A front makes a class of its own, with its own numbers."""
 
     most: ClassVar[int] = 500
-    patience: ClassVar[float] = PATIENCE
+    timeout: ClassVar[float] = TIMEOUT
     lingering: ClassVar[int] = 0
     """How many were refused and may still read."""
     _waiting: asyncio.TimerHandle | None = None
@@ -67,7 +67,7 @@ class LimitedProtocol(H11Protocol):  # type: ignore[misc]  # the library is not 
             super().connection_lost(exc)
 
     def _wait(self) -> None:
-        self._waiting = self.loop.call_later(self.patience, self._give_up)
+        self._waiting = self.loop.call_later(self.timeout, self._give_up)
 
     def _stop_waiting(self) -> None:
         if self._waiting is not None:
@@ -109,11 +109,11 @@ class Handshake(asyncio.Protocol):
         self._early.append(data)
 
     async def _encrypted(self, transport: asyncio.Transport) -> None:
-        loop, patience = asyncio.get_running_loop(), self._served.patience
+        loop, timeout = asyncio.get_running_loop(), self._served.timeout
         try:
             found = await loop.start_tls(
                 transport, self, self._context, server_side=True,
-                ssl_handshake_timeout=patience, ssl_shutdown_timeout=patience,
+                ssl_handshake_timeout=timeout, ssl_shutdown_timeout=timeout,
             )  # fmt: skip
         except (OSError, EOFError, asyncio.CancelledError):  # one of TLS, or it took too long
             transport.abort()
@@ -128,7 +128,7 @@ class Handshake(asyncio.Protocol):
 
 def limited(most: int, context: ssl.SSLContext | None = None) -> Callable[..., asyncio.Protocol]:
     """Give what makes the protocols of a front that has room for so many connections, encrypted by a context."""
-    own = {"most": most, "patience": PATIENCE, "lingering": 0}
+    own = {"most": most, "timeout": TIMEOUT, "lingering": 0}
     served = type("Limited", (LimitedProtocol,), own)
     if context is None:
         return served

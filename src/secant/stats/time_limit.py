@@ -56,7 +56,7 @@ def _results_apart(
     return found
 
 
-def check_patience(seconds: float) -> None:
+def check_time_limit(seconds: float) -> None:
     """Refuse a limit that cannot be kept, before anything is read."""
     if not 0 < seconds <= 86_400:
         raise UsageError("USE-001", "a block may take more than 0 and at most 86400 seconds")
