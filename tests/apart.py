@@ -64,6 +64,7 @@ class Passing:
 
     def __init__(self, outer: Wrapped, session: Session) -> None:
         self._outer, self._session, self.dialect = outer, session, session.dialect
+        self.known = session.known
 
     def catalog(self) -> Catalog:
         """Give the backend's catalog."""

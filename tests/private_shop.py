@@ -190,7 +190,7 @@ class Remembering:
     """
 
     def __init__(self, inner: Session, statements: tuple[str, ...]) -> None:
-        self._inner, self.dialect = inner, inner.dialect
+        self._inner, self.dialect, self.known = inner, inner.dialect, inner.known
         self._wanted = frozenset(statements)
         self._known: dict[str, list[tuple[object, ...]]] = {}
 

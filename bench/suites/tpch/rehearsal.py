@@ -15,7 +15,7 @@ from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
 from secant.questions import prepared_of
 from secant.release import run as releases
-from secant.release.backend import Backend, Session
+from secant.release.backend import Backend, Known, Session
 from secant.release.job import Job
 from secant.release.lower import lower
 from secant.release.reliance import reliance
@@ -39,6 +39,11 @@ class Apart:
 
     def __init__(self, backend: Backend) -> None:
         self._backend, self.dialect = backend, backend.dialect
+
+    @property
+    def known(self) -> Known:
+        """Give nothing: the next statement is another session's."""
+        return {}
 
     def catalog(self) -> Catalog:
         """Give the engine's catalog."""
@@ -66,11 +71,16 @@ class Remembering:
 
     def __init__(self, engine: Session) -> None:
         self._engine, self.dialect = engine, engine.dialect
-        self._known: dict[str, Rows] = {}
+        self._rows: dict[str, Rows] = {}
 
     def catalog(self) -> Catalog:
         """Give the engine's catalog."""
         return self._engine.catalog()
+
+    @property
+    def known(self) -> Known:
+        """Give what the engine knows of public tables."""
+        return self._engine.known
 
     def check(self, statement: str) -> None:
         """Let the engine judge the statement."""
@@ -78,9 +88,9 @@ class Remembering:
 
     def rows(self, statement: str) -> Rows:
         """Run a statement, or give what it gave before."""
-        if statement not in self._known:
-            self._known[statement] = self._engine.rows(statement)
-        return self._known[statement]
+        if statement not in self._rows:
+            self._rows[statement] = self._engine.rows(statement)
+        return self._rows[statement]
 
     def confirm(self) -> None:
         """Let the engine say whether its data may have changed."""

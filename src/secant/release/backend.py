@@ -14,11 +14,22 @@ from secant.release.dialect import Dialect
 from secant.terms.catalog import Catalog
 from secant.terms.policy import Limits
 
+Known = dict[str, list[tuple[object, ...]]]
+"""Statement over public tables -> its rows. One that outlives a session is kept by the engine's own data only: by
+files that are compared before and after every question, and refused once they differ, or by what is in memory."""
+
+_MOST_KNOWN = 1000
+
 
 class Session(Protocol):
     """One question at an engine: all of its statements see the same data, and nobody else sees its state."""
 
     dialect: Dialect
+
+    @property
+    def known(self) -> Known:
+        """Give what was seen of public tables, of the data that the question sees."""
+        ...
 
     def catalog(self) -> Catalog:
         """Give names and types of all tables, as the question was resolved with them."""
@@ -57,6 +68,17 @@ class Backend(Protocol):
     def close(self) -> None:
         """Let go of the engine; sessions that are open end by themselves."""
         ...
+
+
+def public_rows(session: Session, statement: str) -> list[tuple[object, ...]]:
+    """Give the rows of a statement that looks at public tables alone, run once for the data that a session knows."""
+    found = session.known.get(statement)
+    if found is None:
+        found = session.rows(statement)
+        if len(session.known) >= _MOST_KNOWN:
+            session.known.clear()
+        session.known[statement] = found
+    return found
 
 
 def most_rows(limits: Limits) -> int:

@@ -22,7 +22,7 @@ import duckdb
 
 from secant.errors import BackendError, over_limit
 from secant.processes import PerProcess, ProcessLock
-from secant.release.backend import changed, closed, failed, most_rows, not_accepted
+from secant.release.backend import Known, changed, closed, failed, most_rows, not_accepted
 from secant.release.dialect import DUCKDB, Dialect, quote, text
 from secant.release.directory import as_list, files_of, names_of, tables_of, without_lines
 from secant.release.duckdb_catalog import Home, read_catalog
@@ -53,8 +53,10 @@ class DuckDBSession:
         compare: Callable[[], None],
         limits: Limits,
         dialect: Dialect = DUCKDB,
+        known: Known | None = None,
     ) -> None:
         self._cursor = cursor
+        self.known: Known = {} if known is None else known
         self.dialect = dialect
         self.catalog, self.confirm = catalog, compare
         self._limits = limits
@@ -135,7 +137,8 @@ class DuckDB:
             engine = self._engines[place].get()
             self._compare()
             with engine.cursor(self._enter) as cursor:
-                yield DuckDBSession(cursor, self.catalog, self._compare, self._limits, self.dialect)
+                shared = self._limits, self.dialect, engine.known
+                yield DuckDBSession(cursor, self.catalog, self._compare, *shared)
                 self._compare()
         finally:
             with self._lock:
@@ -198,6 +201,7 @@ class _Engine:
     def __init__(self, connection: duckdb.DuckDBPyConnection, spill: Spill) -> None:
         self._connection = connection
         self._spill = spill
+        self.known: Known = {}  # as long as the engine: what it has opened does not change under it
         self._lock = threading.Lock()
         self._users = 1  # the first is the backend, until it closes
 

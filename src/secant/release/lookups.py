@@ -1,7 +1,8 @@
 """Public facts that steer a release, looked up in the session that will answer it.
 
-In: a session. Out: counts, ends and fans of public columns, as the analyses ask for them. Within a session each is
-looked up once, since its data do not change; nothing is kept beyond it, since the next question may see other data.
+In: a session. Out: counts, ends and fans of public columns, as the analyses ask for them. Each is looked up once for
+the data that the session knows: again in the next question where that may see other data, and not where files are read
+that may not change at all.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from secant.analysis.portfolio import PublicFacts
 from secant.plan import nodes as n
 from secant.plan.expected import expected_rows
 from secant.plan.ranges import as_number
-from secant.release.backend import Session
+from secant.release.backend import Session, public_rows
 from secant.release.dialect import quote, stored_rows
 from secant.terms.coverage import is_open
 from secant.terms.policy import Policy
@@ -36,7 +37,7 @@ def public_facts(policy: Policy, session: Session) -> PublicFacts:
     def count(table: str) -> int | None:
         if not is_open(policy, table):
             return None
-        ((found,),) = session.rows(f"SELECT count(*) FROM {rows_of(table)[0]} AS t")
+        ((found,),) = public_rows(session, f"SELECT count(*) FROM {rows_of(table)[0]} AS t")
         return found if isinstance(found, int) else None
 
     @cache
@@ -47,7 +48,7 @@ def public_facts(policy: Policy, session: Session) -> PublicFacts:
             return None
         stored, names = rows_of(table, columns)
         counts = f"SELECT count(*) AS n FROM {stored} AS t GROUP BY {', '.join(names)}"
-        ((found,),) = session.rows(f"SELECT max(n) FROM ({counts}) AS counted")
+        ((found,),) = public_rows(session, f"SELECT max(n) FROM ({counts}) AS counted")
         return found if isinstance(found, int) else None
 
     @cache
@@ -55,7 +56,9 @@ def public_facts(policy: Policy, session: Session) -> PublicFacts:
         if not is_open(policy, table, (column,)):
             return None
         stored, (exact,) = rows_of(table, [column])
-        ((low, high),) = session.rows(f"SELECT min({exact}), max({exact}) FROM {stored} AS t")
+        ((low, high),) = public_rows(
+            session, f"SELECT min({exact}), max({exact}) FROM {stored} AS t"
+        )
         first, last = as_number(low), as_number(high)
         return None if first is None or last is None else (first, last)
 

@@ -24,7 +24,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from secant.errors import BackendError, UsageError, over_limit
 from secant.processes import PerProcess
-from secant.release.backend import changed, closed, failed, most_rows, not_accepted
+from secant.release.backend import Known, changed, closed, failed, most_rows, not_accepted
 from secant.release.calendar import day, moment
 from secant.release.dialect import DAY, Dialect, quote
 from secant.release.postgres_catalog import read_catalog
@@ -121,6 +121,7 @@ class PostgresSession:
         self.catalog = known
         self._limits = limits
         self.dialect = dialect
+        self.known: Known = {}
 
     def check(self, statement: str) -> None:
         """Let the server plan the statement without running it."""

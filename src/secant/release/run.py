@@ -24,7 +24,7 @@ from secant.plan.rewrite import transform
 from secant.plan.typing import fields_of
 from secant.records import frozen
 from secant.release.agreeing import NOTHING, Agreement, agree
-from secant.release.backend import Session
+from secant.release.backend import Session, public_rows
 from secant.release.dialect import quote, stored_rows
 from secant.release.display import defined, displayed
 from secant.release.error import signs_of, trace
@@ -89,8 +89,8 @@ def check_job(job: Job, session: Session) -> None:
     """Let the engine bind every statement, and hold claims about public tables against public data.
 
     What follows the releases is bound, too, with NULLs for what is not drawn yet: once a release is paid for, nothing
-    may be left that the engine has not accepted. The claims are checked for every release, in the session that answers
-    it: a table can change between two.
+    may be left that the engine has not accepted. The claims are checked for every release on the data that answer it:
+    a table can change between two, unless the engine reads files that it compares with what they were.
     """
     not_yet = placeholders({b.release.name: released_fields(b) for b in job.prepared.bounded})
     for statement in job.statements.values():
@@ -112,7 +112,7 @@ def check_claims(certificates: Sequence[Certificate], session: Session) -> None:
 def _check_scalar(session: Session, relation: n.Relation) -> None:
     """Refuse a text that would fail in every database: its scalar subquery over public rows has several."""
     counted = n.Aggregate(relation, (), (n.Aggregation("rows", "count", None),))
-    ((rows,),) = session.rows(lower(counted, session.dialect))
+    ((rows,),) = public_rows(session, lower(counted, session.dialect))
     if isinstance(rows, int) and rows > 1:
         raise Refused(
             "REF-101",
@@ -126,8 +126,8 @@ def _check_key(session: Session, table: str, columns: tuple[str, ...]) -> None:
     spelled = known.spelled(table, columns)[1]
     names = ", ".join(quote(c) for c in spelled)
     rows = stored_rows(session.dialect, known.tables[table.lower()], spelled)
-    found = session.rows(f"SELECT 1 FROM {rows} AS t GROUP BY {names} HAVING count(*) > 1 LIMIT 1")
-    if found:
+    twice = f"SELECT 1 FROM {rows} AS t GROUP BY {names} HAVING count(*) > 1 LIMIT 1"
+    if public_rows(session, twice):
         raise PolicyError(
             "POL-004",
             f"the declared key ({', '.join(columns)}) of the public table {table} is not unique",

@@ -22,7 +22,7 @@ from urllib.parse import parse_qsl
 
 from secant.errors import BackendError, UsageError, over_limit
 from secant.processes import PerProcess
-from secant.release.backend import changed, closed, failed, most_rows, not_accepted
+from secant.release.backend import Known, changed, closed, failed, most_rows, not_accepted
 from secant.release.calendar import day, moment
 from secant.release.dialect import Dialect
 from secant.release.spark_catalog import Kept, columns_of, files_below, read_catalog
@@ -101,6 +101,7 @@ class SparkQuestion:
     ) -> None:
         self._server, self._limits = server, limits
         self.catalog, self.confirm, self.dialect = known, compare, dialect
+        self.known: Known = {}
 
     def check(self, statement: str) -> None:
         """Let the server plan the statement without running it."""

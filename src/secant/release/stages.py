@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from secant.plan import nodes as n
-from secant.release.backend import Session
+from secant.release.backend import Known, Session
 from secant.release.dialect import Dialect, quote
 from secant.release.lower import lower
 from secant.terms.catalog import Catalog
@@ -62,6 +62,11 @@ class Stage:
     def rows(self, statement: str) -> list[tuple[object, ...]]:
         """Run a statement with the released tables put in."""
         return self.engine.rows(provided(statement, self.tables, self.dialect))
+
+    @property
+    def known(self) -> Known:
+        """Give what the engine knows of public tables."""
+        return self.engine.known
 
     def confirm(self) -> None:
         """Raise if the data of the engine may have changed."""
