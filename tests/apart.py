@@ -58,6 +58,10 @@ class Wrapped:
         """Let the session run a statement."""
         return session.rows(statement)
 
+    def keep(self, session: Session, statement: str) -> str | None:
+        """Let the session keep the rows of a statement."""
+        return session.keep(statement)
+
 
 class Passing:
     """A session whose statements pass through the backend that a test has wrapped."""
@@ -77,6 +81,10 @@ class Passing:
     def rows(self, statement: str) -> list[tuple[object, ...]]:
         """Run a statement."""
         return self._outer.rows(self._session, statement)
+
+    def keep(self, statement: str) -> str | None:
+        """Keep the rows of a statement."""
+        return self._outer.keep(self._session, statement)
 
     def confirm(self) -> None:
         """Let the session say whether its data may have changed."""

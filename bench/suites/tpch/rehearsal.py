@@ -59,6 +59,10 @@ class Apart:
         with self._backend.session() as session:
             return session.rows(statement)
 
+    def keep(self, statement: str) -> str | None:
+        """Keep nothing beyond a statement."""
+        return None
+
     def confirm(self) -> None:
         """Do nothing: each session has looked for itself."""
 
@@ -91,6 +95,10 @@ class Remembering:
         if statement not in self._rows:
             self._rows[statement] = self._engine.rows(statement)
         return self._rows[statement]
+
+    def keep(self, statement: str) -> str | None:
+        """Keep nothing: what is kept would be another table each time."""
+        return None
 
     def confirm(self) -> None:
         """Let the engine say whether its data may have changed."""

@@ -128,6 +128,8 @@ class Contributions:
     """The same for several limits of each measure at once, in order."""
     at_once: n.Aggregate | None = None
     """Without keys: one row with all counts and all sums, so that units are added up once."""
+    each: n.Relation | None = None
+    """What each unit adds to each group, which the counts and the cut-down measures both begin with."""
 
 
 @frozen

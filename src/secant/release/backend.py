@@ -43,6 +43,10 @@ class Session(Protocol):
         """Run a statement and give its rows; BAK-002 if it fails."""
         ...
 
+    def keep(self, statement: str) -> str | None:
+        """Keep the rows of a statement until the session ends, and name the table; None where an engine only reads."""
+        ...
+
     def confirm(self) -> None:
         """Raise BAK-004 if the data may have changed since the session began; leaving a session does so, too."""
         ...

@@ -82,6 +82,15 @@ class DuckDBSession:
         except _FAILURES:
             raise failed() from None
 
+    def keep(self, statement: str) -> str | None:
+        """Keep the rows of a statement in a table that this cursor alone sees, and that ends with it."""
+        name = f"secant_kept_{next(_numbers)}"
+        try:
+            self._fetched(f"CREATE TEMPORARY TABLE {name} AS {statement}")
+        except _FAILURES:
+            raise failed() from None
+        return name
+
     def _fetched(self, statement: str) -> list[tuple[object, ...]]:
         most = most_rows(self._limits)
 

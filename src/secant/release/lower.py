@@ -20,6 +20,7 @@ from secant.release.dialect import (
     DUCKDB,
     Dialect,
     constant,
+    constant_rows,
     place_of,
     quote,
     read_column,
@@ -140,23 +141,12 @@ def _released(w: Writer, node: n.Released, env: Env) -> Block:
 def _values(w: Writer, node: n.Values, env: Env) -> Block:
     alias = w.alias()
     if not node.columns:
-        return (
-            Block("", {})
-            if len(node.rows) == 1
-            else Block(f"(SELECT 1 WHERE FALSE) AS {alias}", {})
-        )
+        one = len(node.rows) == 1
+        return Block("" if one else f"(SELECT 1 WHERE FALSE) AS {alias}", {})
     names = w.columns(f.name for f in node.columns)
     refs = w.refs(alias, [f.name for f in node.columns])
-    if not node.rows:
-        nulls = ", ".join(constant(w.dialect, None, f.type) for f in node.columns)
-        return Block(f"(SELECT {nulls} WHERE FALSE) AS {alias}({names})", refs)
-    rows = ", ".join(
-        "("
-        + ", ".join(constant(w.dialect, v, f.type) for v, f in zip(row, node.columns, strict=True))
-        + ")"
-        for row in node.rows
-    )
-    return Block(f"(VALUES {rows}) AS {alias}({names})", refs)
+    rows = constant_rows(w.dialect, [f.type for f in node.columns], node.rows)
+    return Block(f"({rows}) AS {alias}({names})", refs)
 
 
 @RELATIONS.rule(n.Filter)
@@ -196,13 +186,18 @@ def _join(w: Writer, node: n.Join, env: Env) -> Block:
     right = right if right.source else _closed(w, right)
     refs = {**left.refs, **right.refs}
     right_source = f"({right.source})" if right.joined else right.source
-    if node.condition is None:
+    scope = {**env, **refs}
+    parts = n.conjuncts(node.condition) if node.kind == "inner" else ()
+    # Engines look into a subquery for all pairs of a join before other conditions; as a filter it waits for them.
+    looking = tuple(p for p in parts if n.has_subquery(p))
+    on = n.conjunction(tuple(p for p in parts if p not in looking)) if looking else node.condition
+    if on is None:
         source = f"{left.source} CROSS JOIN {right_source}"
     else:
-        on = _condition(w, node.condition, {**env, **refs})
         word = "LEFT JOIN" if node.kind == "left" else "JOIN"
-        source = f"{left.source} {word} {right_source} ON {on}"
-    return Block(source, refs, left.where + right.where, joined=True)
+        source = f"{left.source} {word} {right_source} ON {_condition(w, on, scope)}"
+    where = left.where + right.where + tuple(_condition(w, p, scope) for p in looking)
+    return Block(source, refs, where, joined=True)
 
 
 def _bare(relation: n.Relation) -> bool:
@@ -503,6 +498,10 @@ def _or(w: Writer, node: n.Or, env: Env) -> str:
 
 @SCALARS.rule(n.Not)
 def _not(w: Writer, node: n.Not, env: Env) -> str:
+    if isinstance(
+        node.operand, n.IsNull
+    ):  # a scan knows this by itself, a negation it computes for each row
+        return f"({write(w, node.operand.operand, env)} IS NOT NULL)"
     return f"(NOT {write(w, node.operand, env)})"
 
 

@@ -11,14 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
-from secant.analysis.certificate import Figures
+from secant.analysis.certificate import Contributions, Figures
 from secant.analysis.split import Bounded
 from secant.errors import InternalError
 from secant.plan import nodes as n
 from secant.plan.domains import Listed
 from secant.plan.measures import Measure
+from secant.plan.rewrite import transform
 from secant.plan.typing import fields_of
 from secant.plan.values import EXACT
 from secant.records import frozen
@@ -189,27 +191,45 @@ class _Reader:
         if not units.clipped:
             return {}, {}
         if made.at_once is not None:
-            row = self._one_row(made.at_once, numbered(f"{self.name} units", index))
+            statement = self.job.statements[numbered(f"{self.name} units", index)]
+            row = self._one_row(made.at_once, statement)
             settled = {c: x.settled(_above(row, c, x), groups) for c, x in units.clipped.items()}
             values = {}
             for c, x in settled.items():
                 value = row[f"{c}.limit{x.bound.limits.index(x.limit)}"]
                 values[c] = [x.bound.fine * in_steps(value, self.measures[c])] * len(places)
             return settled, values
-        row = {}
+        row, written = {}, self._beginning_with(made)
         if made.above is not None:
-            row = self._one_row(made.above, numbered(f"{self.name} above", index))
+            row = self._one_row(made.above, written(made.above))
         settled = {c: x.settled(_above(row, c, x), groups) for c, x in units.clipped.items()}
         plan = made.clipped({c: x.limit for c, x in settled.items()})
-        rows = self._grouped(lower(plan, self.session.dialect))
+        rows = self._grouped(written(plan))
         return settled, {
             call.name: self._whole(rows, places, i, call.name)
             for i, call in enumerate(plan.aggregations)
         }
 
+    def _beginning_with(self, made: Contributions) -> Callable[[n.Relation], str]:
+        """Give how plans are written that begin with what each unit adds: that is added up once, if two of them do."""
+        session, each = self.session, made.each
+        written = partial(lower, dialect=session.dialect)
+        if made.above is None or each is None:
+            return written
+        fields = fields_of(each)
+        if any(f.type.kind in session.dialect.shown for f in fields):
+            return written  # the outermost columns of a statement are not written like those inside
+        table = session.keep(written(each))
+        if table is None:
+            return written
+        kept = n.Released(
+            table, fields
+        )  # printed like one, column by column; unlike one it is private
+        return lambda plan: written(transform(plan, lambda x: kept if x is each else x))
+
     def _one_row(self, plan: n.Aggregate, statement: str) -> dict[str, object]:
         """Run a statement without keys, and give its one row by name."""
-        (row,) = self.session.rows(self.job.statements[statement])
+        (row,) = self.session.rows(statement)
         return {call.name: value for call, value in zip(plan.aggregations, row, strict=True)}
 
     def _raced(

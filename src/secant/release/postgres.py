@@ -139,6 +139,10 @@ class PostgresSession:
             self._tell_loss()
             raise failed() from None
 
+    def keep(self, statement: str) -> str | None:
+        """Keep nothing: the server is only read."""
+        return None
+
     def confirm(self) -> None:
         """Do nothing: the transaction and its locks have kept everything as it was."""
 

@@ -103,6 +103,10 @@ class SparkQuestion:
         self.catalog, self.confirm, self.dialect = known, compare, dialect
         self.known: Known = {}
 
+    def keep(self, statement: str) -> str | None:
+        """Keep nothing: the server is only read."""
+        return None
+
     def check(self, statement: str) -> None:
         """Let the server plan the statement without running it."""
 

@@ -63,6 +63,10 @@ class Stage:
         """Run a statement with the released tables put in."""
         return self.engine.rows(provided(statement, self.tables, self.dialect))
 
+    def keep(self, statement: str) -> str | None:
+        """Keep the rows of a statement with the released tables put in."""
+        return self.engine.keep(provided(statement, self.tables, self.dialect))
+
     @property
     def known(self) -> Known:
         """Give what the engine knows of public tables."""

@@ -16,6 +16,7 @@ from secant.plan.evaluate import prepare as compiled
 from secant.plan.facts import Facts
 from secant.questions import prepared_of
 from secant.release.lower import lower
+from secant.release.measured import _Reader
 from secant.release.noise.limited import ClippedNoise
 from secant.terms.bounds import GlobalBound
 from secant.terms.secrecy import Private
@@ -137,6 +138,37 @@ def test_what_is_asked_at_once_is_what_is_asked_apart(shop_directory, mode):
         if made.above is not None:
             (above,) = apart(db).rows(lower(made.above, apart(db).dialect))
             assert [v for name, v in found.items() if ".above" in name] == list(above)
+
+
+KEPT = (
+    "SELECT status, count(*), sum(total), sum(rate) FROM orders GROUP BY status",
+    "SELECT avg(total) FROM orders",
+    "SELECT status, avg(total) FROM orders GROUP BY status",
+    "SELECT status, count(DISTINCT quantity) FROM orders GROUP BY status",
+)
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_what_each_unit_adds_is_added_up_once_with_the_same_result(shop_directory, text):
+    with open_shop(shop_directory, policy("chosen")) as db:
+        job = compile_release(db, text).job
+        (b,) = job.prepared.bounded
+        for units in job.readings[b.release.name].units.values():
+            made, limits = units.made, {c: x.bound.limits for c, x in units.clipped.items()}
+            assert made.above is not None
+            with db._backend.session() as session:
+                reader = _Reader(b, job, job.readings[b.release.name], session)
+                written = reader._beginning_with(made)
+                for place in (0, 1, 2):
+                    chosen = {c: x[(len(x) - 1) * place // 2] for c, x in limits.items()}
+                    for plan in (made.above, made.clipped(chosen)):
+                        assert "secant_kept" in written(plan)
+                        # A unit's rows are read from what was kept, and from nowhere else.
+                        assert "secant_source" not in written(plan)
+                        again = session.rows(lower(plan, session.dialect))
+                        assert sorted(session.rows(written(plan)), key=repr) == sorted(
+                            again, key=repr
+                        )
 
 
 def _scans(plan):

@@ -7,20 +7,20 @@ every engine prints. Nothing is read here, and no limit is chosen here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 
 from secant.plan import nodes as n
 from secant.plan.measures import Measure, literal
 from secant.plan.typing import fields_of, type_of
-from secant.records import frozen
 from secant.terms import types as t
 
 MARGIN = 1 - Fraction(1, 2**40)
 """What scaled contributions are multiplied by, so that rounded quotients of doubles never add up to more."""
 
 
-@frozen
+@dataclass(frozen=True)
 class Additions:
     """Rows, whose they are, and what of them is added up."""
 
@@ -37,6 +37,16 @@ class Additions:
     """Whether rows without a unit are added up as they are: each is a unit of its own that no limit cuts (U-NOBODY)."""
     fine: Mapping[str, int] = field(default_factory=dict)
     """Measure -> parts of a whole step that cut-down numbers are counted in: most of a count of two would be lost."""
+
+    @cached_property
+    def each(self) -> n.Aggregate:
+        """What each unit adds: one object, so that plans which begin with it can be seen to do so."""
+        return each_unit(self)
+
+    @cached_property
+    def values(self) -> n.Distinct:
+        """Which values each unit has, likewise."""
+        return different_values(self)
 
     def partners(self, name: str) -> tuple[str, ...]:
         """Give the measures that share a weight with one, itself among them, in order."""
@@ -93,7 +103,7 @@ def _total(column: str) -> str:
 
 def above_limits(a: Additions, limits: Mapping[str, Sequence[int]]) -> n.Aggregate:
     """Count, for each measure and each of its limits, the units that add more."""
-    return _above(totals(each_unit(a), a), limits, a.measures)
+    return _above(totals(a.each, a), limits, a.measures)
 
 
 def _above(
@@ -125,7 +135,7 @@ def at_once(a: Additions, limits: Mapping[str, Sequence[int]]) -> n.Aggregate:
 
     The units are added up once. A measure with a single limit has nothing to choose, so nobody is counted.
     """
-    each = each_unit(a)
+    each = a.each
     calls = []
     for name, candidates in limits.items():
         added, measure = _column(each, name), a.measures[name]
@@ -160,7 +170,7 @@ def cut_down_to_each(a: Additions, limits: Mapping[str, Sequence[int]]) -> n.Agg
 
 def _cut(a: Additions, wanted: Sequence[tuple[str, str, int]]) -> n.Aggregate:
     """Add up the measures cut down to limits; wanted are (column, measure, limit)."""
-    each = each_unit(a)
+    each = a.each
     kept: list[n.Named] = [n.Named(k.name, _column(each, k.name)) for k in a.keys]
     rows: n.Relation = each
     if a.keys:
@@ -208,7 +218,7 @@ def different_values(a: Additions) -> n.Distinct:
 def above_values(a: Additions, limits: Sequence[int]) -> n.Aggregate:
     """Count, for each limit, the units that have more different values, all groups together."""
     (call,) = a.calls
-    values = different_values(a)
+    values = a.values
     column = _column(values, a.unit)
     unit = n.Named(f"{a.unit}.total", column)
     owned = n.Filter(values, n.Not(n.IsNull(column)))
@@ -219,7 +229,7 @@ def above_values(a: Additions, limits: Sequence[int]) -> n.Aggregate:
 def cut_values(a: Additions, limits: Mapping[str, int]) -> n.Aggregate:
     """Count different values, of which each unit brings in the first ones only (U-DISTINCT)."""
     (call,) = a.calls
-    values = different_values(a)
+    values = a.values
     order = tuple(f.name for f in fields_of(values) if f.name != a.unit)
     kept = n.Truncate(values, (a.unit,), order, limits[call.name])
     return n.Aggregate(kept, a.keys, (call,))

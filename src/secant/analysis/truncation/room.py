@@ -127,6 +127,7 @@ def _added(a: Additions, found: Mapping[str, tuple[int, ...]], race: bool) -> di
         lambda chosen: cut_down(a, chosen),
         lambda chosen: cut_down_to_each(a, chosen),
         None if a.keys or weighted or not chosen_one else at_once(a, chosen_one),
+        a.each,
     )
     signs = {c.name: never_negative(c) for c in a.calls}
     return {
@@ -137,7 +138,7 @@ def _added(a: Additions, found: Mapping[str, tuple[int, ...]], race: bool) -> di
 
 def _counted(a: Additions, limits: tuple[int, ...]) -> Clipped:
     """Count different values, of which each unit brings in a limited number."""
-    made = Contributions(above_values(a, limits), lambda c: cut_values(a, c))
+    made = Contributions(above_values(a, limits), lambda c: cut_values(a, c), each=a.values)
     return Clipped(made, limits, partners=(a.calls[0].name,), positive=True, nobodys=True)
 
 
