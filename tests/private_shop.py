@@ -206,6 +206,10 @@ class Remembering:
             self._known[statement] = self._inner.rows(statement)
         return self._known[statement]
 
+    def keep(self, statement: str) -> str | None:
+        """Keep nothing: what is kept would be another table in each draw."""
+        return None
+
 
 @dataclass
 class Compiled:
