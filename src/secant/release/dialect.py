@@ -23,6 +23,22 @@ from secant.terms.types import INTEGER, TEXT, Type
 
 
 @frozen
+class Windows:
+    """How an engine's window calls come to the plan's types, where they do not have them by themselves."""
+
+    counter: str
+    """The type in which rows are counted: of `ntile`, `lag`, `lead` and `nth_value`."""
+    whole: str
+    """The type in which whole numbers are summed without loss."""
+    decimals: str = ""
+    """The same for decimals; empty where they are summed as they are."""
+    averages: bool = True
+    """Whether its average of decimals keeps all digits; else it is written as a quotient."""
+    groups: bool = True
+    """Whether it has frames of GROUPS."""
+
+
+@frozen
 class Dialect:
     """One engine's way of writing."""
 
@@ -67,6 +83,8 @@ class Dialect:
     """What a plan becomes before it is written, with the same rows: where the engine does not take all of SQL."""
     lists: frozenset[str] = frozenset()
     """Kinds of which one text can hold many values, as a list: an engine reads that faster than many constants."""
+    windows: Windows | None = None
+    """What differs in window calls; None where they are written as in the plan."""
     version: int = 0
     """Of the server, where what can be written hangs on it."""
 

@@ -19,7 +19,7 @@ from secant.plan.rules import RuleTable
 from secant.release import doubles
 from secant.release import postgres_casts as casts
 from secant.release import postgres_times as times
-from secant.release.dialect import INTERVAL_SHOWN, Dialect, constant
+from secant.release.dialect import INTERVAL_SHOWN, Dialect, Windows, constant
 from secant.release.dialect import text as quoted
 from secant.release.doubles import Operand
 from secant.release.letters import letters
@@ -532,6 +532,7 @@ POSTGRES = Dialect(
         "DECIMAL": "CAST({0} AS numeric(100, {scale}))", "INTERVAL": INTERVAL_SHOWN,
     },
     whole="CAST({0} AS bigint)",
+    windows=Windows(counter="integer", whole="numeric", decimals="numeric"),
     fence=" OFFSET 0",
     word='({0}::text COLLATE "C")',
     version=LETTERS,

@@ -19,7 +19,7 @@ from secant.plan.total import WHOLE, fails_itself
 from secant.plan.typing import fields_of
 from secant.release import spark_casts as casts
 from secant.release import spark_times as times
-from secant.release.dialect import Dialect, constant
+from secant.release.dialect import Dialect, Windows, constant
 from secant.release.dialect import text as quoted
 from secant.release.failing import conditions
 from secant.release.lower import SCALARS, write
@@ -444,6 +444,7 @@ SPARK = Dialect(
     # Sums of whole numbers are decimals of 36 digits: the plan's own decimals are shown with two more.
     shown={"DECIMAL": "CAST({0} AS DECIMAL(38, {scale}))"},
     whole="CAST({0} AS BIGINT)",
+    windows=Windows(counter="INT", whole="DECIMAL(26, 0)", averages=False, groups=False),
     kept="",
     before=as_taken,
 )  # fmt: skip

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from secant.errors import BackendError
 from secant.plan import nodes as n
 from secant.plan.typing import type_of
 from secant.plan.windows import WINDOW_FUNCTIONS, breaks_ties
 from secant.release.dialect import type_name
-from secant.release.spark_casts import refused
 from secant.release.writing import Env, Writer
 from secant.terms.types import DOUBLE, INTEGER, Type
 
@@ -34,18 +34,17 @@ def window_text(
     (argument,) = call.arguments
     given = type_of(argument)
     written = _cast(w, argument, given if given.kind != "NULL" else INTEGER, scope, write)
-    if w.dialect.name == "duckdb":
+    own = w.dialect.windows
+    if own is None:
         return f"{call.function}({written}){over}"
     if call.function in ("min", "max") and given.kind == "BOOLEAN":
         return f"{'bool_and' if call.function == 'min' else 'bool_or'}({written}){over}"
     double = type_name(w.dialect, DOUBLE)
     if call.function in ("sum", "avg") and given.kind != "DOUBLE":
-        exact = {"postgres": "numeric", "spark": "DECIMAL(26, 0)"}[w.dialect.name]
-        if w.dialect.name == "postgres" or given.kind == "INTEGER":
+        exact = own.whole if given.kind == "INTEGER" else own.decimals
+        if exact:
             written = f"CAST({written} AS {exact})"
-        if (
-            w.dialect.name == "spark" and call.function == "avg"
-        ):  # its own average of decimals has few digits
+        if call.function == "avg" and not own.averages:
             return f"(CAST(sum({written}){over} AS {double}) / count({written}){over})"
     elif call.function not in ("count", "min", "max"):
         written = f"CAST({written} AS {double})"
@@ -70,9 +69,11 @@ def _over(
         parts.append("ORDER BY " + ", ".join(orders))
     if call.frame is not None and call.frame.unit == "rows" and not orders:
         return parts  # without order every frame is the whole partition
-    if call.frame is not None and call.frame.unit == "groups" and w.dialect.name == "spark":
-        raise refused("frame of GROUPS")
     if call.frame is not None:
+        own = w.dialect.windows
+        if call.frame.unit == "groups" and own is not None and not own.groups:
+            hint = "write the frame with ROWS or RANGE, or keep the data in DuckDB or PostgreSQL"
+            raise BackendError("BAK-003", "the engine has no frames of GROUPS", hint=hint)
         ends = _end(call.frame.start, "PRECEDING"), _end(call.frame.end, "FOLLOWING")
         parts.append(f"{call.frame.unit.upper()} BETWEEN {ends[0]} AND {ends[1]}")
     return parts
@@ -93,10 +94,10 @@ def _arguments(w: Writer, call: n.WindowCall, kind: Type, scope: Env, write: Wri
     for place, argument in enumerate(call.arguments):
         if place not in counters:
             found.append(_cast(w, argument, kind, scope, write))
-        elif w.dialect.name != "duckdb":
-            found.append(f"CAST({write(w, argument, scope)} AS integer)")
-        else:
+        elif w.dialect.windows is None:
             found.append(_cast(w, argument, INTEGER, scope, write))
+        else:
+            found.append(f"CAST({write(w, argument, scope)} AS {w.dialect.windows.counter})")
     return found
 
 
