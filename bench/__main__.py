@@ -11,7 +11,8 @@ from pathlib import Path
 
 NAMES = (
     "spine", "tpch", "tpcds", "joins", "peers", "noise", "accounting", "ledger", "laud", "statistics", "preprocessing",
-    "sampler", "patterns", "honesty", "streams", "stream_steps", "everyday", "service", "rows_and_values", "compile",
+    "sampler", "patterns", "honesty", "streams", "stream_steps", "running_sums", "everyday", "service",
+    "rows_and_values", "compile",
 )  # fmt: skip
 RESULTS = Path(__file__).resolve().parent / "results"
 

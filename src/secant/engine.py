@@ -48,6 +48,7 @@ from secant.questions import (
 )
 from secant.release.answer import Answer
 from secant.release.backend import Backend, Session
+from secant.release.blocks import planned
 from secant.release.cautions import Caution, cautions, trusting
 from secant.release.foreseen import foresee
 from secant.release.job import Job, Keys
@@ -55,14 +56,7 @@ from secant.release.lookups import public_facts
 from secant.release.lower import lower
 from secant.release.papers import papers_of
 from secant.release.report import Explanation, explanation
-from secant.release.run import (
-    check_job,
-    finish,
-    from_engine,
-    look_up_keys,
-    plan_release,
-    run,
-)
+from secant.release.run import check_job, finish, from_engine, run
 from secant.release.shares import calibrate
 from secant.release.sources import data_version, open_source
 from secant.release.unstated import Found, completed
@@ -546,8 +540,8 @@ class Connection:
                 text, plan, self.policy, asked.in_force, self.catalog, facts.at(epsilon)
             )
             noise = calibrate(prepared.bounded, asked.in_force, epsilon, asked.deltas)
-            job = plan_release(prepared, noise, asked.level, session, self.policy.limits)
-            return job, look_up_keys(job, session)
+            settings = asked.level, session, self.policy.limits, asked.in_force
+            return planned(prepared, noise, *settings)
 
         if asked.epsilon is not None:
             return at(asked.epsilon)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from secant.records import frozen
@@ -269,6 +269,7 @@ class Weighted:
     normal: bool = False
 
 
+@lru_cache(maxsize=256)
 def whole_variance(scale: float, *, normal: bool = False) -> float:
     """Give the variance of whole noise, in squared steps."""
     if normal:
@@ -277,7 +278,7 @@ def whole_variance(scale: float, *, normal: bool = False) -> float:
     return 0.0 if half > 300 else 1 / (2 * math.sinh(half) ** 2)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def weighted_error(noises: tuple[Weighted, ...], level: float) -> float:
     """Give t with P(|Σ wᵢ·Zᵢ| ≤ t) ≥ level for whole noises, rounded up (N-AGREE)."""
     variance = sum(x.count * x.weight**2 * whole_variance(x.scale, normal=x.normal) for x in noises)
@@ -291,20 +292,24 @@ def weighted_error(noises: tuple[Weighted, ...], level: float) -> float:
     half, smooth = FAR * max(top, 1.0), SMOOTH * top
     terms = math.ceil(CUT * FOLDS * half / (math.pi * smooth))
     least = SLIP / terms
+    # What is spread most makes a term small first; one that is too small already is not worked out.
+    ordered = sorted(noises, key=lambda x: -x.count * x.weight**2)
     series: list[tuple[float, float]] = []
-    for k in range(1, terms + 1):
+    for k in _waves(noises, half, terms, -math.log(least * math.pi / 2)):
         u = math.pi * k / half
         x = u * smooth / FOLDS
         fall = FOLDS * math.log(math.sin(x) / x)
-        for one in noises:
+        lowest = math.log(least * math.pi * k / 2)
+        for one in ordered:
             if one.normal:  # within half a step of a normal noise, which is added below
                 fall -= one.count * (one.weight * one.scale * u) ** 2 / 2
             else:
                 spread = 2 * whole_variance(one.scale) * math.sin(one.weight * u / 2) ** 2
                 fall -= one.count * math.log1p(spread)
-        value = 2 / (math.pi * k) * math.exp(max(fall, -700.0))
-        if value > least:
-            series.append((u, value))
+            if fall < lowest:
+                break
+        else:
+            series.append((u, 2 / (math.pi * k) * math.exp(fall)))
     low, high = 0.0, half
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -312,3 +317,26 @@ def weighted_error(noises: tuple[Weighted, ...], level: float) -> float:
         low, high = (low, middle) if inside >= level + 2 * SLIP else (middle, high)
     rounding = sum(x.count * x.weight for x in noises if x.normal) / 2
     return high + smooth + rounding
+
+
+def _waves(noises: Sequence[Weighted], half: float, terms: int, deep: float) -> Iterator[int]:
+    """Go through the waves that noises of one kind alone do not make smaller than exp(-deep)."""
+    kept = []
+    for x in noises:
+        if x.normal:
+            far = math.sqrt(2 * deep / x.count) / max(x.weight * x.scale, 1e-300)
+            kept.append((min(terms, far * half / math.pi), math.inf))
+        elif x.weight:
+            # Whole noise has waves of full height again and again, near the places where the sine is zero.
+            most = math.expm1(min(700.0, deep / x.count)) / (2 * whole_variance(x.scale) or 1e-300)
+            apart = 2 * half / x.weight
+            kept.append((math.asin(min(1.0, most) ** 0.5) / math.pi * apart, apart))
+    wide, apart = min(kept, key=lambda k: k[0] * (1 + 2 * terms / k[1]))
+    last = 0
+    for turn in range(math.ceil(terms / apart) + 1):
+        middle = turn * apart if turn else 0.0
+        for k in range(
+            max(last + 1, math.floor(middle - wide)), min(terms, math.ceil(middle + wide)) + 1
+        ):
+            yield k
+            last = k

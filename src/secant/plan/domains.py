@@ -107,6 +107,21 @@ def region_of(relation: n.Relation) -> Region:
     return Region(region.leaves, tuple(written), made)
 
 
+def _with_kept_rows(region: Region) -> Region:
+    """Look into left joins: keys of rows that stay whatever they meet are those of their own side."""
+    leaves: list[n.Relation] = []
+    conditions, made = list(region.conditions), dict(region.definitions)
+    for leaf in region.leaves:
+        if isinstance(leaf, n.Join) and leaf.kind == "left":
+            side = _with_kept_rows(region_of(leaf.left))
+            leaves += side.leaves
+            conditions += side.conditions
+            made = {**side.definitions, **made}
+        else:
+            leaves.append(leaf)
+    return Region(tuple(leaves), tuple(conditions), made)
+
+
 def domains_of(
     keys: tuple[n.Named, ...],
     region: Region,
@@ -120,6 +135,7 @@ def domains_of(
     `stepped` names the key whose values are the steps of a stream.
     """
     public = _known_before(public)
+    region = _with_kept_rows(region)
     found: list[Domain] = []
     looked: list[n.Named] = []
     chosen: list[str] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -23,6 +23,7 @@ from secant.plan.show import same
 from secant.records import frozen
 from secant.release.binding import groups_cut, rests_on_found_limit
 from secant.release.measured import comparable, steps_of, value_of
+from secant.release.noise.running import RunningNoise, Steps, steps_shown
 from secant.release.noise.way import LawfulNoise, Noise
 from secant.release.stages import reads_released
 
@@ -60,6 +61,13 @@ class Agreement:
     """Whether only declarations say that the parts are all there are."""
     real: bool = True
     """Whether numbers were drawn: made-up ones were not made to agree."""
+    running: Mapping[str, Steps] = field(default_factory=dict)
+    """Measure column -> its running sums, where noise is on blocks of steps."""
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The measures whose numbers have another law than their noise."""
+        return frozenset({column for column, _ in self.numbers} | self.running.keys())
 
 
 NOTHING = Agreement({}, {}, False, False)
@@ -117,7 +125,23 @@ def agree(
         name: replace(table, rows=tuple(tuple(row) for row in changed[name]))
         for name, table in tables.items()
     }
-    return made, Agreement(numbers, drawn, apart, declared, not made_up)
+    return made, Agreement(
+        numbers, drawn, apart, declared, not made_up, _running(bounded, tables, noise)
+    )
+
+
+def _running(
+    bounded: Sequence[Bounded], tables: Tables, noise: Mapping[str, Noise]
+) -> dict[str, Steps]:
+    """Give the running sums of measures whose blocks of steps were drawn."""
+    found = {}
+    for b in bounded:
+        for place, m in enumerate(b.release.measures, len(b.release.exact.keys)):
+            blocks = noise.get(m.column)
+            if isinstance(blocks, RunningNoise):
+                shown = [float(row[place]) for row in tables[b.release.name].rows]  # type: ignore[arg-type]
+                found[m.column] = steps_shown(blocks, m.step, shown)
+    return found
 
 
 # ── who tells about the same rows ────────────────────────────────────────────────────────────────

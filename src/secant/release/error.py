@@ -59,6 +59,12 @@ class Gathered:
     near: Near | None = None
     """Which rows of the group are gathered, where a window counts from each row; None: all."""
 
+    @property
+    def running_sum(self) -> bool:
+        """Whether it is a window that adds up from the first row to its own."""
+        ends = None if self.near is None else (self.near.start, self.near.end)
+        return ends == (None, 0) and self.call.function == "sum"
+
 
 @frozen
 class Near:
@@ -518,7 +524,9 @@ def _guarded(node: n.Case) -> n.Scalar | None:
         if not isinstance(part, n.Compare) or part.op not in (">=", "<="):
             return None
         written = part.right.value if isinstance(part.right, n.Literal) else None
-        if not isinstance(written, (int, Decimal)) or not same(part.left, branch.value):
+        size = n.Call("abs", (branch.value,))
+        fits = same(part.left, branch.value) or (part.op == "<=" and same(part.left, size))
+        if not isinstance(written, (int, Decimal, float)) or not fits:
             return None
         limit = float(written)
         if abs(limit) < LARGEST or (limit > 0) != (part.op == "<="):

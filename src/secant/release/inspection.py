@@ -264,7 +264,7 @@ def _errors_of(
             found.append(None)
             continue
         bias = abs(float(pair[1]) - float(pair[0]))
-        if len(used) == 1 and _is_plain(job, column, used[0]):
+        if len(used) == 1 and not softened.agreement.columns and _is_plain(job, column, used[0]):
             scale = _scale_in_row(seen[used[0].column], i)
             found.append(_together(job.noise.noise[used[0].column], scale, bias, level))
         else:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any, Protocol
 
 from secant.mechanisms.sums import quotient_ends, sum_error, whole_sum_error
 from secant.plan import nodes as n
@@ -25,6 +26,14 @@ MOST_INVERTED = 40
 Span = tuple[float, float]
 Env = Mapping[str, "Span | None"]
 ERRORS: RuleTable[Callable[..., Span | None]] = RuleTable("error intervals")
+
+
+class Joint(Protocol):
+    """Numbers that are made of the same noises."""
+
+    def error(self, weights: Mapping[Any, float], level: Fraction) -> float:
+        """Give how far a weighted sum of them is from the true one."""
+        ...
 
 
 @frozen
@@ -46,6 +55,8 @@ class NoisyNumber:
     """1 if the true number is never below zero, -1 if it is never above."""
     normal: bool = False
     """Whether the noise is normal: `scale` is its deviation then."""
+    joint: tuple[Joint, Any] | None = None
+    """Where numbers are made of the same noises: what knows the law of their sums, and which of them it is."""
 
     def at(self, value: float) -> NoisyNumber:
         """Give the same noise about another number."""
@@ -293,6 +304,9 @@ def _error(weights: Mapping[str, float], noisy: Noisy, level: Fraction) -> float
         ((column, weight),) = moved.items()
         one = noisy[column].error(level)
         return None if one is None else abs(weight) * one
+    together = {c: j for c in moved if (j := noisy[c].joint) is not None}
+    if together:
+        return _joint_error(moved, together, noisy, level)
     if any(noisy[c].scale is None for c in moved):
         each = 1 - (1 - level) / max(1, len(moved))
         found = 0.0
@@ -309,6 +323,22 @@ def _error(weights: Mapping[str, float], noisy: Noisy, level: Fraction) -> float
         return unit * whole_sum_error([s / unit for s in scales], float(level))
     found = sum_error(scales, float(level), normals)
     return found + _steps(Affine(0.0, moved), noisy)
+
+
+def _joint_error(
+    moved: Mapping[str, float],
+    together: Mapping[str, tuple[Joint, Any]],
+    noisy: Noisy,
+    level: Fraction,
+) -> float | None:
+    """Take numbers that are made of the same noises together, and all others at a level at which all hold."""
+    sums: dict[int, tuple[Joint, dict[Any, float]]] = {}
+    for c, (joint, place) in together.items():
+        sums.setdefault(id(joint), (joint, {}))[1][place] = moved[c]
+    rest = {c: w for c, w in moved.items() if c not in together}
+    each = 1 - (1 - level) / (len(sums) + bool(rest))
+    other = _error(rest, noisy, each) if rest else 0.0
+    return None if other is None else other + sum(j.error(w, each) for j, w in sums.values())
 
 
 def number_of(value: object) -> float | None:

@@ -21,6 +21,7 @@ from secant.plan.domains import Chosen, Domain, Listed, Looked, Open
 from secant.plan.written import WrittenPlans, plain_value
 from secant.release.job import Job
 from secant.release.noise.limited import ClippedNoise, LimitToChoose, RaceNoise
+from secant.release.noise.running import RunningNoise
 from secant.release.noise.smooth import SurveyNoise
 from secant.release.noise.way import LawfulNoise, Noise
 from secant.release.ranked import RankNoise, statement_of
@@ -278,6 +279,8 @@ def _noise(noise: Noise) -> Mapping[str, Any]:
         return {"kind": "of the data", **share}
     law = noise.law
     size = {"law": "normal" if law.normal else "laplace", "size": str(law.size), **share}
+    if isinstance(noise, RunningNoise):
+        return {"kind": "blocks", **size, **noise.tree.to_dict()}
     if not isinstance(noise, ClippedNoise):
         return {"kind": "plain", **size}
     # In whole steps, for the largest limit; for another limit it is smaller in proportion, or as a root.

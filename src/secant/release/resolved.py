@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from secant.plan import nodes as n
 from secant.plan.rewrite import columns_of
@@ -25,6 +26,7 @@ from secant.release.intervals import (
     affine_of,
     number_of,
 )
+from secant.release.noise.running import Place, Steps
 from secant.terms import types as t
 
 MOST_EXTREMES = 20_000
@@ -58,6 +60,10 @@ class Resolver:
     """Spans, and sums of many numbers, by name."""
     groups: dict[n.Relation, dict[tuple[object, ...], list[Values]]] = field(default_factory=dict)
     done: dict[tuple[str, tuple[object, ...]], n.Scalar] = field(default_factory=dict)
+    terms: dict[tuple[str, int], n.Scalar] = field(default_factory=dict)
+    """What a gathered row brings, by symbol and row; rows and terms live as long as this."""
+    sums: dict[int, Affine | None] = field(default_factory=dict)
+    """Terms that were read as weighted sums."""
 
     def resolve(self, scalar: n.Scalar, row: Values) -> n.Scalar:
         """Give an expression over named noisy numbers; raises Unresolved."""
@@ -93,11 +99,15 @@ class Resolver:
         name = f"{drawn.column} of row {row.get(drawn.row)}"
         if name not in self.noisy and name not in self.known:
             span = self.span(drawn.column)
-            agreed = self.agreement.numbers.get((drawn.column, _index(row.get(drawn.row))))
+            index = _index(row.get(drawn.row))
+            agreed = self.agreement.numbers.get((drawn.column, index))
+            steps = self.agreement.running.get(drawn.column)
             if span is not None:
                 self.known[name] = span
             elif agreed is not None:
                 self.known[name] = self._agreed(agreed, drawn.sign)
+            elif steps is not None:
+                self.known[name] = self._step(steps, drawn, index)
             else:
                 value = number_of(row.get(symbol.name))
                 if value is None:
@@ -121,6 +131,24 @@ class Resolver:
         alone = Alone(agreed.shown, agreed.error, sign, agreed.whole)
         center = 0.0 if self.agreement.real else agreed.shown - made
         return Affine(center, weights, alone)
+
+    def _step(self, steps: Steps, drawn: Drawn, index: int) -> Affine:
+        """Give a step as the difference of two running sums: those of many steps cancel out (F-BATCH)."""
+        if index not in steps.places:
+            raise Unresolved
+        weights: dict[str, float] = {}
+        made = steps.noise.single(*steps.places[index])
+        for place, weight in made.items():
+            name = f"{drawn.column} of {place[1]} steps in part {place[0]}"
+            if name not in self.noisy:
+                law = replace(self.law(drawn.column), sign=drawn.sign, measure=drawn.column)
+                self.noisy[name] = replace(
+                    law, value=steps.totals[place], error=_alone(steps, place), joint=(steps, place)
+                )
+            weights[name] = weight
+        shown = sum(w * steps.totals[place] for place, w in made.items())
+        alone = Alone(shown, lambda level: steps.error(made, level), drawn.sign, steps.step == 1)
+        return Affine(0.0, weights, alone)
 
     # ── groups of released rows ──────────────────────────────────────────────────────────────────
 
@@ -177,15 +205,16 @@ class Resolver:
         function = made.call.function
         if made.argument is None:
             return self._present(name, sum(self._sure(made, m) for m in members), len(members))
-        terms = [self.resolve(made.argument, m) for m in members]
+        terms = [self._term(symbol.name, made.argument, m) for m in members]
+        if function == "sum":
+            there = made.single or (lambda: all(map(self._is_there, terms)))
+            return self._total(name, terms, there)
         sure = [made.single or self._is_there(term) for term in terms]
         if function in ("min", "max"):
             return self._extreme(function, terms, sure)
         if function == "count":
             raise Unresolved  # which of them are NULL in truth is not told
         total = self._total(name, terms, all(sure))
-        if function == "sum":
-            return total
         if not all(self._counts_only(term) for term in terms) and not all(sure):
             raise Unresolved
         least = max(1, sum(sure))  # an average of no group is NULL: there is none to hold
@@ -197,15 +226,25 @@ class Resolver:
         self.known[name] = (float(least), float(most))
         return n.Column(name, t.DOUBLE)
 
-    def _total(self, name: str, terms: list[n.Scalar], sure: bool) -> n.Scalar:
+    def _term(self, symbol: str, argument: n.Scalar, member: Values) -> n.Scalar:
+        """Give what a gathered row brings; many windows gather it again."""
+        if (symbol, id(member)) not in self.terms:
+            self.terms[symbol, id(member)] = self.resolve(argument, member)
+        return self.terms[symbol, id(member)]
+
+    def _total(self, name: str, terms: list[n.Scalar], sure: bool | Callable[[], bool]) -> n.Scalar:
         """Add up; rows that may not be there must add nothing then, as counts and sums do."""
         constant, weights = 0.0, dict[str, float]()
         for term in terms:
-            one = affine_of(term, self.noisy, self.known, sure=True)
-            if one is None or (one.constant and not sure):
-                if sure and len(terms) <= MOST_EXTREMES:
+            if id(term) not in self.sums:
+                self.sums[id(term)] = affine_of(term, self.noisy, self.known, sure=True)
+            one = self.sums[id(term)]
+            if one is None or one.constant:
+                there = sure() if callable(sure) else sure
+                if not there or (one is None and len(terms) > MOST_EXTREMES):
+                    raise Unresolved
+                if one is None:
                     return _added(terms)
-                raise Unresolved
             constant += one.constant
             for c, w in one.weights.items():
                 weights[c] = weights.get(c, 0.0) + w
@@ -258,6 +297,10 @@ class Resolver:
                 if value is not None and self.least(drawn.column, value) >= 1:
                     return True
         return False
+
+
+def _alone(steps: Steps, place: Place) -> Callable[[Fraction], float | None]:
+    return lambda level: steps.error({place: 1.0}, level)
 
 
 def _index(value: object) -> int:

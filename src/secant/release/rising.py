@@ -50,10 +50,9 @@ def _running(scalar: n.Scalar | None, traced: Traced) -> Gathered | None:
     while isinstance(scalar, (n.Cast, n.Attempt)):
         scalar = scalar.operand
     made = traced.gathered.get(scalar.name) if isinstance(scalar, n.Column) else None
-    if made is None or made.near is None or made.argument is None:
+    if made is None or made.argument is None or not made.running_sum:
         return None
-    sums = made.call.function == "sum" and (made.near.start, made.near.end) == (None, 0)
-    return made if sums and never_negative(made.argument, traced) else None
+    return made if never_negative(made.argument, traced) else None
 
 
 def never_falling(

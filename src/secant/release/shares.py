@@ -74,12 +74,17 @@ def calibrate(
             selector = noise[b.release.selector]
             chosen = selector.key_choice(both, groups, contribution)
             choices[b.release.name] = replace(chosen, delta=both)
-    drawn = Calibrated(noise, choices, {}, ranks, epsilon, normal)
-    paid = {p.name: Cost() for p in protections}
+    nothing = {p.name: Cost() for p in protections}
+    return repriced(Calibrated(noise, choices, nothing, ranks, epsilon, normal), bounded)
+
+
+def repriced(drawn: Calibrated, bounded: tuple[Bounded, ...]) -> Calibrated:
+    """Say what the noise of all releases costs each protection."""
+    paid = dict.fromkeys(drawn.paid, Cost())
     for b in bounded:
         for c in b.certificates:
             paid[c.protection] += cost_of(drawn, b, c)
-    return replace(drawn, paid={name: cost.priced(normal) for name, cost in paid.items()})
+    return replace(drawn, paid={name: cost.priced(drawn.normal) for name, cost in paid.items()})
 
 
 def cost_of(drawn: Calibrated, b: Bounded, certificate: Certificate) -> Cost:

@@ -170,8 +170,7 @@ class _Stated:
         tables = [d.release for d in {d.row: d for d in self.noise.values()}.values()]
         if len(set(tables)) < len(tables) or columns_of(self.scalar) - self.noise.keys():
             return None
-        agreed = {column for column, _ in self.closed.agreement.numbers}
-        if agreed & {d.column for d in self.noise.values()}:
+        if self.closed.agreement.columns & {d.column for d in self.noise.values()}:
             return None
         if any(ends_of_grid(self.job, d.column) is not None for d in self.noise.values()):
             return None
@@ -211,7 +210,7 @@ class _Stated:
             whole = frozenset(m.column for m, call in calls if call.function == "count")
             counts |= counts_of(r.finish, whole)
         groups = max(1, *self.closed.sizes.values())
-        agreed = {column for column, _ in self.closed.agreement.numbers}
+        agreed = self.closed.agreement.columns
 
         def least(column: str, shown: float) -> float:
             if column in agreed:  # its law is another one

@@ -52,7 +52,7 @@ def price_of(
         return Paid(sum((x / Fraction(s) for x, s in zip(limits, sizes, strict=True)), Fraction(0)))
     if kind == "surveyed":
         return _surveyed(column, noise, bound)
-    if kind not in ("plain", "limited"):
+    if kind not in ("plain", "limited", "blocks"):
         raise NotKnown(f"noise of this kind is not checked here: {kind}")
     size = Fraction(noise["size"])
     if size <= 0:
@@ -69,11 +69,25 @@ def price_of(
         if bound["kind"] != "global":
             raise Wrong(f"the noise of {column} is for a public bound, and it has none")
         length = Fraction(bound["value"])
+    square = length**2 if squared is None else squared
+    if kind == "blocks":
+        length, square = _blocks(column, noise, length, square)
     if noise["law"] == "laplace":
         return Paid(choosing + length / size)
     if noise["law"] == "normal":
-        return Paid(choosing, (length**2 if squared is None else squared) / (2 * size**2))
+        return Paid(choosing, square / (2 * size**2))
     raise NotKnown(f"noise of this law is not checked here: {noise['law']}")
+
+
+def _blocks(
+    column: str, noise: dict[str, Any], length: Fraction, square: Fraction
+) -> tuple[Fraction, Fraction]:
+    """Every level adds up all steps in blocks: it moves as far as they do, and blocks lengthen a move by their root."""
+    branching, levels = int(noise["branching"]), int(noise["levels"])
+    if branching < 2 or levels < 1:
+        raise Wrong(f"the blocks of {column} are none")
+    squares = (min(length**2, branching**level * square) for level in range(levels))
+    return levels * length, sum(squares, Fraction(0))
 
 
 def _surveyed(column: str, noise: dict[str, Any], bound: dict[str, Any]) -> Paid:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from secant.errors import UsageError
+from secant.mechanisms.continual.batch import leaves, noises_of
 from secant.mechanisms.continual.encoder import Encoder
 from secant.mechanisms.continual.ends import LEVEL, Kind, ends_level, half_width, variance_of
 from secant.mechanisms.continual.levels import Tree, number
@@ -34,7 +35,8 @@ def revised(
     for part, steps in way.parts(until):
         tree = part.design
         assert isinstance(tree, Tree)
-        values = _leaves(tree, tree.below(tree.read(released, part.start, steps)))
+        read = tree.read(released, part.start, steps)
+        values = leaves(tree, [list(map(float, level)) for level in read])
         running = total + np.cumsum(values)
         for t in range(max(1, since - part.start), steps + 1):
             single, prefix = (_kinds(part, tree, steps, t, only) for only in (True, False))
@@ -58,54 +60,10 @@ def _estimate(value: float, kinds: list[Kind], level: float) -> Estimate:
     return Estimate(value, deviation, value - half, value + half)
 
 
-def _leaves(tree: Tree, estimates: Sequence[Floats]) -> Floats:
-    """Give the estimates of all steps, from the largest blocks down."""
-    above = estimates[-1]
-    for level in range(tree.levels - 2, -1, -1):
-        here = estimates[level].copy()
-        inside = len(above) * tree.branching
-        parts = here[:inside].reshape(len(above), tree.branching)
-        gap = (above - parts.sum(axis=1)) / tree.branching
-        here[:inside] = (parts + gap[:, None]).ravel()
-        above = here
-    return above
-
-
 def _kinds(part: Stretch, tree: Tree, steps: int, t: int, single: bool) -> list[Kind]:
     """Give the noises in the estimate of step t alone, or of all steps up to it, from all blocks of `steps` steps."""
-    _, own = tree.shares()
-    top = max(
-        level
-        for level in range(tree.levels)
-        if -(-t // tree.block(level)) * tree.block(level) <= steps
-    )
-    size = tree.block(top)
-    start = (t - 1) // size * size
-    found: list[tuple[float, int, list[tuple[float, int]]]] = []
-    if not single and start:
-        counts = tree.counts(np.array([0]), np.array([start]))[:, 0]
-        found += [(1.0, int(n), tree.noises(level)) for level, n in enumerate(counts) if n]
-    left = t - start
-    weight = (1 if single else left) / size
-    for level in range(top, 0, -1):
-        size = tree.block(level - 1)
-        index = (left - 1) // size
-        left -= index * size
-        share = (1 if single else left) / size
-        mean = ((0 if single else index) + share) / tree.branching
-        found.append((weight * own[level], 1, [(1.0, 1)]))
-        spread = weight * (1 - own[level])
-        before, after = index, tree.branching - index - 1
-        below = tree.noises(level - 1)
-        found.append((spread + (0 if single else 1) - mean, before, below))
-        found.append((spread - mean, after, below))
-        weight = spread + share - mean
-    found.append((weight, 1, [(1.0, 1)]))
-    return [
-        Kind(part.noise, tuple((weight * w, count * n) for w, n in noises))
-        for weight, count, noises in found
-        if weight and count
-    ]
+    weights = {t: 1.0, t - 1: -1.0} if single and t > 1 else {t: 1.0}
+    return [Kind(part.noise, tuple(noises_of(tree, steps, weights).items()))]
 
 
 def isotonic(values: Sequence[float]) -> list[float]:
