@@ -1,7 +1,7 @@
 """Errors of running sums over public steps, plain and by blocks: `python -m bench running_sums`.
 
-Counts at epsilon 1, one row added or removed. `printed` is the error at 95 % by the law: the mean over all steps, and at
-the last one; `drawn` is the root of the mean squared error of 200 drawn series, over all steps. Where blocks are not
+Counts at epsilon 1, one row added or removed. `printed` is the error at 95 % by the law, in the mean of all steps and
+at the last one; `drawn` is the root of the mean squared error of 200 drawn series, over all steps. Where blocks are not
 better, plain sums are what a question gets.
 """
 

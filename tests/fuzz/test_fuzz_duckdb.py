@@ -88,7 +88,7 @@ def test_a_planted_charge_without_an_answer_is_seen(
 
 
 def test_a_planted_bug_is_seen(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "plan_release", lambda *anything: {}["nothing"])
+    monkeypatch.setattr(engine, "planned", lambda *anything: {}["nothing"])
     assert "bug" in found(world, "SELECT count(*) FROM visit")
 
 
