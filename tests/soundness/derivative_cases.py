@@ -156,7 +156,25 @@ NESTED = (
     "SELECT max(t) FROM (SELECT k, min(z) AS t FROM b GROUP BY k) AS s",
 )  # fmt: skip
 """Aggregates of the least and greatest of inner groups."""
-QUERIES = VALUES + FILTERS + JOINS + GROUPS + UNIONS + NESTED
+SETS = (
+    "SELECT count(*) FROM (SELECT DISTINCT g FROM a WHERE x > 1) AS s",
+    "SELECT count(*), sum(p) FROM (SELECT DISTINCT g, p FROM a WHERE x > 1 AND y < 3) AS s",
+    "SELECT count(*) FROM (SELECT DISTINCT k FROM a) AS s",
+    "SELECT avg(p) FROM (SELECT DISTINCT p FROM a WHERE x > y) AS s WHERE p < 2",
+    "SELECT count(*) FROM (SELECT k FROM a WHERE x > 1 UNION SELECT k FROM b WHERE z > 0) AS s",
+    "SELECT count(*) FROM (SELECT k FROM a WHERE x > 1 INTERSECT SELECT k FROM b WHERE z > 0) AS s",
+    "SELECT sum(p) FROM (SELECT p FROM a WHERE x > 1 EXCEPT SELECT p FROM a WHERE y > 2) AS s",
+    "SELECT count(*) FROM (SELECT k FROM a WHERE x > 1 EXCEPT SELECT k FROM a WHERE y > 2) AS s",
+    "SELECT count(*) FROM (SELECT k FROM u EXCEPT SELECT k FROM a WHERE m >= 3) AS s",
+    "SELECT count(*) FROM (SELECT DISTINCT u.h FROM a JOIN u ON a.k = u.k WHERE a.x > 1) AS s",
+    "SELECT count(*) FROM (SELECT DISTINCT a.g, u.h FROM a, u WHERE a.x > u.q) AS s",
+    "SELECT g, count(*) FROM (SELECT DISTINCT g, k FROM a WHERE x > 1) AS s GROUP BY g",
+    "SELECT count(*) FROM (SELECT DISTINCT a.g FROM a JOIN b ON a.k = b.id WHERE a.x > b.z) AS s",
+    "SELECT count(DISTINCT g) FROM a WHERE x > 1", "SELECT g, count(DISTINCT k) FROM a WHERE x > 1 GROUP BY g",
+    "SELECT sum(greatest(least(t, 5), -5)) FROM (SELECT g, sum(x) AS t FROM a GROUP BY g) AS s",
+)  # fmt: skip
+"""Sets of public columns, of rows that protected values decide."""
+QUERIES = VALUES + FILTERS + JOINS + GROUPS + UNIONS + NESTED + SETS
 
 SHIP = "SELECT min(sqrt(x*x+y*y)/v) FROM a"
 SHIP_NORM = {"a": "l1(l2(0.01*x, 0.01*y), 5*ln(v))"}

@@ -17,6 +17,7 @@ from secant.analysis.derivative import (
     function_rules,
     leaning,
     room,
+    sets,
     shapes,
     smooth_terms,
     space,
@@ -234,6 +235,15 @@ def _branches_of_one_table_apart(patch: Any) -> None:
     patch.setattr(room, "tables_in_one_group", every)
 
 
+def _left_side_only(patch: Any) -> None:
+    original = sets._slopes
+
+    def slopes(*given: Any) -> Any:
+        return {call: s for call, s in original(*given).items() if ".right." not in call}
+
+    patch.setattr(sets, "_slopes", slopes)
+
+
 def _sharp_corners(patch: Any) -> None:
     original = leaning._rounded
 
@@ -370,6 +380,10 @@ FAULTS = (
             "SELECT h, sum(t*t) FROM (SELECT g AS h, x AS t FROM a UNION ALL SELECT k, 2*x FROM a) AS u GROUP BY h"),
     Planted("D-NESTED", "a row of several inner groups counted once", _always_single,
             "SELECT sum(t) FROM (SELECT u.k, max(a.x*a.x) AS t FROM a, u GROUP BY u.k) AS s"),
+    Planted("D-SETS", "the right side of EXCEPT forgotten", _left_side_only,
+            "SELECT count(*) FROM (SELECT k FROM a WHERE x > 1 EXCEPT SELECT k FROM a WHERE y > 2) AS s"),
+    Planted("D-SETS", "a row in several members counted once", _always_single,
+            "SELECT count(*) FROM (SELECT DISTINCT u.k FROM a, u WHERE a.x > 1) AS s"),
     Planted("D-OR", "what each part moves taken for less", _half_of_either,
             "SELECT count(*) FROM a WHERE x > 4 OR x > 4.5", settings=SIGMOID),
     Planted("D-COMPOSE", "a slope halved", _halved_slopes, "SELECT sum(exp(x)) FROM a"),

@@ -55,6 +55,7 @@ ONE = (
     "SELECT sum(least(x, y)) FROM a", "SELECT sum(exp(x)) FROM a", "SELECT count(x) FROM a",
     "SELECT sum(x*x*coalesce(u.q, 1)) FROM a LEFT JOIN u ON a.g = u.g", "SELECT min(x*y), max(x) FROM a WHERE g = 1",
     "SELECT sum(t*t) FROM (SELECT g, max(x) AS t FROM a GROUP BY g) AS s",
+    "SELECT count(*) FROM (SELECT DISTINCT g FROM a WHERE x > 1) AS s",
 )  # fmt: skip
 TWO = (
     "SELECT sum(a.x*b.z) FROM a JOIN b ON a.k = b.k", "SELECT count(*) FROM a JOIN b ON a.k = b.k WHERE a.x > b.z",

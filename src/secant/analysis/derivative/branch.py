@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from secant.analysis.certificate import CannotBound
-from secant.analysis.derivative import shapes
+from secant.analysis.derivative import sets, shapes
 from secant.analysis.derivative.calculus import (
     HIGHEST_FLOOR,
     LOWEST_FLOOR,
@@ -96,9 +96,10 @@ class Branch:
         number: int,
         *,
         alone: bool,
+        counted: bool = False,
     ) -> None:
         self.request, self.space, self.protected = request, space, protected
-        self.number, self.alone = number, alone
+        self.number, self.alone, self.counted = number, alone, counted
         self.one_group: frozenset[str] = frozenset()
         self.floats = FloatErrors(protected)
         if not isinstance(rows, n.Project):
@@ -178,6 +179,13 @@ class Branch:
             if isinstance(argument, n.Column):
                 return None  # whether a cell is empty is public
             raise CannotBound("D-AGGREGATE", call, "which values are there may vary", "count rows")
+        if self.counted and call.function != "sum":
+            raise CannotBound(
+                "D-SETS",
+                call,
+                f"{call.function} over a set, or over inner sums, has no rule here",
+                "count, or sum",
+            )
         value, factor, rounded = peeled(argument, measure)
         calculus = Calculus(self.space, Fraction(1))
         probe = calculus.of(value)
@@ -515,6 +523,13 @@ class Branch:
                 "how exactly floats compute the value is not known",
                 "declare the ranges of its columns",
             )
+        if self.counted:  # what a row counts in its group was rounded before (D-SETS)
+            most = self.floats.most(value)
+            if most is None:
+                raise CannotBound(
+                    "D-RANGE", value, "the size of the value is not known", "declare ranges"
+                )
+            error += most / sets.FINE
         return self._most_rows(roles) * (1 + error * factor)
 
     def _most_rows(self, roles: list[str]) -> int:

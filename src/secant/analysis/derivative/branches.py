@@ -25,7 +25,7 @@ def branches_of(relation: n.Relation) -> tuple[n.Relation, ...]:
     """Split what a union of all rows stands under nothing but projections and filters; one branch if there is none."""
     if isinstance(relation, n.Union) and relation.all:
         return tuple(
-            _renamed(branch, relation)
+            renamed(branch, relation)
             for side in (relation.left, relation.right)
             for branch in branches_of(side)
         )
@@ -53,7 +53,7 @@ def _spread(relation: n.Relation, protected: frozenset[str]) -> tuple[n.Relation
         return (relation,)
     if isinstance(relation, n.Union) and relation.all:
         return tuple(
-            _renamed(branch, relation)
+            renamed(branch, relation)
             for side in (relation.left, relation.right)
             for branch in _spread(side, protected)
         )
@@ -71,7 +71,7 @@ def _spread(relation: n.Relation, protected: frozenset[str]) -> tuple[n.Relation
     return (relation,)
 
 
-def _renamed(branch: n.Relation, union: n.Union) -> n.Relation:
+def renamed(branch: n.Relation, union: n.Union | n.Intersect | n.Except) -> n.Relation:
     """Show a side's columns under the names, and in the types, of the union."""
     items = []
     for own, column in zip(fields_of(branch), union.columns, strict=True):

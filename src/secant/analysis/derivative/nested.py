@@ -8,10 +8,12 @@ rows move at least as far, all together, as the groups do (D-NESTED). Never here
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative.branches import branches_of
 from secant.analysis.derivative.emptiness import moves
+from secant.analysis.derivative.sets import members_as_rows
 from secant.analysis.derivative.stripped import sees, strip
 from secant.plan import nodes as n
 from secant.plan.rewrite import columns_of, substitute
@@ -37,9 +39,16 @@ def moving_calls(inner: n.Aggregate, protected: frozenset[str]) -> dict[str, n.S
     return found
 
 
-def flattened(
-    rows: n.Relation, keys: Iterable[n.Named], protected: frozenset[str]
-) -> n.Project | None:
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """Groups as the rows that they are made of."""
+
+    rows: n.Project
+    counted: bool
+    """Whether groups count or sum their rows (D-SETS), rather than take the least or greatest (D-NESTED)."""
+
+
+def flattened(rows: n.Relation, keys: Iterable[n.Named], protected: frozenset[str]) -> Flat | None:
     """Write rows that are groups as the inner rows; None if they are no groups of protected values.
 
     Columns that only public inner aggregates are read in are left out: nothing moves them.
@@ -61,20 +70,24 @@ def flattened(
         below = below.input
     moving = moving_calls(inner, protected)
     calls = {c.name: c for c in inner.aggregations}
+    for key in keys:
+        if isinstance(key.expression, n.Column) and (
+            columns_of(items[key.expression.name]) & calls.keys()
+        ):
+            raise _refused(key.expression, "groups of groups by an inner aggregate")
+    if moving and all(calls[name].function == "sum" for name in moving):
+        return Flat(members_as_rows(items, inner, frozenset(moving)), counted=True)
     own: dict[str, n.Scalar] = {k.name: k.expression for k in inner.keys}
-    by_key = {k.name for k in keys}
     written = []
     for name, expression in items.items():
         used = columns_of(expression) & calls.keys()
         if not used or used & moving.keys():
             value = _over_rows(expression, [calls[c] for c in sorted(used)], own)
             written.append(n.Named(name, value))
-        elif name in by_key:
-            raise _refused(expression, "groups of groups by an inner aggregate")
     telling = [p for p in predicates if not columns_of(p) & calls.keys()]
     kept = n.conjunction(tuple(substitute(p, own) for p in telling))
     source = inner.input if kept is None else n.Filter(inner.input, kept)
-    return n.Project(source, tuple(written))
+    return Flat(n.Project(source, tuple(written)), counted=False)
 
 
 def _over_rows(

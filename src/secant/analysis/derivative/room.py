@@ -119,10 +119,11 @@ class _Reader:
         self.space = space
         exact = request.release.exact
         self.inner = flattened(exact.input, exact.keys, protected)
-        rows = branches_of(exact.input if self.inner is None else self.inner)
+        rows = branches_of(exact.input if self.inner is None else self.inner.rows)
         alone = len(rows) == 1 and self.inner is None
+        counted = self.inner is not None and self.inner.counted
         self.branches = [
-            Branch(request, space, protected, r, number, alone=alone)
+            Branch(request, space, protected, r, number, alone=alone, counted=counted)
             for number, r in enumerate(rows)
         ]
         one_group = tables_in_one_group(self.branches)
@@ -170,7 +171,7 @@ class _Reader:
                 if most is not None and cap is not None
             },
             lambda beta: [
-                replace(motion, rows=self.inner)
+                replace(motion, rows=None if self.inner is None else self.inner.rows)
                 for x in found
                 for motion in x.branch.motions(
                     measure, call, x.value, beta, x.floor, floored=cap is not None
@@ -198,7 +199,7 @@ class _Reader:
         if self.inner is not None:
             told = "no public limit" if cap is None else f"at most {float(cap * measure.step):.6g}"
             return Step(
-                "D-NESTED",
+                "D-SETS" if self.inner.counted else "D-NESTED",
                 f"{measure.words}: every row of an inner group stands for it",
                 f"moves no further than all rows together, {told} per unit of distance",
                 tuple(steps),

@@ -35,6 +35,7 @@ from secant.analysis.derivative.stripped import Stripped, strip, unshared
 from secant.analysis.derivative.summand import FARTHEST
 from secant.analysis.derivative.tuning import Edge, Summand, joint_width, ramp_width
 from secant.analysis.derivative.writing import (
+    farthest,
     held_date,
     held_moment,
     is_null,
@@ -74,6 +75,8 @@ class Softener:
     """For a branch of a union: what holds for all branches."""
     inner: dict[str, n.Scalar] = field(default_factory=dict)
     """Columns of inner groups that move with protected values, and what a row of a group gives them (D-NESTED)."""
+    weight: n.Scalar | None = None
+    """How far each row is there at all, where rows are members of a set (D-SETS)."""
     notes: list[str] = field(default_factory=list)
     calls: list[n.Aggregation] = field(default_factory=list)
     exact: bool = True
@@ -169,7 +172,8 @@ class Softener:
         """Whether public columns alone decide what is counted."""
         argument = self._argument(call)
         moving = argument is not None and moves(argument, self.protected)
-        return not moving and not self.stripped.conditions and call.function == "count"
+        whole = not self.stripped.conditions and self.weight is None
+        return not moving and whole and call.function == "count"
 
     def argument(self, call: n.Aggregation) -> n.Scalar | None:
         """Give what is aggregated: of CASE WHEN c THEN x END it is x, over the rows that meet c."""
@@ -187,7 +191,8 @@ class Softener:
     def is_exact(self, call: n.Aggregation) -> bool:
         """Whether a plain column is summed, over rows that nothing protected decides."""
         argument = self.argument(call)
-        return not self.stripped.conditions + self.extra and isinstance(argument, n.Column)
+        every = not self.stripped.conditions + self.extra and self.weight is None
+        return every and isinstance(argument, n.Column)
 
     def _kept(self, call: n.Aggregation, argument: n.Scalar | None) -> n.Scalar:
         """The number of rows, or of public values, that public columns decide: as it is, without noise."""
@@ -425,9 +430,7 @@ class Softener:
         if not found.bounded:
             if not kind.numeric:
                 return column
-            reach = FARTHEST
-            if kind.kind == "DECIMAL":
-                reach = min(reach, 10 ** (kind.precision - kind.scale) - 1)
+            reach = farthest(kind)
             found = iv.interval(-reach, reach)
             self.notes.append(f"{table}.{name} has no declared range: moved into ±{reach:.6g}")
         low, high = found.ends()
@@ -456,8 +459,9 @@ class Softener:
         """Give the soft truth of all conditions together; None if there is none."""
         condition = n.conjunction(self.stripped.conditions + self.extra)
         if condition is None:
-            return None
-        return softened(condition, self._softness(self._width_for(condition, summand)))
+            return self.weight
+        truth = softened(condition, self._softness(self._width_for(condition, summand)))
+        return times_truth(self.weight, truth)
 
     def _softness(self, width: Fraction) -> Softness:
         chosen = self._chosen()
@@ -541,17 +545,14 @@ class Softener:
         """Choose the width of ramps, in units of distance (D-WIDTH)."""
         chosen = self._chosen()
         if chosen is not None and chosen.kind == "exact":
-            return self._joint_width(condition, Fraction(0))
+            return joint_width(self._edges(condition), Fraction(0))
         if chosen is not None and chosen.width is not None:
-            return self._joint_width(condition, Fraction(chosen.width))
+            return joint_width(self._edges(condition), Fraction(chosen.width))
         if chosen is not None and chosen.kind == "sigmoid":
             return Fraction(1)
         edges = self._edges(condition)
         worth = summand or Summand(None, None)
         return joint_width(edges, ramp_width(edges, worth, self._rows(), float(self.epsilon)))
-
-    def _joint_width(self, condition: n.Scalar, wanted: Fraction) -> Fraction:
-        return joint_width(self._edges(condition), wanted)
 
     def _edges(self, condition: n.Scalar) -> list[Edge]:
         probe = Softness(self.protected, self._gap, lambda gap, lattice: Fraction(1))

@@ -84,23 +84,15 @@ def _refusal(relation: n.Relation) -> CannotBound:
     )
 
 
+_SET = (
+    "a set of rows that protected values decide has no rule where it is joined or grouped",
+    "aggregate the set directly, or join the sides on public columns with conditions on values",
+)
 _WITHOUT_RULE: dict[type[n.Relation], tuple[str, str]] = {
-    n.Union: (
-        "whether two rows are equal jumps when a value moves",
-        "use UNION ALL, or ask for each side by itself",
-    ),
-    n.Intersect: (
-        "whether a value is on both sides jumps when it moves",
-        "join the sides on public columns, and compare values with a condition",
-    ),
-    n.Except: (
-        "whether a value is missing on one side jumps when it moves",
-        "join the sides on public columns, and compare values with a condition",
-    ),
-    n.Distinct: (
-        "whether two rows are equal jumps when a value moves",
-        "count or sum rows instead",
-    ),
+    n.Union: _SET,
+    n.Intersect: _SET,
+    n.Except: _SET,
+    n.Distinct: _SET,
     n.Aggregate: (
         "groups of protected values have no rule where they are joined or united",
         "aggregate the joined and filtered rows at once: a sum of sums is one sum",

@@ -13,7 +13,16 @@ from fractions import Fraction
 
 from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative.branches import spread, together
+from secant.analysis.derivative.emptiness import moves
 from secant.analysis.derivative.nested import inner_of, moving_calls
+from secant.analysis.derivative.sets import (
+    Member,
+    counted_once,
+    members,
+    membership,
+    set_of,
+    sides_of,
+)
 from secant.analysis.derivative.soften import Softener
 from secant.analysis.derivative.softened import Agreed, Softened
 from secant.analysis.derivative.space import space_of
@@ -21,7 +30,7 @@ from secant.analysis.derivative.stripped import unshared
 from secant.plan import nodes as n
 from secant.plan.reads import scans
 from secant.plan.show import same
-from secant.plan.typing import type_of
+from secant.plan.typing import fields_of, type_of
 from secant.terms import types as t
 from secant.terms.policy import Policy, Protection
 
@@ -51,9 +60,17 @@ def soften(
             above, policy, protections, epsilon, lambda relation: None, ends, inner=moving
         ).soften()
         return replace(made, notes=(*found.notes, *made.notes), exact=found.exact and made.exact)
+    if set_of(aggregate.input, protected) is not None:
+        return _over_set(aggregate, policy, protections, epsilon, rows, ends)
     branches = spread(aggregate.input, protected)
     if len(branches) == 1:
-        return Softener(aggregate, policy, protections, epsilon, rows, ends).soften()
+        try:
+            return Softener(aggregate, policy, protections, epsilon, rows, ends).soften()
+        except CannotBound as verdict:
+            counted = counted_once(aggregate) if verdict.rule == "D-DISTINCT" else None
+            if counted is None:
+                raise
+            return soften(counted, policy, protections, epsilon, rows, ends)
     seen: set[str] = set()
     alone = [replace(aggregate, input=unshared(b, seen)) for b in branches]
     softeners = [Softener(a, policy, protections, epsilon, rows, ends) for a in alone]
@@ -61,6 +78,72 @@ def soften(
     for softener in softeners:
         softener.agreed = agreed
     return _together(aggregate, [s.soften() for s in softeners])
+
+
+def _over_set(
+    aggregate: n.Aggregate,
+    policy: Policy,
+    protections: tuple[Protection, ...],
+    epsilon: Fraction,
+    rows: Callable[[n.Relation], int | None],
+    ends: Callable[[str, str], tuple[Fraction, Fraction] | None],
+) -> Softened:
+    """Soften what decides whether a row is in a set, and weigh the members by it (D-SETS)."""
+    source = unshared(aggregate.input)
+    node = set_of(source, frozenset(_variables(protections, source)))
+    assert node is not None, "other names change nothing"
+    seen: set[str] = set()
+    found: list[Member] = []
+    softened: list[Softened] = []
+    origins: dict[str, tuple[str, str]] = {}
+    for side, relation in sides_of(node):
+        for branch in spread(relation, frozenset(_variables(protections, relation))):
+            count = n.Aggregation("set", "count", None)
+            alone = n.Aggregate(unshared(branch, seen), (), (count,))
+            softener = Softener(alone, policy, protections, epsilon, rows, ends, agreed=Agreed())
+            shown = tuple(
+                n.Named(f.name, softener.stripped.definitions[f.name]) for f in fields_of(branch)
+            )
+            if any(moves(x.expression, softener.protected) for x in shown):
+                raise CannotBound(
+                    "D-SETS",
+                    node,
+                    "whether two rows are equal jumps when a protected value moves",
+                    "compare public columns only, and sum or count rows instead",
+                )
+            softened.append(softener.soften())
+            truth = softened[-1].aggregate.aggregations[0].argument
+            assert truth is not None, "counts of branches are sums of soft truth"
+            found.append(Member(softened[-1].aggregate.input, shown, truth, side))
+            for item in shown:
+                stored = item.expression
+                known = softener.origins.get(stored.name) if isinstance(stored, n.Column) else None
+                origin = known or ("", "")
+                same_one = origins.setdefault(item.name, origin) == origin
+                origins[item.name] = origin if same_one else ("", "")
+    groups, times = members(found, f"{fields_of(node)[0].name}.set")
+    protected = frozenset(_variables(protections, groups))
+    above = replace(aggregate, input=_put(source, node, groups))
+    weighing = Softener(
+        above, policy, protections, epsilon, lambda relation: None, ends,
+        inner=moving_calls(groups, protected), weight=membership(node, *times),
+    )  # fmt: skip
+    weighing.origins |= origins  # declared ranges hold for what is shown, wherever it comes from
+    made = weighing.soften()
+    notes = dict.fromkeys(x for s in (*softened, made) for x in s.notes)
+    exact = all(s.exact for s in (*softened, made))
+    return replace(made, notes=tuple(notes), exact=exact)
+
+
+def _put(source: n.Relation, place: n.Relation, made: n.Relation) -> n.Relation:
+    """Put a relation in place of another."""
+
+    def change(node: n.Node) -> n.Node:
+        return made if node is place else n.rebuild(node, change)
+
+    found = change(source)
+    assert isinstance(found, n.Relation)
+    return found
 
 
 def _variables(protections: tuple[Protection, ...], *relations: n.Relation) -> Iterator[str]:
@@ -78,14 +161,7 @@ def _with_groups(source: n.Relation, inner: n.Aggregate, found: Softened) -> n.R
             "inner groups by a protected value have no rule here",
             "group the inner rows by public columns",
         )
-    made = n.Project(found.aggregate, found.outputs)
-
-    def change(node: n.Node) -> n.Node:
-        return made if node is inner else n.rebuild(node, change)
-
-    above = change(source)
-    assert isinstance(above, n.Relation)
-    return above
+    return _put(source, inner, n.Project(found.aggregate, found.outputs))
 
 
 def _agreed(softeners: Sequence[Softener]) -> Agreed:

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative import shapes
+from secant.analysis.derivative.summand import FARTHEST
 from secant.numeric import interval as iv
 from secant.plan import nodes as n
 from secant.plan.typing import type_of
@@ -32,6 +33,13 @@ def literal(value: Fraction, kind: t.Type, direction: int) -> n.Literal:
         return n.Literal(whole, t.INTEGER)
     digits = max(len(str(abs(whole))), scale)
     return n.Literal(Decimal(whole).scaleb(-scale), t.decimal(digits, scale))
+
+
+def farthest(kind: t.Type) -> int:
+    """Give how far a number of a type may be from 0 where nobody has declared it."""
+    if kind.kind == "DECIMAL":
+        return int(min(FARTHEST, 10 ** (kind.precision - kind.scale) - 1))
+    return FARTHEST
 
 
 _FIRST, _LAST = datetime.date.min, datetime.date.max
