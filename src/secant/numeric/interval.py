@@ -22,7 +22,8 @@ class Interval:
     high: End = None
 
     def __post_init__(self) -> None:
-        if self.low is not None and self.high is not None and self.low > self.high:
+        low, high = self.low, self.high
+        if low is not high and low is not None and high is not None and low > high:
             raise AssertionError("the interval is empty")
 
     @property
@@ -42,7 +43,8 @@ EVERYTHING = Interval()
 
 def point(value: Fraction | int) -> Interval:
     """Give the interval that holds one number."""
-    return Interval(Fraction(value), Fraction(value))
+    end = Fraction(value)
+    return Interval(end, end)
 
 
 def interval(low: Fraction | int | float, high: Fraction | int | float) -> Interval:
@@ -65,7 +67,10 @@ def negate(a: Interval) -> Interval:
 def multiply(a: Interval, b: Interval) -> Interval:
     """Give all products. An unbounded factor keeps its sides only where the other one has a sign."""
     if a.bounded and b.bounded:
-        corners = [x * y for x in a.ends() for y in b.ends()]
+        (low, high), (from_, to) = a.ends(), b.ends()
+        if low.numerator >= 0 and from_.numerator >= 0:  # the usual case, and by far the quickest
+            return Interval(low * from_, high * to)
+        corners = [x * y for x in (low, high) for y in (from_, to)]
         return Interval(min(corners), max(corners))
     if point(0) in (a, b):
         return point(0)

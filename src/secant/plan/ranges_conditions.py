@@ -29,7 +29,9 @@ def as_number(value: object) -> Fraction | None:
     """Read a constant as a number: dates as days, truth values and text not at all."""
     if isinstance(value, bool) or value is None:
         return None
-    if isinstance(value, (int, Decimal, float, Fraction)):
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, (int, Decimal, float)):
         return Fraction(value) if math.isfinite(value) else None
     if isinstance(value, datetime.datetime):
         seconds = (value - midnight(EPOCH)).total_seconds()

@@ -63,14 +63,18 @@ def forget_types() -> None:
 
 def type_of(scalar: n.Scalar | n.Aggregation | n.WindowCall, known: Known | None = None) -> Type:
     """Give the type of a scalar, or of the result of an aggregate or a window call, whose parts all fit together."""
-    result = settle(scalar, shared() if known is None else known)
+    result = (_SHARED[0] if known is None else known).get(scalar)
+    if result is None:
+        result = settle(scalar, shared() if known is None else known)
     assert isinstance(result, Type)
     return result
 
 
 def fields_of(relation: n.Relation, known: Known | None = None) -> Fields:
     """Give the names and types of a relation's columns."""
-    result = settle(relation, shared() if known is None else known)
+    result = (_SHARED[0] if known is None else known).get(relation)
+    if result is None:
+        result = settle(relation, shared() if known is None else known)
     assert isinstance(result, tuple)
     return result
 

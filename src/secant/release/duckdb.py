@@ -293,6 +293,7 @@ def _refuse_twice(places: list[Path], prefixes: list[str]) -> None:
         )
 
 
+_HAS_FUNCTIONS = "SELECT 1 FROM duckdb_functions() WHERE NOT internal LIMIT 1"
 # A macro of the file goes before the engine's own function of that name, be it `least` or `+`.
 _OWN_MEANINGS = """
 SELECT DISTINCT function_name FROM duckdb_functions() WHERE NOT internal AND lower(function_name) IN (
@@ -304,6 +305,8 @@ SELECT DISTINCT function_name FROM duckdb_functions() WHERE NOT internal AND low
 
 def _refuse_own_meanings(engine: duckdb.DuckDBPyConnection) -> None:
     """Refuse a file that gives an SQL function a meaning of its own: what runs would not be what was bounded (I1)."""
+    if not engine.execute(_HAS_FUNCTIONS).fetchall():  # as good as always, and half as long
+        return
     for (name,) in engine.execute(_OWN_MEANINGS).fetchall():
         raise BackendError(
             "BAK-001",

@@ -108,13 +108,15 @@ def span_of(node: exp.Expression) -> Span | None:
     """Give the place of a syntax node: that of the first identifiers below it that know theirs."""
     starts: list[int] = []
     ends: list[int] = []
-    for index, item in enumerate(node.walk()):
+    below: list[exp.Expr] = [node]
+    for index, item in enumerate(below):  # breadth first; what is found is looked through in turn
         meta = item.meta
         if "start" in meta and "end" in meta:
             starts.append(int(meta["start"]))
             ends.append(int(meta["end"]))
         if index > 200:
             break  # a place, not a proof: a huge subtree is marked by its beginning
+        below.extend(item.iter_expressions())
     return Span(min(starts), max(ends) + 1) if starts else None
 
 
