@@ -25,27 +25,23 @@ def scans(*nodes: n.Node) -> tuple[n.Scan, ...]:
 
 def _scans_below(root: n.Node) -> tuple[n.Scan, ...]:
     """Give all uses of base tables below a node, each once, in the order of `walk`."""
-    try:
-        return root._scans
-    except AttributeError:
-        pass
-    pending = [root]
+    pending = [] if isinstance(root, n.Scan) or hasattr(root, "_scans") else [root]
     while pending:
         node = pending[-1]
         below = n.children(node)
-        missing = [part for part in below if not hasattr(part, "_scans")]
+        missing = [p for p in below if not isinstance(p, n.Scan) and not hasattr(p, "_scans")]
         if missing:
             pending.extend(missing)
             continue
         pending.pop()
-        own = (node,) if isinstance(node, n.Scan) else ()
-        if len(below) == 1 and not own:
-            found = below[0]._scans
-        else:
-            parts = (scan for part in below for scan in part._scans)
-            found = tuple(dict.fromkeys((*own, *parts)))
-        object.__setattr__(node, "_scans", found)
-    return found
+        found = [scan for part in below for scan in _found(part)]
+        object.__setattr__(node, "_scans", tuple(dict.fromkeys(found)))
+    return _found(root)
+
+
+def _found(node: n.Node) -> tuple[n.Scan, ...]:
+    # A scan does not remember itself: who holds itself is not let go when the question ends.
+    return (node,) if isinstance(node, n.Scan) else node._scans
 
 
 def tables_read(*nodes: n.Node) -> frozenset[str]:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from secant.plan import nodes as n
 from secant.plan import total
+from secant.plan.reads import scans
 from secant.plan.rules import RuleTable
+from secant.plan.scopes import borrowed_by
+from secant.plan.typing import forget_types
+from secant.plan.verify import verify
 from secant.terms import types as t
 
 ONE, TWO = n.Literal(1, t.INTEGER), n.Literal(2, t.INTEGER)
@@ -36,6 +42,46 @@ def test_rebuild_changes_what_is_below_and_keeps_the_rest():
 def test_walk_visits_shared_nodes_once():
     union = n.Union(SCAN, SCAN, True, SCAN.columns)
     assert list(n.walk(n.Distinct(union)))[1:] == [union, SCAN]
+
+
+def test_what_a_node_remembers_is_what_it_would_say_again():
+    def made() -> n.Relation:
+        left, right = (n.Scan("t", a, (n.Field(f"{a}.x", t.INTEGER),)) for a in ("a", "b"))
+        column = n.Column("a.x", t.INTEGER)
+        asked = n.InSubquery(column, n.Project(right, (n.Named("x", n.Outer("a.x", t.INTEGER)),)))
+        return n.Filter(n.Join("cross", left, n.Distinct(right), None), n.And((asked, TRUE)))
+
+    plan = made()
+    first = list(n.walk(plan))
+    assert list(n.walk(plan)) == first == list(n._walk(plan))
+    assert scans(plan) == scans(plan) == tuple(x for x in first if isinstance(x, n.Scan))
+    assert borrowed_by(plan) == borrowed_by(plan) == {}
+    query = next(x.relation for x in first if isinstance(x, n.InSubquery))
+    assert list(borrowed_by(query)) == ["a.x"]
+    # A change makes new nodes, which remember nothing of the old ones.
+    changed = n.rebuild(plan, lambda x: x.left if isinstance(x, n.Join) else x)
+    assert [s.alias for s in scans(changed)] == ["a", "b"]
+    assert [
+        s.alias for s in scans(n.rebuild(changed, lambda x: TRUE if isinstance(x, n.And) else x))
+    ] == ["a"]
+
+
+def test_a_plan_goes_with_its_question_and_waits_for_no_collector():
+    def held() -> int:
+        return sum(type(x) in (n.Scan, n.Filter, n.Distinct) for x in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = held()
+        scan = n.Scan("t", "t", (n.Field("t.x", t.INTEGER),))
+        plan = n.Distinct(n.Filter(scan, TRUE))
+        list(n.walk(plan)), scans(plan), borrowed_by(plan), verify(plan)
+        forget_types()
+        del scan, plan
+        assert held() == before
+    finally:
+        gc.enable()
 
 
 def test_conjuncts_and_conjunction_undo_each_other():
