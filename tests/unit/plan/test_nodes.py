@@ -9,6 +9,7 @@ import pytest
 from secant.plan import nodes as n
 from secant.plan import total
 from secant.plan.reads import scans
+from secant.plan.rewrite import forget_columns
 from secant.plan.rules import RuleTable
 from secant.plan.scopes import borrowed_by
 from secant.plan.typing import forget_types
@@ -70,6 +71,8 @@ def test_a_plan_goes_with_its_question_and_waits_for_no_collector():
     def held() -> int:
         return sum(type(x) in (n.Scan, n.Filter, n.Distinct) for x in gc.get_objects())
 
+    forget_types()  # what the tests before have asked
+    forget_columns()
     gc.collect()
     gc.disable()
     try:
