@@ -49,7 +49,7 @@ still reads the old one keeps it."""
 _LARGEST_SHARED = 200_000
 
 
-def shared() -> Known:
+def types_so_far() -> Known:
     """Give what is settled about the nodes of the questions that are asked now."""
     if len(_SHARED[0]) > _LARGEST_SHARED:
         forget_types()
@@ -65,7 +65,7 @@ def type_of(scalar: n.Scalar | n.Aggregation | n.WindowCall, known: Known | None
     """Give the type of a scalar, or of the result of an aggregate or a window call, whose parts all fit together."""
     result = (_SHARED[0] if known is None else known).get(scalar)
     if result is None:
-        result = settle(scalar, shared() if known is None else known)
+        result = settle(scalar, types_so_far() if known is None else known)
     assert isinstance(result, Type)
     return result
 
@@ -74,7 +74,7 @@ def fields_of(relation: n.Relation, known: Known | None = None) -> Fields:
     """Give the names and types of a relation's columns."""
     result = (_SHARED[0] if known is None else known).get(relation)
     if result is None:
-        result = settle(relation, shared() if known is None else known)
+        result = settle(relation, types_so_far() if known is None else known)
     assert isinstance(result, tuple)
     return result
 

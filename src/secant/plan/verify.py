@@ -16,7 +16,7 @@ from secant.plan import nodes as n
 from secant.plan.reads import scans
 from secant.plan.rules import RuleTable
 from secant.plan.scopes import borrowed_by, bottom_up, own_parts, relations_in, standing_on
-from secant.plan.typing import Known, Mistyped, fields_of, settle, shared, type_of
+from secant.plan.typing import Known, Mistyped, fields_of, settle, type_of, types_so_far
 from secant.plan.windows import WINDOW_FUNCTIONS
 from secant.records import frozen
 from secant.terms.types import Type, unify
@@ -26,7 +26,7 @@ from secant.terms.types import Type, unify
 class _Check:
     """What is known while one plan is checked."""
 
-    known: Known = field(default_factory=shared)
+    known: Known = field(default_factory=types_so_far)
 
 
 CHECKS: RuleTable[Callable[..., None]] = RuleTable("verify")
