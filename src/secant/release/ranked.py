@@ -8,12 +8,11 @@ public grid. Cells are private: they are read here, weighed by exact arithmetic,
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from itertools import accumulate
 from typing import Any
 
+from secant.mechanisms.ranks import by_rank
 from secant.mechanisms.selection import Choice, ExponentialNoise, PermuteAndFlip, Stretch
 from secant.plan.ranges import as_number
 from secant.plan.ranked import Candidates, Points, Ranked
@@ -93,45 +92,17 @@ def read_cells(
 
 
 def pieces(ranked: Ranked, cells: Cells, farthest: int) -> list[Piece]:
-    """Split the grid into points of equal distance, from left to right; what is farther counts as farthest.
-
-    The distance of a point, for q strictly between 0 and 1, is max(0, below - q n, q n - upto): the rows
-    below it, and those at or below it, against the rank looked for. The minimum counts the rows below only,
-    the maximum those above: beyond all rows one point is as good as the next.
-    """
+    """Split the grid into points of equal distance, from left to right; what is farther counts as farthest."""
     q, top = ranked.fraction, ranked.grid.count
     if q is None:
         return _by_number(cells, top, farthest)
-    reached = list(accumulate((rows for _, rows in cells), initial=0))
-    total = reached[-1]
-    # Only cells from `start` to `stop` can lie nearer than the farthest: ranks rise from left to right.
-    start = 0 if q == 0 else max(0, bisect_right(reached, q * total - farthest) - 1)
-    stop = len(cells) if q == 1 else bisect_left(reached, q * total + farthest)
     found: list[list[int]] = []  # first point, number of points, distance in parts of a row
-    wanted, parts = q.numerator * total, q.denominator
-
-    def add(first: int, count: int, below: int, upto: int) -> None:
-        if q == 0:
-            distance = below
-        elif q == 1:
-            distance = total - upto
-        else:
-            distance = max(0, parts * below - wanted, wanted - parts * upto)
-        distance = min(distance, farthest * parts)
+    for first, count, distance in by_rank(q, top, cells, farthest * q.denominator):
         if found and found[-1][2] == distance:
             found[-1][1] += count
-        elif count:
+        else:
             found.append([first, count, distance])
-
-    at = 0
-    for place in range(start, min(stop, len(cells))):
-        index, rows = cells[place]
-        add(at, index - at, reached[place], reached[place])
-        add(index, 1, reached[place], reached[place] + rows)
-        at = index + 1
-    end = reached[min(max(start, stop), len(cells))]
-    add(at, top - at, end, end)
-    return [Piece(first, count, Fraction(far, parts)) for first, count, far in found]
+    return [Piece(first, count, Fraction(far, q.denominator)) for first, count, far in found]
 
 
 def _by_number(cells: Cells, top: int, farthest: int) -> list[Piece]:

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from secant.mechanisms.ranks import by_rank
 from secant.mechanisms.selection import Choice, ExponentialNoise, PermuteAndFlip, Stretch
 from secant.numeric.parameters import Number
 from secant.records import frozen
@@ -33,11 +34,7 @@ _FINE = 1 << 20  # steps: a coarser scale is not bent, its points are the values
 
 @frozen
 class Target:
-    """What is looked for, as an excess of rows: max(0, b·below - a·n, b·above - (b-a)·n).
-
-    For q = a/b strictly between 0 and 1. The minimum counts the rows below only, the maximum those
-    above: with q = 0 every point below all rows would be as good as the next.
-    """
+    """What is looked for, as an excess of rows: b times the distance of `by_rank`, for q = a/b."""
 
     q: Fraction
 
@@ -55,16 +52,6 @@ class Target:
         if self.extreme or neighbors != ADD_REMOVE:
             return Fraction(self.unit())
         return max(self.q, 1 - self.q) * self.unit()
-
-    def excess(self, below: Steps, above: Steps, size: int) -> Steps:
-        """Give the excess of points with so many rows below and above them."""
-        if self.q == 0:
-            return below
-        if self.q == 1:
-            return above
-        a, b = self.q.numerator, self.q.denominator
-        found: Steps = np.maximum(0, np.maximum(b * below - a * size, b * above - (b - a) * size))
-        return found
 
 
 @frozen
@@ -133,35 +120,23 @@ class RankChoice:
 
     def groups(self, ordered: Steps) -> tuple[Steps, Steps, Steps]:
         """Give first point, number of points and excess of each group, from left to right."""
-        size, unit = len(ordered), self.target.unit()
-        center = float(self.target.q) * size
-        wide = self.farthest / unit + 2
+        center = float(self.target.q) * len(ordered)
+        wide = self.farthest / self.target.unit() + 2
         near = ordered[max(0, math.floor(center - wide)) : max(0, math.ceil(center + wide))]
         marks = np.unique(near)
-        less = np.searchsorted(ordered, marks, side="left").astype(np.int64)
-        upto = np.searchsorted(ordered, marks, side="right").astype(np.int64)
-        # the points between two marks, and the marks themselves, alternate
-        edges = np.concatenate([[-1], marks, [self.top + 1]])
-        between_first, between_count = edges[:-1] + 1, np.diff(edges) - 1
-        between_below = np.concatenate([less[:1], upto]) if len(marks) else np.zeros(1, np.int64)
-        between_above = size - between_below
-        first = _alternate(between_first, marks)
-        counts = _alternate(between_count, np.ones(len(marks), np.int64))
-        below = _alternate(between_below, less)
-        above = _alternate(between_above, size - upto)
-        excess = np.minimum(self.target.excess(below, above, size), self.farthest)
-        kept = counts > 0
-        return first[kept], counts[kept], excess[kept]
+        less = np.searchsorted(ordered, marks, side="left")
+        upto = np.searchsorted(ordered, marks, side="right")
+        cells = list(zip(marks.tolist(), (upto - less).tolist(), strict=True))
+        before = int(less[0]) if len(less) else 0
+        found = by_rank(
+            self.target.q, self.top + 1, cells, self.farthest, before=before, total=len(ordered)
+        )
+        first, counts, excess = np.array(found, dtype=np.int64).T
+        return first, counts, excess
 
     def rows(self, level: Number) -> float:
         """Give t: with probability `level` at most t rows lie between the point and the statistic."""
         return float(self.choice.error(level, self.top + 1) / self.target.unit())
-
-
-def _alternate(outer: Steps, inner: Steps) -> Steps:
-    found = np.empty(len(outer) + len(inner), dtype=np.int64)
-    found[0::2], found[1::2] = outer, inner
-    return found
 
 
 def rank_choice(
