@@ -119,6 +119,7 @@ def inspection(
     """
     found = []
     relied = reliance(job)
+    exact = _in_order_of(softened, exact, relied)
     measures = {m.column: m for b in job.prepared.bounded for m in b.release.measures}
     ranked = {r.column: r for b in job.prepared.bounded for r in b.release.ranked}
     percent = "95" if job.level == Fraction(95, 100) else ""
@@ -181,6 +182,19 @@ def inspection(
             told = {m.words for m in used}
             found[-1]["components"] = [p.to_dict() for p in parts if p.measure in told]
     return found
+
+
+def _in_order_of(
+    softened: Shown, exact: list[tuple[object, ...]], relied: Reliance
+) -> list[tuple[object, ...]]:
+    """Put true rows in the order of softened ones, by columns that no noise touches; as they are if these differ."""
+    places = [i for i, column in enumerate(softened.columns) if not relied.columns[column]]
+    wanted = [comparable(tuple(row[i] for i in places)) for row in softened.rows]
+    known = {comparable(tuple(row[i] for i in places)): row for row in exact}
+    same = (
+        len(set(wanted)) == len(wanted) and len(known) == len(exact) and known.keys() == {*wanted}
+    )
+    return [known[key] for key in wanted] if places and same else exact
 
 
 def _single(values: list[Any]) -> Any:

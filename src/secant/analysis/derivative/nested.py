@@ -75,6 +75,14 @@ def flattened(rows: n.Relation, keys: Iterable[n.Named], protected: frozenset[st
             columns_of(items[key.expression.name]) & calls.keys()
         ):
             raise _refused(key.expression, "groups of groups by an inner aggregate")
+    jumping = next((p for p in predicates if moves(p, frozenset(moving))), None)
+    if jumping is not None:
+        raise CannotBound(
+            "D-STRIP",
+            jumping,
+            "a condition on protected values jumps",
+            "this is a fault of the softener",
+        )
     if moving and all(calls[name].function == "sum" for name in moving):
         return Flat(members_as_rows(items, inner, frozenset(moving)), counted=True)
     own: dict[str, n.Scalar] = {k.name: k.expression for k in inner.keys}

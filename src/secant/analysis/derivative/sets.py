@@ -218,7 +218,11 @@ def _slopes(expression: n.Scalar, moving: frozenset[str]) -> dict[str, _Slope]:
         return {expression.name: _Slope(Fraction(1))}
     if isinstance(expression, n.Cast) and expression.type.kind == "DOUBLE":
         return _slopes(expression.operand, moving)
-    if isinstance(expression, (n.Attempt, n.Clamp)):
+    if isinstance(expression, n.Attempt) or (
+        isinstance(expression, n.Clamp)
+        and isinstance(expression.low, n.Literal)
+        and isinstance(expression.high, n.Literal)
+    ):
         return _slopes(expression.operand, moving)
     if isinstance(expression, n.Call) and expression.function in ("least", "greatest"):
         return _added([_slopes(a, moving) for a in expression.arguments], expression)
