@@ -11,13 +11,15 @@ before anything is sent (add up, or keep the first K rows of a person) follows f
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 HEADER = 4 + 8
 """Bytes of a shuffled record besides its fields: how long it is, and which fields are NULL (up to 64)."""
 FIELD = 8
+_FAR = 500.0
 _STEPS = 400
 """Classes of people by rank; ranks of one class have ends that differ by a constant factor."""
 
@@ -110,8 +112,8 @@ def kept(rows: float, people: People, tasks: float, limit: int) -> float:
 
 def _mean_up_to(mean: float, limit: int) -> float:
     """Give the expectation of min(X, limit) for a Poisson number X."""
-    if mean > limit + 40 * math.sqrt(limit) + 40:
-        return float(limit)
+    if mean > _FAR:  # it hardly strays
+        return min(mean, float(limit))
     term, below, found = math.exp(-mean), 0.0, 0.0
     for k in range(limit):
         found += k * term
@@ -129,3 +131,176 @@ def over(rows: float, people: People, limit: int) -> tuple[float, float]:
     """Give how many people have more rows than the limit, and how many rows they have together."""
     many = [(c, c * s * rows) for c, s in classes(people) if s * rows > limit]
     return sum(c for c, _ in many), sum(r for _, r in many)
+
+
+# ── kinds of releases ────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large the data are: rows of items, each of an order, and orders, each of a person."""
+
+    items: float
+    orders: float
+    people: float
+    """Those who have rows."""
+    skew: float
+    item_tasks: float
+    order_tasks: float
+    partitions: float
+    """Tasks behind an exchange."""
+    limit: int
+    """Rows of a person that count."""
+    sent_to_all: bool = True
+    """Whether the orders of those who keep all their rows are few enough to be sent to every machine."""
+
+    def owners(self) -> People:
+        """Give the people."""
+        return People(self.people, self.skew)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One kind of release: the question, how it is protected, and the stages of its statements."""
+
+    name: str
+    policy: str
+    question: str
+    stages: Callable[[Sizes], list[Stage]]
+
+
+def _rows(s: Sizes) -> list[Stage]:
+    return [
+        Stage("read items", "", s.items),
+        Stage("sums of groups", "group", 4 * s.item_tasks, 4, 32),
+    ]
+
+
+def _sum(s: Sizes) -> list[Stage]:
+    each = pairs(s.orders, s.owners(), s.order_tasks)
+    heavy = min(s.order_tasks, heaviest(s.orders, s.owners()))
+    return [
+        Stage("read orders", "", s.orders),
+        Stage("what each person adds", "person", each, 3, 16, heavy),
+        Stage("the total", "nothing", 1, 2, 16),
+    ]
+
+
+def _sum_by_person(s: Sizes) -> list[Stage]:
+    return [Stage("read orders", "", s.orders), Stage("the total", "nothing", s.partitions, 2, 16)]
+
+
+def _counts(s: Sizes) -> list[Stage]:
+    people, each = s.owners(), pairs(s.orders, s.owners(), s.order_tasks)
+    heavy = min(s.order_tasks, heaviest(s.orders, people))
+    many, theirs = over(s.orders, people, s.limit)
+    found = [
+        Stage("read orders", "", 2 * s.orders),
+        Stage("rows of each person, counted", "person", each, 2, 0, heavy),
+        Stage("counts of groups", "group", 5 * s.order_tasks, 2, 16),
+    ]
+    if many:
+        cut = kept(theirs, People(many, s.skew), s.order_tasks, s.limit)
+        most = min(s.order_tasks * s.limit, heaviest(s.orders, people))
+        found[0] = Stage("read orders", "", 3 * s.orders)
+        found.append(Stage("rows of people over the limit", "person", cut, 3, 16, most))
+    return found
+
+
+def _joined(s: Sizes) -> list[Stage]:
+    people = s.owners()
+    found = [
+        Stage("read items", "", 3 * s.items),
+        Stage("read orders", "", 2 * s.orders),
+        Stage("orders, for counting", "order", s.orders, 2),
+        Stage("keys of items, for counting", "order", s.items, 1),
+        Stage("rows of each person, counted", "person", pairs(s.items, people, s.partitions), 2),
+        Stage("items, for ranking", "order", s.items, 4, 8),
+        Stage("rows, for ranking", "person", s.items, 5, 8, heaviest(s.items, people)),
+        Stage(
+            "orders of those below the limit", "person", s.orders, 2, 0, heaviest(s.orders, people)
+        ),
+        Stage("sums of groups", "group", 3 * s.item_tasks, 3, 16),
+    ]
+    if not s.sent_to_all:
+        found.append(Stage("orders below the limit", "order", s.orders, 1))
+        found.append(Stage("items, of those below the limit", "order", s.items, 3, 8))
+    return found
+
+
+def ranked_at_once(s: Sizes) -> list[Stage]:
+    """Give what the joined case would shuffle if all rows were ranked: one join, then every row to its person."""
+    people = s.owners()
+    rows = kept(s.items, people, s.partitions, s.limit)
+    most = min(s.partitions * s.limit, heaviest(s.items, people))
+    return [
+        Stage("read items", "", s.items),
+        Stage("read orders", "", s.orders),
+        Stage("orders", "order", s.orders, 2),
+        Stage("items", "order", s.items, 4, 8),
+        Stage("first rows of each person", "person", rows, 5, 8, most),
+        Stage("sums of groups", "group", 3 * s.partitions, 3, 16),
+    ]
+
+
+_ITEMS = "SELECT l_returnflag, {} sum(l_quantity) AS q FROM lineitem GROUP BY {}"
+_TOTAL = "SELECT sum(o_totalprice) AS total FROM {}"
+CASES = (
+    Case("rows, sums of groups", "rows", _ITEMS.format("l_linestatus,", "1, 2"), _rows),
+    Case("person, a sum", "unit", _TOTAL.format("orders"), _sum),
+    Case(
+        "person, a sum, kept by person",
+        "by person",
+        _TOTAL.format("orders_by_person"),
+        _sum_by_person,
+    ),
+    Case(
+        "person, counts of groups",
+        "unit",
+        "SELECT o_orderpriority, count(*) AS n FROM orders GROUP BY 1",
+        _counts,
+    ),
+    Case("person, sums over a join", "unit", _ITEMS.format("", "1"), _joined),
+)
+
+
+# ── internet scale ───────────────────────────────────────────────────────────────────────────────
+
+ROWS, PEOPLE = 1e12, 1e9
+TASK_BYTES = 2**27
+ROW_BYTES = 38.6
+"""Of a line item in a Parquet file of TPC-H."""
+SKEWS = (0.0, 0.8, 1.0, 1.2)
+PARTITIONS = 20_000.0
+MOST = 2000
+"""Rows of a person that count; there are a thousand a person."""
+
+
+def internet_sizes(skew: float) -> Sizes:
+    """Give sizes of 1e12 rows of 1e9 people; of a join, a quarter as many orders."""
+    tasks = ROWS * ROW_BYTES / TASK_BYTES
+    return Sizes(
+        ROWS, ROWS / 4, PEOPLE, skew, tasks, tasks / 4, PARTITIONS, MOST, sent_to_all=False
+    )
+
+
+def internet() -> list[dict[str, Any]]:
+    """Give the stages of every case at 1e12 rows, for each skew; tables of one kind of row have all 1e12."""
+    found = []
+    for skew in SKEWS:
+        s = internet_sizes(skew)
+        alone = replace(s, orders=ROWS, order_tasks=s.item_tasks)
+        shown = [(c.name, c.stages(s if c.stages is _joined else alone)) for c in CASES]
+        for name, stages in [*shown, ("person, sums over a join, all ranked", ranked_at_once(s))]:
+            found.append({"case": name, "skew": skew, "stages": [_told(x) for x in stages]})
+    return found
+
+
+def _told(stage: Stage) -> dict[str, Any]:
+    return {
+        "what": stage.what,
+        "by": stage.by,
+        "records": stage.records,
+        "bytes": stage.bytes,
+        "heaviest": stage.heaviest,
+    }

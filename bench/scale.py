@@ -1,0 +1,210 @@
+"""Releases at internet scale: what the model says they shuffle, beside what Spark counts: `python -m bench scale`.
+
+In: TPC-H data of some scales, and a Spark server of this machine. Out: for each kind of release the exchanges that
+the model foresees and those of Spark's own pages, with their ratio; then the model at 1e12 rows and 1e9 people. Bytes
+of records are compressed on the way: that one factor a case is taken from the smallest scale, all else is foreseen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+import secant
+from bench.local_spark import CORES, SparkServer, missing, running_spark
+from bench.scale_model import CASES, Case, Sizes, Stage, internet
+from bench.suites.laud import database
+from bench.suites.tpch.texts import customers_text
+from secant.engine import Connection
+from secant.terms.policy_file import read_policy
+
+SCALES = ("0.1", "0.5", "1")
+MEMORY = "4g"
+PARTITIONS = 4
+OPENING = 2**22
+"""Bytes that Spark takes the opening of a file for; parts are no smaller."""
+SMALL = 10 * 2**20
+"""Bytes up to which Spark sends a table to all, instead of shuffling; scaled with the data, so that plans are alike."""
+FIXED = customers_text().replace('kind = "unit"', 'kind = "unit"\ntruncation = "fixed"')
+ROWS = FIXED.split("[protections.customers]")[0] + (
+    '[protections.rows]\nkind = "rows"\nepsilon = 10.0\ntables = ["customer", "orders", "lineitem"]\n'
+)
+BY_PERSON = """
+[tables.orders_by_person]
+key = ["o_orderkey"]
+[tables.orders_by_person.columns]
+o_totalprice = { range = [0, 600000] }
+[protections.customers]
+kind = "unit"
+unit = "orders_by_person.o_custkey"
+truncation = "fixed"
+epsilon = 10.0
+delta = 1e-6
+[protections.customers.limits]
+orders_by_person = 41
+"""
+POLICIES = {"rows": ROWS, "unit": FIXED, "by person": BY_PERSON}
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What Spark counted for one release."""
+
+    stages: int
+    read: int
+    """Rows that were read from tables."""
+    records: int
+    """Records that were shuffled."""
+    bytes: int
+    """Bytes that were shuffled, compressed."""
+    cpu: float
+    """Processor seconds of all tasks."""
+
+
+def run(scales: Sequence[str] = SCALES) -> dict[str, Any]:
+    """Measure, compare, and foresee."""
+    lacking = missing()
+    found: dict[str, Any] = {"not_run": lacking} if lacking else checked(scales)
+    return found | {"internet": internet()}
+
+
+def checked(scales: Sequence[str]) -> dict[str, Any]:
+    """Give for each case and scale the model's numbers and Spark's."""
+    settings = {"spark.sql.shuffle.partitions": str(PARTITIONS)}
+    rows: list[dict[str, Any]] = []
+    with running_spark(MEMORY, settings, pages=True) as server:
+        for scale in scales:
+            place = database.parquet_of(scale, database.default_directory()).resolve()
+            for case in CASES:
+                counted = measured(server, place, case, float(scale))
+                stages = case.stages(sizes_of(place))
+                rows.append({"case": case.name, "scale": scale, **compared(stages, counted)})
+                print(json.dumps(rows[-1]), flush=True)
+    left = {
+        row["case"]: row["bytes"] / row["raw_bytes"] for row in rows if row["scale"] == scales[0]
+    }
+    for row in rows:
+        row["foreseen_bytes"] = round(left[row["case"]] * row["raw_bytes"])
+        row["bytes_ratio"] = round(row["foreseen_bytes"] / row["bytes"], 3)
+    return {"compression": left, "cores": CORES, "checked": rows}
+
+
+def sizes_of(place: Path) -> Sizes:
+    """Give what the model may know of TPC-H data: numbers of rows, and into how many tasks files can be divided.
+
+    Two customers of three have orders.
+    """
+    items, item_tasks = _divided(place / "lineitem.parquet")
+    orders, order_tasks = _divided(place / "orders.parquet")
+    customers, _ = _divided(place / "customer.parquet")
+    return Sizes(items, orders, customers * 2 / 3, 0.0, item_tasks, order_tasks, CORES, limit=200)
+
+
+def _divided(file: Path) -> tuple[int, int]:
+    """Give the rows of a file, and how many tasks have some: each reads the row groups whose middle is in its part."""
+    start = "min(coalesce(dictionary_page_offset, data_page_offset))"
+    told = f"""SELECT any_value(row_group_num_rows), {start} + sum(total_compressed_size) / 2
+               FROM parquet_metadata('{file}') GROUP BY row_group_id"""
+    with duckdb.connect() as connection:
+        groups = connection.execute(told).fetchall()
+    part = min(2**27, max(OPENING, (file.stat().st_size + OPENING) / CORES))
+    return sum(rows for rows, _ in groups), len({middle // part for _, middle in groups})
+
+
+def measured(server: SparkServer, place: Path, case: Case, scale: float) -> Counted:
+    """Run the statements of a release, and give what Spark counted of them."""
+    with opened(server, place, case, scale) as db:
+        engine = db._backend
+        statements = db.explain(case.question, epsilon=1).to_dict()["statements"]
+        session = engine._servers.get()  # type: ignore[attr-defined]
+        before = _jobs(server, session.session_id)
+        with engine.session() as asked:
+            for statement in statements:
+                asked.rows(statement)
+        time.sleep(1)  # its pages lag behind
+        return _counted(server, _jobs(server, session.session_id) - before)
+
+
+@contextmanager
+def opened(server: SparkServer, place: Path, case: Case, scale: float) -> Iterator[Connection]:
+    """Open the data as a case wants them: as generated, or kept by person in a table of the server's catalog."""
+    source = f"{server.address}?parquet={place}"
+    if case.policy == "by person":
+        source = f"{server.address}?schema={_by_person(server, place)}"
+    policy = read_policy(POLICIES[case.policy])
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        secant.connect(source, policy=policy, ledger=Path(folder) / "unused.ledger") as db,
+    ):
+        session = db._backend._servers.get()  # type: ignore[attr-defined]
+        session.conf.set("spark.sql.autoBroadcastJoinThreshold", str(int(SMALL * scale)))
+        yield db
+
+
+def _by_person(server: SparkServer, place: Path) -> str:
+    """Write orders so that all of a person lie together, and give the schema."""
+    from secant.release.spark import open_server
+
+    backend = open_server(server.address.removeprefix("spark:"))
+    session, schema = backend._servers.get(), "s" + place.name.replace(".", "_")
+    session.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+    session.sql(
+        f"CREATE TABLE IF NOT EXISTS {schema}.orders_by_person USING parquet CLUSTERED BY (o_custkey) "
+        f"INTO {PARTITIONS} BUCKETS AS SELECT * FROM parquet.`{place}/orders.parquet`"
+    )
+    backend.close()
+    return schema
+
+
+def _jobs(server: SparkServer, session: str) -> set[int]:
+    jobs = server.told("jobs")
+    return {j["jobId"] for j in jobs if any(session in tag for tag in j.get("jobTags", ()))}
+
+
+def _counted(server: SparkServer, jobs: set[int]) -> Counted:
+    told = server.told("jobs")
+    ids = {i for job in told if job["jobId"] in jobs for i in job["stageIds"]}
+    stages = [s for s in server.told("stages?status=complete") if s["stageId"] in ids]
+    total = {
+        name: sum(s[name] for s in stages)
+        for name in ("inputRecords", "shuffleWriteRecords", "shuffleWriteBytes", "executorCpuTime")
+    }
+    shuffled = sum(s["shuffleWriteRecords"] > 0 for s in stages)
+    return Counted(
+        shuffled,
+        total["inputRecords"],
+        total["shuffleWriteRecords"],
+        total["shuffleWriteBytes"],
+        total["executorCpuTime"] / 1e9,
+    )
+
+
+def compared(stages: Sequence[Stage], counted: Counted) -> dict[str, Any]:
+    """Set the model's numbers beside Spark's."""
+    read = sum(s.records for s in stages if not s.by)
+    records = sum(s.records for s in stages if s.by)
+    exchanges = sum(1 for s in stages if s.by and s.records)
+    return {
+        **asdict(counted),
+        "foreseen_stages": exchanges,
+        "foreseen_read": round(read),
+        "foreseen_records": round(records),
+        "raw_bytes": round(sum(s.bytes for s in stages)),
+        "read_ratio": round(read / max(1, counted.read), 3),
+        "records_ratio": round(records / max(1, counted.records), 3),
+    }
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--scales", default=",".join(SCALES))
+    print(json.dumps(run(parser.parse_args().scales.split(",")), indent=2))
