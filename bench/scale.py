@@ -106,7 +106,9 @@ def sizes_of(place: Path) -> Sizes:
     items, item_tasks = _divided(place / "lineitem.parquet")
     orders, order_tasks = _divided(place / "orders.parquet")
     customers, _ = _divided(place / "customer.parquet")
-    return Sizes(items, orders, customers * 2 / 3, 0.0, item_tasks, order_tasks, CORES, limit=200)
+    return Sizes(
+        items, orders, customers * 2 / 3, 0.0, item_tasks, order_tasks, CORES, PARTITIONS, limit=200
+    )
 
 
 def _divided(file: Path) -> tuple[int, int]:
