@@ -130,7 +130,9 @@ def test_init_check_and_questions(hospital, tmp_path, capsys):
                 answered[question] = database.sql(question, epsilon=4).rows
             except SecantError as error:
                 refused.append((question, str(error)))
-    assert len(answered) >= 23, refused
+    with capsys.disabled():
+        print(f"hospital: {len(answered)} of {len(QUESTIONS)} questions answered")
+    assert not refused, f"{len(answered)} of {len(QUESTIONS)} answered"
     # Twenty times the error that is printed at 95 %: noise has thin tails, so this fails once in 1e9 at most.
     ((people,),) = answered["SELECT count(*) FROM patients"]
     assert abs(people - 2000) < 60

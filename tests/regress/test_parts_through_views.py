@@ -30,6 +30,8 @@ def db(tmp_path):
         engine.execute(
             "CREATE VIEW named (who, what, has) AS SELECT id, facts, tags FROM person WHERE id < 200"
         )
+        engine.execute("CREATE VIEW second AS SELECT id AS who, facts AS f, tags FROM first")
+        engine.execute("CREATE VIEW third (who, what, has) AS SELECT who, f, tags FROM second")
     with secant.connect(f"duckdb:{path}", policy=POLICY, ledger=":memory:") as opened:
         yield opened
 
@@ -40,6 +42,9 @@ def db(tmp_path):
         "SELECT count(*) FROM first WHERE facts->>'n' = '3'",
         "SELECT count(*) FROM named n WHERE n.what->>'n' = '3'",
         "SELECT count(*) FROM named WHERE (what->>'n')::int = 2 AND cardinality(has) = 1",
+        "SELECT count(*) FROM second WHERE f->>'n' = '3'",
+        "SELECT count(*) FROM second WHERE (f->>'n')::int = 2 AND cardinality(tags) = 1",
+        "SELECT count(*) FROM third WHERE what->>'n' = '3' AND 'a' = ANY(has)",
         "SELECT count(*) FROM named JOIN first f ON f.id = who WHERE what->>'n' = '1' AND 'a' = ANY(f.tags)",
     ],
 )
@@ -51,6 +56,18 @@ def test_parts_are_taken_through_views(db, text):
 def test_what_a_view_shows_whole_is_told(db):
     with pytest.raises(SqlError, match="shows it whole"):
         db.sql("SELECT facts FROM first", epsilon=1)
+
+
+@pytest.mark.parametrize("view", ["first", "second"])
+def test_elements_are_asked_of_the_table_that_a_view_reads(db, view):
+    """The hint, followed, leads to an answer."""
+    with pytest.raises(SqlError) as refused:
+        db.sql(f"SELECT count(*) FROM {view} v, unnest(v.tags) AS a(x)", epsilon=1)
+    assert "FROM t, unnest(t.array) AS a(x)" in refused.value.hint
+    text = "SELECT count(*) FROM person p, unnest(p.tags) AS a(x) WHERE p.id < 200 AND x = 'a'"
+    assert db.sql(text, epsilon=1000).rows[0][0] > 100
+    with pytest.raises(SqlError, match="it stands in FROM only"):
+        db.sql("SELECT unnest(tags) FROM person", epsilon=1)
 
 
 def test_a_window_that_mixes_people_is_told(db):

@@ -61,6 +61,13 @@ def init(
             looked = _look(opened) if look else None
         finally:
             opened.close()
+    if not catalog.tables:
+        raise UsageError(
+            "USE-001",
+            "there is no table that Secant can read here, so there is nothing to write a policy for",
+            hint="tables of another schema are offered with `?schema=NAME` behind the address of a DuckDB file or of "
+            "PostgreSQL; else see whether this user may read them",
+        )
     named = _seen_from(target, source)
     if has_password(source):
         named = _put_away(target, source)

@@ -33,8 +33,9 @@ class Answer:
 
     `low` and `high` have the shape of the rows; an end that nothing bounds is None. `values` are half widths, `noise`
     is how far noise alone moves a number, `ranks` by how many rows an order statistic is off (of the rows that count:
-    not NULL, within limits), `noisy` which columns noise has moved (None means there that nothing is known), `running`
-    the rows of running totals one after another, and `leaves_out` says what limits may have cut off. `undefined`, where
+    not NULL, within limits), or a truth value of `bool_and` or `bool_or`, `noisy` which columns noise has moved (None
+    means there that nothing is known), `running` the rows of running totals one after another, and `leaves_out` says
+    what limits may have cut off. `undefined`, where
     it is there, names columns that are NULL because a divisor came out as 0.
     """
     mechanisms: list[dict[str, Any]]

@@ -257,12 +257,39 @@ def stated_ranks(job: Job, rows: int) -> list[list[float | None]] | None:
         columns = {d.column for d in drawn.values()}
         one = next(iter(columns)) if len(columns) == 1 else ""
         single = scalar is not None and not columns_of(scalar) & job.traced.gathered.keys()
-        found.append(
-            ranks_off(noise[one], job.noise.ranks[one], job.level)
-            if single and one in noise
-            else None
-        )
+        if single and one in noise:
+            found.append(ranks_off(noise[one], job.noise.ranks[one], job.level))
+        else:
+            found.append(None if scalar is None else _rows_off(job, scalar))
     return [list(found) for _ in range(rows)] if any(x is not None for x in found) else None
+
+
+def _rows_off(job: Job, scalar: n.Scalar) -> float | None:
+    """Give by how many rows a truth value is off that says whether a count is zero (N-TRUTHS); None for others."""
+    while isinstance(scalar, (n.Not, n.Attempt)):
+        scalar = scalar.operand
+    if not isinstance(scalar, n.Compare) or job.traced.chosen:
+        return None
+    count = scalar.left
+    if isinstance(count, n.Call) and count.function == "greatest":
+        count, *least = count.arguments
+        if not all(isinstance(x, n.Literal) and not x.value for x in least):
+            return None
+    drawn = job.traced.drawn.get(count.name) if isinstance(count, n.Column) else None
+    zero = isinstance(scalar.right, n.Literal) and not scalar.right.value
+    if drawn is None or not zero or scalar.op not in ("=", ">", "<>", "<="):
+        return None
+    for b in job.prepared.bounded:
+        for m, call in zip(b.release.measures, b.release.exact.aggregations, strict=True):
+            if m.column == drawn.column:
+                noise = job.noise.noise[m.column]
+                known = (
+                    call.function == "count" and not noise.candidates(1) and not _open(b, m.column)
+                )
+                staged = any(reads_released(a) for a in b.release.aggregates)
+                number = noise.number(m.step, (0.0, 0.0))
+                return number.error(job.level) if known and not staged else None
+    return None
 
 
 def half_widths(

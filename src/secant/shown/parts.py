@@ -112,7 +112,10 @@ def cell_error(error: Mapping[str, Any], number: int, place: int, value: object)
     """Say how far a number may be off: in ranks, for an order statistic; how far that is in value, the data decide."""
     ranks = (error.get("ranks") or {number: {place: None}})[number][place]
     if ranks is not None:
-        return "exact" if ranks == 0 else f"±{math.ceil(ranks):,} ranks"
+        what = (
+            "rows" if isinstance(value, bool) else "ranks"
+        )  # of a truth value, rows that speak against it
+        return "exact" if ranks == 0 else f"±{math.ceil(ranks):,} {what}"
     low, high = error["low"][number][place], error["high"][number][place]
     return ends_text(value, low, high, error["noise"][number][place])
 

@@ -122,15 +122,17 @@ def span_of(node: exp.Expression) -> Span | None:
 
 def written(node: exp.Expression, text: str) -> str:
     """Name a function as its writer did, where the text tells; the parser's own name for it may be another."""
+    if isinstance(node, exp.Dot):  # a function of a schema
+        return f"{node.this.name}.{node.expression.name}"[:60]
     if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
-        return node.name.lower()[:60]
+        return node.name[:60]
     span = span_of(node)
     if span is not None:
         itself = _NAME.match(text, span.start)
         before = _CALLED.search(text[: span.start])
         nested = isinstance(node.this, exp.Expression) and node.this.find(exp.Func) is not None
         if itself and not nested:
-            return itself[1].lower()[:60]
+            return str(itself[1])[:60]
         if before and bool(itself) is nested:
-            return before[1].lower()[:60]
+            return str(before[1])[:60]
     return node.key

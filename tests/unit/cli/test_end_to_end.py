@@ -164,6 +164,24 @@ def test_check_and_init_on_a_real_database(clinic, run):
     assert '# references = { patient_id = "patients.patient_id"' in text
 
 
+def test_init_says_what_to_do_where_there_is_no_table(clinic, run):
+    import duckdb
+
+    with duckdb.connect(str(clinic / "elsewhere.duckdb")) as db:
+        db.execute("CREATE SCHEMA shop; CREATE TABLE shop.orders (id INTEGER PRIMARY KEY)")
+    source = f"duckdb:{clinic / 'elsewhere.duckdb'}"
+    status, _, err = run("init", source, "-p", "nothing.toml")
+    assert status != 0
+    assert "there is no table" in err
+    assert "?schema=NAME" in err
+    assert not (clinic / "nothing.toml").exists()
+    status, _, err = run("init", source + "?schema=nowhere", "-p", "nothing.toml")
+    assert status != 0
+    assert "has no schema 'nowhere'" in err
+    assert "shop" in err
+    assert run("init", source + "?schema=shop", "-p", "there.toml")[0] == 0
+
+
 def test_init_looks_at_values_only_if_asked(clinic, run):
     source = f"duckdb:{clinic / 'clinic.duckdb'}"
     status, _, err = run("init", source, "-p", "looked.toml", "--look")

@@ -148,7 +148,8 @@ class ScalarBinder:
 
     def unknown(self, tree: exp.Expression) -> SqlError:
         """Build the error for a function or a form that is not known here."""
-        if isinstance(tree, (exp.Func, exp.IgnoreNulls, exp.RespectNulls)):
+        of_schema = isinstance(tree, exp.Dot) and isinstance(tree.expression, exp.Func)
+        if of_schema or isinstance(tree, (exp.Func, exp.IgnoreNulls, exp.RespectNulls)):
             return self.refuse(tree, *told(tree, self.text))
         return self.refuse(tree, f"{self.word(tree)} is not accepted")
 

@@ -153,6 +153,13 @@ def bind_elements(binder: Binder, join: Any, scope: Scope, rows: n.Relation) -> 
     ]
     alias = carrier.args.get("alias")
     name = alias.name if alias is not None else "unnest"
+    named = [s for s in scope.sources if column.table.lower() in ("", s.alias.lower())]
+    if not sources and any("the view" in s.refused.get(column.name.lower(), "") for s in named):
+        raise binder.scalars.refuse(
+            tree,
+            "UNNEST takes arrays of tables, and this is a column of a view",
+            "ask the table that the view reads: FROM t, unnest(t.array) AS a(x)",
+        )
     if len(sources) != 1 or sources[0].spread is None:
         raise binder.scalars.refuse(
             tree,
@@ -284,31 +291,57 @@ def _with_parts(
     return added
 
 
-def _without_parts(binder: Binder, tree: Any) -> dict[int, tuple[str, Any]]:
+def _without_parts(binder: Binder, tree: Any, depth: int = 0) -> dict[int, tuple[str, Any]]:
     """Take out of the list of a SELECT the columns that cannot be taken whole; give their places, why, and which."""
     if not isinstance(tree, exp.Select) or tree.args.get("distinct"):
         return {}
-    aliases = {
-        (item.alias or item.name).lower(): binder.catalog.table(
-            binder.catalog.in_schema(item.db, item.name)
-        )
-        for item in tree.find_all(exp.Table)
-        if item.find_ancestor(exp.Select) is tree
-    }
+    aliases = _untaken_of(binder, tree, depth)
     left: dict[int, tuple[str, Any]] = {}
     for place, item in enumerate(tree.expressions):
         column = item.this if isinstance(item, exp.Alias) else item
         if not isinstance(column, exp.Column):
             continue
-        tables = [aliases.get(column.table.lower())] if column.table else [*aliases.values()]
-        for table in (found for found in tables if found is not None):
-            reasons = _untaken(table)
+        asked = [aliases.get(column.table.lower(), {})] if column.table else [*aliases.values()]
+        for reasons in asked:
             if column.name.lower() in reasons:
                 left[place] = (reasons[column.name.lower()], column)
     kept = [item for place, item in enumerate(tree.expressions) if place not in left]
     if left and kept:
         tree.set("expressions", kept)
     return left if kept else {}
+
+
+def _untaken_of(binder: Binder, tree: Any, depth: int) -> dict[str, dict[str, str]]:
+    """Give for each table or view in the FROM of a SELECT its columns that cannot be taken whole, and why."""
+    found: dict[str, dict[str, str]] = {}
+    for item in tree.find_all(exp.Table):
+        if item.find_ancestor(exp.Select) is tree:
+            name = binder.catalog.in_schema(item.db, item.name) if item.db else item.name
+            table, view = binder.catalog.table(name), binder.catalog.stored_views.get(name.lower())
+            reasons = _untaken(table) if table is not None else {}
+            if table is None and view is not None and depth < DEEPEST:
+                reasons = _untaken_by_view(binder, view, depth + 1)
+            found[(item.alias or item.name).lower()] = reasons
+    return found
+
+
+def _untaken_by_view(binder: Binder, view: StoredView, depth: int) -> dict[str, str]:
+    """Give the columns that a view shows as they are stored, and that cannot be taken whole."""
+    tree: Any = screen(parse(_query(view), view.dialect), _query(view))
+    if not isinstance(tree, exp.Select):
+        return {}
+    starred = any(isinstance(x, exp.Star) for x in tree.expressions)
+    below = _untaken_of(binder, tree, depth) if starred else {}
+    found = {
+        c: why for part in below.values() for c, why in part.items() if c in _lower(view.columns)
+    }
+    names = view.columns or tuple(x.alias or x.name for x in tree.expressions)
+    places = {} if starred else _without_parts(binder, tree, depth)
+    return found | {names[place].lower(): why for place, (why, _) in places.items()}
+
+
+def _lower(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(map(str.lower, names))
 
 
 def _untaken(table: Table) -> dict[str, str]:

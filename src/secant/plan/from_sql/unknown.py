@@ -35,9 +35,10 @@ REASONS: dict[str, tuple[str, str]] = {
         ("nothing bounds it yet", "use count, sum, avg, variance, stddev, corr, median or mode"),
     ),
     **dict.fromkeys(
-        ("unnest", "generate_series", "range"),
+        ("generate_series", "range"),
         ("lists are not values here", "join a table, or write VALUES"),
     ),
+    "unnest": ("it stands in FROM only", "write FROM t, unnest(t.array) AS a(x)"),
     "hash": ("its numbers are the engine's own", "use md5(text)"),
     "age": (
         "an age has no fixed length in days",
@@ -78,11 +79,11 @@ def told(tree: exp.Expression, text: str) -> tuple[str, str]:
     """Give a message and a hint for a function that is not accepted."""
     nulls = isinstance(tree, (exp.IgnoreNulls, exp.RespectNulls))
     name = written(tree.this if nulls else tree, text)
-    if name in REASONS:
-        reason, hint = REASONS[name]
+    if name.lower() in REASONS:
+        reason, hint = REASONS[name.lower()]
         return f"{name} is not accepted: {reason}", hint
-    near = difflib.get_close_matches(name, accepted_names(), n=1, cutoff=0.6)
-    hint = f"did you mean {near[0]}? " if near and near[0] != name else ""
+    near = difflib.get_close_matches(name.lower(), accepted_names(), n=1, cutoff=0.6)
+    hint = f"did you mean {near[0]}? " if near and near[0] != name.lower() else ""
     return (
         f"the function {name} is not accepted",
         f"{hint}docs/reference/sql-accepted.md lists what is accepted",
