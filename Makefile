@@ -72,8 +72,9 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# What privacy costs in time, on one page, beside the run before; `python -m bench` runs all other benchmarks.
 bench: setup
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench.page $(if $(POSTGRES),--postgres $(POSTGRES))
 
 lock: # needs uv; no index address is written into the lock files
 	uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --all-extras pyproject.toml requirements/dev.in -o requirements/dev.lock

@@ -167,9 +167,28 @@ def _parted(
                 "a subquery over protected values jumps",
                 "join the inner table instead",
             )
-    predicate = n.conjunction(public)
+    predicate = n.conjunction(public + _all_implied(private, protected))
     rows = below.relation if predicate is None else n.Filter(below.relation, predicate)
     return Stripped(rows, below.definitions, below.conditions + private)
+
+
+def _all_implied(
+    conditions: tuple[n.Scalar, ...], protected: frozenset[str]
+) -> tuple[n.Scalar, ...]:
+    found = (implied(c, protected) for c in conditions)
+    return tuple(c for c in found if c is not None)
+
+
+def implied(condition: n.Scalar, protected: frozenset[str]) -> n.Scalar | None:
+    """Give a public condition that holds wherever this one does, so that other rows are never looked at; or None."""
+    if not moves(condition, protected):
+        return condition
+    if isinstance(condition, n.And):
+        return n.conjunction(_all_implied(condition.operands, protected))
+    if isinstance(condition, n.Or):
+        parts = _all_implied(condition.operands, protected)
+        return n.Or(parts) if len(parts) == len(condition.operands) else None
+    return None
 
 
 @STRIPPED.rule(n.Join)
@@ -191,11 +210,11 @@ def _joined(relation: n.Join, protected: frozenset[str]) -> Stripped:
             "left", left.relation, right.relation, n.conjunction(parts), relation.span
         )
         return Stripped(joined, definitions, conditions)
+    private = tuple(p for p in parts if moves(p, protected))
     public = tuple(p for p in parts if not moves(p, protected))
-    condition = n.conjunction(public)
+    condition = n.conjunction(public + _all_implied(private, protected))
     kind = "cross" if condition is None else "inner"
     joined = n.Join(kind, left.relation, right.relation, condition, relation.span)
-    private = tuple(p for p in parts if moves(p, protected))
     return Stripped(joined, definitions, conditions + private)
 
 

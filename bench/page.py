@@ -1,0 +1,135 @@
+"""Write docs/reference/speed.md, the one page of what privacy costs in time: `make bench`, or `python -m bench.page`.
+
+In: the figures of `bench.speed`, measured now or, with --again, those of the last run. Out: the page, and beside it the
+figures as JSON. A ratio that differs by more than a fifth from the run before on the same machine is marked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from bench import speed
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "speed.md"
+FIGURES = PAGE.with_suffix(".json")
+CHANGED = 0.2
+HEAD = """# What privacy costs in time
+
+Written by `make bench`; `docs/reference/speed.json` holds the figures. *Ratio* is the time of all that a release needs,
+binding of its statements and noise included, over the time of the plain query on the same engine, both in turns in one
+process; the best of {repeat} runs each. On DuckDB it is the time of the processors, on a server the time on the wall.
+*Floor* is what no release can do without, over the plain query: under `unit` one hash aggregate by unit over its rows,
+elsewhere reading the rows that the bound rests on. *Before* is the ratio of the run before, if it was on this machine;
+bold where it differs by more than a fifth. TPC-H at scale {scale}, {processors} processors.
+"""
+Row = Mapping[str, Any]
+Suites = Mapping[str, Mapping[str, Row]]
+
+
+def this_machine() -> str:
+    """Tell machines apart, and nothing of them."""
+    named = f"{platform.node()} {platform.machine()} {os.cpu_count()}"
+    return hashlib.sha256(named.encode()).hexdigest()[:12]
+
+
+def page(found: Mapping[str, Any], before: Suites) -> str:
+    """Write the page; `before` are the suites of the run before, or none."""
+    lines = [HEAD.format(**found)]
+    for name, rows in found["suites"].items():
+        mean, worst, most = speed.summary(rows)
+        lines += [
+            f"## {name[0].upper()}{name[1:]}",
+            "",
+            f"Geometric mean {mean:.2f}, worst {most:.2f} ({worst}).",
+            "",
+            "| question | plain, ms | release, ms | ratio | floor | before |",
+            "|---|---|---|---|---|---|",
+            *_lines(rows, before.get(name, {})),
+            "",
+        ]
+    return "\n".join([*lines, *_growth(found.get("growth", {}))])
+
+
+def _growth(found: Mapping[str, Mapping[str, Mapping[str, Row]]]) -> Iterator[str]:
+    """Write how memory and time grow with the data."""
+    if not found:
+        return
+    scales = list(found)
+    yield "## As the data grow"
+    yield ""
+    yield "TPC-H with one customer protected, each query in a process of its own (`python -m bench.memory`):"
+    yield "processor time of a release by scale, and how many megabytes more than the plain query it held at most."
+    yield ""
+    yield f"| question | {' | '.join(f'seconds at {s} | MB more at {s}' for s in scales)} |"
+    yield "|---" * (1 + 2 * len(scales)) + "|"
+    for query in found[scales[0]]:
+        cells = []
+        for scale in scales:
+            plain, release = (found[scale][query][way] for way in ("plain", "release"))
+            more = max(0.0, release["megabytes"] - plain["megabytes"])
+            cells.append(f"{release['seconds']:.2f} | {more:.0f}")
+        yield f"| {query} | {' | '.join(cells)} |"
+    yield ""
+
+
+def _lines(rows: Mapping[str, Row], before: Mapping[str, Row]) -> Iterator[str]:
+    for name, row in rows.items():
+        if "ratio" not in row:
+            yield f"| {name} | | | refused | | |"
+            continue
+        plain, release = (1000 * row["seconds"][part] for part in ("plain", "release"))
+        floor = "" if row["floor"] is None else f"{row['floor']:.2f}"
+        earlier = _before(row["ratio"], before.get(name, {}).get("ratio"))
+        times = f"{plain:.1f} | {release:.1f} | {row['ratio']:.2f}"
+        yield f"| {name} | {times} | {floor} | {earlier} |"
+
+
+def _before(ratio: float, earlier: float | None) -> str:
+    """Show the earlier ratio, in bold where it differs much.
+
+    >>> _before(1.0, 1.1), _before(1.0, 1.3), _before(1.0, None)
+    ('1.10', '**1.30**', '')
+    """
+    if earlier is None:
+        return ""
+    differs = abs(ratio / earlier - 1) > CHANGED
+    return f"**{earlier:.2f}**" if differs else f"{earlier:.2f}"
+
+
+def main() -> None:
+    """Measure, and write page and figures."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--scale", default="1")
+    parser.add_argument("--repeat", type=int, default=speed.REPEAT)
+    parser.add_argument(
+        "--postgres", help="address of an empty database, or of one that this filled"
+    )
+    parser.add_argument("--growth", type=Path, help="figures of `python -m bench.memory`")
+    parser.add_argument(
+        "--again", type=Path, help="figures to write the page from, without measuring"
+    )
+    chosen = parser.parse_args()
+    kept = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
+    if chosen.again is None:
+        found = speed.run(chosen.scale, chosen.repeat, chosen.postgres)
+    else:
+        found = json.loads(chosen.again.read_text(encoding="utf-8"))
+    if chosen.growth is not None:
+        found["growth"] = json.loads(chosen.growth.read_text(encoding="utf-8"))
+    elif "growth" in kept:
+        found["growth"] = kept["growth"]
+    found |= {"machine": this_machine(), "processors": os.cpu_count()}
+    alike = all(kept.get(key) == found[key] for key in ("machine", "scale"))
+    PAGE.write_text(page(found, kept["suites"] if alike else {}), encoding="utf-8")
+    FIGURES.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
