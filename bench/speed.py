@@ -33,6 +33,7 @@ from bench.suites.tpch.rehearsal import Rehearsal, compiled, engine_of, plain_st
 from secant.engine import Connection
 from secant.errors import SecantError
 from secant.plan import nodes as n
+from secant.plan.typing import type_of
 from secant.release.dialect import Dialect
 from secant.release.lower import lower
 from secant.release.run import check_job
@@ -147,7 +148,7 @@ def times(
 
 
 def floor_of(ready: Rehearsal, dialect: Dialect) -> str | None:
-    """Write what no release can do without: what each unit adds, or the rows that a bound rests on, counted."""
+    """Write what no release can do without: what each unit adds, or the rows that a bound rests on, in one row."""
     for reading in ready.job.readings.values():
         for units in reading.units.values():
             if units.made.each is not None:
@@ -161,7 +162,14 @@ def floor_of(ready: Rehearsal, dialect: Dialect) -> str | None:
 
 
 def _counted(rows: n.Relation, dialect: Dialect) -> str:
-    return lower(n.Aggregate(rows, (), (n.Aggregation("rows", "count", None),)), dialect)
+    """Count rows; of aggregates the largest is taken, too, since what nobody reads is not computed."""
+    calls = [n.Aggregation("rows", "count", None)]
+    if isinstance(rows, n.Aggregate):
+        for call in rows.aggregations:
+            calls.append(
+                n.Aggregation(f"{call.name}.most", "max", n.Column(call.name, type_of(call)))
+            )
+    return lower(n.Aggregate(rows, (), tuple(calls)), dialect)
 
 
 def summary(rows: Mapping[str, Row]) -> tuple[float, str, float]:
