@@ -9,7 +9,7 @@ import duckdb
 import psycopg
 import pytest
 from analyst_questions import CONSTRUCTS
-from analyst_texts import Compared, Engine, compare
+from analyst_texts import Compared, Engine, alike, compare
 from analyst_worlds import COLUMNS, SCHEMA
 
 from chance import LONG, seeds
@@ -90,3 +90,10 @@ def test_texts_on_postgres_three_ways(on_postgres):
     print(sorted((found.used[x], found.spoken[x], x) for x in CONSTRUCTS))
     assert found.differences == []
     assert found.texts > 0.2 * found.planned
+
+
+def test_reals_are_compared_by_their_size():
+    assert alike([(1.0000000004999, "a")], [(1.0000000005001, "a")])
+    assert not alike([(1.000001, "a")], [(1.0, "a")])
+    assert not alike([(1.0, "a")], [(1.0, "b")])
+    assert not alike([(1.0,), (1.0,)], [(1.0,), (2.0,)])
