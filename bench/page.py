@@ -26,7 +26,7 @@ Written by `make bench`; `docs/reference/speed.json` holds the figures. *Ratio* 
 binding of its statements and noise included, over the time of the plain query on the same engine, both in turns in one
 process; the best of {repeat} runs each. On DuckDB it is the time of the processors, on a server the time on the wall.
 *Floor* is what no release can do without, over the plain query: under `unit` one hash aggregate by unit over its rows,
-elsewhere reading the rows that the bound rests on. *Before* is the ratio of the run before, if it was on this machine;
+elsewhere counting the rows that the bound rests on. *Before* is the ratio of the run before, if it was on this machine;
 bold where it differs by more than a fifth. TPC-H at scale {scale}, {processors} processors.
 """
 Row = Mapping[str, Any]
@@ -73,6 +73,9 @@ def _growth(found: Mapping[str, Mapping[str, Mapping[str, Row]]]) -> Iterator[st
         cells = []
         for scale in scales:
             plain, release = (found[scale][query][way] for way in ("plain", "release"))
+            if "refused" in release:
+                cells.append("refused |")
+                continue
             more = max(0.0, release["megabytes"] - plain["megabytes"])
             cells.append(f"{release['seconds']:.2f} | {more:.0f}")
         yield f"| {query} | {' | '.join(cells)} |"

@@ -13,7 +13,7 @@ FIGURES = ROOT / "bench" / "results" / "laud.json"
 PAGE = ROOT / "docs" / "reference" / "moving-values.md"
 HEAD = """# Values that move: the published queries
 
-The 17 queries of Laud, Pankova and Pettai on TPC-H, under a norm over the columns, measured by `make bench`
+The 17 queries of Laud, Pankova and Pettai on TPC-H, under a norm over the columns, measured by `python -m bench`
 (`python -m bench laud`, or `secant bench laud`) and written here by `docs/generate_moving_values.py`.
 
 **As published** (scale 0.1, sigmoids of slope 0.1, the authors' β): softened answers equal the printed ones to their

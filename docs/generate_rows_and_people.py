@@ -12,7 +12,7 @@ PEERS = json.loads((ROOT / "bench" / "peers.json").read_text(encoding="utf-8"))
 PAGE = ROOT / "docs" / "reference" / "rows-and-people.md"
 HEAD = """# Rows and people: how far answers are off
 
-Measured by `make bench` (`python -m bench tpch joins peers`, or `secant bench tpch` and `secant bench joins`) and
+Measured by `python -m bench` (`python -m bench tpch joins peers`, or `secant bench tpch` and `secant bench joins`) and
 written here by `docs/generate_rows_and_people.py`. Data: TPC-H, generated. Times are of a machine with two cores that
 was doing other work, too; only ratios within one run say anything.
 """

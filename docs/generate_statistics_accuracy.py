@@ -22,7 +22,7 @@ COLUMNS = (
 )
 HEAD = """# How far released statistics are off
 
-Mean absolute error on made-up columns, made by `make bench` (`bench/statistics.py`) and written here by
+Mean absolute error on made-up columns, made by `python -m bench` (`bench/statistics.py`) and written here by
 `docs/generate_statistics_accuracy.py`. Bounds are 0 to 1, for incomes 0 to 1 000 000; the number of rows is public.
 *uniform* fills its bounds; *incomes* are lognormal and capped; *bimodal* has two bells in the inner part of the range;
 of *outliers* one value in a hundred lies anywhere.
