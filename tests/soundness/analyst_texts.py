@@ -126,7 +126,9 @@ def _difference(
             return f"the printed plan fails where the text does not: {error}", True
         if not alike(got, meant):
             return f"printed {_sorted(got)} instead of {_sorted(meant)}", want is not None
-        if want is not None and (plain or _finite(database)) and not alike(want, meant):
+        # What cannot fail means something else where the engine goes on with infinite numbers: log2(0), 1e300 squared.
+        holds = plain or (engine.name == "postgres" and _finite(database))
+        if want is not None and holds and not alike(want, meant):
             return f"the text gives {_sorted(want)}, the plan {_sorted(meant)}", True
     return None, want is not None
 
