@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from secant.plan import nodes as n
+from secant.plan.functions import FUNCTIONS
 from secant.plan.lineage import stored_column
 from secant.plan.rules import RuleTable
 from secant.plan.scopes import borrowed_by, relations_in
@@ -27,7 +28,7 @@ from secant.release.dialect import (
     type_name,
 )
 from secant.release.window_text import window_text
-from secant.release.writing import Block, Env, Writer, printed_columns
+from secant.release.writing import Block, Env, Writer, first_extreme, printed_columns
 from secant.terms.types import INTEGER, TEXT, Type
 
 SMALL = 2**20  # 64 bits hold it 2^43 times
@@ -461,14 +462,19 @@ def _literal(w: Writer, node: n.Literal, env: Env) -> str:
 def _arithmetic(w: Writer, node: n.Arithmetic, env: Env) -> str:
     left, right = write(w, node.left, env), write(w, node.right, env)
     if type_of(node) == INTEGER and type_of(node.left) == type_of(node.right) == INTEGER:
-        # The plan's whole numbers have 64 bits; an engine's sums have more.
-        if not isinstance(node.left, n.Arithmetic):
-            left = f"CAST({left} AS {type_name(w.dialect, INTEGER)})"
-        if not isinstance(node.right, (n.Arithmetic, n.Literal)):
-            right = f"CAST({right} AS {type_name(w.dialect, INTEGER)})"
+        left = _of_64_bits(w, node.left, left)
+        if not isinstance(node.right, n.Literal):
+            right = _of_64_bits(w, node.right, right)
     if type_of(node).temporal and type_of(node.right) == INTEGER:
         right = f"CAST({right} AS INTEGER)"  # engines add days as 32-bit numbers only
     return f"({left} {node.op} {right})"
+
+
+def _of_64_bits(w: Writer, operand: n.Scalar, text: str) -> str:
+    """Write a whole number as the plan has it: a column may have fewer bits, an engine's sums have more."""
+    if isinstance(operand, n.Arithmetic):
+        return text
+    return f"CAST({text} AS {type_name(w.dialect, INTEGER)})"
 
 
 @SCALARS.rule(n.Compare)
@@ -478,7 +484,8 @@ def _compare(w: Writer, node: n.Compare, env: Env) -> str:
 
 @SCALARS.rule(n.Negate)
 def _negate(w: Writer, node: n.Negate, env: Env) -> str:
-    return f"(- {write(w, node.operand, env)})"
+    operand = write(w, node.operand, env)
+    return f"(- {_of_64_bits(w, node.operand, operand) if type_of(node) == INTEGER else operand})"
 
 
 @SCALARS.rule(n.SameValue)
@@ -541,20 +548,11 @@ def _cast(w: Writer, node: n.Cast, env: Env) -> str:
 @SCALARS.rule(n.Call)
 def _call(w: Writer, node: n.Call, env: Env) -> str:
     arguments = [write(w, a, env) for a in node.arguments]
+    if type_of(node) == INTEGER and FUNCTIONS[node.function].partial:
+        arguments[0] = _of_64_bits(w, node.arguments[0], arguments[0])
     if node.function in ("lowest", "highest"):
         return first_extreme(arguments, "<=" if node.function == "lowest" else ">=")
     return w.dialect.functions[node.function].format(*arguments, all=", ".join(arguments))
-
-
-def first_extreme(numbers: list[str], order: str) -> str:
-    """Write the extreme of numbers that are all there: comparisons alone are what engines do fastest."""
-    cases = []
-    for i, x in enumerate(numbers):
-        # Compared with every other one, so that nothing is the extreme of what is not all there.
-        later = [f"{x} {order} {y}" for y in numbers[i + 1 :]]
-        earlier = [f"{x} {order[0]} {y}" for y in numbers[:i]]
-        cases.append(f"WHEN {' AND '.join(later + earlier)} THEN {x}")
-    return f"CASE {' '.join(cases)} END" if len(numbers) > 1 else numbers[0]
 
 
 @SCALARS.rule(n.Extract)

@@ -14,7 +14,7 @@ from secant.release import spark_casts as casts
 from secant.release import spark_times as times
 from secant.release.dialect import text as quoted
 from secant.release.letters import letters
-from secant.release.lower import first_extreme, write
+from secant.release.lower import write
 from secant.release.postgres_failures import SUBSTRING_REACH
 from secant.release.spark_casts import number, refused
 from secant.release.spark_operands import (
@@ -27,7 +27,7 @@ from secant.release.spark_operands import (
     unknown,
     whole,
 )
-from secant.release.writing import Env, Writer
+from secant.release.writing import Env, Writer, first_extreme
 
 _REALS = {
     "exp", "ln", "log10", "log2", "sqrt", "power", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "ramp",

@@ -180,3 +180,14 @@ def _names(parts: tuple[n.Node, ...]) -> frozenset[str]:
         for node in n.walk(part)
         if isinstance(node, (n.Column, n.Outer))
     )
+
+
+def first_extreme(numbers: list[str], order: str) -> str:
+    """Write the extreme of numbers that are all there: comparisons alone are what engines do fastest."""
+    cases = []
+    for i, x in enumerate(numbers):
+        # Compared with every other one, so that nothing is the extreme of what is not all there.
+        later = [f"{x} {order} {y}" for y in numbers[i + 1 :]]
+        earlier = [f"{x} {order[0]} {y}" for y in numbers[:i]]
+        cases.append(f"WHEN {' AND '.join(later + earlier)} THEN {x}")
+    return f"CASE {' '.join(cases)} END" if len(numbers) > 1 else numbers[0]
