@@ -148,12 +148,12 @@ def members_as_rows(
         own = {name: substitute(x, defined) for name, x in keys.items()}
         made = []
         for name, expression in items.items():
-            if columns_of(expression) & public:
-                if columns_of(expression) & moving:
-                    raise _refused(expression)
+            if columns_of(expression) & public and not columns_of(expression) & moving:
                 continue  # of the whole group, and public: nothing moves it
             value: n.Scalar | None = None
             for call, slope in _slopes(expression, moving).items():
+                if slope.public is not None and columns_of(slope.public) & public:
+                    raise _refused(expression)  # a public number of the group, which no row tells
                 part = _counted(defined[call], slope, own)
                 value = part if value is None else shapes.plus(value, part)
             made.append(n.Named(name, value or substitute(expression, own)))
