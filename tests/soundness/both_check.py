@@ -34,7 +34,7 @@ CLOSE = 1e-6
 class Question:
     """One release with the noise that is calibrated for it, ready to be read on databases."""
 
-    def __init__(self, text, epsilon, catalog, policy):
+    def __init__(self, text, epsilon, catalog, policy, delta=Fraction(0)):
         self.policy = policy
         plan = normalize(from_sql(text, catalog))
         found = prepare(plan, policy, policy.protections, catalog, PublicFacts(epsilon))
@@ -44,7 +44,7 @@ class Question:
             found.bounded,
             policy.protections,
             epsilon,
-            {p.name: Fraction(0) for p in policy.protections},
+            {p.name: delta for p in policy.protections},
         )
         noise = self.calibrated.noise
         reading = reading_of(self.bounded.release, noise)

@@ -57,8 +57,8 @@ class Explanation:
         return dict(self.record)
 
 
-def protects(protection: Protection) -> str:
-    """Say in words what a protection hides."""
+def protects(protection: Protection, delta: Fraction = Fraction(0)) -> str:
+    """Say in words what a protection hides, if an answer takes this delta of it."""
     if protection.kind == "rows":
         what = (
             "any row" if protection.tables is None else "any row of " + ", ".join(protection.tables)
@@ -76,7 +76,11 @@ def protects(protection: Protection) -> str:
         told = ", ".join(f"{float(weight):g} for one of {table}" for table, weight in counted)
         rows = f", and any row added or removed, which counts as a distance of {told}"
     norms = "; ".join(f"{table} by {norm}" for table, norm in sorted(protection.distance.items()))
-    return f"any move of values by a distance of 1 ({norms}), a longer one at its length times epsilon{rows}"
+    longer = "a longer one at its length times epsilon"
+    if delta:  # N-APART
+        steps = "1 + e^epsilon + ... + e^((k - 1) epsilon)"
+        longer = f"one of up to k at k times epsilon and {steps} times delta"
+    return f"any move of values by a distance of 1 ({norms}), {longer}{rows}"
 
 
 def guarantee(protection: Protection, noise: Calibrated, uncovered: list[str]) -> dict[str, Any]:
@@ -84,7 +88,7 @@ def guarantee(protection: Protection, noise: Calibrated, uncovered: list[str]) -
     epsilon, delta = noise.costs.get(protection.name, (Fraction(0), Fraction(0)))
     found: dict[str, Any] = {
         "protection": protection.name,
-        "protects": protects(protection),
+        "protects": protects(protection, delta),
         "epsilon": _up(epsilon),
         "delta": _up(delta),
     }
@@ -147,7 +151,7 @@ def explanation(
         for p in in_force:
             cost, delta = job.noise.costs[p.name]
             lines.append(
-                f"  {p.name}: epsilon {_up(cost):g}, delta {_up(delta):g}; hides {protects(p)}"
+                f"  {p.name}: epsilon {_up(cost):g}, delta {_up(delta):g}; hides {protects(p, delta)}"
             )
     record = {
         "query": text,

@@ -203,3 +203,21 @@ def test_many_betas_refuses_what_cannot_be() -> None:
     noise = ManyBetasNoise().calibrate(BOUND, epsilon=1, grid=1)
     with pytest.raises(UsageError):
         noise.draw(1, [1, 2])
+
+
+@pytest.mark.parametrize("delta", [Fraction(1, 1000), Fraction(1, 10**6), Fraction(1, 10**9)])
+def test_laplace_on_a_smooth_bound_gains_little_where_delta_is_small(delta: Fraction) -> None:
+    """Why SQL does not take it: at any smoothness the pure law errs about as little, and needs no delta."""
+    level, gains = Fraction(95, 100), []
+    for epsilon in (50 * delta, 500 * delta, Fraction(1, 10), Fraction(1)):
+        for ratio in (2, 3, 5, 7, 10, 20, 200):
+            bound = SmoothBound(epsilon / ratio, 0)
+            pure = OptimalNoise().calibrate(bound, epsilon=epsilon, grid=1).error(level)
+            try:
+                noise = SmoothLaplaceNoise().calibrate(bound, epsilon=epsilon, delta=delta, grid=1)
+            except Refused:
+                continue
+            gains.append(noise.error(level) / pure)
+            assert gains[-1] >= (1 if delta < 1e-5 and epsilon >= Fraction(1, 10) else 0.92)
+    assert len(gains) > 10
+    assert min(gains) < 1  # below 50 deltas it would win

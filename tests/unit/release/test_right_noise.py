@@ -156,3 +156,57 @@ def test_a_protection_that_is_moved_less_pays_less(tmp_path):
         assert single.rho * 100**2 == people.rho  # a row more may push another one out: two of 200
         assert 0 < single.normal[0] < people.normal[0] / 20
         assert suffices(root_up(1 / (2 * single.rho)), *single.normal)
+
+
+# ── normal noise where values move ───────────────────────────────────────────────────────────────
+
+WITH_DELTA = CELLS.replace("epsilon = 100", "epsilon = 100\ndelta = 0.001").replace(
+    "l1(total)", "l1(total, quantity)"
+)
+TWELVE = "SELECT " + ", ".join(f"sum(quantity * {k})" for k in range(1, 13)) + " FROM orders"
+
+
+@pytest.fixture(scope="module")
+def moving(tmp_path_factory):
+    with open_shop(tmp_path_factory.mktemp("moving"), WITH_DELTA) as db:
+        yield db
+
+
+def test_many_sums_of_moving_values_take_normal_noise_where_there_is_a_delta(moving):
+    job = compile_release(moving, TWELVE, delta="1e-5").job
+    assert len(job.noise.normal.rhos) == 12
+    cost = job.noise.paid["sums"]
+    shift = sum(n.hidden[1] / n.law.deviation**2 for n in job.noise.noise.values())
+    assert suffices(root_up(1 / shift), *cost.normal)
+    assert cost.price[0] <= 1
+    assert cost.price[1] == Fraction(1, 10**5)
+    assert not compile_release(moving, TWELVE, delta=0).job.noise.normal.rhos
+    alone = compile_release(moving, "SELECT sum(quantity) FROM orders", delta="1e-5").job
+    assert alone.noise.costs["sums"] == (1, 0)
+
+
+def test_a_delta_changes_what_is_promised_of_longer_moves(moving):
+    """Answers, guesses and the verifier say so: what is checked of `cells` stays what it was, nothing."""
+    (pure,) = moving.sql("SELECT sum(quantity) FROM orders", epsilon=1, delta="1e-5").guarantee
+    assert pure["delta"] == 0
+    assert pure["protects"].endswith("a longer one at its length times epsilon")
+    answer = moving.sql(TWELVE, epsilon=1, delta="1e-5")
+    (told,) = answer.guarantee
+    assert told["delta"] == 1e-5
+    steps = "one of up to k at k times epsilon and 1 + e^epsilon + ... + e^((k - 1) epsilon) times delta"
+    assert told["protects"].endswith(steps)
+    assert steps in moving.explain(TWELVE, epsilon=1, delta="1e-5").text
+    guesses = moving.explain(
+        TWELVE, epsilon=1, delta="1e-5", attacker="orders.quantity within 2"
+    ).text
+    assert "single answers are not bounded, because delta is not 0" in guesses
+    (noise,) = (p for p in moving.verify(answer.release_id).points if "noise" in p.about)
+    assert noise.outcome == "not known"
+
+
+def test_rows_that_count_as_a_distance_keep_pure_noise(tmp_path):
+    both = WITH_DELTA.replace('"cells"', '"rows+cells"\nadd_remove = { orders = 30 }')
+    with open_shop(tmp_path, both) as db:
+        job = compile_release(db, TWELVE, delta="1e-5").job
+        assert not job.noise.normal.rhos
+        assert job.noise.costs["sums"][1] == 0

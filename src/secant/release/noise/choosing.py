@@ -48,13 +48,14 @@ def choose(
         for b in bounded
         for m in b.release.measures
     }
-    metric = {p.name for p in protections if p.kind not in ("rows", "unit")}
+    # A row that counts as a distance of 30 would be 30 steps of (epsilon, delta), which promise nothing.
+    pure = {p.name for p in protections if p.kind not in ("rows", "unit", "cells")}
     plain = []
     for b in bounded:
         for m in b.release.measures:
             moving = {c.protection for c in b.certificates if not is_still(c.bounds[m.column])}
             either = noise[m.column].either()
-            if either is not None and not metric & moving:  # not per unit of distance
+            if either is not None and not pure & moving:  # for `cells`: N-APART
                 plain.append(Plain(m.column, m.weight, *either))
     normal = choose_normal(plain, delta)
     for column, rho in normal.rhos.items():
