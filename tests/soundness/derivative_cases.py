@@ -203,6 +203,14 @@ def settings() -> dict[str, World]:
             {"a": "l1(l2(0.5*x, 0.5*y), 2*ln(v), linf(m, 0.2*l1(d, e)))", "b": "linf(z, 3*ln(w))"},
             rows={"a": "linf"},
         ),
+        "root": small_world(
+            {
+                "a": "l1(l2(0.5*x, sqrt(y)), 2*sqrt(v), linf(m, 0.2*l1(d, e)), 0.5*sqrt(c))",
+                "b": "linf(z, 3*sqrt(w), sqrt(m))",
+                "lone": "sqrt(s)",
+            },
+            rows={"a": "l2"},
+        ),
         "sigmoid": small_world(settings='softening = { kind = "sigmoid", slope = 2.0 }'),
         "round sigmoid": small_world(
             {"a": "linf(x, l2(y, 2*v), m, 0.1*l1(d, e), c)", "b": _B, "lone": "s"},

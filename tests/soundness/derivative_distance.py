@@ -46,11 +46,11 @@ def power_of(word: str) -> float:
     return float(word[1:].lower().replace("inf", "Infinity"))
 
 
-def row_length(text: str) -> tuple[Length, dict[str, bool]]:
-    """Give how far one row moves, and the columns it names, with whether they are measured in ln."""
+def row_length(text: str) -> tuple[Length, dict[str, str]]:
+    """Give how far one row moves, and the columns it names, with what their moves are measured in: x, ln or sqrt."""
     tokens = _TOKEN.findall(text)
     assert "".join(tokens) == re.sub(r"\s", "", text), text
-    named: dict[str, bool] = {}
+    named: dict[str, str] = {}
     place = 0
 
     def take() -> str:
@@ -66,36 +66,38 @@ def row_length(text: str) -> tuple[Length, dict[str, bool]]:
             return lambda a, b: factor * inner(a, b)
         if place < len(tokens) and tokens[place] == "(":
             take()
-            if word.lower() == "ln":
-                column = take().lower()
-                named[column] = True
+            if word.lower() in ("ln", "sqrt"):
+                column, measure = take().lower(), word.lower()
+                named[column] = measure
                 assert take() == ")"
-                return lambda a, b: _moved(a[column], b[column], logarithmic=True)
+                return lambda a, b: _moved(a[column], b[column], measure)
             parts = [one()]
             while take() == ",":
                 parts.append(one())
             power = power_of(word)
             return lambda a, b: lp(power, [part(a, b) for part in parts])
         column = word.lower()
-        named[column] = False
-        return lambda a, b: _moved(a[column], b[column], logarithmic=False)
+        named[column] = "x"
+        return lambda a, b: _moved(a[column], b[column], "x")
 
     found = one()
     assert place == len(tokens), text
     return found, named
 
 
-def _moved(a: Any, b: Any, *, logarithmic: bool) -> float:
+def _moved(a: Any, b: Any, measure: str) -> float:
     if a is b or a == b:
         return 0.0
     assert a is not None, "which cells are empty is public"
     assert b is not None, "which cells are empty is public"
     x, y = as_float(a), as_float(b)
-    return abs(math.log(x / y)) if logarithmic else abs(x - y)
+    if measure == "sqrt":  # as a quotient, which near values do not cancel
+        return abs(x - y) / (math.sqrt(x) + math.sqrt(y))
+    return abs(math.log(x / y)) if measure == "ln" else abs(x - y)
 
 
-def protected_columns(protection: Protection) -> dict[str, dict[str, bool]]:
-    """Give for each protected table its protected columns, with whether they are measured in ln."""
+def protected_columns(protection: Protection) -> dict[str, dict[str, str]]:
+    """Give for each protected table its protected columns, with what their moves are measured in."""
     return {table: row_length(text)[1] for table, text in protection.distance.items()}
 
 
@@ -132,7 +134,7 @@ def _other(power: float) -> float:
 
 
 def row_dual(text: str) -> Callable[[Mapping[str, float]], float]:
-    """Give the dual norm of a gradient of one row; in ln columns it is a gradient by the logarithm."""
+    """Give the dual norm of a gradient of one row; in ln and sqrt columns it is a gradient by those."""
     tokens = _TOKEN.findall(text)
     place = 0
 
@@ -149,7 +151,7 @@ def row_dual(text: str) -> Callable[[Mapping[str, float]], float]:
             return lambda g: inner(g) / factor
         if place < len(tokens) and tokens[place] == "(":
             take()
-            if word.lower() == "ln":
+            if word.lower() in ("ln", "sqrt"):
                 column = take().lower()
                 take()
                 return lambda g: abs(g.get(column, 0.0))

@@ -154,6 +154,15 @@ def _norm(draw: random.Random, parts: list[str]) -> str:
     )
 
 
+def _measured(draw: random.Random, table: str, column: str) -> str:
+    """Measure some columns in ln or sqrt, where their ranges allow it."""
+    kind = draw.random()
+    if column in "vw" and kind < 0.25:
+        return f"ln({column})"
+    rooted = column in "yvwcs" or (table, column) == ("b", "m")
+    return f"sqrt({column})" if rooted and kind > 0.75 else column
+
+
 def drawn_world(draw: random.Random) -> tuple[World, bool]:
     """Draw a world, and say whether rows of `a` with g = 1 are marked public."""
     norms = {}
@@ -162,7 +171,7 @@ def drawn_world(draw: random.Random) -> tuple[World, bool]:
             continue
         named = [c for c in columns if draw.random() < 0.75] or [columns[0]]
         draw.shuffle(named)
-        parts = [f"ln({c})" if c in "vw" and draw.random() < 0.25 else c for c in named]
+        parts = [_measured(draw, table, c) for c in named]
         norms[table] = _norm(draw, parts)
     soft = draw.choice(
         (

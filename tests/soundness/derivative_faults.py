@@ -25,6 +25,7 @@ from secant.analysis.derivative import (
 from secant.analysis.derivative.lookups import Lookups
 from secant.analysis.derivative.space import Block, Space
 from secant.plan import nodes as n
+from secant.terms.norms import columns_of
 
 
 @dataclass(frozen=True)
@@ -167,6 +168,20 @@ def _halved_slopes(patch: Any) -> None:
 
     patch.setattr(calculus, "chain", chain)
     patch.setattr(function_rules, "chain", chain)
+
+
+def _root_that_moves_as_w(patch: Any) -> None:
+    original = shapes.power_slope
+
+    def slope(*given: Any) -> Any:
+        found = original(*given)
+        return found and replace(found, expression=shapes.times(0.5, found.expression))
+
+    patch.setattr(shapes, "power_slope", slope)
+
+
+def _roots_forgotten(patch: Any) -> None:
+    patch.setattr(space, "measures_of", lambda norm: dict.fromkeys(columns_of(norm), "x"))
 
 
 def _short_lengths(patch: Any) -> None:
@@ -365,6 +380,16 @@ FAULTS = (
         "D-IDENTITY", "a power of e^w that moves as e^w does",
         lambda patch: patch.setattr(shapes, "exponent_slope", shapes.exponent_size),
         "SELECT sum(power(v, 3)) FROM a", {"a": "2*ln(v)"}, beta=Fraction(2),
+    ),
+    Planted(
+        "D-IDENTITY", "w² that moves by w for each unit of w",
+        _root_that_moves_as_w,
+        "SELECT sum(c) FROM a", {"a": "sqrt(c)"}, beta=Fraction(2),
+    ),
+    Planted(
+        "D-IDENTITY", "a root taken for the column itself",
+        _roots_forgotten,
+        "SELECT sum(c) FROM a", {"a": "sqrt(c)"},
     ),
     Planted("D-LEANING", "slopes that cancel without a rounded corner", _sharp_corners,
             "SELECT count(*) FROM a WHERE x BETWEEN 0 AND 2", settings=SIGMOID, beta=Fraction(4)),

@@ -35,11 +35,12 @@ class Cell:
     type: t.Type
     low: float
     high: float
-    logarithmic: bool
+    measure: str
+    """What its moves are measured in: x, ln or sqrt."""
 
     def value(self, x: float) -> Any:
         """Give the value of the column's type nearest to a number."""
-        if self.logarithmic:
+        if self.measure != "x":
             x = max(x, self.low / 4)
         if self.type.kind == "INTEGER":
             return round(x)
@@ -63,10 +64,10 @@ def cells_of(world: World) -> list[Cell]:
         known = world.catalog.table(table)
         assert known is not None
         kinds = {name.lower(): kind for name, kind in known.columns}
-        for column, logarithmic in columns.items():
+        for column, measure in columns.items():
             declared = world.policy.column(table, column).range
             low, high = (as_float(e) for e in declared) if declared else (-50.0, 50.0)
-            found.append(Cell(table, column, kinds[column], low, high, logarithmic))
+            found.append(Cell(table, column, kinds[column], low, high, measure))
     return found
 
 
@@ -111,9 +112,12 @@ class Mover:
                 return self.place(draw, cell)
             part = draw.uniform(-1.0, 1.0)
         x, span = as_float(value), cell.high - cell.low
-        if cell.logarithmic:
+        if cell.measure == "ln":
             wide = math.log(cell.high / cell.low)
             return cell.value(x * math.exp(part * size * wide))
+        if cell.measure == "sqrt" and cell.step == 0:
+            wide = math.sqrt(cell.high) - math.sqrt(cell.low)
+            return cell.value(max(0.0, math.sqrt(x) + part * size * wide) ** 2)
         run = max(size * span * abs(part), cell.step)
         return cell.value(x + math.copysign(run, part))
 

@@ -4,6 +4,7 @@ At points where the softened answer is differentiable, for the 17 queries with t
 ones, over columns that move freely. How far the bound lies above, query by query, is recorded as a table.
 """
 
+import math
 import random
 import statistics
 from fractions import Fraction
@@ -27,6 +28,11 @@ STEP = 2e-5
 # The dual of a norm that names a column twice is no formula of its parts; such norms are left to pairs of databases.
 LEFT_OUT = ("open rows", "exact", "wide", "repeated")
 SETTINGS = {name: world for name, world in settings().items() if name not in LEFT_OUT}
+
+
+def by_measure(measure, x):
+    """Give dx/dw for a column that moves in w."""
+    return {"x": 1.0, "ln": x, "sqrt": 2 * math.sqrt(max(x, 0.0))}[measure]
 
 
 def differentiated(question, moves, database):
@@ -53,7 +59,7 @@ def differentiated(question, moves, database):
                     sides.append((there.measures[column][key].value - group.value) / (sign * wide))
                 if abs(sides[0] - sides[1]) > 1e-2 * (abs(sides[0]) + abs(sides[1])) + 2**30:
                     return None
-                found[cell.column] = sum(sides) / 2 * (x if cell.logarithmic else 1)
+                found[cell.column] = sum(sides) / 2 * by_measure(cell.measure, x)
             gradient[table].append(found)
     return gradient, group.bound, max(2**20, 1e-5 * abs(group.value))
 

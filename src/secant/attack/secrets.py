@@ -15,10 +15,11 @@ from secant.attack.guess import bound_at_rate, guess_at_rate
 from secant.attack.odds import raised
 from secant.attack.priors import ends_of
 from secant.errors import UsageError
+from secant.numeric import interval as iv
 from secant.records import frozen
 from secant.terms.catalog import Catalog
 from secant.terms.coverage import tables_of
-from secant.terms.norms import parse_norm, weight_in
+from secant.terms.norms import Measure, parse_norm, weight_in
 from secant.terms.policy import ColumnFacts, Policy, Protection
 
 
@@ -27,7 +28,7 @@ class Cell:
     """How a value that moves is measured: its weight in the norm, and how far its range reaches."""
 
     weight: Fraction
-    logarithmic: bool
+    measure: Measure
     width: Fraction | None
     """The distance of the two farthest values, rounded up; None if there is no range."""
     half: Fraction | None
@@ -66,7 +67,8 @@ class Secret:
     def after(self, epsilon: Fraction) -> float | None:
         """Bound the chance of a good guess after any answers that cost ε in total.
 
-        By K-PEAK or K-TEXT where values move, by K-ATTRIBUTE where rows do, by the smaller one where both do (K-BOTH).
+        By K-PEAK or K-TEXT where values move, in √ by the whole range (K-ROOT), by K-ATTRIBUTE where rows do, by the
+        smaller one where both do (K-BOTH).
         """
         if self.open_because:
             return 1.0
@@ -76,20 +78,24 @@ class Secret:
             return self.before_most
         bounds = []
         if self.cell is not None:
-            bounds.append(self._moved(epsilon * self.cell.weight))
+            bounds.append(self._moved(epsilon, self.cell))
         if self.apart is not None:
             bounds.append(raised(self.before_most, epsilon * self.apart))
         return min(bounds)
 
-    def _moved(self, rate: Fraction) -> float:
+    def _moved(self, epsilon: Fraction, cell: Cell) -> float:
         assert self.before_most is not None
+        rate = epsilon * cell.weight
         if isinstance(self.belief, (Named, Alike)):
             return raised(self.before_most, rate)
         assert self.belief is not None
-        assert self.cell is not None
-        aim, logarithmic = self.aim, self.cell.logarithmic
-        center = None if aim.center is None else float(place_of(aim.center))
-        found = bound_at_rate(self.belief, center, float(aim.radius), rate, logarithmic=logarithmic)
+        if cell.measure == "sqrt":
+            assert cell.width is not None, "there is no cell without a range"
+            return raised(self.before_most, epsilon * cell.width)
+        center = None if self.aim.center is None else float(place_of(self.aim.center))
+        found = bound_at_rate(
+            self.belief, center, float(self.aim.radius), rate, logarithmic=cell.measure == "ln"
+        )
         return max(found, self.before_most)  # more was told, so not less is known
 
     def width(self) -> Fraction | None:
@@ -167,8 +173,8 @@ def _before(aim: Attribute, belief: Belief | None) -> tuple[float | None, float 
 # ── how far apart ────────────────────────────────────────────────────────────────────────────────
 
 
-def weight_of(protection: Protection, table: str, column: str) -> tuple[Fraction, bool] | None:
-    """Give how far a cell moves per unit, and whether the unit is one of ln; None if it is public.
+def weight_of(protection: Protection, table: str, column: str) -> tuple[Fraction, Measure] | None:
+    """Give how far a cell moves per unit, and the coordinate that is meant; None if it is public.
 
     Where one coordinate moves alone, every ℓp combination, of columns, rows or tables, is that one
     coordinate's move, so the weight is the product of the factors above it (K-CELL), combined over its places.
@@ -178,32 +184,48 @@ def weight_of(protection: Protection, table: str, column: str) -> tuple[Fraction
 
 
 def _cell(
-    weight: tuple[Fraction, bool],
+    weight: tuple[Fraction, Measure],
     aim: Attribute,
     facts: ColumnFacts,
     belief: Belief | None,
     catalog: Catalog | None,
 ) -> Cell:
-    factor, logarithmic = weight
+    factor, measure = weight
     if not is_placed(aim, facts, catalog):
+        if measure != "x":
+            raise UsageError(
+                "USE-001", f"a distance in {measure} needs a declared range of numbers"
+            )
         # Two texts are the same, or one unit apart (K-TEXT).
-        return Cell(factor, False, factor, factor, factor if factor <= 1 else None)
+        return Cell(factor, measure, factor, factor, factor if factor <= 1 else None)
     known = [place_of(value) for value in facts.range or facts.values or ()]
     if known and belief is not None and not isinstance(belief, (Named, Alike)):
         known += [Fraction(end) for end in ends_of(belief)]  # the attacker may believe in more
     if not known:
-        return Cell(factor, logarithmic, None, None, None)
+        if measure == "sqrt":
+            raise UsageError("USE-001", "a distance in sqrt needs a declared range")
+        return Cell(factor, measure, None, None, None)
     low, high = min(known), max(known)
     step = step_of(aim, facts, catalog)
-    if logarithmic:
-        if low <= 0:
-            raise UsageError("USE-001", "a distance in ln needs a range of positive values")
-        reach = Fraction(math.log(high / low) * (1 + 1e-12)) * factor
-        # A middle in ln need not be a value: every value is within the whole range of one that is.
-        return Cell(factor, True, reach, reach, Fraction(1) if step is None else None)
+    if measure != "x":
+        reach = _span(low, high, measure) * factor
+        # A middle in ln or √ need not be a value: every value is within the whole range of one that is.
+        return Cell(factor, measure, reach, reach, Fraction(1) if step is None else None)
     reach = (high - low) * factor
     if step is None:
-        return Cell(factor, False, reach, reach / 2, Fraction(1))
+        return Cell(factor, measure, reach, reach / 2, Fraction(1))
     most = math.ceil(math.ceil((high - low) / step) / 2) * step * factor
     at_once = math.floor(1 / (step * factor)) * step * factor
-    return Cell(factor, False, reach, min(reach, most), at_once or None)
+    return Cell(factor, measure, reach, min(reach, most), at_once or None)
+
+
+def _span(low: Fraction, high: Fraction, measure: Measure) -> Fraction:
+    """Give how far apart two values are in ln or √, rounded up."""
+    if measure == "ln":
+        if low <= 0:
+            raise UsageError("USE-001", "a distance in ln needs a range of positive values")
+        return Fraction(math.log(high / low) * (1 + 1e-12))
+    if low < 0:
+        raise UsageError("USE-001", "a distance in sqrt needs a range without negative values")
+    first, last = iv.square_root(iv.interval(low, high)).ends()
+    return last - first

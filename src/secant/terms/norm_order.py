@@ -14,10 +14,10 @@ from functools import lru_cache
 
 from secant.numeric.powers import power as power_of
 from secant.records import frozen
-from secant.terms.norms import ColumnNorm, CombinedNorm, LogNorm, Norm, ScaledNorm, combined
+from secant.terms.norms import ColumnNorm, CombinedNorm, Leaf, Norm, ScaledNorm, combined
 
 Power = Fraction | None
-Atom = ColumnNorm | LogNorm
+Atom = Leaf
 _REMEMBERED = 1 << 14
 
 
@@ -45,7 +45,7 @@ class _Split:
 def ratio(smaller: Norm, larger: Norm) -> Fraction | None:
     """Give a proved r with smaller ≤ r·larger, or None if a column of `smaller` is not bounded.
 
-    Logarithms and plain columns do not bound each other.
+    A column, its logarithm and its square root do not bound each other.
     """
     query, owner = _tidy(smaller, up=True), _tidy(larger, up=False)
     return _ratio(query, owner) if _atoms(query) <= _atoms(owner) else None
@@ -65,7 +65,7 @@ def below(smaller: Norm, larger: Norm) -> bool:
 def block_factor(power: Power, columns: Sequence[str], norm: Norm) -> Fraction | None:
     """Give a proved g with ‖(x_c)_c‖_power ≤ g·norm, as small as is found.
 
-    None if a column is not measured by the norm, or only in its logarithm.
+    None if a column is not measured by the norm, or not as it is.
     """
     leaves = tuple(ColumnNorm(column) for column in dict.fromkeys(columns))
     return ratio(CombinedNorm(power, leaves), norm) if leaves else Fraction(0)
@@ -137,7 +137,7 @@ def _group(power: Power, parts: Sequence[Norm], *, up: bool) -> Norm:
 
 
 def _leaf(norm: Norm) -> tuple[Atom, Fraction] | None:
-    if isinstance(norm, ScaledNorm) and isinstance(norm.inner, (ColumnNorm, LogNorm)):
+    if isinstance(norm, ScaledNorm) and isinstance(norm.inner, Leaf):
         return norm.inner, norm.factor
     return None
 

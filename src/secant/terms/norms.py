@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
+from typing import Literal
 
 from secant.errors import UsageError
 from secant.numeric.interval import Interval
@@ -25,7 +26,8 @@ _WORD = re.compile(
     r"|(?P<name>[lL][0-9]+\.[0-9]+(?=\s*\()|[A-Za-z_][A-Za-z0-9_]*)|(?P<mark>[(),*]))"
 )
 _COMBINATION = re.compile(r"l(inf|[1-9][0-9]{0,3}(?:\.[0-9]{1,6})?)\Z", re.IGNORECASE)
-LOGARITHM = "ln"
+Measure = Literal["x", "ln", "sqrt"]
+"""The coordinate in which a column moves: its value, the logarithm, the square root."""
 DEEPEST = 20
 LONGEST = 10_000
 
@@ -40,6 +42,13 @@ class ColumnNorm:
 @frozen
 class LogNorm:
     """How far one positive column moves: the absolute difference of the logarithms."""
+
+    column: str
+
+
+@frozen
+class RootNorm:
+    """How far one column that is nowhere negative moves: the absolute difference of the square roots."""
 
     column: str
 
@@ -60,7 +69,8 @@ class CombinedNorm:
     parts: tuple[Norm, ...]
 
 
-Norm = ColumnNorm | LogNorm | ScaledNorm | CombinedNorm
+Leaf = ColumnNorm | LogNorm | RootNorm
+Norm = Leaf | ScaledNorm | CombinedNorm
 Moves = Mapping[str, Fraction | float]
 
 
@@ -77,12 +87,31 @@ def parse_norm(text: str) -> Norm:
     norm = reader.term(0)
     if reader.kind:
         raise ValueError(f"the norm goes on after its end, at {reader.word!r}")
-    logarithms = set(logarithms_of(norm))
-    plain = (leaf.column for leaf, _ in _weighed(norm, Fraction(1)) if isinstance(leaf, ColumnNorm))
-    both = next((name for name in plain if name in logarithms), None)
-    if both is not None:
-        raise ValueError(f"the norm measures {both} both as it is and in its logarithm")
+    measures: dict[str, Measure] = {}
+    for leaf, _ in _weighed(norm, Fraction(1)):
+        if measures.setdefault(leaf.column, _measure(leaf)) != _measure(leaf):
+            two = f"{_written(leaf.column, measures[leaf.column])} and as {_written(leaf.column, _measure(leaf))}"
+            raise ValueError(f"the norm measures {leaf.column} both as {two}")
     return norm
+
+
+def _measure(leaf: Leaf) -> Measure:
+    if isinstance(leaf, LogNorm):
+        return "ln"
+    return "sqrt" if isinstance(leaf, RootNorm) else "x"
+
+
+def _written(column: str, measure: Measure) -> str:
+    return column if measure == "x" else f"{measure}({column})"
+
+
+def measures_of(norm: Norm) -> dict[str, Measure]:
+    """Give the columns that a norm names, each with the coordinate in which it moves.
+
+    >>> measures_of(parse_norm("l1(a, 2*sqrt(b))"))
+    {'a': 'x', 'b': 'sqrt'}
+    """
+    return {leaf.column: _measure(leaf) for leaf, _ in _weighed(norm, Fraction(1))}
 
 
 def columns_of(norm: Norm) -> Iterator[str]:
@@ -109,7 +138,7 @@ def each_once(norm: Norm) -> Norm:
     return found
 
 
-def _weighed(norm: Norm, weight: Fraction) -> Iterator[tuple[ColumnNorm | LogNorm, Fraction]]:
+def _weighed(norm: Norm, weight: Fraction) -> Iterator[tuple[Leaf, Fraction]]:
     """Give each place where a column stands, from left to right, with what a move of it alone counts there."""
     if isinstance(norm, ScaledNorm):
         yield from _weighed(norm.inner, weight * norm.factor)
@@ -131,14 +160,14 @@ def _only(norm: Norm, places: Iterator[int], kept: set[int]) -> Norm | None:
     return norm if next(places) in kept else None
 
 
-def weight_in(norm: Norm, column: str) -> tuple[Fraction, bool] | None:
-    """Give how long a move of one column by 1 is where all others rest, and whether it is one of ln; None if unnamed.
+def weight_in(norm: Norm, column: str) -> tuple[Fraction, Measure] | None:
+    """Give how long a move of one column by 1 is where all others rest, and in which coordinate; None if unnamed.
 
     >>> weight_in(parse_norm("l1(2*a, linf(a, b))"), "a")
-    (Fraction(3, 1), False)
+    (Fraction(3, 1), 'x')
     """
-    if isinstance(norm, (ColumnNorm, LogNorm)):
-        return (Fraction(1), isinstance(norm, LogNorm)) if norm.column == column else None
+    if isinstance(norm, Leaf):
+        return (Fraction(1), _measure(norm)) if norm.column == column else None
     if isinstance(norm, ScaledNorm):
         inner = weight_in(norm.inner, column)
         return None if inner is None else (norm.factor * inner[0], inner[1])
@@ -152,8 +181,8 @@ def norm_of(norm: Norm, column: str) -> str:
     >>> norm_of(parse_norm("l1(l2(0.02*x, y), 10*ln(speed))"), "speed")
     '10*ln(speed)'
     """
-    if isinstance(norm, (ColumnNorm, LogNorm)):
-        return norm.column if isinstance(norm, ColumnNorm) else f"{LOGARITHM}({norm.column})"
+    if isinstance(norm, Leaf):
+        return _written(norm.column, _measure(norm))
     if isinstance(norm, ScaledNorm):
         factor = Decimal(norm.factor.numerator) / Decimal(norm.factor.denominator)
         return f"{factor:f}*{norm_of(norm.inner, column)}"
@@ -164,11 +193,6 @@ def norm_of(norm: Norm, column: str) -> str:
         else f"{Decimal(norm.power.numerator) / norm.power.denominator:f}"
     )
     return written[0] if len(written) == 1 else f"l{power}({', '.join(written)})"
-
-
-def logarithms_of(norm: Norm) -> Iterator[str]:
-    """Give the columns whose distance is measured in ln x."""
-    return (leaf.column for leaf, _ in _weighed(norm, Fraction(1)) if isinstance(leaf, LogNorm))
 
 
 def read_power(name: str) -> Fraction | None:
@@ -210,8 +234,8 @@ def combined(exponent: Fraction | None, sizes: Iterable[Fraction], *, up: bool =
 def length(norm: Norm, moves: Moves) -> float:
     """Give the length of a move, column by column, rounded up (M-LENGTH).
 
-    For a `LogNorm` the entry is the move of ln x. A column that the norm does not name is public and
-    does not move: a move of it has infinite length.
+    For a `LogNorm` the entry is the move of ln x, for a `RootNorm` of √x. A column that the norm does not
+    name is public and does not move: a move of it has infinite length.
 
     >>> length(parse_norm("l1(a, 2*linf(b, c))"), {"a": 1, "b": -3, "c": 2})
     7.0
@@ -222,8 +246,9 @@ def length(norm: Norm, moves: Moves) -> float:
 def dual_of(norm: Norm, gradient: Moves) -> float:
     """Give the dual norm of a vector of partial derivatives, rounded up (M-DUAL).
 
-    For a `LogNorm` the entry is the derivative by ln x, that is x·∂f/∂x. A derivative by a column that
-    the norm does not name has no bound here: leave out the columns that are public.
+    For a `LogNorm` the entry is the derivative by ln x, that is x·∂f/∂x, for a `RootNorm` the one by √x,
+    that is 2·√x·∂f/∂x. A derivative by a column that the norm does not name has no bound here: leave out
+    the columns that are public.
 
     >>> dual_of(parse_norm("l1(a, 2*linf(b, c))"), {"a": 1, "b": -3, "c": 2})
     2.5
@@ -248,7 +273,7 @@ def _reading(norm: Norm, entries: Moves, *, dual: bool) -> float:
 
 
 def _size(norm: Norm, sizes: Mapping[str, Fraction], *, dual: bool) -> Fraction:
-    if isinstance(norm, (ColumnNorm, LogNorm)):
+    if isinstance(norm, Leaf):
         return sizes.get(norm.column, Fraction(0))
     if isinstance(norm, ScaledNorm):
         inner = _size(norm.inner, sizes, dual=dual)
@@ -302,8 +327,10 @@ class _Reader:
         raise ValueError(f"the norm needs a column or a combination at {self.word or 'its end'!r}")
 
     def combination(self, name: str, depth: int) -> Norm:
-        if name.lower() == LOGARITHM:
-            return self.logarithm()
+        if name.lower() == "ln":
+            return LogNorm(self.argument("ln"))
+        if name.lower() == "sqrt":
+            return RootNorm(self.argument("sqrt"))
         exponent = read_power(name)
         self.expect("(")
         parts = [self.term(depth + 1)]
@@ -313,10 +340,10 @@ class _Reader:
         self.expect(")")
         return CombinedNorm(exponent, tuple(parts))
 
-    def logarithm(self) -> Norm:
+    def argument(self, function: str) -> str:
         self.expect("(")
         if self.kind != "name":
-            raise ValueError(f"ln takes one column, not {self.word or 'its end'!r}")
+            raise ValueError(f"{function} takes one column, not {self.word or 'its end'!r}")
         column = self.step().lower()
         self.expect(")")
-        return LogNorm(column)
+        return column

@@ -23,7 +23,7 @@ from secant.terms.coverage import (
     reaches_unit,
     tables_of,
 )
-from secant.terms.norms import columns_of, logarithms_of, parse_norm
+from secant.terms.norms import Measure, columns_of, measures_of, parse_norm
 from secant.terms.people import about_people
 from secant.terms.policy import ColumnFacts, Policy, Protection, PublicRows, TableFacts
 from secant.terms.policy_fit import (
@@ -340,12 +340,15 @@ def _distance_problems(
         place = ("protections", protection.name, "distance", name)
         types = {column.lower(): type_ for column, type_ in table.columns}
         norm = parse_norm(text)
-        for column in dict.fromkeys(logarithms_of(norm)):
-            if column in types and family(types[column]) == "temporal":
-                message = f"ln({column}) needs a number, and the column is {types[column]}"
+        for column, measure in measures_of(norm).items():
+            if measure == "x" or column not in types:
+                continue
+            if family(types[column]) == "temporal":
+                message = f"{measure}({column}) needs a number, and the column is {types[column]}"
                 yield _problem(policy, "error", place, message)
-            elif column in types and not _surely_positive(policy.column(name, column)):
-                message = f"ln({column}) needs a declared range that starts above 0"
+            elif not _has_measure(policy.column(name, column), measure):
+                start = "above 0" if measure == "ln" else "at 0 or above"
+                message = f"{measure}({column}) needs a declared range that starts {start}"
                 yield _problem(policy, "error", place, message)
         for column in dict.fromkeys(columns_of(norm)):
             if column not in types:
@@ -361,9 +364,10 @@ def _distance_problems(
                 yield _problem(policy, "warning", place, message)
 
 
-def _surely_positive(facts: ColumnFacts) -> bool:
+def _has_measure(facts: ColumnFacts, measure: Measure) -> bool:
+    """Whether every value of the declared range has a logarithm, or a square root."""
     low = facts.range[0] if facts.range else None
-    return isinstance(low, (int, Decimal)) and low > 0
+    return isinstance(low, (int, Decimal)) and (low > 0 if measure == "ln" else low >= 0)
 
 
 def _public_rows_problems(

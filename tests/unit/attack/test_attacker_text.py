@@ -183,7 +183,7 @@ def test_a_column_without_a_range_is_a_fault_of_the_policy():
     (entry,) = attack_report("people.shoe within 1", POLICY, CHARGED[1:2], CATALOG)
     assert entry["prior_words"] == "any"  # nothing is believed, and nothing need be
     assert entry["answer"]["advantage"] == pytest.approx(math.tanh(0.25))
-    assert weight_of(bare, "people", "shoe") == (1, False)
+    assert weight_of(bare, "people", "shoe") == (1, "x")
 
 
 def test_a_column_that_does_not_exist_is_wrong_use():
@@ -206,10 +206,10 @@ def test_text_has_no_distance():
 @pytest.mark.parametrize(
     ("column", "weight"),
     [
-        ("age", (Fraction(1, 10), False)),
-        ("grade", (Fraction(1, 2), False)),
-        ("income", (Fraction(3), True)),
-        ("born", (Fraction(1), False)),
+        ("age", (Fraction(1, 10), "x")),
+        ("grade", (Fraction(1, 2), "x")),
+        ("income", (Fraction(3), "ln")),
+        ("born", (Fraction(1), "x")),
         ("shoe", None),
     ],
 )
@@ -276,3 +276,55 @@ def test_a_column_measured_in_ln_is_guessed_in_its_own_unit():
     (entry,) = attack_report("people.income within 5 of 100", POLICY, CHARGED[:1], CATALOG)
     truth = guess_probability(uniform(1, 1000), 100, 5, "0.5", 3, logarithmic=True)
     assert entry["answer"]["posterior"] == truth.posterior
+
+
+ROOTED = """
+[database]
+source = "duckdb:x.duckdb"
+[tables.people.columns]
+income = { range = [1, 900] }
+[protections.cells]
+kind = "cells"
+epsilon = 2
+[protections.cells.distance]
+people = "0.1*sqrt(income)"
+"""
+
+
+def best_answer(epsilon, center, radius):
+    """Give what an answer tells whose likelihood falls with the distance from the goal as fast as is allowed."""
+    first, last = math.sqrt(center - radius), math.sqrt(center + radius)
+    hits = whole = 0.0
+    for i in range(8990):
+        root = math.sqrt(1 + (i + 0.5) / 10)
+        away = max(0.0, first - root, root - last)
+        whole += math.exp(-epsilon * 0.1 * away)
+        hits += away == 0
+    return hits / whole
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "2"])
+@pytest.mark.parametrize(("center", "radius"), [(100, 5), (10, 9), (890, 10)])
+def test_a_column_measured_in_sqrt_is_bounded_by_its_whole_range_in_the_root(
+    epsilon, center, radius
+):
+    charged = [{"protection": "cells", "epsilon": float(epsilon), "delta": 0.0}]
+    words = f"people.income within {radius} of {center}"
+    (entry,) = attack_report(words, read_policy(ROOTED), charged, CATALOG)
+    before, width = 2 * radius / 899, 0.1 * (30 - 1)
+    raised = before / (before + (1 - before) * math.exp(-float(epsilon) * width))
+    found = entry["answer"]["posterior"]
+    assert found == pytest.approx(raised, rel=1e-6)
+    # Never less than what an answer can tell whose law follows the distance.
+    assert found >= best_answer(float(epsilon), center, radius) * (1 - 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("facts", "sentence"),
+    [("range = [-1, 900]", "without negative values"), ("", "needs a declared range")],
+)
+def test_nothing_is_claimed_of_a_root_that_may_not_exist(facts, sentence):
+    charged = [{"protection": "cells", "epsilon": 1.0, "delta": 0.0}]
+    policy = read_policy(ROOTED.replace("range = [1, 900]", facts))
+    with pytest.raises(UsageError, match=sentence):
+        attack_report("people.income within 5", policy, charged, CATALOG)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from chance import fresh_seed
-from secant.terms.norms import ColumnNorm, CombinedNorm, LogNorm, ScaledNorm
+from secant.terms.norms import ColumnNorm, CombinedNorm, Leaf, ScaledNorm
 
 _GENERATOR = np.random.default_rng(fresh_seed())
 POWERS = (Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(7), None)
@@ -15,7 +15,7 @@ POWERS = (Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(7), No
 
 def values(norm, points):
     """Give the norm of each row of `points`, a dict from column to an array."""
-    if isinstance(norm, (ColumnNorm, LogNorm)):
+    if isinstance(norm, Leaf):
         return np.abs(points[norm.column])
     if isinstance(norm, ScaledNorm):
         return float(norm.factor) * values(norm.inner, points)
@@ -30,7 +30,7 @@ def values(norm, points):
 
 def gradient(norm, point):
     """Give (value, subgradient by column) at a point with entries that are not negative."""
-    if isinstance(norm, (ColumnNorm, LogNorm)):
+    if isinstance(norm, Leaf):
         return point[norm.column], {norm.column: 1.0}
     if isinstance(norm, ScaledNorm):
         value, slopes = gradient(norm.inner, point)
@@ -55,7 +55,7 @@ def gradient(norm, point):
 
 def extremal(norm, slopes):
     """Give a move of length 1 along which a gradient attains its dual norm, and that dual norm."""
-    if isinstance(norm, (ColumnNorm, LogNorm)):
+    if isinstance(norm, Leaf):
         slope = slopes.get(norm.column, 0.0)
         return {norm.column: math.copysign(1.0, slope)}, abs(slope)
     if isinstance(norm, ScaledNorm):

@@ -116,6 +116,7 @@ def test_bounds_under_an_owner_that_repeats_columns_hold():
         ("l1.5(x, y)", "l1.5(x, y)", 1),
         ("l2(l2(x, 2*y), 3*z)", "l2(x, l2(2*y, 3*z))", 1),
         ("ln(x)", "2*ln(x)", Fraction(1, 2)),
+        ("sqrt(x)", "4*sqrt(x)", Fraction(1, 4)),
     ],
 )
 def test_exact_ratios(query, owner, bound):
@@ -157,7 +158,16 @@ def test_an_owner_that_repeats_columns_is_matched_part_by_part():
 
 
 @pytest.mark.parametrize(
-    ("query", "owner"), [("x", "y"), ("l1(x, y)", "x"), ("ln(x)", "x"), ("x", "ln(x)")]
+    ("query", "owner"),
+    [
+        ("x", "y"),
+        ("l1(x, y)", "x"),
+        ("ln(x)", "x"),
+        ("x", "ln(x)"),
+        ("sqrt(x)", "x"),
+        ("x", "sqrt(x)"),
+        ("ln(x)", "sqrt(x)"),
+    ],
 )
 def test_what_is_not_measured_is_not_bounded(query, owner):
     assert ratio(parse_norm(query), parse_norm(owner)) is None

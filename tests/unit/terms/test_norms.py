@@ -15,12 +15,14 @@ from secant.terms.norms import (
     ColumnNorm,
     CombinedNorm,
     LogNorm,
+    RootNorm,
     ScaledNorm,
     columns_of,
     dual_of,
     dual_power,
     each_once,
     length,
+    measures_of,
     norm_of,
     parse_norm,
     weight_in,
@@ -120,6 +122,16 @@ def test_the_columns_of_a_norm_are_held_against_the_database():
     ]
 
 
+def test_square_roots():
+    norm = parse_norm("linf(0.5*SQRT(A), sqrt)")
+    assert norm == CombinedNorm(
+        None, (ScaledNorm(Fraction(1, 2), RootNorm("a")), ColumnNorm("sqrt"))
+    )
+    assert measures_of(norm) == {"a": "sqrt", "sqrt": "x"}
+    assert weight_in(norm, "a") == (Fraction(1, 2), "sqrt")
+    assert norm_of(norm, "a") == "0.5*sqrt(a)"
+
+
 def test_fractional_powers_and_logarithms():
     norm = parse_norm("L1.5(a, 2*ln(B), linf(c, d))")
     assert norm == CombinedNorm(
@@ -141,7 +153,11 @@ def test_fractional_powers_and_logarithms():
         ("ln(2*a)", "ln takes one column"),
         ("ln()", "ln takes one column"),
         ("ln(a, b)", r"needs '\)' before ','"),
-        ("l1(a, ln(a))", "measures a both as it is and in its logarithm"),
+        ("l1(a, ln(a))", r"measures a both as a and as ln\(a\)"),
+        ("l1(sqrt(a), 2*a)", r"measures a both as sqrt\(a\) and as a"),
+        ("linf(ln(a), sqrt(a))", r"measures a both as ln\(a\) and as sqrt\(a\)"),
+        ("sqrt(2*a)", "sqrt takes one column"),
+        ("sqrt(a, b)", r"needs '\)' before ','"),
     ],
 )
 def test_what_cannot_be_meant_by_powers_and_logarithms(text, sentence):
@@ -155,6 +171,7 @@ def test_what_cannot_be_meant_by_powers_and_logarithms(text, sentence):
         ("l1(a, 2*A)", "l1(2*a)"),
         ("linf(l1(x, y), 3*l2(x, 0.1*y), z)", "linf(l1(y), 3*l2(x), z)"),
         ("l2(ln(v), 0.5*l1(ln(v), w))", "l2(ln(v), 0.5*l1(w))"),
+        ("l1(sqrt(v), 2*l2(sqrt(v), w))", "l1(2*l2(sqrt(v), w))"),
         ("l1(a, b)", "l1(a, b)"),
     ],
 )
@@ -169,7 +186,7 @@ def test_a_repeated_column_is_kept_where_it_counts_most(text, once):
 
 def test_a_repeated_column_moves_as_far_as_all_its_places_say():
     norm = parse_norm("l1(2*a, linf(a, b), 0.5*a)")
-    assert weight_in(norm, "a") == (Fraction(7, 2), False)
+    assert weight_in(norm, "a") == (Fraction(7, 2), "x")
     assert length(norm, {"a": 1}) == 3.5
     assert norm_of(norm, "a") == "l1(2*a, a, 0.5*a)"
     assert parse_norm(norm_of(norm, "a")) == parse_norm("l1(2*a, a, 0.5*a)")
@@ -190,6 +207,7 @@ def test_dual_powers():
         ("linf(a, b)", {"a": 3, "b": -4}, 4.0, 7.0),
         ("0.5*l1(a, 4*b)", {"a": 3, "b": 4}, 9.5, 6.0),
         ("l1(a, 2*ln(b))", {"a": 1, "b": 0.25}, 1.5, 1.0),
+        ("l1(a, 2*sqrt(b))", {"a": 1, "b": 0.25}, 1.5, 1.0),
         ("l1(a, b)", {}, 0.0, 0.0),
         ("a", {"a": 1, "public": 0}, 1.0, 1.0),
         ("a", {"a": 1, "public": 2}, math.inf, math.inf),

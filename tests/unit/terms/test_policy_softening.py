@@ -198,12 +198,22 @@ def test_public_rows_that_fit(line):
         ("ln(id)", FACTS, "ln(id) needs a declared range that starts above 0"),
         ("ln(speed)", FACTS.replace("[1, 40]", "[0, 40]"), "ln(speed) needs a declared range"),
         ("ln(speed)", FACTS.replace("range = [1, 40], ", ""), "ln(speed) needs a declared range"),
+        ("sqrt(seen)", FACTS, "sqrt(seen) needs a number, and the column is DATE"),
+        ("sqrt(id)", FACTS, "sqrt(id) needs a declared range that starts at 0 or above"),
+        ("sqrt(speed)", FACTS.replace("[1, 40]", "[-1, 40]"), "sqrt(speed) needs a declared range"),
         ("ln(n)", FACTS, "n is TEXT; only numbers and dates have a distance"),
         ("l2(speed, gone)", FACTS, "there is no column ships.gone"),
     ],
 )
 def test_norms_are_held_against_the_database(norm, facts, sentence):
     assert sentence in details(cells(norm=norm, facts=facts))
+
+
+@pytest.mark.parametrize("range_", ["[0, 40]", "[1, 40]"])
+def test_a_root_may_start_at_0(range_):
+    text = cells(norm="sqrt(speed)", facts=FACTS.replace("[1, 40]", range_))
+    problems = check_policy(read_policy(text), TABLES)
+    assert [p for p in problems if p.severity == "error"] == []
 
 
 def test_the_examples_of_the_page_are_policies():

@@ -497,8 +497,8 @@ class Branch:
     def _check_floats(self, calculus: Calculus) -> None:
         """A bound e^(-alpha·x) is as wrong as alpha times the error of x: that must drown in the slack (D-FLOATS)."""
         total = Fraction(0)
-        for node, bound in calculus.known.items():
-            alpha = calculus.alpha(bound) if bound.reach else None
+        rates = [(x, calculus.alpha(b) if b.reach else None) for x, b in calculus.known.items()]
+        for node, alpha in [*rates, *calculus.coordinates]:
             if alpha is None:
                 continue
             assert isinstance(node, n.Scalar)

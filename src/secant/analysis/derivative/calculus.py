@@ -75,6 +75,7 @@ class Calculus:
         self.moving: dict[n.Node, bool] = {}
         self.ranges = Ranges(NOTHING_DECLARED, remembered={})
         self.weights: dict[Variable, tuple[Fraction, Fraction]] = {}
+        self.coordinates: list[tuple[n.Scalar, Fraction]] = []  # what shapes take instead of x
         self.rules: dict[n.Node, str] = {}  # which rule bounded each expression that moves
 
     def of(self, scalar: n.Scalar) -> Bound:
@@ -237,9 +238,9 @@ def _of_type(kind: t.Type) -> iv.Interval:
 
 
 def _variable(calculus: Calculus, node: n.Scalar, variable: Variable, range_: iv.Interval) -> Bound:
-    """A value that moves by itself: x, or e^w where the owner measures in w = ln x (D-IDENTITY)."""
-    if variable.logarithmic:
-        return power_of_exponential(calculus, node, variable, range_, Fraction(1))
+    """A value that moves by itself: x, or a function of what the owner measures in (D-IDENTITY)."""
+    if variable.measure != "x":
+        return power_of_measured(calculus, node, variable, range_, Fraction(1))
     weight, alpha = calculus.weight(variable)
     size = _identity_size(double(node), alpha, range_)
     term = _shaped(size, {variable: Fraction(1)}, most_of(range_))
@@ -283,35 +284,51 @@ def _is_zero(scalar: n.Scalar) -> bool:
     return isinstance(scalar, n.Literal) and as_number(scalar.value) == 0
 
 
-def power_of_exponential(
+def coordinate(
+    calculus: Calculus, node: n.Scalar, variable: Variable, range_: iv.Interval, *, positive: bool
+) -> tuple[n.Scalar, Bound]:
+    """Write w = ln x or √x, in which a column x moves, and give its bound; refuse where x may have none."""
+    low, w_range = range_.low, iv.EVERYTHING
+    if low is not None and (low > 0 or (low == 0 and not positive)) and range_.bounded:
+        w_range = (iv.logarithm if variable.measure == "ln" else iv.square_root)(range_)
+    if not w_range.bounded:
+        needed = "positive lower end" if positive else "lower end of at least 0"
+        where = f"{variable.column} moves in {variable.measure}({variable.column})"
+        hint = f"declare a range with a {needed}"
+        raise CannotBound("D-IDENTITY", node, f"{where}, and its range does not allow that", hint)
+    w = shapes.call(variable.measure, double(node))
+    weight, alpha = calculus.weight(variable)
+    calculus.coordinates.append((w, alpha))
+    return w, Bound(w_range, ONE, {variable: ONE}, {variable.role: weight})
+
+
+def power_of_measured(
     calculus: Calculus, node: n.Scalar, variable: Variable, range_: iv.Interval, exponent: Fraction
 ) -> Bound:
-    """x^exponent for a variable that moves in w = ln x: e^(exponent·w), by D-EXP."""
-    if range_.low is None or range_.high is None or range_.low <= 0:
-        raise CannotBound(
-            "D-EXP",
-            node,
-            f"{variable.column} moves in its logarithm and may not be positive",
-            "declare a range with a positive lower end",
-        )
-    alpha = calculus.weight(variable)[1]
-    ends = iv.logarithm(range_)
-    log = shapes.call("ln", double(node))
-    along: Rates = {variable: Fraction(1)}
+    """x^exponent for a variable that moves in w: e^(exponent·w) for w = ln x, w^(2·exponent) for w = √x."""
+    logarithm = variable.measure == "ln"
+    # w^(2r) has the slope 2r·w^(2r−1), which is bounded near 0 from r = 1/2 on.
+    positive = logarithm or exponent < Fraction(1, 2)
+    w, inner = coordinate(calculus, node, variable, range_, positive=positive)
     powered = power_range(range_, exponent)
     most = most_of(powered)
-    if most is None or most > HIGHEST_POWERED or abs(exponent) * most > HIGHEST_POWERED:
+    rate = exponent if logarithm else 2 * exponent
+    steepest = most if logarithm else most_of(power_range(inner.range, rate - 1))
+    caps = [HIGHEST_POWERED + 1 if m is None else m for m in (most, steepest)]
+    if max(caps) > HIGHEST_POWERED or abs(rate) * caps[1] > HIGHEST_POWERED:
         raise CannotBound(
-            "D-EXP", node, "the power may overflow", "declare a range on which it stays small"
+            "D-EXP" if logarithm else "D-POWER",
+            node,
+            "the power may overflow",
+            "declare a range on which it stays small",
         )
-    size = _shaped(shapes.exponent_size(log, exponent, alpha, ends.low, ends.high), along, most)
-    steep = _shaped(
-        shapes.exponent_slope(log, exponent, alpha, ends.low, ends.high),
-        along,
-        abs(exponent) * most,
-    )
-    assert size is not None, "the range is bounded"
-    assert steep is not None, "the range is bounded"
+    size_of = shapes.exponent_size if logarithm else shapes.power_size
+    slope_of = shapes.exponent_slope if logarithm else shapes.power_slope
+    ends = inner.range.low, inner.range.high
+    size = composed(calculus, inner, lambda a: size_of(w, rate, a, *ends), most)
+    steep = composed(calculus, inner, lambda a: slope_of(w, rate, a, *ends), abs(rate) * caps[1])
+    if size is None or steep is None:
+        raise _no_range(node)
     slopes: dict[Key, Term] = {variable: steep}
     return Bound(powered, size, slopes, reach_of_caps(calculus, slopes))
 
@@ -524,8 +541,8 @@ def _inverse(calculus: Calculus, node: n.Scalar, b: Bound) -> Bound:
             "declare ranges that keep the divisor away from 0",
         )
     variable = plain_variable(calculus, node)
-    if variable is not None and variable.logarithmic:
-        return power_of_exponential(calculus, node, variable, b.range, Fraction(-1))
+    if variable is not None and variable.measure != "x":
+        return power_of_measured(calculus, node, variable, b.range, Fraction(-1))
     x, range_ = double(node), b.range
     inverse = iv.divide(iv.point(1), range_)
     most = most_of(inverse)

@@ -180,6 +180,10 @@ def _smooth(errors: FloatErrors, node: n.Call, inner: Fraction) -> Error:
     if node.function == "exp":
         # e^error - 1 is at most twice the error for errors up to 1.
         return most * 2 * inner + most * 2 * FUNCTION if inner <= 1 else None
+    if node.function == "ln":
+        relative = errors.relative(node.arguments[0])
+        if relative is not None and low > 0:
+            return 2 * relative + (most + 1) * FUNCTION
     if node.function == "ln" and low - inner > 0:
         return inner / (low - inner) + (most + 1) * FUNCTION
     if node.function == "sqrt":
@@ -192,7 +196,7 @@ def _smooth(errors: FloatErrors, node: n.Call, inner: Fraction) -> Error:
         rest = iv.square_root(iv.point(inner)).high
         return None if rest is None else 2 * rest + most * FUNCTION
     if node.function == "power":
-        return _power(node, inner, most, low, high)
+        return _power(errors, node, inner, most, low, high)
     return None
 
 
@@ -203,7 +207,14 @@ def _whole_exponent(node: n.Call) -> Fraction | None:
     return exponent if exponent and exponent >= 1 and exponent.denominator == 1 else None
 
 
-def _power(node: n.Call, inner: Fraction, most: Fraction, low: Fraction, high: Fraction) -> Error:
+def _power(
+    errors: FloatErrors,
+    node: n.Call,
+    inner: Fraction,
+    most: Fraction,
+    low: Fraction,
+    high: Fraction,
+) -> Error:
     written = node.arguments[1]
     exponent = as_number(written.value) if isinstance(written, n.Literal) else None
     if exponent is None:
@@ -212,7 +223,11 @@ def _power(node: n.Call, inner: Fraction, most: Fraction, low: Fraction, high: F
     if _whole_exponent(node) is not None:
         return exponent * reach ** (int(exponent) - 1) * inner + most * FUNCTION
     if low - inner <= 0:
-        return None
+        # 1 - (1 - u)^r and (1 + u)^r - 1 are at most 2ru for r of at least 1/2 and ru up to 1, also next to x = 0.
+        near = errors.relative(node.arguments[0])
+        if near is None or low < 0 or exponent < Fraction(1, 2) or exponent * near > 1:
+            return None
+        return most * (2 * exponent * near + FUNCTION)
     # x^r moves relatively r times as much as x.
     relative = abs(exponent) * inner / (low - inner)
     return most * 2 * relative + most * FUNCTION if relative <= Fraction(1, 4) else None

@@ -18,12 +18,13 @@ from secant.analysis.derivative.calculus import (
     Calculus,
     chain,
     composed,
+    coordinate,
     double,
     limited,
     most_of,
     place_of,
     plain_variable,
-    power_of_exponential,
+    power_of_measured,
 )
 from secant.analysis.derivative.smooth_terms import (
     ONE,
@@ -111,18 +112,23 @@ def _logarithm(calculus: Calculus, node: n.Call) -> Bound:
     )
     if size is None:
         raise _unbounded("D-LN", node)
-    if plain is not None and plain.logarithmic:
+    if plain is not None and plain.measure == "ln":
         weight = calculus.space.dual(plain.role, {plain: Fraction(1)})
         return Bound(range_, limited(size, range_), {plain: ONE}, {plain.role: weight})
+    times = Fraction(1)
+    if plain is not None and plain.measure == "sqrt":  # ln x = 2·ln w
+        x, inner = coordinate(calculus, node.arguments[0], plain, ends, positive=True)
+        times, ends = Fraction(2), inner.range
+    low, high = ends.low, ends.high
     slope = composed(
         calculus,
         inner,
-        lambda a: shapes.logarithm_slope(x, a, ends.low, ends.high),
-        1 / ends.low,
+        lambda a: shapes.logarithm_slope(x, a, low, high),
+        1 / low if low else None,
     )
     if slope is None:
         raise _unbounded("D-LN", node)
-    return chain(calculus, inner, range_, size, slope)
+    return chain(calculus, inner, range_, size, product(constant_term(times), slope))
 
 
 def _root(calculus: Calculus, node: n.Call) -> Bound:
@@ -149,6 +155,9 @@ def _powered(calculus: Calculus, node: n.Call, exponent: Fraction) -> Bound:
     """D-POWER."""
     inner, x = calculus.of(node.arguments[0]), double(node.arguments[0])
     ends = inner.range
+    variable = plain_variable(calculus, node.arguments[0])
+    if variable is not None and variable.measure != "x" and exponent != 0:
+        return power_of_measured(calculus, node.arguments[0], variable, ends, exponent)
     whole = exponent.denominator == 1 and exponent >= 0
     if not whole and (ends.low is None or ends.low <= 0):
         raise CannotBound(
@@ -157,9 +166,6 @@ def _powered(calculus: Calculus, node: n.Call, exponent: Fraction) -> Bound:
             "a power of a value that may be 0 or negative is not bounded",
             "declare a range with a positive lower end, or use a whole exponent of at least 1",
         )
-    variable = plain_variable(calculus, node.arguments[0])
-    if variable is not None and variable.logarithmic and exponent != 0:
-        return power_of_exponential(calculus, node.arguments[0], variable, ends, exponent)
     range_ = power_range(ends, exponent)
     size = composed(
         calculus,
@@ -187,7 +193,7 @@ def _length(calculus: Calculus, node: n.Call) -> Bound | None:
     if squares is None or len(squares) < 2:
         return None
     found = [plain_variable(calculus, s) for s in squares]
-    variables = [v for v in found if v is not None and not v.logarithmic]
+    variables = [v for v in found if v is not None and v.measure == "x"]
     if len(variables) < len(found) or len({v.role for v in variables}) != 1:
         return None
     if len(set(variables)) < len(variables):

@@ -233,7 +233,7 @@ def _line(calculus: Calculus, node: n.Scalar) -> Line | None:
     inner = node.operand if isinstance(node, n.Clamp) else node
     if isinstance(inner, n.Column):
         variable = calculus.space.variables[inner.name]
-        return None if variable.logarithmic else {variable: (node, Fraction(1))}
+        return {variable: (node, Fraction(1))} if variable.measure == "x" else None
     if not isinstance(node, n.Arithmetic):
         return None
     left, right = _line(calculus, node.left), _line(calculus, node.right)

@@ -17,15 +17,15 @@ from secant.plan import nodes as n
 from secant.plan.lineage import stored_column
 from secant.records import frozen
 from secant.terms.norms import (
-    ColumnNorm,
-    LogNorm,
+    Leaf,
+    Measure,
     Norm,
     ScaledNorm,
     columns_of,
     combined,
     dual_power,
     each_once,
-    logarithms_of,
+    measures_of,
     parse_norm,
     read_power,
 )
@@ -47,8 +47,8 @@ class Variable:
     name: str
     """Name in the plan."""
     type: Type
-    logarithmic: bool
-    """Whether the owner measures its moves in ln x."""
+    measure: Measure
+    """The coordinate in which the owner measures its moves."""
 
 
 @frozen
@@ -134,13 +134,12 @@ def space_of(protection: Protection, scans: Iterable[n.Scan]) -> Space:
             continue
         norm = each_once(parse_norm(written))
         found.roles[scan.alias] = Role(scan.alias, table, norm)
-        named = set(columns_of(norm))
-        logarithms = set(logarithms_of(norm))
+        measures = measures_of(norm)
         for f in scan.columns:
             column = stored_column(scan, f.name).lower()
-            if column in named:
+            if column in measures:
                 found.variables[f.name] = Variable(
-                    scan.alias, column, f.name, f.type, column in logarithms
+                    scan.alias, column, f.name, f.type, measures[column]
                 )
     powers = {t: read_power(p) for t, p in protection.row_norms.items()}
     rows = {r.table: powers.get(r.table, Fraction(1)) for r in found.roles.values()}
@@ -210,7 +209,7 @@ def _column_set(norm: Norm) -> frozenset[str]:
 def _dual_number(norm: Norm, gradient: Mapping[Key, Fraction]) -> Fraction:
     if not gradient:
         return Fraction(0)
-    if isinstance(norm, (ColumnNorm, LogNorm)):
+    if isinstance(norm, Leaf):
         return sum(gradient.values(), Fraction(0))
     if isinstance(norm, ScaledNorm):
         # A block's entry already is a dual norm of the whole role: the factor must not divide it.
@@ -226,7 +225,7 @@ def _dual_number(norm: Norm, gradient: Mapping[Key, Fraction]) -> Fraction:
 def _dual_scalar(norm: Norm, gradient: Mapping[Key, n.Scalar]) -> n.Scalar | None:
     if not gradient:
         return None
-    if isinstance(norm, (ColumnNorm, LogNorm)):
+    if isinstance(norm, Leaf):
         return _sum(list(gradient.values()))
     if isinstance(norm, ScaledNorm):
         up = shapes.float_above(norm.factor)
