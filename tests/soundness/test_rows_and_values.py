@@ -16,11 +16,13 @@ from both_check import CLOSE
 from chance import LONG
 from naming_public import name_public
 from secant.analysis import combined
+from secant.analysis.derivative import space
 from secant.numeric.optimal_law import mean as mean_noise
 from secant.release.noise.smooth import CurveNoise
 from secant.release.noise.way import PlainNoise
 from secant.terms import types as t
 from secant.terms.catalog import Table, catalog
+from secant.terms.norms import columns_of
 from secant.terms.policy_check import fit_policy
 from secant.terms.policy_file import read_policy
 
@@ -30,6 +32,7 @@ CATALOG = catalog(
     Table("u", (("g", t.INTEGER), ("q", t.DOUBLE)), (("g",),)),
 )
 NORMS = {"a": "l1(x, 0.5*y)", "b": "z"}
+ROOTED = {"a": "l1(2*sqrt(x), 0.5*y)", "b": "z"}
 POLICY = """
 [database]
 source = "duckdb:none"
@@ -45,7 +48,7 @@ q = {{ range = [0, 3] }}
 kind = "rows+cells"
 epsilon = 10000
 softening = {{ kind = "ramp", width = {width} }}
-distance = {{ a = "l1(x, 0.5*y)", b = "z" }}
+distance = {{ {distance} }}
 add_remove = {{ a = {a}, b = {b} }}
 """
 ONE = (
@@ -71,18 +74,19 @@ SETTINGS = tuple(
 PUBLIC = [{"g": 1, "q": 3.0}, {"g": 2, "q": 0.5}]
 
 
-def world(weights, width="0.5"):
-    text = POLICY.format(a=weights[0], b=weights[1], width=width)
+def world(weights, width="0.5", norms=NORMS):
+    distance = ", ".join(f'{table} = "{norm}"' for table, norm in norms.items())
+    text = POLICY.format(a=weights[0], b=weights[1], width=width, distance=distance)
     return fit_policy(name_public(read_policy(text), CATALOG), CATALOG)
 
 
-def asked(text, weights, epsilon, width="0.5"):
+def asked(text, weights, epsilon, width="0.5", norms=NORMS):
     """Ask in this world."""
-    return both_check.Question(text, epsilon, CATALOG, world(weights, width))
+    return both_check.Question(text, epsilon, CATALOG, world(weights, width, norms))
 
 
-def checked(question, databases, weights, pairs=None):
-    named = {t: (norm, w) for (t, norm), w in zip(NORMS.items(), weights, strict=True)}
+def checked(question, databases, weights, pairs=None, norms=NORMS):
+    named = {t: (norm, w) for (t, norm), w in zip(norms.items(), weights, strict=True)}
     return both_check.checked(question, databases, named, pairs)
 
 
@@ -124,6 +128,22 @@ def test_all_pairs_of_small_databases(text):
         worst, smooth = checked(question, small(text in TWO), weights)
         assert worst <= 1 + CLOSE, (text, float(epsilon), weights, worst)
         assert smooth <= 1 + CLOSE, (text, float(epsilon), weights, smooth)
+
+
+@pytest.mark.parametrize("text", [*ONE, *TWO] if LONG else [*ONE[:6], ONE[12], TWO[0]])
+def test_all_pairs_where_a_column_moves_in_its_square_root(text):
+    for epsilon, weights in SETTINGS if LONG else SETTINGS[2:3]:
+        question = asked(text, weights, epsilon, norms=ROOTED)
+        worst, smooth = checked(question, small(text in TWO), weights, norms=ROOTED)
+        assert worst <= 1 + CLOSE, (text, float(epsilon), weights, worst)
+        assert smooth <= 1 + CLOSE, (text, float(epsilon), weights, smooth)
+
+
+def test_a_square_root_taken_for_the_column_is_noticed_beside_rows(monkeypatch):
+    epsilon, weights = Fraction(4), ("3", "1")
+    monkeypatch.setattr(space, "measures_of", lambda norm: dict.fromkeys(columns_of(norm), "x"))
+    wrong = asked("SELECT sum(x*x) FROM a", weights, epsilon, norms=ROOTED)
+    assert checked(wrong, small(False), weights, norms=ROOTED)[0] > 1.05
 
 
 def drawn(draw):

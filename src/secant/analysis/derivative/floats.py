@@ -180,12 +180,12 @@ def _smooth(errors: FloatErrors, node: n.Call, inner: Fraction) -> Error:
     if node.function == "exp":
         # e^error - 1 is at most twice the error for errors up to 1.
         return most * 2 * inner + most * 2 * FUNCTION if inner <= 1 else None
-    if node.function == "ln":
+    if node.function == "ln" and low > 0:
         relative = errors.relative(node.arguments[0])
-        if relative is not None and low > 0:
-            return 2 * relative + (most + 1) * FUNCTION
-    if node.function == "ln" and low - inner > 0:
-        return inner / (low - inner) + (most + 1) * FUNCTION
+        # |ln(1 ± u)| is at most 2u for u up to 1/2.
+        ways = [2 * relative] if relative is not None and 2 * relative <= 1 else []
+        ways += [inner / (low - inner)] if low > inner else []
+        return min(ways) + (most + 1) * FUNCTION if ways else None
     if node.function == "sqrt":
         relative = errors.relative(node.arguments[0])
         if relative is not None:

@@ -115,10 +115,10 @@ def _logarithm(calculus: Calculus, node: n.Call) -> Bound:
     if plain is not None and plain.measure == "ln":
         weight = calculus.space.dual(plain.role, {plain: Fraction(1)})
         return Bound(range_, limited(size, range_), {plain: ONE}, {plain.role: weight})
-    times = Fraction(1)
-    if plain is not None and plain.measure == "sqrt":  # ln x = 2·ln w
-        x, inner = coordinate(calculus, node.arguments[0], plain, ends, positive=True)
-        times, ends = Fraction(2), inner.range
+    root = plain if plain is not None and plain.measure == "sqrt" else None
+    if root is not None:
+        x, inner = coordinate(calculus, node.arguments[0], root, ends, positive=True)
+        ends = inner.range
     low, high = ends.low, ends.high
     slope = composed(
         calculus,
@@ -128,7 +128,9 @@ def _logarithm(calculus: Calculus, node: n.Call) -> Bound:
     )
     if slope is None:
         raise _unbounded("D-LN", node)
-    return chain(calculus, inner, range_, size, product(constant_term(times), slope))
+    if root is not None:  # ln x = 2·ln w
+        slope = product(constant_term(Fraction(2)), slope)
+    return chain(calculus, inner, range_, size, slope)
 
 
 def _root(calculus: Calculus, node: n.Call) -> Bound:
