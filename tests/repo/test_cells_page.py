@@ -5,7 +5,10 @@ from repository import ROOT, blocks, named
 from test_readme import run_block
 
 PAGES = (
-    (ROOT / "docs" / "explanation" / "cells.md", ("toml", "python", "python", "python", "sh", "sh")),
+    (
+        ROOT / "docs" / "explanation" / "cells.md",
+        ("toml", "python", "python", "python", "sh", "sh"),
+    ),
     (
         ROOT / "docs" / "how-to" / "protect-values.md",
         ("toml", "python", "sh", "sh", "python", "sh", "python"),
