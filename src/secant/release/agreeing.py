@@ -21,11 +21,10 @@ from secant.plan.domains import Chosen, Listed, Looked, Stepped
 from secant.plan.rewrite import columns_of
 from secant.plan.show import same
 from secant.records import frozen
-from secant.release.binding import groups_cut, rests_on_found_limit
+from secant.release.binding import noise_alone_moves, rests_on_found_limit
 from secant.release.measured import comparable, steps_of, value_of
 from secant.release.noise.running import RunningNoise, Steps, steps_shown
 from secant.release.noise.way import LawfulNoise, Noise
-from secant.release.stages import reads_released
 
 MOST_NUMBERS, MOST_TOTALS = 300, 60
 """Of all levels together, and of all but the finest: every number is made of all of them."""
@@ -194,15 +193,8 @@ def _families(bounded: Sequence[Bounded], tables: Tables) -> Iterator[_Family]:
 
 def _fits(b: Bounded) -> bool:
     """Whether the true numbers of a release add up: its groups are all there, and noise alone moves them."""
-    release = b.release
-    return (
-        release.selector is None
-        and b.softened is None
-        and not release.personal
-        and groups_cut(release) is None
-        and not any(isinstance(d, (Chosen, Stepped)) for d in release.domains)
-        and not any(reads_released(a) for a in release.aggregates)
-    )
+    chosen = any(isinstance(d, (Chosen, Stepped)) for d in b.release.domains)
+    return noise_alone_moves(b) and not chosen
 
 
 def _same_rows(a: Bounded, b: Bounded) -> bool:

@@ -21,6 +21,7 @@ from secant.plan.ranked import Candidates
 from secant.plan.rewrite import columns_of
 from secant.records import frozen
 from secant.release.intervals import Span
+from secant.release.stages import reads_released
 
 
 def groups_cut(release: Release) -> int | None:
@@ -37,6 +38,18 @@ def groups_cut(release: Release) -> int | None:
         reach.append(listed)
     least = min(limits)
     return least if not reach or min(reach) > least else None
+
+
+def noise_alone_moves(b: Bounded) -> bool:
+    """Whether noise alone moves what a release shows: no choice, no softening, no limit of groups, no earlier stage."""
+    release = b.release
+    return (
+        release.selector is None
+        and b.softened is None
+        and not release.personal
+        and groups_cut(release) is None
+        and not any(reads_released(a) for a in release.aggregates)
+    )
 
 
 def rests_on_found_limit(b: Bounded, column: str) -> bool:

@@ -20,7 +20,7 @@ from secant.plan.lineage import Lineage
 from secant.plan.rewrite import columns_of
 from secant.records import frozen
 from secant.release.backend import Session
-from secant.release.binding import groups_cut, rests_on_found_limit
+from secant.release.binding import noise_alone_moves, rests_on_found_limit
 from secant.release.error import Traced
 from secant.release.job import Job, Keys
 from secant.release.measured import order_of_keys
@@ -28,7 +28,6 @@ from secant.release.noise.running import RunningNoise
 from secant.release.noise.way import PlainNoise
 from secant.release.run import look_up_keys, plan_release
 from secant.release.shares import Calibrated, repriced
-from secant.release.stages import reads_released
 from secant.terms.bounds import GlobalBound
 from secant.terms.policy import Limits, Protection
 
@@ -57,7 +56,7 @@ def by_blocks(job: Job, keys: Mapping[str, Keys | None], kinds: Mapping[str, str
         return job  # levels of ROLLUP agree among each other
     (b,) = job.prepared.bounded
     known = keys[b.release.name]
-    if not known or not _alone(b):
+    if not known or not noise_alone_moves(b):
         return job
     noise = dict(job.noise.noise)
     for ordered in _orders(job.traced, [k.name for k in b.release.exact.keys]):
@@ -75,18 +74,6 @@ def by_blocks(job: Job, keys: Mapping[str, Keys | None], kinds: Mapping[str, str
     if noise == job.noise.noise:
         return job
     return replace(job, noise=repriced(replace(job.noise, noise=noise), (b,)))
-
-
-def _alone(b: Bounded) -> bool:
-    """Whether nothing but noise moves what a release shows, and its keys are known beforehand."""
-    release = b.release
-    return (
-        release.selector is None
-        and b.softened is None
-        and not release.personal
-        and groups_cut(release) is None
-        and not any(reads_released(a) for a in release.aggregates)
-    )
 
 
 def _summed(b: Bounded, column: str, kinds: Mapping[str, str]) -> bool:
