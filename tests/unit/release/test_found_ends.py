@@ -77,17 +77,22 @@ def test_declared_ranges_have_ends():
         assert ends(db, "SELECT avg(cost) AS x FROM data") == [(True, True)]
 
 
+FEW = 0.7
+"""Of 24 releases at 95 % fewer than this are held once in a million times."""
+
+
 def honesty_of(text, monkeypatch):
     monkeypatch.setattr(measure, "CLEAR", 0.0)
+    monkeypatch.setattr(measure, "REQUIRED", FEW)
     frame = pandas.DataFrame({"person": range(2000), "cost": COSTS})
     given = {"protections": {"p": {"kind": "unit", "unit": "visits.person", "epsilon": 100}}}
     with secant.connect({"visits": frame}, policy=given, ledger=":memory:") as db:
-        return measure.ask(db, sets.Question("found", text), 8)
+        return measure.ask(db, sets.Question("found", text), 24)
 
 
 def test_the_benchmark_finds_facts_anew_and_no_broken_end(monkeypatch):
     row = honesty_of("SELECT avg(cost), count(*) FROM visits", monkeypatch)
-    assert (row["status"], row["held"]) == ("held", 1.0)
+    assert row["status"] == "held"
     assert row["stated"] == 0.5
 
 
