@@ -37,6 +37,17 @@ def transform(root: n.Relation, change: Callable[[n.Node], n.Node]) -> n.Relatio
     return result
 
 
+def replaced(plan: n.Relation, old: n.Relation, new: n.Relation) -> n.Relation:
+    """Put a relation in place of another, wherever it stands in a plan."""
+
+    def change(node: n.Node) -> n.Node:
+        return new if node is old else n.rebuild(node, change)
+
+    found = change(plan)
+    assert isinstance(found, n.Relation)
+    return found
+
+
 def fold_constants(plan: n.Relation) -> n.Relation:
     """Compute what depends on no column: `1 + 10`, `DATE '1995-01-01' + INTERVAL '1' YEAR`."""
 

@@ -26,7 +26,7 @@ from secant.plan.domains import Chosen, Listed, Looked
 from secant.plan.enforce import Steps
 from secant.plan.from_sql import from_sql
 from secant.plan.reads import scans, tables_read
-from secant.plan.rewrite import normalize
+from secant.plan.rewrite import normalize, replaced
 from secant.plan.typing import fields_of, type_of
 from secant.records import frozen
 from secant.release.shares import shares_of
@@ -129,7 +129,7 @@ def compile_stream(
     fixed = tuple(_limited(p, stream) for p in in_force)
     steps = Steps(step.name, None if arrival is None else arrival.name)
     outcome = prepare(
-        _replaced(plan, aggregate, changed),
+        replaced(plan, aggregate, changed),
         policy,
         fixed,
         catalog,
@@ -303,15 +303,6 @@ def _since_start(step: n.Scalar, calendar: Calendar) -> n.Scalar:
         return after
     end = calendar.first(calendar.steps + 1)
     return n.And((after, n.Compare("<", step, n.Literal(end, kind))))
-
-
-def _replaced(plan: n.Relation, old: n.Relation, new: n.Relation) -> n.Relation:
-    def change(node: n.Node) -> n.Node:
-        return new if node is old else n.rebuild(node, change)
-
-    found = change(plan)
-    assert isinstance(found, n.Relation)
-    return found
 
 
 def _unbounded(outcome: Any) -> Refused:

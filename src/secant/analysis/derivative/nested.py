@@ -8,7 +8,6 @@ rows move at least as far, all together, as the groups do (D-NESTED). Never here
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative.branches import branches_of
@@ -17,6 +16,7 @@ from secant.analysis.derivative.sets import members_as_rows
 from secant.analysis.derivative.stripped import sees, strip
 from secant.plan import nodes as n
 from secant.plan.rewrite import columns_of, substitute
+from secant.records import frozen
 
 EXTREMES = ("min", "max")
 
@@ -39,7 +39,7 @@ def moving_calls(inner: n.Aggregate, protected: frozenset[str]) -> dict[str, n.S
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Flat:
     """Groups as the rows that they are made of."""
 

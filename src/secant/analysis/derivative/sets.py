@@ -8,7 +8,7 @@ groups of members as the rows that they are made of, for whoever bounds them (D-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from secant.analysis.certificate import CannotBound
@@ -19,6 +19,7 @@ from secant.plan import nodes as n
 from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number
 from secant.plan.rewrite import columns_of, substitute
 from secant.plan.typing import fields_of, type_of
+from secant.records import frozen
 from secant.terms import types as t
 
 FINE = 2**38
@@ -26,7 +27,7 @@ FINE = 2**38
 SetOperation = n.Distinct | n.Union | n.Intersect | n.Except
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Member:
     """One branch of a side: its rows, what they show, and the soft truth that they count."""
 
@@ -123,7 +124,7 @@ def membership(node: SetOperation, left: n.Column, right: n.Column) -> n.Scalar:
 # ── members as rows ──────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Slope:
     """The most that a value moves with a count: a number, times a public expression where there is one."""
 

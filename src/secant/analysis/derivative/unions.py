@@ -29,6 +29,7 @@ from secant.analysis.derivative.space import space_of
 from secant.analysis.derivative.stripped import unshared
 from secant.plan import nodes as n
 from secant.plan.reads import scans
+from secant.plan.rewrite import replaced
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
 from secant.terms import types as t
@@ -123,7 +124,7 @@ def _over_set(
                 origins[item.name] = origin if same_one else ("", "")
     groups, times = members(found, f"{fields_of(node)[0].name}.set")
     protected = frozenset(_variables(protections, groups))
-    above = replace(aggregate, input=_put(source, node, groups))
+    above = replace(aggregate, input=replaced(source, node, groups))
     weighing = Softener(
         above, policy, protections, epsilon, lambda relation: None, ends,
         inner=moving_calls(groups, protected), weight=membership(node, *times),
@@ -133,17 +134,6 @@ def _over_set(
     notes = dict.fromkeys(x for s in (*softened, made) for x in s.notes)
     exact = all(s.exact for s in (*softened, made))
     return replace(made, notes=tuple(notes), exact=exact)
-
-
-def _put(source: n.Relation, place: n.Relation, made: n.Relation) -> n.Relation:
-    """Put a relation in place of another."""
-
-    def change(node: n.Node) -> n.Node:
-        return made if node is place else n.rebuild(node, change)
-
-    found = change(source)
-    assert isinstance(found, n.Relation)
-    return found
 
 
 def _variables(protections: tuple[Protection, ...], *relations: n.Relation) -> Iterator[str]:
@@ -161,7 +151,7 @@ def _with_groups(source: n.Relation, inner: n.Aggregate, found: Softened) -> n.R
             "inner groups by a protected value have no rule here",
             "group the inner rows by public columns",
         )
-    return _put(source, inner, n.Project(found.aggregate, found.outputs))
+    return replaced(source, inner, n.Project(found.aggregate, found.outputs))
 
 
 def _agreed(softeners: Sequence[Softener]) -> Agreed:

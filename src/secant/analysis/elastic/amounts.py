@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from secant.plan import nodes as n
 from secant.plan.reads import scans
+from secant.records import by_identity
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@by_identity
 class Figure:
     """How many rows of a relation agree in some columns, none of them NULL, at most; without columns: all rows."""
 
@@ -24,7 +25,7 @@ class Figure:
     """The columns that hold the release's keys: the figure is measured for each group then."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@by_identity
 class Amount:
     """A formula. `degree` d promises: c times the distance gives at most c^d times the amount, for c >= 1."""
 
