@@ -16,12 +16,13 @@ from secant.errors import InternalError, UsageError
 from secant.numeric import interval as plain
 from secant.numeric.interval import Interval
 from secant.numeric.powers import power as power_of
+from secant.numeric.quick import quick, ratio
 from secant.records import frozen
 
 _MOST_BITS = 512  # longer coefficients are cut, and what is cut off is added to the error
 _KEPT_BITS = 128
 _FINEST_BITS = 4096
-_ZERO = Fraction(0)
+_ZERO = quick(0)
 
 
 @frozen
@@ -50,7 +51,7 @@ class Affine:
 
 def constant(value: Fraction | int) -> Affine:
     """Give the form of a number."""
-    return Affine(Fraction(value), within=plain.point(value))
+    return Affine(quick(value), within=plain.point(value))
 
 
 def variable(name: str, limits: Interval) -> Affine:
@@ -73,7 +74,7 @@ def add(a: Affine, b: Affine) -> Affine:
 
 def scale(a: Affine, factor: Fraction | int) -> Affine:
     """Give all multiples with a number."""
-    factor = Fraction(factor)
+    factor = quick(factor)
     terms = {name: factor * term for name, term in a.terms.items()}
     within = plain.multiply(plain.point(factor), a.range())
     return _trimmed(Affine(factor * a.center, terms, abs(factor) * a.error, within))
@@ -146,7 +147,7 @@ def logarithm(a: Affine) -> Affine | None:
 
 def square_root(a: Affine) -> Affine | None:
     """Give all square roots; None if the range holds negative numbers."""
-    return power(a, Fraction(1, 2))
+    return power(a, ratio(1, 2))
 
 
 def absolute(a: Affine) -> Affine:
@@ -178,7 +179,7 @@ def reciprocal(a: Affine) -> Affine | None:
 
 def power(a: Affine, exponent: Fraction | int) -> Affine | None:
     """Give all powers with a fixed exponent; None where one does not exist."""
-    exponent = Fraction(exponent)
+    exponent = quick(exponent)
     low, high = a.range().ends()
     if exponent == 0:
         return constant(1)
@@ -254,7 +255,7 @@ def pieces(limits: Interval, count: int) -> tuple[Interval, ...]:
     low, high = limits.ends()
     if low == high:
         return (limits,)
-    cuts = [low + (high - low) * Fraction(index, count) for index in range(count + 1)]
+    cuts = [low + (high - low) * ratio(index, count) for index in range(count + 1)]
     return tuple(Interval(a, b) for a, b in pairwise(cuts))
 
 
@@ -302,5 +303,5 @@ def _cut(value: Fraction) -> Fraction:
     """Round down to some 128 binary digits, and to a multiple of 2^-4096: tiny numbers have long denominators."""
     size = value.numerator.bit_length() - value.denominator.bit_length() - _KEPT_BITS
     size = max(size, -_FINEST_BITS)
-    unit = Fraction(1 << size) if size >= 0 else Fraction(1, 1 << -size)
+    unit = quick(1 << size) if size >= 0 else ratio(1, 1 << -size)
     return (value // unit) * unit

@@ -16,6 +16,7 @@ from typing import Any
 from flint import arb, ctx, fmpq, fmpz
 
 from secant.errors import InternalError
+from secant.numeric.quick import quick, ratio
 
 Ball = Any  # flint carries no type information
 
@@ -51,10 +52,10 @@ def _exact(point: Ball, *, up: bool) -> Fraction:
     mantissa, exponent = point.man_exp()
     mantissa, exponent = int(mantissa), int(exponent)
     if exponent >= 0:
-        return Fraction(mantissa << exponent)
+        return quick(mantissa << exponent)
     if mantissa and mantissa.bit_length() + exponent < -_TINY:
-        return Fraction(1 if up else 0, 1 << _TINY) - Fraction(mantissa < 0, 1 << _TINY)
-    return Fraction(mantissa, 1 << -exponent)
+        return ratio(1 if up else 0, 1 << _TINY) - ratio(mantissa < 0, 1 << _TINY)
+    return ratio(mantissa, 1 << -exponent)
 
 
 def lower(value: Ball) -> Fraction:
@@ -91,7 +92,7 @@ def ceiling(value: Callable[[], Ball], *, bits: int = 64) -> int:
         if not enclosure.is_finite():
             return None
         top, bottom = upper(enclosure), lower(enclosure)
-        decided = _ceiling(top) == _ceiling(bottom) or top - bottom < Fraction(1, 1 << 20)
+        decided = _ceiling(top) == _ceiling(bottom) or top - bottom < ratio(1, 1 << 20)
         return _ceiling(top) if decided else None
 
     return int(decide(attempt, bits))

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+from secant.numeric.quick import quick, ratio
 from secant.records import frozen
 
 End = Fraction | None
@@ -43,13 +44,13 @@ EVERYTHING = Interval()
 
 def point(value: Fraction | int) -> Interval:
     """Give the interval that holds one number."""
-    end = Fraction(value)
+    end = quick(value)
     return Interval(end, end)
 
 
 def interval(low: Fraction | int | float, high: Fraction | int | float) -> Interval:
     """Give the interval between two finite numbers."""
-    return Interval(Fraction(low), Fraction(high))
+    return Interval(quick(low), quick(high))
 
 
 def add(a: Interval, b: Interval) -> Interval:
@@ -101,9 +102,9 @@ def divide(a: Interval, b: Interval) -> Interval:
     if sign is None or _nearest(b) == 0:
         return EVERYTHING
     inverse = (
-        Interval(Fraction(0) if b.high is None else 1 / b.high, 1 / _nearest(b))
+        Interval(quick(0) if b.high is None else 1 / b.high, 1 / _nearest(b))
         if sign
-        else Interval(-1 / _nearest(b), Fraction(0) if b.low is None else 1 / b.low)
+        else Interval(-1 / _nearest(b), quick(0) if b.low is None else 1 / b.low)
     )
     return multiply(a, inverse)
 
@@ -131,7 +132,7 @@ def absolute(a: Interval) -> Interval:
     if sign is False:
         return negate(a)
     high = None if a.low is None or a.high is None else max(-a.low, a.high)
-    return Interval(Fraction(0), high)
+    return Interval(quick(0), high)
 
 
 def smaller(a: Interval, b: Interval) -> Interval:
@@ -174,12 +175,12 @@ def _outward(function: Callable[[float], float], end: End, direction: int) -> En
     # Four steps outward cover the error of the library function and of the conversion.
     for _ in range(4):
         value = math.nextafter(value, math.inf * direction)
-    return Fraction(value) if math.isfinite(value) else None
+    return quick(value) if math.isfinite(value) else None
 
 
 def _as_float(value: Fraction, direction: int) -> float:
     rounded = float(value)
-    exact = Fraction(rounded)
+    exact = quick(rounded)
     if (direction > 0 and exact < value) or (direction < 0 and exact > value):
         return math.nextafter(rounded, math.inf * direction)
     return rounded
@@ -188,7 +189,7 @@ def _as_float(value: Fraction, direction: int) -> float:
 def exponential(a: Interval) -> Interval:
     """Give all exponentials; never below zero."""
     image = increasing(a, math.exp)
-    low = Fraction(0) if image.low is None else max(Fraction(0), image.low)
+    low = quick(0) if image.low is None else max(quick(0), image.low)
     return Interval(low, image.high)
 
 
@@ -202,9 +203,9 @@ def logarithm(a: Interval) -> Interval:
 
 def square_root(a: Interval) -> Interval:
     """Give all square roots of numbers that have one."""
-    low = Fraction(0) if a.low is None or a.low <= 0 else _outward(math.sqrt, a.low, -1)
-    high = None if a.high is None else _outward(math.sqrt, max(a.high, Fraction(0)), +1)
-    return Interval(max(low or Fraction(0), Fraction(0)), high)
+    low = quick(0) if a.low is None or a.low <= 0 else _outward(math.sqrt, a.low, -1)
+    high = None if a.high is None else _outward(math.sqrt, max(a.high, quick(0)), +1)
+    return Interval(max(low or quick(0), quick(0)), high)
 
 
 _MOST_BITS = 4096
@@ -235,9 +236,9 @@ def _cut_down(end: Fraction) -> End:
         return end
     size = end.numerator.bit_length() - end.denominator.bit_length()
     if size > _MOST_BITS:
-        return None if end < 0 else Fraction(1 << _MOST_BITS)
+        return None if end < 0 else quick(1 << _MOST_BITS)
     if size < -_MOST_BITS:
-        return Fraction(-1, 1 << _MOST_BITS) if end < 0 else Fraction(0)
+        return ratio(-1, 1 << _MOST_BITS) if end < 0 else quick(0)
     shift = _KEPT_BITS - size
-    unit = Fraction(1, 1 << shift) if shift >= 0 else Fraction(1 << -shift)
+    unit = ratio(1, 1 << shift) if shift >= 0 else quick(1 << -shift)
     return (end // unit) * unit

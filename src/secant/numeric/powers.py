@@ -12,9 +12,10 @@ from fractions import Fraction
 from secant.errors import InternalError
 from secant.numeric.ball import ball, decide, lower, upper
 from secant.numeric.interval import EVERYTHING, Interval, hull, point, whole_power
+from secant.numeric.quick import quick, ratio
 
-_FINE = Fraction(1, 1 << 80)  # relative width of an enclosure: far below a float's last place
-_SMALL = Fraction(1, 1 << 4096)  # below it, zero is a good enough lower end
+_FINE = ratio(1, 1 << 80)  # relative width of an enclosure: far below a float's last place
+_SMALL = ratio(1, 1 << 4096)  # below it, zero is a good enough lower end
 _MOST_BITS = 4096  # whole powers are multiplied out up to this size of the result
 
 
@@ -38,9 +39,9 @@ def power(value: Fraction, exponent: Fraction) -> Interval:
         found = ball(value) ** ball(exponent)
         if not found.is_finite():
             return None
-        low, high = max(lower(found), Fraction(0)), upper(found)
+        low, high = max(lower(found), quick(0)), upper(found)
         if high <= _SMALL:
-            return Interval(Fraction(0), high)
+            return Interval(quick(0), high)
         return Interval(low, high) if high - low <= high * _FINE else None
 
     enclosure: Interval = decide(attempt, 128)
@@ -53,7 +54,9 @@ def float_above(value: Fraction) -> float:
         rounded = float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.nextafter(math.inf, 0.0)
-    return rounded if Fraction(rounded) >= value else math.nextafter(rounded, math.inf)
+    numerator, denominator = rounded.as_integer_ratio()
+    at_least = numerator * value.denominator >= value.numerator * denominator
+    return rounded if at_least else math.nextafter(rounded, math.inf)
 
 
 def power_range(range_: Interval, exponent: Fraction) -> Interval:

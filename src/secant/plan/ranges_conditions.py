@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from secant.numeric import interval as iv
+from secant.numeric.quick import quick
 from secant.plan import nodes as n
 from secant.plan.lineage import named_in
 from secant.plan.matching import exactly_comparable
@@ -32,12 +33,12 @@ def as_number(value: object) -> Fraction | None:
     if isinstance(value, Fraction):
         return value
     if isinstance(value, (int, Decimal, float)):
-        return Fraction(value) if math.isfinite(value) else None
+        return quick(value) if math.isfinite(value) else None
     if isinstance(value, datetime.datetime):
         seconds = (value - midnight(EPOCH)).total_seconds()
-        return Fraction(seconds) / 86_400
+        return quick(seconds) / 86_400
     if isinstance(value, datetime.date):
-        return Fraction(day_of(value))
+        return quick(day_of(value))
     return None
 
 

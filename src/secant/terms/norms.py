@@ -19,6 +19,7 @@ from typing import Literal
 from secant.errors import UsageError
 from secant.numeric.interval import Interval
 from secant.numeric.powers import float_above, power
+from secant.numeric.quick import quick
 from secant.records import frozen
 
 _WORD = re.compile(
@@ -88,7 +89,7 @@ def parse_norm(text: str) -> Norm:
     if reader.kind:
         raise ValueError(f"the norm goes on after its end, at {reader.word!r}")
     measures: dict[str, Measure] = {}
-    for leaf, _ in _weighed(norm, Fraction(1)):
+    for leaf, _ in _weighed(norm, quick(1)):
         if measures.setdefault(leaf.column, _measure(leaf)) != _measure(leaf):
             two = f"{_written(leaf.column, measures[leaf.column])} and as {_written(leaf.column, _measure(leaf))}"
             raise ValueError(f"the norm measures {leaf.column} both as {two}")
@@ -111,12 +112,12 @@ def measures_of(norm: Norm) -> dict[str, Measure]:
     >>> measures_of(parse_norm("l1(a, 2*sqrt(b))"))
     {'a': 'x', 'b': 'sqrt'}
     """
-    return {leaf.column: _measure(leaf) for leaf, _ in _weighed(norm, Fraction(1))}
+    return {leaf.column: _measure(leaf) for leaf, _ in _weighed(norm, quick(1))}
 
 
 def columns_of(norm: Norm) -> Iterator[str]:
     """Give the columns that a norm names, as often as it names them."""
-    return (leaf.column for leaf, _ in _weighed(norm, Fraction(1)))
+    return (leaf.column for leaf, _ in _weighed(norm, quick(1)))
 
 
 @lru_cache(maxsize=1024)
@@ -126,7 +127,7 @@ def each_once(norm: Norm) -> Norm:
     >>> each_once(parse_norm("l1(l2(x, y), 3*x)")) == parse_norm("l1(l2(y), 3*x)")
     True
     """
-    leaves = list(_weighed(norm, Fraction(1)))
+    leaves = list(_weighed(norm, quick(1)))
     if len({leaf.column for leaf, _ in leaves}) == len(leaves):
         return norm
     kept: dict[str, int] = {}
@@ -167,7 +168,7 @@ def weight_in(norm: Norm, column: str) -> tuple[Fraction, Measure] | None:
     (Fraction(3, 1), 'x')
     """
     if isinstance(norm, Leaf):
-        return (Fraction(1), _measure(norm)) if norm.column == column else None
+        return (quick(1), _measure(norm)) if norm.column == column else None
     if isinstance(norm, ScaledNorm):
         inner = weight_in(norm.inner, column)
         return None if inner is None else (norm.factor * inner[0], inner[1])
@@ -204,7 +205,7 @@ def read_power(name: str) -> Fraction | None:
     known = _COMBINATION.match(name)
     if known is None:
         raise ValueError(f"there is no norm {name}; use l1, l1.5, l2, ... or linf")
-    return None if known[1].lower() == "inf" else Fraction(Decimal(known[1]))
+    return None if known[1].lower() == "inf" else quick(Decimal(known[1]))
 
 
 def dual_power(power: Fraction | None) -> Fraction | None:
@@ -214,20 +215,20 @@ def dual_power(power: Fraction | None) -> Fraction | None:
     Fraction(3, 1)
     """
     if power is None:
-        return Fraction(1)
+        return quick(1)
     return None if power == 1 else power / (power - 1)
 
 
 def combined(exponent: Fraction | None, sizes: Iterable[Fraction], *, up: bool = True) -> Fraction:
     """Give the ℓp combination of sizes: exact for p = 1 and ∞, else rounded (M-LENGTH)."""
     present = [size for size in sizes if size > 0]
-    largest = max(present, default=Fraction(0))
+    largest = max(present, default=quick(0))
     if exponent is None or len(present) <= 1:
         return largest
     if exponent == 1:
-        return sum(present, Fraction(0))
+        return sum(present, quick(0))
     # Divided by the largest, so that the total lies between 1 and the number of parts.
-    total = sum((_end(power(size / largest, exponent), up) for size in present), Fraction(0))
+    total = sum((_end(power(size / largest, exponent), up) for size in present), quick(0))
     return largest * _end(power(total, 1 / exponent), up)
 
 
@@ -266,7 +267,7 @@ def _reading(norm: Norm, entries: Moves, *, dual: bool) -> float:
         if isinstance(entry, float) and math.isinf(entry):
             unbounded = True
         elif column in named:
-            sizes[column] = abs(Fraction(entry))
+            sizes[column] = abs(quick(entry))
         elif entry:
             unbounded = True
     return math.inf if unbounded else float_above(_size(norm, sizes, dual=dual))
@@ -274,7 +275,7 @@ def _reading(norm: Norm, entries: Moves, *, dual: bool) -> float:
 
 def _size(norm: Norm, sizes: Mapping[str, Fraction], *, dual: bool) -> Fraction:
     if isinstance(norm, Leaf):
-        return sizes.get(norm.column, Fraction(0))
+        return sizes.get(norm.column, quick(0))
     if isinstance(norm, ScaledNorm):
         inner = _size(norm.inner, sizes, dual=dual)
         return inner / norm.factor if dual else inner * norm.factor
@@ -316,7 +317,7 @@ class _Reader:
         if depth > DEEPEST:
             raise ValueError("the norm is nested too deeply")
         if self.kind == "number":
-            factor = Fraction(Decimal(self.step()))
+            factor = quick(Decimal(self.step()))
             if factor == 0:
                 raise ValueError("a factor of a norm must be positive")
             self.expect("*")

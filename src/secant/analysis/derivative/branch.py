@@ -42,6 +42,7 @@ from secant.analysis.derivative.summand import (
 from secant.analysis.derivative.tuning import spread_points
 from secant.analysis.interface import Request
 from secant.numeric import interval as iv
+from secant.numeric.quick import quick, ratio
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.lineage import stored_column
@@ -56,8 +57,8 @@ from secant.terms.keys import Key as TableKey
 from secant.terms.norms import CombinedNorm, columns_of, dual_power
 
 SELECTIVE = 0.6
-NO_FLOOR = Fraction(1, 2**60)
-TOLERATED = Fraction(1, 2**20)
+NO_FLOOR = ratio(1, 2**60)
+TOLERATED = ratio(1, 2**20)
 MOST_ROWS = 2**32
 """Joined rows of one release, at most: each is rounded to the grid once (D-GRID)."""
 
@@ -187,7 +188,7 @@ class Branch:
                 "count, or sum",
             )
         value, factor, rounded = peeled(argument, measure)
-        calculus = Calculus(self.space, Fraction(1))
+        calculus = Calculus(self.space, quick(1))
         probe = calculus.of(value)
         roles = [r for r in probe.reach if any(k.role == r for k in probe.slopes)]
         additive = call.function == "sum"
@@ -203,7 +204,7 @@ class Branch:
             reach = probe.reach[role]
             caps[role] = None if times is None or reach is None else times * reach
         floor = self._floor(value, caps, calculus)
-        rounding = self._rounding(value, factor, roles) if rounded else Fraction(0)
+        rounding = self._rounding(value, factor, roles) if rounded else quick(0)
         self._check_rounding(value, rounding, factor, calculus)
         # A smooth bound of one joined row may be as large as its terms' caps, which is more than its reach.
         each = reach_of_caps(calculus, probe.slopes)
@@ -348,7 +349,7 @@ class Branch:
             if gathered is not None and power is not None:
                 # Gathered rows may be rows of several protected ones. Adding up what each joined row moves is more
                 # than any combination of them; a maximum of sums would not be.
-                gathered, power = None, Fraction(1)
+                gathered, power = None, quick(1)
             floors = {k: floor_of(found.slopes[k]) for k in entries} if gathered is not None else {}
             times = self._joined(role) if near is not None and gathered is not None else None
             known = {k: v for k, v in floors.items() if v is not None}
@@ -458,7 +459,7 @@ class Branch:
             calculus = Calculus(self.space, rate, floor)
             found = calculus.of(value)
             rough = max(
-                (self.space.smoothness(t.rates) for t in found.slopes.values()), default=Fraction(0)
+                (self.space.smoothness(t.rates) for t in found.slopes.values()), default=quick(0)
             )
             if rough <= beta:
                 self._check_floats(calculus)
@@ -469,7 +470,7 @@ class Branch:
                 line = rate - (rough - beta) * (before[0] - rate) / (before[1] - rough)
                 lower = min(lower, line) if line > 0 else lower
             before = rate, rough
-            rate = Fraction(shapes.float_below(lower * Fraction(999_999, 1_000_000)))
+            rate = quick(shapes.float_below(lower * ratio(999_999, 1_000_000)))
         raise CannotBound(
             "D-RATES",
             value,
@@ -496,7 +497,7 @@ class Branch:
 
     def _check_floats(self, calculus: Calculus) -> None:
         """A bound e^(-alpha·x) is as wrong as alpha times the error of x: that must drown in the slack (D-FLOATS)."""
-        total = Fraction(0)
+        total = quick(0)
         rates = [(x, calculus.alpha(b) if b.reach else None) for x, b in calculus.known.items()]
         for node, alpha in [*rates, *calculus.coordinates]:
             if alpha is None:

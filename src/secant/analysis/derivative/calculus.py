@@ -32,6 +32,7 @@ from secant.analysis.derivative.smooth_terms import (
 from secant.analysis.derivative.space import Block, Key, Space, Variable
 from secant.numeric import interval as iv
 from secant.numeric.powers import power_range
+from secant.numeric.quick import quick, ratio
 from secant.plan import nodes as n
 from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number
 from secant.plan.rewrite import columns_of
@@ -42,11 +43,11 @@ from secant.plan.values import EPOCH
 from secant.records import frozen
 from secant.terms import types as t
 
-LOWEST_FLOOR, HIGHEST_FLOOR = Fraction(1, 1024), Fraction(1, 16)
+LOWEST_FLOOR, HIGHEST_FLOOR = ratio(1, 1024), ratio(1, 16)
 """A fading bound stops at a part of its peak between these: far rows need no exponential then (D-FLOOR)."""
-HIGHEST_POWERED = Fraction(2**1000)
+HIGHEST_POWERED = quick(2**1000)
 """A power that may exceed this has no bound: exp is held back not far above it."""
-FLAT = Fraction(3, 20)
+FLAT = ratio(3, 20)
 """A size whose bound would vary by less than this takes its largest value, which costs no smoothness."""
 
 
@@ -138,7 +139,7 @@ class Calculus:
     def weight(self, variable: Variable) -> tuple[Fraction, Fraction]:
         """Give what one unit of a variable moves, and the rate that one unit may have."""
         if variable not in self.weights:
-            dual = self.space.dual(variable.role, {variable: Fraction(1)})
+            dual = self.space.dual(variable.role, {variable: quick(1)})
             self.weights[variable] = dual, self.rate / self.space.reach({variable.role: dual})
         return self.weights[variable]
 
@@ -170,7 +171,7 @@ def limited(size: Term, range_: iv.Interval) -> Term:
         return size
     low, high = range_.ends()
     most = max(abs(low), abs(high))
-    nearest = Fraction(0) if low <= 0 <= high else min(abs(low), abs(high))
+    nearest = quick(0) if low <= 0 <= high else min(abs(low), abs(high))
     if 2 * nearest >= most:
         return constant_term(most)
     return least(size, most)
@@ -240,10 +241,10 @@ def _of_type(kind: t.Type) -> iv.Interval:
 def _variable(calculus: Calculus, node: n.Scalar, variable: Variable, range_: iv.Interval) -> Bound:
     """A value that moves by itself: x, or a function of what the owner measures in (D-IDENTITY)."""
     if variable.measure != "x":
-        return power_of_measured(calculus, node, variable, range_, Fraction(1))
+        return power_of_measured(calculus, node, variable, range_, quick(1))
     weight, alpha = calculus.weight(variable)
     size = _identity_size(double(node), alpha, range_)
-    term = _shaped(size, {variable: Fraction(1)}, most_of(range_))
+    term = _shaped(size, {variable: quick(1)}, most_of(range_))
     if term is None:
         raise _no_range(node)
     return Bound(range_, term, {variable: ONE}, {variable.role: weight})
@@ -258,8 +259,8 @@ def _identity_size(x: n.Scalar, alpha: Fraction, range_: iv.Interval) -> shapes.
         return shapes.identity_size(x, alpha, range_.low, range_.high)
     # most·(1 + alpha·|x|)/(1 + alpha·most) is at least |x| up to `most`, and its logarithm rises by alpha at most.
     start = shapes.float_above(most / (1 + alpha * most))
-    steepness = shapes.float_below(Fraction(start) * alpha)
-    grown = shapes.float_above(max(Fraction(0), most - Fraction(steepness) * most))
+    steepness = shapes.float_below(quick(start) * alpha)
+    grown = shapes.float_above(max(quick(0), most - quick(steepness) * most))
     size = x if range_.low is not None and range_.low >= 0 else shapes.call("abs", x)
     line = shapes.plus(shapes.times(steepness, size), shapes.number(max(start, grown)))
     return shapes.Smooth(line, alpha)
@@ -308,7 +309,7 @@ def power_of_measured(
     """x^exponent for a variable that moves in w: e^(exponent·w) for w = ln x, w^(2·exponent) for w = √x."""
     logarithm = variable.measure == "ln"
     # w^(2r) has the slope 2r·w^(2r−1), which is bounded near 0 from r = 1/2 on.
-    positive = logarithm or exponent < Fraction(1, 2)
+    positive = logarithm or exponent < ratio(1, 2)
     w, inner = coordinate(calculus, node, variable, range_, positive=positive)
     powered = power_range(range_, exponent)
     most = most_of(powered)
@@ -475,9 +476,7 @@ def _sum(calculus: Calculus, node: n.Arithmetic) -> Bound:
     other = b.range if node.op == "+" else iv.negate(b.range)
     range_ = iv.add(a.range, other)
     slopes = {k: added(a.slopes.get(k), b.slopes.get(k)) for k in _keys(a, b)}
-    reach = {
-        r: _plus(a.reach.get(r, Fraction(0)), b.reach.get(r, Fraction(0))) for r in _roles(a, b)
-    }
+    reach = {r: _plus(a.reach.get(r, quick(0)), b.reach.get(r, quick(0))) for r in _roles(a, b)}
     follows = reach_of_caps(calculus, slopes)
     size = limited(added(a.size, b.size), range_)
     most = most_of(range_)
@@ -542,7 +541,7 @@ def _inverse(calculus: Calculus, node: n.Scalar, b: Bound) -> Bound:
         )
     variable = plain_variable(calculus, node)
     if variable is not None and variable.measure != "x":
-        return power_of_measured(calculus, node, variable, b.range, Fraction(-1))
+        return power_of_measured(calculus, node, variable, b.range, quick(-1))
     x, range_ = double(node), b.range
     inverse = iv.divide(iv.point(1), range_)
     most = most_of(inverse)
@@ -582,4 +581,4 @@ def composed(
     if alpha is None:  # how far the argument moves is not known: only a constant is smooth then
         return None if cap is None else constant_term(cap)
     found = shape(alpha)
-    return _shaped(found, calculus.along(inner, Fraction(1)), cap)
+    return _shaped(found, calculus.along(inner, quick(1)), cap)

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from secant.analysis.derivative import shapes
 from secant.analysis.derivative.writing import literal
+from secant.numeric.quick import quick, ratio
 from secant.plan import nodes as n
 from secant.plan.ranges import as_number, as_text
 from secant.plan.values import EPOCH
@@ -60,8 +61,8 @@ def _above(margin: n.Scalar, edge: float) -> n.Scalar | None:
     if not isinstance(column, n.Column) or slope == 0 or ends[0] is None or ends[1] is None:
         return None
     # A hair outward, so that no rounding of the engine can put a row on the other side.
-    hair = abs(Fraction(edge)) / 2**30 + Fraction(1, 2**30)
-    at = (Fraction(edge) - hair - shift) / slope
+    hair = abs(quick(edge)) / 2**30 + ratio(1, 2**30)
+    at = (quick(edge) - hair - shift) / slope
     if not ends[0] < at < ends[1]:
         return None  # the clamp decides on which side such rows are
     upward = slope > 0
@@ -79,7 +80,7 @@ def _constant(at: Fraction, kind: t.Type, direction: int) -> n.Literal | None:
 def _line(scalar: n.Scalar) -> tuple[n.Clamp, Fraction, Fraction] | None:
     """Read slope·x + shift for a clamped column x."""
     if isinstance(scalar, n.Clamp):
-        return scalar, Fraction(1), Fraction(0)
+        return scalar, quick(1), quick(0)
     if isinstance(scalar, n.Cast) and scalar.type.kind == "DOUBLE":
         return _line(scalar.operand)
     if isinstance(scalar, n.Call) and scalar.function == "date_diff":

@@ -17,6 +17,7 @@ from math import lcm
 from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative import shapes
 from secant.analysis.derivative.emptiness import moves
+from secant.numeric.quick import quick, ratio
 from secant.plan import nodes as n
 from secant.plan.ranges import as_number
 from secant.plan.rewrite import columns_of
@@ -211,7 +212,7 @@ def _compared(leaf: Leaf, softness: Softness) -> n.Scalar:
     scale = float(1 / width) if upward else -float(1 / width)
     moving, constant = _apart(leaf.gap)
     # (gap - middle)/width, or its opposite; written so that a row costs one product and one sum.
-    shift = -Fraction(scale) * (middle + constant)
+    shift = -quick(scale) * (middle + constant)
     return shapes.plus(shapes.times(scale, moving), shapes.number(float(shift)))
 
 
@@ -221,13 +222,13 @@ def _apart(gap: n.Scalar) -> tuple[n.Scalar, Fraction]:
         constant = as_number(gap.right.value)
         if gap.op == "-" and constant is not None:
             return gap.left, constant
-    return gap, Fraction(0)
+    return gap, quick(0)
 
 
 def threshold(leaf: Leaf) -> Fraction:
     """Give the middle between the last value that fails and the first that passes (D-STEP)."""
     if leaf.lattice is None:
-        return Fraction(0)
+        return quick(0)
     step, offset = leaf.lattice.step, leaf.lattice.offset
     below = offset + step * ((-offset) / step).__floor__()  # the largest value that is at most 0
     if leaf.op in ("<=", ">"):
@@ -290,7 +291,7 @@ def _sigmoids(condition: n.Scalar, softness: Softness, *, positive: bool) -> n.S
         return _unknown_fails(_sigmoid(condition, softness, positive), condition, softness)
     if isinstance(condition, n.InList):
         # Different values exclude each other: their tauoids add up.
-        slope = shapes.number(shapes.float_below(softness.slope or Fraction(1)))
+        slope = shapes.number(shapes.float_below(softness.slope or quick(1)))
         gaps = [softness.leaf(condition.operand, item)[0] for item in condition.items]
         total = _added([shapes.call("tauoid", gap, slope) for gap in gaps])
         truth = total if positive else _complement(total)
@@ -301,7 +302,7 @@ def _sigmoids(condition: n.Scalar, softness: Softness, *, positive: bool) -> n.S
 def _sigmoid(condition: n.Compare, softness: Softness, positive: bool) -> n.Scalar:
     op = condition.op if positive else _NEGATED[condition.op]
     gap, _ = softness.leaf(condition.left, condition.right)
-    slope = shapes.number(shapes.float_below(softness.slope or Fraction(1)))
+    slope = shapes.number(shapes.float_below(softness.slope or quick(1)))
     if op in ("=", "<>"):
         near = shapes.call("tauoid", gap, slope)
         return near if op == "=" else _complement(near)
@@ -348,10 +349,10 @@ def lattice_of(scalar: n.Scalar, declared: Callable[[n.Column], Fraction | None]
     """
     if isinstance(scalar, n.Literal):
         value = as_number(scalar.value)
-        return None if value is None else Lattice(Fraction(0), value)
+        return None if value is None else Lattice(quick(0), value)
     if isinstance(scalar, n.Column):
         step = declared(scalar) or _step_of(scalar.type)
-        return None if step is None else Lattice(step, Fraction(0))
+        return None if step is None else Lattice(step, quick(0))
     if isinstance(scalar, n.Clamp):
         return lattice_of(scalar.operand, declared)
     if isinstance(scalar, n.Cast) and scalar.type.kind in ("DOUBLE", "TIMESTAMP", "DATE"):
@@ -388,10 +389,10 @@ def _greatest_step(a: Fraction, b: Fraction) -> Fraction:
     x, y = int(a * scale), int(b * scale)
     while y:
         x, y = y, x % y
-    return Fraction(x, scale)
+    return ratio(x, scale)
 
 
 def _step_of(kind: t.Type) -> Fraction | None:
     if kind.kind in ("DATE", "INTEGER"):
-        return Fraction(1)
-    return Fraction(1, 10**kind.scale) if kind.kind == "DECIMAL" else None
+        return quick(1)
+    return ratio(1, 10**kind.scale) if kind.kind == "DECIMAL" else None

@@ -36,6 +36,7 @@ from secant.analysis.derivative.shapes import (
 from secant.numeric.ball import Ball, ball
 from secant.numeric.parameters import positive
 from secant.numeric.powers import float_above
+from secant.numeric.quick import quick, ratio
 from secant.plan import nodes as n
 
 _STEEPEST = 1024
@@ -61,7 +62,7 @@ def sigmoid_size(x: n.Scalar, a: Fraction, alpha: Fraction) -> Smooth:
         lambda p: ball(a) / (1 + (ball(a) * p).exp()),
         alpha,
     )
-    return Smooth(rising(x, start, _sigmoid(x, a, Fraction(start.at)), None, None), alpha)
+    return Smooth(rising(x, start, _sigmoid(x, a, quick(start.at)), None, None), alpha)
 
 
 def sigmoid_slope(x: n.Scalar, a: Fraction, alpha: Fraction) -> Smooth:
@@ -75,7 +76,7 @@ def sigmoid_slope(x: n.Scalar, a: Fraction, alpha: Fraction) -> Smooth:
         lambda p: ball(a) * (ball(a) * p / 2).tanh(),
         alpha,
     )
-    shape = _sigmoid_derivative(x, a, Fraction(start.at))
+    shape = _sigmoid_derivative(x, a, quick(start.at))
     return Smooth(falling(call("abs", x), start, shape), alpha)
 
 
@@ -106,7 +107,7 @@ def tauoid_size(x: n.Scalar, a: Fraction, alpha: Fraction) -> Smooth:
         lambda p: ball(a) * (ball(a) * p).tanh(),
         alpha,
     )
-    shape = _tauoid(x, a, Fraction(start.at))
+    shape = _tauoid(x, a, quick(start.at))
     return Smooth(falling(call("abs", x), start, shape), alpha)
 
 
@@ -130,11 +131,11 @@ def tauoid_slope(x: n.Scalar, a: Fraction, alpha: Fraction) -> Smooth:
 
     if ratio < 1:
         far = _certain(below(lambda: crossing(-1)), slope, lambda p: -growth(p), alpha)
-        shape = falling(size, far, _tauoid_derivative(size, a, Fraction(far.at)))
+        shape = falling(size, far, _tauoid_derivative(size, a, quick(far.at)))
     else:
         shape = _tauoid_derivative(size, a, None)
     near = _certain(above(lambda: crossing(1)), slope, growth, alpha)
-    return Smooth(rising(size, near, shape, Fraction(0), None), alpha)
+    return Smooth(rising(size, near, shape, quick(0), None), alpha)
 
 
 def _tauoid(x: n.Scalar, a: Fraction, reach: End) -> n.Scalar:
@@ -143,7 +144,7 @@ def _tauoid(x: n.Scalar, a: Fraction, reach: End) -> n.Scalar:
 
 def _tauoid_derivative(size: n.Scalar, a: Fraction, reach: End) -> n.Scalar:
     """Write a·sech·tanh of a·size, for size > 0."""
-    growth = exponential(2 * float(a), size, Fraction(0), reach)
+    growth = exponential(2 * float(a), size, quick(0), reach)
     tangent = n.Arithmetic("-", number(1), over(number(2), shifted(growth, 1)))
     return times(float(a), n.Arithmetic("*", _tauoid(size, a, reach), tangent))
 
@@ -167,7 +168,7 @@ def ramp_size(x: n.Scalar, width: Fraction, alpha: Fraction) -> Smooth:
         return Smooth(decay(Knee(float(width) / 2, 1.0, float_below(alpha)), short), alpha)
     start = _certain(
         float_above(1 / alpha - width / 2),
-        lambda p: p / ball(width) + ball(Fraction(1, 2)),
+        lambda p: p / ball(width) + ball(ratio(1, 2)),
         lambda p: 1 / (p + ball(width / 2)),
         alpha,
     )
@@ -215,11 +216,11 @@ def tent_slope(x: n.Scalar, half: Fraction, alpha: Fraction) -> Smooth:
 
 
 def _steepness(a: Fraction) -> Fraction:
-    return Fraction(float_below(positive(a, "a steepness")))
+    return quick(float_below(positive(a, "a steepness")))
 
 
 def _width(width: Fraction) -> Fraction:
-    return Fraction(float_above(positive(width, "a width")))
+    return quick(float_above(positive(width, "a width")))
 
 
 def _certain(

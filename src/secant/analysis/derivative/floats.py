@@ -13,13 +13,14 @@ from fractions import Fraction
 
 from secant.analysis.derivative.emptiness import moves_below
 from secant.numeric import interval as iv
+from secant.numeric.quick import quick, ratio
 from secant.plan import nodes as n
 from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number
 from secant.plan.rules import RuleTable
 from secant.plan.typing import type_of
 
-ROUND = Fraction(1, 2**52)
-FUNCTION = Fraction(1, 2**49)
+ROUND = ratio(1, 2**52)
+FUNCTION = ratio(1, 2**49)
 Error = Fraction | None
 ERRORS: RuleTable[Callable[..., Error]] = RuleTable("float errors")
 
@@ -38,7 +39,7 @@ class FloatErrors:
         if scalar not in self.known:
             rule = ERRORS.find(scalar)
             if not moves_below(scalar, self.protected, self.moving):
-                self.known[scalar] = Fraction(
+                self.known[scalar] = quick(
                     0
                 )  # whatever the engine computes there is the public value
             else:
@@ -48,7 +49,7 @@ class FloatErrors:
     def relative(self, scalar: n.Scalar) -> Error:
         """Give the relative error of products and of sums of one sign, which cancel nothing; None otherwise."""
         if isinstance(scalar, n.Literal) or not moves_below(scalar, self.protected, self.moving):
-            return Fraction(0)
+            return quick(0)
         if isinstance(scalar, (n.Column, n.Clamp)):
             return ROUND
         if isinstance(scalar, (n.Cast, n.Attempt)):
@@ -87,17 +88,17 @@ class FloatErrors:
 def _literal(errors: FloatErrors, node: n.Literal) -> Error:
     value = as_number(node.value)
     if value is None:
-        return Fraction(0)
-    return Fraction(0) if type_of(node).kind == "DOUBLE" else abs(value) * ROUND
+        return quick(0)
+    return quick(0) if type_of(node).kind == "DOUBLE" else abs(value) * ROUND
 
 
 @ERRORS.rule(n.Column)
 def _column(errors: FloatErrors, node: n.Column) -> Error:
     if node.type.kind in ("DOUBLE", "DATE", "BOOLEAN", "TEXT"):
-        return Fraction(0)
+        return quick(0)
     if node.type.kind == "INTEGER":
-        return Fraction(2) ** 64 * ROUND
-    return Fraction(10) ** (node.type.precision - node.type.scale) * ROUND
+        return quick(2) ** 64 * ROUND
+    return quick(10) ** (node.type.precision - node.type.scale) * ROUND
 
 
 @ERRORS.rule(n.Extract)
@@ -149,7 +150,7 @@ def _case(errors: FloatErrors, node: n.Case) -> Error:
 
 
 def _largest(found: list[Error]) -> Error:
-    return None if None in found else max((e for e in found if e is not None), default=Fraction(0))
+    return None if None in found else max((e for e in found if e is not None), default=quick(0))
 
 
 @ERRORS.rule(n.Call)
@@ -225,9 +226,9 @@ def _power(
     if low - inner <= 0:
         # 1 - (1 - u)^r and (1 + u)^r - 1 are at most 2ru for r of at least 1/2 and ru up to 1, also next to x = 0.
         near = errors.relative(node.arguments[0])
-        if near is None or low < 0 or exponent < Fraction(1, 2) or exponent * near > 1:
+        if near is None or low < 0 or exponent < ratio(1, 2) or exponent * near > 1:
             return None
         return most * (2 * exponent * near + FUNCTION)
     # x^r moves relatively r times as much as x.
     relative = abs(exponent) * inner / (low - inner)
-    return most * 2 * relative + most * FUNCTION if relative <= Fraction(1, 4) else None
+    return most * 2 * relative + most * FUNCTION if relative <= ratio(1, 4) else None

@@ -41,6 +41,7 @@ from secant.analysis.derivative.smooth_terms import (
 from secant.analysis.derivative.space import Block, Key, Variable
 from secant.numeric import interval as iv
 from secant.numeric.powers import power_range
+from secant.numeric.quick import quick, ratio
 from secant.plan import nodes as n
 from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number, as_text
 from secant.plan.show import same
@@ -86,7 +87,7 @@ def _exponential(calculus: Calculus, node: n.Call) -> Bound:
     range_ = iv.exponential(ends)
     cap = most_of(range_) if range_.bounded else range_.high
     size = composed(
-        calculus, inner, lambda a: shapes.exponent_size(x, Fraction(1), a, ends.low, ends.high), cap
+        calculus, inner, lambda a: shapes.exponent_size(x, quick(1), a, ends.low, ends.high), cap
     )
     if size is None:
         raise _unbounded("D-EXP", node)
@@ -113,7 +114,7 @@ def _logarithm(calculus: Calculus, node: n.Call) -> Bound:
     if size is None:
         raise _unbounded("D-LN", node)
     if plain is not None and plain.measure == "ln":
-        weight = calculus.space.dual(plain.role, {plain: Fraction(1)})
+        weight = calculus.space.dual(plain.role, {plain: quick(1)})
         return Bound(range_, limited(size, range_), {plain: ONE}, {plain.role: weight})
     root = plain if plain is not None and plain.measure == "sqrt" else None
     if root is not None:
@@ -129,14 +130,14 @@ def _logarithm(calculus: Calculus, node: n.Call) -> Bound:
     if slope is None:
         raise _unbounded("D-LN", node)
     if root is not None:  # ln x = 2·ln w
-        slope = product(constant_term(Fraction(2)), slope)
+        slope = product(constant_term(quick(2)), slope)
     return chain(calculus, inner, range_, size, slope)
 
 
 def _root(calculus: Calculus, node: n.Call) -> Bound:
     """D-POWER with exponent 1/2, or D-LENGTH for sqrt(x*x + y*y)."""
     length = _length(calculus, node)
-    return length if length is not None else _powered(calculus, node, Fraction(1, 2))
+    return length if length is not None else _powered(calculus, node, ratio(1, 2))
 
 
 def _power(calculus: Calculus, node: n.Call) -> Bound:
@@ -146,7 +147,7 @@ def _power(calculus: Calculus, node: n.Call) -> Bound:
         raise CannotBound(
             "D-POWER", node, "the exponent is not a constant", "write the exponent as a number"
         )
-    if value == Fraction(1, 2):
+    if value == ratio(1, 2):
         length = _length(calculus, node)
         if length is not None:
             return length
@@ -175,9 +176,7 @@ def _powered(calculus: Calculus, node: n.Call, exponent: Fraction) -> Bound:
         lambda a: shapes.power_size(x, exponent, a, ends.low, ends.high),
         most_of(range_),
     )
-    steepest = (
-        most_of(power_range(iv.absolute(ends), exponent - 1)) if exponent != 0 else Fraction(0)
-    )
+    steepest = most_of(power_range(iv.absolute(ends), exponent - 1)) if exponent != 0 else quick(0)
     slope = composed(
         calculus,
         inner,
@@ -202,7 +201,7 @@ def _length(calculus: Calculus, node: n.Call) -> Bound | None:
         return None
     role = variables[0].role
     columns = tuple(v.column for v in variables)
-    factor = block_factor(Fraction(2), columns, calculus.space.roles[role].norm)
+    factor = block_factor(quick(2), columns, calculus.space.roles[role].norm)
     if factor is None:
         return None
     bounds = [calculus.of(s) for s in squares]
@@ -211,8 +210,8 @@ def _length(calculus: Calculus, node: n.Call) -> Bound | None:
         total = iv.add(total, iv.whole_power(b.range, 2))
     range_ = iv.square_root(total)
     place = Block(role, frozenset(columns))
-    steady = constant_term(Fraction(factor))
-    plain = Bound(range_, ONE, {place: steady}, {role: Fraction(factor)})
+    steady = constant_term(quick(factor))
+    plain = Bound(range_, ONE, {place: steady}, {role: quick(factor)})
     size = composed(
         calculus,
         plain,
@@ -274,7 +273,7 @@ def _seconds(calculus: Calculus, node: n.Extract) -> Bound:
     if node.part != "epoch":
         raise CannotBound("D-DAYS", node, f"the {node.part} of a moment jumps", "compare moments")
     inner = calculus.of(node.operand)
-    day = Fraction(86_400)
+    day = quick(86_400)
     each = constant_term(day)
     reach = {r: None if v is None else day * v for r, v in inner.reach.items()}
     slopes = {k: product(each, x) for k, x in inner.slopes.items()}
@@ -395,9 +394,9 @@ def _ramp(calculus: Calculus, node: n.Call) -> Bound:
     alpha = calculus.alpha(inner)
     if alpha is None:
         raise _unbounded("D-RAMP", node)
-    slower = min(alpha, Fraction(1))
-    along = calculus.along(inner, Fraction(1))
-    one = Fraction(1)
+    slower = min(alpha, quick(1))
+    along = calculus.along(inner, quick(1))
+    one = quick(1)
     below = fading(n.Arithmetic("-", shapes.number(0.5), x), slower, calculus.floor)
     size = faded(below, None, {k: slower * v for k, v in along.items()}, one)
     outside = fading(
@@ -422,7 +421,7 @@ def _soft(
         if slope_parameter is None or slope_parameter <= 0:
             raise CannotBound("D-SIGMOID", node, "the slope is not a positive constant", "write it")
         a = slope_parameter
-        size = composed(calculus, inner, lambda alpha: size_of(x, a, alpha), Fraction(1))
+        size = composed(calculus, inner, lambda alpha: size_of(x, a, alpha), quick(1))
         slope = composed(calculus, inner, lambda alpha: slope_of(x, a, alpha), a * steepest)
         if size is None or slope is None:
             raise _unbounded("D-SIGMOID", node)
@@ -446,11 +445,11 @@ _CALLS: dict[str, tuple[str, Callable[[Calculus, n.Call], Bound]]] = {
     "ramp": ("D-RAMP", _ramp),
     "sigmoid": (
         "D-SIGMOID",
-        _soft(filters_shapes.sigmoid_size, filters_shapes.sigmoid_slope, Fraction(1, 4)),
+        _soft(filters_shapes.sigmoid_size, filters_shapes.sigmoid_slope, ratio(1, 4)),
     ),
     "tauoid": (
         "D-TAUOID",
-        _soft(filters_shapes.tauoid_size, filters_shapes.tauoid_slope, Fraction(1, 2)),
+        _soft(filters_shapes.tauoid_size, filters_shapes.tauoid_slope, ratio(1, 2)),
     ),
 }
 """By function: the rule, which derivations name, and what it gives."""

@@ -16,6 +16,7 @@ from secant.analysis.derivative import filters_shapes, shapes
 from secant.analysis.derivative.smooth_terms import Rates, Term, least, product
 from secant.analysis.derivative.space import Key, Variable
 from secant.numeric.powers import float_above
+from secant.numeric.quick import quick
 from secant.plan import nodes as n
 from secant.plan.ranges import as_number, as_text
 from secant.plan.show import same
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 FINEST = 1024
 """A rounded corner is at least this part of the largest slope: the slopes that cancel are floats."""
-ZERO = Fraction(0)
+ZERO = quick(0)
 
 
 @frozen
@@ -77,7 +78,7 @@ def _rounded(calculus: Calculus, lean: Lean) -> Term | None:
     corner = max(turn / (2 * calculus.rate), most / FINEST)
     if lean.low >= 0 or lean.high <= 0 or 4 * corner > most:
         return None
-    wide = Fraction(float_above(corner))
+    wide = quick(float_above(corner))
     rates: Rates = {k: v / (2 * wide) for k, v in lean.turns.items()}
     square = n.Arithmetic("*", lean.slope, lean.slope)
     floor = shapes.number(float_above(wide * wide))
@@ -118,7 +119,7 @@ def _step(calculus: Calculus, node: n.Call) -> Leaning | None:
     steepness = as_number(given.value) if isinstance(given, n.Literal) else None
     if line is None or steepness is None or steepness <= 0:
         return None
-    a, y = Fraction(shapes.float_below(steepness)), node.arguments[0]
+    a, y = quick(shapes.float_below(steepness)), node.arguments[0]
     if (
         node.function == "sigmoid"
     ):  # (ln σ)' = a·σ(−y), which lies between 0 and a and turns by a²/4
@@ -178,7 +179,7 @@ def _turns(
     leans: list[Lean], join: Callable[[list[Fraction]], Fraction | int]
 ) -> dict[Key, Fraction]:
     return {
-        v: Fraction(join([x.turns.get(v, ZERO) for x in leans]))
+        v: quick(join([x.turns.get(v, ZERO) for x in leans]))
         for v in dict.fromkeys(v for x in leans for v in x.turns)
     }
 
@@ -233,7 +234,7 @@ def _line(calculus: Calculus, node: n.Scalar) -> Line | None:
     inner = node.operand if isinstance(node, n.Clamp) else node
     if isinstance(inner, n.Column):
         variable = calculus.space.variables[inner.name]
-        return {variable: (node, Fraction(1))} if variable.measure == "x" else None
+        return {variable: (node, quick(1))} if variable.measure == "x" else None
     if not isinstance(node, n.Arithmetic):
         return None
     left, right = _line(calculus, node.left), _line(calculus, node.right)

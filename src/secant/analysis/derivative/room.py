@@ -20,6 +20,7 @@ from secant.analysis.derivative.nested import flattened
 from secant.analysis.derivative.space import Space, space_of
 from secant.analysis.derivative.summand import limits_declared
 from secant.analysis.interface import Request
+from secant.numeric.quick import quick
 from secant.plan import nodes as n
 from secant.plan.measures import Measure
 from secant.plan.reads import scans
@@ -75,7 +76,7 @@ class _Work:
                 )
             found = None if reader is None else reader.curve(measure, call)
             if found is None:
-                bounds[measure.column] = GlobalBound(Fraction(0))
+                bounds[measure.column] = GlobalBound(quick(0))
                 steps.append(
                     Step("D-PUBLIC", f"{measure.words}: reads public values only", "does not move")
                 )
@@ -91,7 +92,7 @@ class _Work:
                     "ranks of protected values have no bound beside a protection of rows",
                     "let the owner list the protections as alternatives",
                 )
-            bounds[ranked.column] = GlobalBound(Fraction(0), "linf")
+            bounds[ranked.column] = GlobalBound(quick(0), "linf")
             step = Step("D-PUBLIC", f"{ranked.words}: reads public values only", "does not move")
             steps.append(step)
         return Certificate(
@@ -143,7 +144,7 @@ class _Reader:
         each = {role: size for x in found for role, size in x.each.items()}
         alone = {role: size for role, size in each.items() if size is not None}
         cap = self.space.reach(known) * factor if len(known) == len(caps) else None
-        rounding = sum((x.rounding for x in found), Fraction(0))
+        rounding = sum((x.rounding for x in found), quick(0))
         claims = {claim for x in found for claim in x.claims}
         step = self._derivation(measure, found, cap)
         if any(x.several > 1 for x in found):

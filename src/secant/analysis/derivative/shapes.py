@@ -20,6 +20,7 @@ from secant.errors import UsageError
 from secant.numeric.ball import Ball, ball, lower, upper, working_precision
 from secant.numeric.parameters import exact, positive
 from secant.numeric.powers import float_above as float_above
+from secant.numeric.quick import quick, ratio
 from secant.plan import nodes as n
 from secant.records import frozen
 from secant.terms.types import DOUBLE
@@ -31,8 +32,8 @@ _LARGEST = 2.0**1000
 """A bound beyond this is none: it would overflow in the next product."""
 _LOG_LARGEST = 690
 _HIGHEST_POWER = 1 << 20
-_JUST_BELOW_E = Fraction(2_718_281_828_459, 10**12)
-_JUST_ABOVE_E = Fraction(2_718_281_828_460, 10**12)
+_JUST_BELOW_E = ratio(2_718_281_828_459, 10**12)
+_JUST_ABOVE_E = ratio(2_718_281_828_460, 10**12)
 
 End = Fraction | None
 
@@ -114,7 +115,7 @@ def exponential(
 
     It is x that is held back, not the product: that could overflow, and engines differ in what they do then.
     """
-    reach = ((Fraction(end) - Fraction(weight)) / Fraction(rate) for end in (least, REACH))
+    reach = ((quick(end) - quick(weight)) / quick(rate) for end in (least, REACH))
     first, last = sorted(reach)
     if (low is None or low < first) and first > -sys.float_info.max:
         x = call("greatest", x, number(float(first)))
@@ -145,7 +146,7 @@ def below(value: Callable[[], Ball]) -> float:
 
 def constant(value: Fraction) -> Smooth:
     """Give the bound of a shape that is the same everywhere."""
-    return Smooth(number(float_above(value)), Fraction(0))
+    return Smooth(number(float_above(value)), quick(0))
 
 
 def checked(alpha: Fraction, low: End, high: End) -> Fraction:
@@ -172,9 +173,9 @@ def knee(
     the tangent, and no steeper than alpha, bounds the wing and is smooth enough.
     """
     with working_precision(_BITS):
-        point = ball(Fraction(at))
+        point = ball(quick(at))
         bound = float_above(upper(value(point)))
-        steepness = min(alpha, max(Fraction(0), lower(log_slope(point))))
+        steepness = min(alpha, max(quick(0), lower(log_slope(point))))
     return None if bound > _LARGEST else Knee(at, bound, float_below(steepness))
 
 
@@ -186,26 +187,26 @@ def decay(start: Knee, distance: n.Scalar, farthest: End = None) -> n.Scalar:
     least = -REACH - min(0.0, math.log(start.value))
     if start.rate == 0 or least >= 0:
         return number(start.value)
-    fall = exponential(-start.rate, distance, Fraction(0), farthest, least=least)
+    fall = exponential(-start.rate, distance, quick(0), farthest, least=least)
     return times(start.value, fall)
 
 
 def rising(x: n.Scalar, start: Knee, shape: n.Scalar, low: End, high: End) -> n.Scalar:
     """Write the bound of a shape that grows with x and is smooth enough right of the knee."""
-    if low is not None and low >= Fraction(start.at):
+    if low is not None and low >= quick(start.at):
         return shape
-    farthest = None if low is None else Fraction(start.at) - low
+    farthest = None if low is None else quick(start.at) - low
     tail = decay(start, n.Arithmetic("-", number(start.at), x), farthest)
-    if high is not None and high <= Fraction(start.at):
+    if high is not None and high <= quick(start.at):
         return tail
     return choice(x, ">=", start.at, shape, tail)
 
 
 def falling(x: n.Scalar, start: Knee, shape: n.Scalar, high: End = None) -> n.Scalar:
     """Write the bound of a shape that shrinks as x grows and is smooth enough left of the knee."""
-    if high is not None and high <= Fraction(start.at):
+    if high is not None and high <= quick(start.at):
         return shape
-    farthest = None if high is None else high - Fraction(start.at)
+    farthest = None if high is None else high - quick(start.at)
     return choice(x, "<=", start.at, shape, decay(start, minus(x, start.at), farthest))
 
 
@@ -214,7 +215,7 @@ def falling(x: n.Scalar, start: Knee, shape: n.Scalar, high: End = None) -> n.Sc
 
 def identity_size(x: n.Scalar, alpha: Fraction, low: End, high: End) -> Smooth | None:
     """Bound |x|. The slope is 1."""
-    return power_size(x, Fraction(1), alpha, low, high)
+    return power_size(x, quick(1), alpha, low, high)
 
 
 def power_size(
@@ -228,7 +229,7 @@ def power_size(
     alpha, exponent = checked(alpha, low, high), exact(exponent, "an exponent")
     if not _defined(exponent, low):
         return None
-    return _monomial(x, Fraction(1), exponent, alpha, low, high)
+    return _monomial(x, quick(1), exponent, alpha, low, high)
 
 
 def power_slope(
@@ -243,12 +244,12 @@ def power_slope(
 
 def reciprocal_size(x: n.Scalar, alpha: Fraction, low: End, high: End) -> Smooth | None:
     """Bound |1/x|; None unless the range keeps away from 0."""
-    return power_size(x, Fraction(-1), alpha, low, high)
+    return power_size(x, quick(-1), alpha, low, high)
 
 
 def reciprocal_slope(x: n.Scalar, alpha: Fraction, low: End, high: End) -> Smooth | None:
     """Bound 1/x²; None unless the range keeps away from 0."""
-    return power_slope(x, Fraction(-1), alpha, low, high)
+    return power_slope(x, quick(-1), alpha, low, high)
 
 
 def _defined(exponent: Fraction, low: End) -> bool:
@@ -270,7 +271,7 @@ def _monomial(
     if exponent < 0:
         return _shrinking_power(x, factor, exponent, alpha, low, high)
     if high == 0:
-        return constant(Fraction(0))
+        return constant(quick(0))
     start = _power_knee(factor, exponent, alpha, high)
     if start is None:
         return None
@@ -311,7 +312,7 @@ def _even_power(
     if left == right:
         size = call("abs", x)
         shape = _raised(size, factor, exponent, high)
-        return Smooth(rising(size, right, shape, Fraction(0), high), alpha)
+        return Smooth(rising(size, right, shape, quick(0), high), alpha)
     assert low is not None  # with no end on the left both knees are the same
     span = None if high is None else high - low
     nearer = decay(left, shifted(x, left.at), span)
@@ -335,10 +336,10 @@ def _shrinking_power(
     if start is None:
         return None
     shape = _raised(x, factor, exponent, high)
-    steepest = -exponent / Fraction(at)
+    steepest = -exponent / quick(at)
     if steepest <= alpha:
         return Smooth(shape, steepest)
-    tail = decay(start, minus(x, at), None if high is None else high - Fraction(at))
+    tail = decay(start, minus(x, at), None if high is None else high - quick(at))
     if high is not None and _decay_covers(start, factor, exponent, high):
         return Smooth(tail, alpha)
     return Smooth(call("greatest", shape, tail), alpha)
@@ -348,15 +349,15 @@ def _decay_covers(start: Knee, factor: Fraction, exponent: Fraction, high: Fract
     """Whether the decay from the low end is at least the power at the high end, and so everywhere between."""
     with working_precision(_BITS):
         there = ball(factor) * ball(high) ** ball(exponent)
-        run = ball(Fraction(start.rate)) * (ball(high) - ball(Fraction(start.at)))
-        return bool(there <= ball(Fraction(start.value)) * (-run).exp())
+        run = ball(quick(start.rate)) * (ball(high) - ball(quick(start.at)))
+        return bool(there <= ball(quick(start.value)) * (-run).exp())
 
 
 def _raised(x: n.Scalar, factor: Fraction, exponent: Fraction, far: End) -> n.Scalar:
     """Write factor·x^exponent for x > 0, with x held back where the power would overflow or vanish."""
     if 1023 * abs(exponent) > 1000:
         limit = 2.0 ** float(1000 / abs(exponent))
-        if far is None or far > Fraction(limit):
+        if far is None or far > quick(limit):
             x = call("least", x, number(limit))
     if exponent == -1:
         return over(number(float_above(factor)), x)
@@ -372,7 +373,7 @@ def exponent_size(
 ) -> Smooth | None:
     """Bound e^(rate·x); None if it is too steep and its range has no end on the side where it grows."""
     alpha, rate = checked(alpha, low, high), exact(rate, "a rate")
-    return _exponential(x, Fraction(1), rate, alpha, low, high)
+    return _exponential(x, quick(1), rate, alpha, low, high)
 
 
 def exponent_slope(
@@ -398,13 +399,13 @@ def _exponential(
     if high is None:
         return None
     at, slower = float_above(high), float_below(alpha)
-    top = rate * Fraction(at) + Fraction(weight)
-    span = None if low is None else Fraction(at) - low
+    top = rate * quick(at) + quick(weight)
+    span = None if low is None else quick(at) - low
     if abs(top) < _LOG_LARGEST:
         start = Knee(at, above(lambda: ball(top).exp()), slower)
         return Smooth(decay(start, n.Arithmetic("-", number(at), x), span), alpha)
     # The value at the end overflows or vanishes; its logarithm does not.
-    fall = exponential(slower, minus(x, at), _opposite(span), Fraction(0), float_above(top))
+    fall = exponential(slower, minus(x, at), _opposite(span), quick(0), float_above(top))
     return Smooth(fall, alpha)
 
 
@@ -424,14 +425,14 @@ def logarithm_size(x: n.Scalar, alpha: Fraction, low: End, high: End) -> Smooth 
     alpha = checked(alpha, low, high)
     if low is None or low <= 0 or float_below(low) <= 0:
         return None
-    low = Fraction(float_below(low))
+    low = quick(float_below(low))
     parts: list[Smooth] = []
     if low < 1:
         parts.append(_logarithm_below_one(x, alpha, low, high))
     if high is None or high > 1:
         parts.append(_logarithm_above_one(x, alpha, low, high))
     if not parts:
-        return constant(Fraction(0))
+        return constant(quick(0))
     if len(parts) == 1:
         return parts[0]
     return Smooth(call("greatest", *(part.expression for part in parts)), alpha)
@@ -451,8 +452,8 @@ def _logarithm_above_one(x: n.Scalar, alpha: Fraction, low: Fraction, high: End)
         at = min(at, float_above(high))
     start = _logarithm_knee(at, alpha)
     rate = alpha
-    if low >= Fraction(at):
-        rate = min(alpha, Fraction(above(lambda: 1 / (ball(low) * ball(low).log()))))
+    if low >= quick(at):
+        rate = min(alpha, quick(above(lambda: 1 / (ball(low) * ball(low).log()))))
     return Smooth(rising(x, start, call("ln", x), low, high), rate)
 
 
@@ -465,11 +466,11 @@ def _logarithm_below_one(x: n.Scalar, alpha: Fraction, low: Fraction, high: End)
     else:
         outer = above(lambda: ball(-1 / alpha).lambertw(-1).exp())
         inner = below(lambda: ball(-1 / alpha).lambertw().exp())
-        alone = low >= Fraction(inner)
+        alone = low >= quick(inner)
     end = decay(_logarithm_knee(float(low), alpha), minus(x, float(low)), span)
     if alone:
         return Smooth(end, alpha)
     middle = falling(x, _logarithm_knee(inner, alpha), call("abs", call("ln", x)), high)
-    if low >= Fraction(outer):
+    if low >= quick(outer):
         return Smooth(middle, alpha)
     return Smooth(call("greatest", middle, end), alpha)

@@ -12,6 +12,7 @@ from fractions import Fraction
 from secant.analysis.derivative import shapes
 from secant.analysis.derivative.space import Key
 from secant.numeric import interval as iv
+from secant.numeric.quick import quick
 from secant.plan import nodes as n
 from secant.records import frozen
 
@@ -44,12 +45,12 @@ class Term:
 
 def higher(a: Rates, b: Rates) -> Rates:
     """Give rates that cover both: those of a sum or a maximum."""
-    return {k: max(a.get(k, Fraction(0)), b.get(k, Fraction(0))) for k in {**a, **b}}
+    return {k: max(a.get(k, quick(0)), b.get(k, quick(0))) for k in {**a, **b}}
 
 
 def together(a: Rates, b: Rates) -> Rates:
     """Give the rates of a product."""
-    return {k: a.get(k, Fraction(0)) + b.get(k, Fraction(0)) for k in {**a, **b}}
+    return {k: a.get(k, quick(0)) + b.get(k, quick(0)) for k in {**a, **b}}
 
 
 def constant_term(value: Fraction) -> Term:
@@ -57,7 +58,7 @@ def constant_term(value: Fraction) -> Term:
     return Term(shapes.number(shapes.float_above(value)), NO_RATES, value)
 
 
-ONE, ZERO = constant_term(Fraction(1)), constant_term(Fraction(0))
+ONE, ZERO = constant_term(quick(1)), constant_term(quick(0))
 
 
 def product(a: Term, b: Term) -> Term:
@@ -93,7 +94,7 @@ def fading(distance: n.Scalar, alpha: Fraction, floor: Fraction) -> Fade:
     rate = shapes.float_below(alpha)
     high = iv.logarithm(iv.point(1 / floor)).high
     assert high is not None
-    far = shapes.float_above(high / Fraction(rate)) if rate > 0 else 0.0
+    far = shapes.float_above(high / quick(rate)) if rate > 0 else 0.0
     return Fade(distance, rate, far, floor)
 
 

@@ -46,6 +46,7 @@ from secant.analysis.derivative.writing import (
     word_for,
 )
 from secant.numeric import interval as iv
+from secant.numeric.quick import quick, ratio
 from secant.plan import nodes as n
 from secant.plan.functions import FUNCTIONS
 from secant.plan.lineage import origins_of
@@ -95,7 +96,7 @@ class Softener:
         used = scans(replace(self.aggregate, input=source))
         self.spaces = tuple(space_of(p, used) for p in self.protections)
         # Only what moves how far is asked here, which no rate changes; at a tiny one sizes are constants.
-        self.calculi = tuple(Calculus(space, Fraction(1, 10**30)) for space in self.spaces)
+        self.calculi = tuple(Calculus(space, ratio(1, 10**30)) for space in self.spaces)
         self.protected = frozenset(self.inner).union(*(s.variables for s in self.spaces))
         self.origins = origins_of(*used)
         stripped = strip(source, self.protected)
@@ -367,7 +368,7 @@ class Softener:
             raise CannotBound(
                 "D-VALUE", scalar, "months are not equally long", "add a number of days instead"
             )
-        return shapes.number(float(value[1] + Fraction(value[2], 86_400_000_000)))
+        return shapes.number(float(value[1] + ratio(value[2], 86_400_000_000)))
 
     def _case(self, scalar: n.Case) -> n.Scalar:
         """CASE: public conditions choose, protected ones mix the branches (D-CASE)."""
@@ -525,7 +526,7 @@ class Softener:
     def _reach(self, scalar: n.Scalar) -> Fraction | None:
         """Give the most that a value moves a unit of distance, under any of the protections."""
         scalar = substitute(scalar, self.inner) if self.inner else scalar
-        found = Fraction(0)
+        found = quick(0)
         for space, calculus in zip(self.spaces, self.calculi, strict=True):
             reach = calculus.of(scalar).reach
             if any(v is None for v in reach.values()):
@@ -545,17 +546,17 @@ class Softener:
         """Choose the width of ramps, in units of distance (D-WIDTH)."""
         chosen = self._chosen()
         if chosen is not None and chosen.kind == "exact":
-            return joint_width(self._edges(condition), Fraction(0))
+            return joint_width(self._edges(condition), quick(0))
         if chosen is not None and chosen.width is not None:
-            return joint_width(self._edges(condition), Fraction(chosen.width))
+            return joint_width(self._edges(condition), quick(chosen.width))
         if chosen is not None and chosen.kind == "sigmoid":
-            return Fraction(1)
+            return quick(1)
         edges = self._edges(condition)
         worth = summand or Summand(None, None)
         return joint_width(edges, ramp_width(edges, worth, self._rows(), float(self.epsilon)))
 
     def _edges(self, condition: n.Scalar) -> list[Edge]:
-        probe = Softness(self.protected, self._gap, lambda gap, lattice: Fraction(1))
+        probe = Softness(self.protected, self._gap, lambda gap, lattice: quick(1))
         return [self._edge_of(leaf) for leaf in comparisons(condition, probe)]
 
     def _edge_of(self, leaf: Leaf) -> Edge:
@@ -571,7 +572,7 @@ class Softener:
         edge = self._edge(gap, lattice)
         wide = width * edge.reach
         if wide <= 0:  # free to move and no width: a thousandth of what it can span
-            wide = Fraction(edge.span / 1000 if edge.span else 1)
+            wide = quick(edge.span / 1000 if edge.span else 1)
         if lattice is None or wide > lattice.step:
             self.exact = False
             self.notes.append(

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from secant.analysis.derivative import shapes
+from secant.numeric.quick import quick
 from secant.plan import nodes as n
 from secant.plan.lineage import stored_column
 from secant.records import frozen
@@ -33,7 +34,7 @@ from secant.terms.policy import Protection
 from secant.terms.types import Type
 
 V = TypeVar("V")
-HIGHEST_POWER = Fraction(2)
+HIGHEST_POWER = quick(2)
 
 
 @frozen
@@ -108,7 +109,7 @@ class Space:
         tables: dict[str, Fraction] = {}
         for role, value in by_role.items():
             table = self.roles[role].table
-            tables[table] = tables.get(table, Fraction(0)) + value
+            tables[table] = tables.get(table, quick(0)) + value
         return combined(dual_power(self.table_power), tables.values())
 
     def smoothness(self, rates: Mapping[Key, Fraction]) -> Fraction:
@@ -142,7 +143,7 @@ def space_of(protection: Protection, scans: Iterable[n.Scan]) -> Space:
                     scan.alias, column, f.name, f.type, measures[column]
                 )
     powers = {t: read_power(p) for t, p in protection.row_norms.items()}
-    rows = {r.table: powers.get(r.table, Fraction(1)) for r in found.roles.values()}
+    rows = {r.table: powers.get(r.table, quick(1)) for r in found.roles.values()}
     return Space(found.roles, found.variables, rows, read_power(protection.table_norm))
 
 
@@ -208,9 +209,9 @@ def _column_set(norm: Norm) -> frozenset[str]:
 
 def _dual_number(norm: Norm, gradient: Mapping[Key, Fraction]) -> Fraction:
     if not gradient:
-        return Fraction(0)
+        return quick(0)
     if isinstance(norm, Leaf):
-        return sum(gradient.values(), Fraction(0))
+        return sum(gradient.values(), quick(0))
     if isinstance(norm, ScaledNorm):
         # A block's entry already is a dual norm of the whole role: the factor must not divide it.
         lifted = {k: v * norm.factor if isinstance(k, Block) else v for k, v in gradient.items()}
@@ -219,7 +220,7 @@ def _dual_number(norm: Norm, gradient: Mapping[Key, Fraction]) -> Fraction:
     dealt, outside = _split(norm.parts, dual, gradient)
     inner = [_dual_number(part, mine) for part, mine in dealt]
     power = None if dual is None else min(dual, HIGHEST_POWER)  # as the expression is written
-    return combined(power, inner) + sum(outside, Fraction(0))
+    return combined(power, inner) + sum(outside, quick(0))
 
 
 def _dual_scalar(norm: Norm, gradient: Mapping[Key, n.Scalar]) -> n.Scalar | None:

@@ -15,6 +15,7 @@ from fractions import Fraction
 
 from secant.numeric import interval as iv
 from secant.numeric import optimal_law
+from secant.numeric.quick import quick
 from secant.plan.values import EPOCH, midnight
 from secant.records import frozen
 from secant.terms.types import Type
@@ -25,7 +26,7 @@ SURE = 1.96
 TYPICAL_ROWS = 1_000
 """Rows that pass the public conditions, where nothing is known of them."""
 WIDTHS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 96.0, 128.0)
-PLAIN, OPEN = Fraction(20), Fraction(5)
+PLAIN, OPEN = quick(20), quick(5)
 POINTS = 12
 
 
@@ -56,15 +57,15 @@ def ramp_width(
     """
     free = [e for e in edges if not e.equality]
     if not free:
-        return Fraction(0)
+        return quick(0)
     size = summand.size if summand.size is not None else 10 * (summand.reach or 1.0)
     known = rows if rows is not None else TYPICAL_ROWS
-    best, least = Fraction(0), math.inf
+    best, least = quick(0), math.inf
     for width in _candidates(free):
         noise = QUANTILE / epsilon * max(summand.reach or 0.0, size * _steepest(free, width))
         bias = SURE * size / math.sqrt(3) * math.sqrt(sum(_spread(e, width, known) for e in free))
         if noise + bias < least * (1 - 1e-9):
-            best, least = Fraction(width), noise + bias
+            best, least = quick(width), noise + bias
     return best
 
 
@@ -93,7 +94,7 @@ def joint_width(edges: Sequence[Edge], wanted: Fraction) -> Fraction:
     least = []
     for edge in edges:
         if edge.reach > 0:
-            step = (edge.step or Fraction(0)) / edge.reach
+            step = (edge.step or quick(0)) / edge.reach
             least.append(step if edge.equality and step else max(wanted, step))
     return min(least, default=wanted)
 
@@ -136,12 +137,14 @@ def smoothness(
         if size is None:
             return PLAIN if capped else OPEN
         errors[ratio] = error * size
-    return Fraction(min(errors, key=lambda ratio: errors[ratio]))
+    return quick(min(errors, key=lambda ratio: errors[ratio]))
 
 
-RATIOS = tuple(Fraction(x) for x in ("2", "2.3", "2.6", "3", "3.5", "4", "5", "7", "10", "20"))
+RATIOS = tuple(
+    quick(Fraction(x)) for x in ("2", "2.3", "2.6", "3", "3.5", "4", "5", "7", "10", "20")
+)
 """Where rows come and go: below 2 the noise has no mean worth the name."""
-COARSE = tuple(Fraction(x) for x in (2, 5, 20))
+COARSE = tuple(quick(x) for x in (2, 5, 20))
 """Those at which a bound is looked at, beside the best at the floor: each is a walk over the expression."""
 
 
@@ -206,7 +209,7 @@ def spread_points(
                 return None
             low, high = range_.ends()
             # Fractional parts of multiples of different irrationals spread evenly, in all dimensions together.
-            share = Fraction(((i + 0.5) * math.pi ** (j + 1)) % 1)
+            share = quick(((i + 0.5) * math.pi ** (j + 1)) % 1)
             row.append(of_kind(low + share * (high - low), kind))
         rows.append(tuple(row))
     return tuple(rows)

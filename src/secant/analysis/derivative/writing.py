@@ -13,6 +13,7 @@ from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative import shapes
 from secant.analysis.derivative.summand import FARTHEST
 from secant.numeric import interval as iv
+from secant.numeric.quick import quick
 from secant.plan import nodes as n
 from secant.plan.typing import type_of
 from secant.plan.values import EPOCH, midnight
@@ -23,7 +24,7 @@ def literal(value: Fraction, kind: t.Type, direction: int) -> n.Literal:
     """Write an end of a range in a column's own type, rounded outward."""
     if kind.kind == "DOUBLE":
         number = float(value)
-        if Fraction(number) * direction < value * direction:
+        if quick(number) * direction < value * direction:
             number = shapes.float_above(value) if direction > 0 else shapes.float_below(value)
         return n.Literal(number, t.DOUBLE)
     scale = kind.scale
