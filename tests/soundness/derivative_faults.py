@@ -53,7 +53,7 @@ def _signed_constants(patch: Any) -> None:
         found = original(scalar)
         size = found.size.expression
         if isinstance(size, n.Call) and size.function == "abs":
-            return replace(found, size=replace(found.size, expression=size.arguments[0]))
+            return replace(found, sized=replace(found.size, expression=size.arguments[0]))
         return found
 
     patch.setattr(calculus, "_public", public)

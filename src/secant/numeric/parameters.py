@@ -42,6 +42,8 @@ def exact(value: object, what: str, code: str = "USE-001") -> Fraction:
 
 
 def _fraction(value: object) -> Fraction | None:
+    if isinstance(value, Fraction):
+        return value
     if isinstance(value, bool):
         return None
     if isinstance(value, Rational):

@@ -102,7 +102,10 @@ class Branch:
         self.request, self.space, self.protected = request, space, protected
         self.number, self.alone, self.counted = number, alone, counted
         self.one_group: frozenset[str] = frozenset()
-        self.floats = FloatErrors(protected)
+        self.calculus = Calculus(space, quick(1))
+        self.floats = FloatErrors(
+            self.calculus.protected, self.calculus.moving, self.calculus.ranges
+        )
         if not isinstance(rows, n.Project):
             raise CannotBound(
                 "D-TRUNCATE",
@@ -188,7 +191,7 @@ class Branch:
                 "count, or sum",
             )
         value, factor, rounded = peeled(argument, measure)
-        calculus = Calculus(self.space, quick(1))
+        calculus = Calculus(self.space, quick(1), other=self.calculus)
         probe = calculus.of(value)
         roles = [r for r in probe.reach if any(k.role == r for k in probe.slopes)]
         additive = call.function == "sum"
@@ -456,7 +459,7 @@ class Branch:
         """Scale the rate until the bound is beta-smooth (D-RATES)."""
         rate, before = beta, None
         for _ in range(12):
-            calculus = Calculus(self.space, rate, floor)
+            calculus = Calculus(self.space, rate, floor, self.calculus)
             found = calculus.of(value)
             rough = max(
                 (self.space.smoothness(t.rates) for t in found.slopes.values()), default=quick(0)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import reduce
 
 from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative import shapes
@@ -22,6 +23,7 @@ from secant.analysis.derivative.leaning import flat, tightened
 from secant.analysis.derivative.smooth_terms import (
     NO_RATES,
     ONE,
+    Later,
     Rates,
     Term,
     added,
@@ -47,8 +49,6 @@ LOWEST_FLOOR, HIGHEST_FLOOR = ratio(1, 1024), ratio(1, 16)
 """A fading bound stops at a part of its peak between these: far rows need no exponential then (D-FLOOR)."""
 HIGHEST_POWERED = quick(2**1000)
 """A power that may exceed this has no bound: exp is held back not far above it."""
-FLAT = ratio(3, 20)
-"""A size whose bound would vary by less than this takes its largest value, which costs no smoothness."""
 
 
 @frozen
@@ -56,10 +56,15 @@ class Bound:
     """What is known of one expression."""
 
     range: iv.Interval
-    size: Term
+    sized: Term | Later
     slopes: Mapping[Key, Term] = field(default_factory=dict)
     reach: Mapping[str, Fraction | None] = field(default_factory=dict)
     """Role -> the most that the expression moves a unit of distance in that role's row; None: no limit."""
+
+    @property
+    def size(self) -> Term:
+        """Give a smooth bound of the expression's size."""
+        return self.sized.term() if isinstance(self.sized, Later) else self.sized
 
 
 @dataclass
@@ -69,12 +74,18 @@ class Calculus:
     space: Space
     rate: Fraction
     floor: Fraction = LOWEST_FLOOR
+    other: Calculus | None = None
+    """One in the same space, at another rate: what no rate changes is found once for both."""
     known: dict[n.Node, Bound] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.protected = frozenset(self.space.variables)
-        self.moving: dict[n.Node, bool] = {}
-        self.ranges = Ranges(NOTHING_DECLARED, remembered={})
+        before = self.other
+        self.moving: dict[n.Node, bool] = {} if before is None else before.moving
+        self.public: dict[n.Node, Bound] = {} if before is None else before.public
+        self.ranges = (
+            before.ranges if before is not None else Ranges(NOTHING_DECLARED, remembered={})
+        )
         self.weights: dict[Variable, tuple[Fraction, Fraction]] = {}
         self.coordinates: list[tuple[n.Scalar, Fraction]] = []  # what shapes take instead of x
         self.rules: dict[n.Node, str] = {}  # which rule bounded each expression that moves
@@ -87,7 +98,9 @@ class Calculus:
 
     def _find(self, scalar: n.Scalar) -> Bound:
         if not self.moves(scalar):
-            return _public(scalar)
+            if scalar not in self.public:
+                self.public[scalar] = _public(scalar)
+            return self.public[scalar]
         rule = CALCULUS.find(scalar)
         if rule is None:
             raise CannotBound(
@@ -109,7 +122,7 @@ class Calculus:
         both = iv.meet(found.range, self.ranges.of(scalar))
         if both is None or both == found.range:
             return found
-        return replace(found, range=both, size=limited(found.size, both))
+        return replace(found, range=both, sized=Later(lambda: limited(found.size, both)))
 
     def alpha(self, bound: Bound) -> Fraction | None:
         """Give the rate a unit of an expression's own value may have: s over what it moves (D-COMPOSE)."""
@@ -205,7 +218,7 @@ def _public(scalar: n.Scalar) -> Bound:
     cap = max(abs(e) for e in found.ends()) if found.bounded else None
     if isinstance(scalar, n.Literal) and cap is not None:
         return Bound(found, constant_term(cap))
-    return Bound(found, Term(shapes.call("abs", double(scalar)), NO_RATES, cap))
+    return Bound(found, Later(lambda: Term(shapes.call("abs", double(scalar)), NO_RATES, cap)))
 
 
 def double(scalar: n.Scalar) -> n.Scalar:
@@ -243,27 +256,16 @@ def _variable(calculus: Calculus, node: n.Scalar, variable: Variable, range_: iv
     if variable.measure != "x":
         return power_of_measured(calculus, node, variable, range_, quick(1))
     weight, alpha = calculus.weight(variable)
-    size = _identity_size(double(node), alpha, range_)
-    term = _shaped(size, {variable: quick(1)}, most_of(range_))
-    if term is None:
-        raise _no_range(node)
-    return Bound(range_, term, {variable: ONE}, {variable.role: weight})
 
+    def size() -> Term:
+        found = shapes.column_size(double(node), alpha, range_.low, range_.high)
+        term = _shaped(found, {variable: quick(1)}, most_of(range_))
+        if term is None:
+            raise _no_range(node)
+        return term
 
-def _identity_size(x: n.Scalar, alpha: Fraction, range_: iv.Interval) -> shapes.Smooth | None:
-    """Bound |x|: by a straight line where that is almost the smallest, which spares an exponential a row."""
-    most = most_of(range_)
-    if most is not None and alpha * most <= FLAT:
-        return shapes.constant(most)
-    if most is None or alpha * most > 1:
-        return shapes.identity_size(x, alpha, range_.low, range_.high)
-    # most·(1 + alpha·|x|)/(1 + alpha·most) is at least |x| up to `most`, and its logarithm rises by alpha at most.
-    start = shapes.float_above(most / (1 + alpha * most))
-    steepness = shapes.float_below(quick(start) * alpha)
-    grown = shapes.float_above(max(quick(0), most - quick(steepness) * most))
-    size = x if range_.low is not None and range_.low >= 0 else shapes.call("abs", x)
-    line = shapes.plus(shapes.times(steepness, size), shapes.number(max(start, grown)))
-    return shapes.Smooth(line, alpha)
+    sized = Later(size) if shapes.has_size(alpha) else size()
+    return Bound(range_, sized, {variable: ONE}, {variable.role: weight})
 
 
 def plain_variable(calculus: Calculus, scalar: n.Scalar) -> Variable | None:
@@ -371,10 +373,14 @@ def _clamp(calculus: Calculus, node: n.Clamp) -> Bound:
     found = calculus.of(node.operand)
     # Moving a value into an interval moves no value further than before.
     kept = iv.smaller(iv.larger(found.range, iv.point(ends[0])), iv.point(ends[1]))
-    size = (
-        found.size if ends[0] <= 0 <= ends[1] else constant_term(max(abs(e) for e in kept.ends()))
-    )
-    return replace(found, range=kept, size=limited(size, kept))
+    around = ends[0] <= 0 <= ends[1]
+
+    def size() -> Term:
+        return limited(
+            found.size if around else constant_term(max(abs(e) for e in kept.ends())), kept
+        )
+
+    return replace(found, range=kept, sized=Later(size))
 
 
 @CALCULUS.rule(n.Cast, id="D-CAST")
@@ -449,14 +455,14 @@ def _either(calculus: Calculus, node: n.Arithmetic) -> Bound | None:
     if any(iv.meet(p.range, unit) != p.range for p in parts):
         return None
     calculus.rules[node] = "D-OR"
-    size, slopes = parts[0].size, parts[0].slopes
+    slopes = parts[0].slopes
     for part in parts[1:]:
-        size = added(size, part.size)
         slopes = {
             k: added(slopes.get(k), part.slopes.get(k))
             for k in dict.fromkeys([*slopes, *part.slopes])
         }
-    return Bound(unit, limited(size, unit), slopes, reach_of_caps(calculus, slopes))
+    size = Later(lambda: limited(reduce(added, [p.size for p in parts]), unit))
+    return Bound(unit, size, slopes, reach_of_caps(calculus, slopes))
 
 
 def _is_one(scalar: n.Scalar) -> bool:
@@ -478,18 +484,22 @@ def _sum(calculus: Calculus, node: n.Arithmetic) -> Bound:
     slopes = {k: added(a.slopes.get(k), b.slopes.get(k)) for k in _keys(a, b)}
     reach = {r: _plus(a.reach.get(r, quick(0)), b.reach.get(r, quick(0))) for r in _roles(a, b)}
     follows = reach_of_caps(calculus, slopes)
-    size = limited(added(a.size, b.size), range_)
-    most = most_of(range_)
-    if most is not None and any(
-        x.size.rates == {}
-        and x.size.cap is not None
-        and x.size.cap >= most
-        and isinstance(x.size.expression, n.Literal)
-        for x in (a, b)
-    ):
-        size = constant_term(most)  # a constant part alone reaches what the whole can be
+    size = Later(lambda: _size_of_sum(a.size, b.size, range_))
     found = Bound(range_, size, slopes, {r: _less(reach[r], follows[r]) for r in reach})
     return _leaning(calculus, node, found) if node.op == "+" else found
+
+
+def _size_of_sum(a: Term, b: Term, range_: iv.Interval) -> Term:
+    most = most_of(range_)
+    if most is not None and any(
+        x.rates == {}
+        and x.cap is not None
+        and x.cap >= most
+        and isinstance(x.expression, n.Literal)
+        for x in (a, b)
+    ):
+        return constant_term(most)  # a constant part alone reaches what the whole can be
+    return limited(added(a, b), range_)
 
 
 def _plus(a: Fraction | None, b: Fraction | None) -> Fraction | None:
@@ -505,9 +515,8 @@ def multiplied(calculus: Calculus, a: Bound, b: Bound, range_: iv.Interval) -> B
             None if left is None else product(left, b.size),
             None if right is None else product(a.size, right),
         )
-    return Bound(
-        range_, limited(product(a.size, b.size), range_), slopes, reach_of_caps(calculus, slopes)
-    )
+    size = Later(lambda: limited(product(a.size, b.size), range_))
+    return Bound(range_, size, slopes, reach_of_caps(calculus, slopes))
 
 
 def _quotient(calculus: Calculus, node: n.Arithmetic) -> Bound:

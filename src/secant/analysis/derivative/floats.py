@@ -15,7 +15,7 @@ from secant.analysis.derivative.emptiness import moves_below
 from secant.numeric import interval as iv
 from secant.numeric.quick import quick, ratio
 from secant.plan import nodes as n
-from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number
+from secant.plan.ranges import Ranges, as_number
 from secant.plan.rules import RuleTable
 from secant.plan.typing import type_of
 
@@ -28,20 +28,19 @@ ERRORS: RuleTable[Callable[..., Error]] = RuleTable("float errors")
 class FloatErrors:
     """Errors of the parts of one expression, each found once."""
 
-    def __init__(self, protected: frozenset[str]) -> None:
-        self.protected = protected
-        self.ranges = Ranges(NOTHING_DECLARED, remembered={})
+    def __init__(
+        self, protected: frozenset[str], moving: dict[n.Node, bool], ranges: Ranges
+    ) -> None:
+        """Take which parts move, and their ranges where nothing is declared, from who has looked at them before."""
+        self.protected, self.moving, self.ranges = protected, moving, ranges
         self.known: dict[n.Node, Error] = {}
-        self.moving: dict[n.Node, bool] = {}
 
     def of(self, scalar: n.Scalar) -> Error:
         """Give the error of an expression; None if nothing limits it."""
         if scalar not in self.known:
             rule = ERRORS.find(scalar)
             if not moves_below(scalar, self.protected, self.moving):
-                self.known[scalar] = quick(
-                    0
-                )  # whatever the engine computes there is the public value
+                self.known[scalar] = quick(0)  # what the engine computes there is the public value
             else:
                 self.known[scalar] = None if rule is None else rule(self, scalar)
         return self.known[scalar]

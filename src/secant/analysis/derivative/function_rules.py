@@ -29,6 +29,7 @@ from secant.analysis.derivative.calculus import (
 from secant.analysis.derivative.smooth_terms import (
     ONE,
     ZERO,
+    Later,
     Term,
     constant_term,
     faded,
@@ -221,7 +222,7 @@ def _length(calculus: Calculus, node: n.Call) -> Bound | None:
     if size is None:
         raise _unbounded("D-LENGTH", node)
     calculus.rules[node] = "D-LENGTH"
-    return replace(plain, size=limited(size, range_))
+    return replace(plain, sized=limited(size, range_))
 
 
 def _squares(scalar: n.Scalar) -> list[n.Scalar] | None:
@@ -256,15 +257,19 @@ def _days(calculus: Calculus, node: n.Call) -> Bound:
     range_ = iv.add(inner.range, iv.negate(offset))
     alpha = calculus.alpha(inner)
     ends = range_.low, range_.high
-    x = double(node)
-    size = (
-        None
-        if alpha is None
-        else composed(calculus, inner, lambda a: shapes.identity_size(x, a, *ends), most_of(range_))
-    )
-    if size is None:
+    if alpha is None:
         raise _unbounded("D-DAYS", node)
-    return replace(inner, range=range_, size=size)
+
+    def size() -> Term:
+        x = double(node)
+        found = composed(
+            calculus, inner, lambda a: shapes.identity_size(x, a, *ends), most_of(range_)
+        )
+        if found is None:
+            raise _unbounded("D-DAYS", node)
+        return found
+
+    return replace(inner, range=range_, sized=Later(size) if shapes.has_size(alpha) else size())
 
 
 @CALCULUS.rule(n.Extract, id="D-DAYS")
@@ -278,7 +283,7 @@ def _seconds(calculus: Calculus, node: n.Extract) -> Bound:
     reach = {r: None if v is None else day * v for r, v in inner.reach.items()}
     slopes = {k: product(each, x) for k, x in inner.slopes.items()}
     range_ = iv.multiply(inner.range, iv.point(day))
-    return Bound(range_, product(each, inner.size), slopes, reach)
+    return Bound(range_, Later(lambda: product(each, inner.size)), slopes, reach)
 
 
 # ── choices ──────────────────────────────────────────────────────────────────────────────────────
@@ -305,7 +310,8 @@ def _extreme(calculus: Calculus, node: n.Call) -> Bound:
             slopes[place] = largest([p.slopes[place] for p in touching])
         else:
             slopes[place] = largest([_dual(calculus, p, role) for p in touching])
-    return Bound(range_, limited(largest([p.size for p in parts]), range_), slopes, reach)
+    size = Later(lambda: limited(largest([p.size for p in parts]), range_))
+    return Bound(range_, size, slopes, reach)
 
 
 def _dual(calculus: Calculus, part: Bound, role: str) -> Term:
@@ -338,9 +344,8 @@ def _filled(part: Bound) -> Bound:
             return term
         return Term(shapes.call("coalesce", term.expression, zero), term.rates, term.cap)
 
-    return replace(
-        part, size=filled(part.size), slopes={k: filled(x) for k, x in part.slopes.items()}
-    )
+    slopes = {k: filled(x) for k, x in part.slopes.items()}
+    return replace(part, sized=Later(lambda: filled(part.size)), slopes=slopes)
 
 
 @CALCULUS.rule(n.Case, id="D-CASE")
@@ -372,7 +377,8 @@ def _case(calculus: Calculus, node: n.Case) -> Bound:
         return replace(joined, expression=n.Case(branches, terms[-1].expression))
 
     slopes = {k: chosen([p.slopes.get(k, ZERO) for p in parts], x) for k, x in found.slopes.items()}
-    return replace(found, size=chosen([p.size for p in parts], found.size), slopes=slopes)
+    size = Later(lambda: chosen([p.size for p in parts], found.size))
+    return replace(found, sized=size, slopes=slopes)
 
 
 def _largest_of(calculus: Calculus, parts: list[Bound], range_: iv.Interval) -> Bound:
@@ -382,7 +388,7 @@ def _largest_of(calculus: Calculus, parts: list[Bound], range_: iv.Interval) -> 
     for role in dict.fromkeys(r for p in parts for r in p.reach):
         values = [p.reach[role] for p in parts if role in p.reach]
         reach[role] = None if None in values else max(v for v in values if v is not None)
-    return Bound(range_, largest([p.size for p in parts]), slopes, reach)
+    return Bound(range_, Later(lambda: largest([p.size for p in parts])), slopes, reach)
 
 
 # ── soft steps ───────────────────────────────────────────────────────────────────────────────────
@@ -397,15 +403,18 @@ def _ramp(calculus: Calculus, node: n.Call) -> Bound:
     slower = min(alpha, quick(1))
     along = calculus.along(inner, quick(1))
     one = quick(1)
-    below = fading(n.Arithmetic("-", shapes.number(0.5), x), slower, calculus.floor)
-    size = faded(below, None, {k: slower * v for k, v in along.items()}, one)
+
+    def size() -> Term:
+        below = fading(n.Arithmetic("-", shapes.number(0.5), x), slower, calculus.floor)
+        return faded(below, None, {k: slower * v for k, v in along.items()}, one)
+
     outside = fading(
         n.Arithmetic("-", shapes.call("abs", x), shapes.number(0.5)), alpha, calculus.floor
     )
     motion = faded(outside, None, {k: alpha * v for k, v in along.items()}, one)
     # The argument's own motion enters as a constant: the fading part carries all that varies.
     slopes = {k: product(constant_term(v), motion) for k, v in along.items()}
-    return Bound(UNIT, size, slopes, dict(inner.reach))
+    return Bound(UNIT, Later(size), slopes, dict(inner.reach))
 
 
 Shape = Callable[[n.Scalar, Fraction, Fraction], shapes.Smooth]

@@ -32,6 +32,9 @@ _LARGEST = 2.0**1000
 """A bound beyond this is none: it would overflow in the next product."""
 _LOG_LARGEST = 690
 _HIGHEST_POWER = 1 << 20
+_LEAST_RATE = ratio(1, 2**500)
+_FLAT = ratio(3, 20)
+"""A size whose bound would vary by less than this takes its largest value, which costs no smoothness."""
 _JUST_BELOW_E = ratio(2_718_281_828_459, 10**12)
 _JUST_ABOVE_E = ratio(2_718_281_828_460, 10**12)
 
@@ -216,6 +219,27 @@ def falling(x: n.Scalar, start: Knee, shape: n.Scalar, high: End = None) -> n.Sc
 def identity_size(x: n.Scalar, alpha: Fraction, low: End, high: End) -> Smooth | None:
     """Bound |x|. The slope is 1."""
     return power_size(x, quick(1), alpha, low, high)
+
+
+def has_size(alpha: Fraction) -> bool:
+    """Whether |x| has a bound at this rate whatever the range is: none overflows at a knee of at most 2^500."""
+    return _LEAST_RATE <= alpha <= 1 / _LEAST_RATE
+
+
+def column_size(x: n.Scalar, alpha: Fraction, low: End, high: End) -> Smooth | None:
+    """Bound |x|: by a straight line where that is almost the smallest, which spares an exponential a row."""
+    most = None if low is None or high is None else max(abs(low), abs(high))
+    if most is not None and alpha * most <= _FLAT:
+        return constant(most)
+    if most is None or alpha * most > 1:
+        return identity_size(x, alpha, low, high)
+    # most·(1 + alpha·|x|)/(1 + alpha·most) is at least |x| up to `most`, and its logarithm rises by alpha at most.
+    start = float_above(most / (1 + alpha * most))
+    steepness = float_below(quick(start) * alpha)
+    grown = float_above(max(quick(0), most - quick(steepness) * most))
+    size = x if low is not None and low >= 0 else call("abs", x)
+    line = plus(times(steepness, size), number(max(start, grown)))
+    return Smooth(line, alpha)
 
 
 def power_size(
