@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
 from typing import Any
@@ -26,6 +26,29 @@ class Step:
     """What of the plan it speaks of, for who checks it without these rules."""
     bound: Fraction | int | None = None
     """What `value` says, as a number; None where there is none yet, or where words say it all."""
+
+
+class Steps(Sequence[Step]):
+    """Steps that are written when they are first read: who asks explains, who answers does not."""
+
+    __slots__ = ("_made",)
+
+    def __init__(self, make: Callable[[], tuple[Step, ...]]) -> None:
+        self._made: tuple[Step, ...] | Callable[[], tuple[Step, ...]] = make
+
+    def _steps(self) -> tuple[Step, ...]:
+        if not isinstance(self._made, tuple):
+            self._made = self._made()
+        return self._made
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._steps()[at]
+
+    def __len__(self) -> int:
+        return len(self._steps())
+
+    def __repr__(self) -> str:
+        return repr(self._steps())
 
 
 Figures = tuple[tuple[object, ...], ...]
@@ -181,7 +204,7 @@ class Certificate:
     """What the number by which private keys are chosen can move in one group, at most."""
     claims: tuple[Key, ...]
     """Keys that a bound rests on and the engine does not keep: checked before anything is spent, or accepted."""
-    derivation: tuple[Step, ...]
+    derivation: Sequence[Step]
     squares: Mapping[str, Fraction] = field(default_factory=dict)
     """Measure column -> the squared length (L2) of its move, all groups together, at most, in squared steps.
 

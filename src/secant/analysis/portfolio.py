@@ -492,9 +492,9 @@ def _one_noise(
                 derivation=tuple(
                     s
                     for s in certificate.derivation
-                    if not (
-                        isinstance(bound, Clipped) and s.rule.startswith("U-") and told in s.place
-                    )
-                ),
+                    if not (s.rule.startswith("U-") and told in s.place)
+                )
+                if isinstance(bound, Clipped)
+                else certificate.derivation,
             )
     return tuple(settled)

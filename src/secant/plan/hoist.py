@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import fields
+from typing import cast
 
 from secant.plan import nodes as n
 from secant.plan.typing import Known, fields_of, type_of
+from secant.terms.types import Type
 
 _CHEAP = (n.Column, n.Outer, n.Literal)
 _REPEATING = ("lowest", "highest", "ramp")
@@ -75,23 +77,25 @@ def interned(items: tuple[n.Named, ...]) -> tuple[n.Named, ...]:
         if isinstance(node, n.Relation):
             return node
         made = n.rebuild(node, visit)
-        key = (
-            type(made),
-            *(_part(getattr(made, f.name)) for f in fields(made) if f.name != "span"),
-        )
+        key = (type(made), *[_part(getattr(made, name)) for name in _COMPARED[type(made)]])
         done[node] = known.setdefault(key, made)
         return done[node]
 
     return tuple(n.Named(i.name, _scalar(visit(i.expression))) for i in items)
 
 
+_COMPARED = {c: tuple(f.name for f in fields(c) if f.name != "span") for c in n.NODES}
+"""What tells two nodes of one class apart."""
+
+
 def _part(value: object) -> object:
     """Give a part of a node in a form that equal parts share; nodes below are one already."""
-    if isinstance(value, n.Node):
-        return id(value)
-    if isinstance(value, tuple):
-        return tuple(_part(x) for x in value)
-    return type(value), repr(value)
+    kind = type(value)
+    if kind is str or kind is Type or isinstance(value, n.Node):
+        return value  # equal only to its like: a node to itself
+    if kind is tuple:
+        return tuple([_part(x) for x in cast("tuple[object, ...]", value)])
+    return kind, repr(value)  # 0.0 is not -0.0, and 1 is neither 1.0 nor True
 
 
 def _scalar(node: n.Node) -> n.Scalar:

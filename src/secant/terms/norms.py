@@ -112,12 +112,25 @@ def measures_of(norm: Norm) -> dict[str, Measure]:
     >>> measures_of(parse_norm("l1(a, 2*sqrt(b))"))
     {'a': 'x', 'b': 'sqrt'}
     """
-    return {leaf.column: _measure(leaf) for leaf, _ in _weighed(norm, quick(1))}
+    return {leaf.column: _measure(leaf) for leaf in _leaves(norm)}
 
 
 def columns_of(norm: Norm) -> Iterator[str]:
     """Give the columns that a norm names, as often as it names them."""
-    return (leaf.column for leaf, _ in _weighed(norm, quick(1)))
+    return (leaf.column for leaf in _leaves(norm))
+
+
+def _leaves(norm: Norm) -> Iterator[Leaf]:
+    """Give each place where a column stands, from left to right."""
+    pending = [norm]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, ScaledNorm):
+            pending.append(part.inner)
+        elif isinstance(part, CombinedNorm):
+            pending.extend(reversed(part.parts))
+        else:
+            yield part
 
 
 @lru_cache(maxsize=1024)

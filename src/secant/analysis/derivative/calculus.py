@@ -83,9 +83,8 @@ class Calculus:
         before = self.other
         self.moving: dict[n.Node, bool] = {} if before is None else before.moving
         self.public: dict[n.Node, Bound] = {} if before is None else before.public
-        self.ranges = (
-            before.ranges if before is not None else Ranges(NOTHING_DECLARED, remembered={})
-        )
+        plain = Ranges(NOTHING_DECLARED, remembered={}) if before is None else before.ranges
+        self.ranges: Ranges = plain
         self.weights: dict[Variable, tuple[Fraction, Fraction]] = {}
         self.coordinates: list[tuple[n.Scalar, Fraction]] = []  # what shapes take instead of x
         self.rules: dict[n.Node, str] = {}  # which rule bounded each expression that moves

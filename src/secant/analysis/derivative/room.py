@@ -7,10 +7,12 @@ It checks by itself that nothing but continuous functions of protected values is
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
-from secant.analysis.certificate import CannotBound, Certificate, Curve, Refusal, Step
+from secant.analysis.certificate import CannotBound, Certificate, Curve, Refusal, Step, Steps
 from secant.analysis.derivative import function_rules
 from secant.analysis.derivative.branch import Branch, Moving, tables_in_one_group
 from secant.analysis.derivative.branches import branches_of
@@ -61,7 +63,7 @@ class _Work:
         space = space_of(protection, scans(*release.aggregates))
         protected = frozenset(space.variables)
         bounds: dict[str, GlobalBound | Curve] = {}
-        steps: list[Step] = []
+        steps: list[Callable[[], Step]] = []
         claims: set[TableKey] = set()
         reader = None
         for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
@@ -77,9 +79,7 @@ class _Work:
             found = None if reader is None else reader.curve(measure, call)
             if found is None:
                 bounds[measure.column] = GlobalBound(quick(0))
-                steps.append(
-                    Step("D-PUBLIC", f"{measure.words}: reads public values only", "does not move")
-                )
+                steps.append(partial(_still, measure.words))
                 continue
             bounds[measure.column] = found[0]
             steps.append(found[1])
@@ -93,8 +93,7 @@ class _Work:
                     "let the owner list the protections as alternatives",
                 )
             bounds[ranked.column] = GlobalBound(quick(0), "linf")
-            step = Step("D-PUBLIC", f"{ranked.words}: reads public values only", "does not move")
-            steps.append(step)
+            steps.append(partial(_still, ranked.words))
         return Certificate(
             room,
             protection.name,
@@ -103,8 +102,12 @@ class _Work:
             0,
             0,
             in_order(claims),
-            tuple(steps),
+            Steps(lambda: tuple(step() for step in steps)),
         )
+
+
+def _still(words: str) -> Step:
+    return Step("D-PUBLIC", f"{words}: reads public values only", "does not move")
 
 
 def _touches(rows: n.Relation, call: n.Aggregation, protected: frozenset[str]) -> bool:
@@ -133,7 +136,7 @@ class _Reader:
 
     def curve(
         self, measure: Measure, call: n.Aggregation
-    ) -> tuple[GlobalBound | Curve, Step, set[TableKey]] | None:
+    ) -> tuple[GlobalBound | Curve, Callable[[], Step], set[TableKey]] | None:
         """Give the bound of one measure, its derivation and what it rests on; None if it does not move."""
         found = [x for b in self.branches if (x := b.summand(measure, call)) is not None]
         if not found:
@@ -146,7 +149,10 @@ class _Reader:
         cap = self.space.reach(known) * factor if len(known) == len(caps) else None
         rounding = sum((x.rounding for x in found), quick(0))
         claims = {claim for x in found for claim in x.claims}
-        step = self._derivation(measure, found, cap)
+
+        def step() -> Step:
+            return self._derivation(measure, found, cap)
+
         if any(x.several > 1 for x in found):
             # Scales that vary would tell of the row in every group: the cap for all (D-LISTED).
             if cap is None:
@@ -154,11 +160,11 @@ class _Reader:
                     "D-LISTED", call, "no public limit bounds the groups together", "declare ranges"
                 )
             told = f"all groups together move at most {float(cap * measure.step):.6g} per unit of distance"
-            return (
-                GlobalBound(cap + 2 * rounding),
-                replace(step, rule="D-LISTED", value=told),
-                claims,
-            )
+
+            def listed() -> Step:
+                return replace(step(), rule="D-LISTED", value=told)
+
+            return GlobalBound(cap + 2 * rounding), listed, claims
         slopes = [term for x in found for term in x.probe.slopes.values()]
         curve = Curve(
             cap,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeVar
 
 from secant.analysis.derivative import shapes
@@ -106,6 +107,9 @@ class Space:
 
         Scans of one table may show the same row: their parts add up.
         """
+        if len(by_role) == 1:
+            (alone,) = by_role.values()
+            return alone if alone.numerator > 0 else quick(0)
         tables: dict[str, Fraction] = {}
         for role, value in by_role.items():
             table = self.roles[role].table
@@ -125,6 +129,11 @@ class _Found:
     variables: dict[str, Variable] = field(default_factory=dict)
 
 
+@lru_cache(maxsize=1024)
+def _read(written: str) -> Norm:
+    return each_once(parse_norm(written))
+
+
 def space_of(protection: Protection, scans: Iterable[n.Scan]) -> Space:
     """Collect the variables that a protection has in the scans of a plan."""
     found = _Found()
@@ -133,7 +142,7 @@ def space_of(protection: Protection, scans: Iterable[n.Scan]) -> Space:
         written = protection.distance.get(table)
         if written is None:
             continue
-        norm = each_once(parse_norm(written))
+        norm = _read(written)
         found.roles[scan.alias] = Role(scan.alias, table, norm)
         measures = measures_of(norm)
         for f in scan.columns:
@@ -208,8 +217,12 @@ def _column_set(norm: Norm) -> frozenset[str]:
 
 
 def _dual_number(norm: Norm, gradient: Mapping[Key, Fraction]) -> Fraction:
-    if not gradient:
-        return quick(0)
+    if len(gradient) <= 1:
+        if not gradient:
+            return quick(0)
+        ((key, value),) = gradient.items()
+        if isinstance(key, Variable) and value.numerator >= 0:
+            return value / _weight(norm, key.column)
     if isinstance(norm, Leaf):
         return sum(gradient.values(), quick(0))
     if isinstance(norm, ScaledNorm):
@@ -221,6 +234,17 @@ def _dual_number(norm: Norm, gradient: Mapping[Key, Fraction]) -> Fraction:
     inner = [_dual_number(part, mine) for part, mine in dealt]
     power = None if dual is None else min(dual, HIGHEST_POWER)  # as the expression is written
     return combined(power, inner) + sum(outside, quick(0))
+
+
+def _weight(norm: Norm, column: str) -> Fraction:
+    """Multiply the factors on the way down to a column, which stands once (M-ONCE): what a unit of it alone counts."""
+    found = quick(1)
+    while not isinstance(norm, Leaf):
+        if isinstance(norm, ScaledNorm):
+            found, norm = found * norm.factor, norm.inner
+        else:
+            norm = next(part for part in norm.parts if column in _column_set(part))
+    return found
 
 
 def _dual_scalar(norm: Norm, gradient: Mapping[Key, n.Scalar]) -> n.Scalar | None:
