@@ -49,8 +49,8 @@ class Planted:
 def _signed_constants(patch: Any) -> None:
     original = calculus._public
 
-    def public(scalar: n.Scalar) -> calculus.Bound:
-        found = original(scalar)
+    def public(scalar: n.Scalar, plain: Any) -> calculus.Bound:
+        found = original(scalar, plain)
         size = found.size.expression
         if isinstance(size, n.Call) and size.function == "abs":
             return replace(found, sized=replace(found.size, expression=size.arguments[0]))

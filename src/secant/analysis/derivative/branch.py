@@ -58,6 +58,7 @@ from secant.terms.norms import CombinedNorm, columns_of, dual_power
 
 SELECTIVE = 0.6
 NO_FLOOR = ratio(1, 2**60)
+"""Where a limit was not declared: its cap says nothing about how a value really moves."""
 TOLERATED = ratio(1, 2**20)
 MOST_ROWS = 2**32
 """Joined rows of one release, at most: each is rounded to the grid once (D-GRID)."""
@@ -80,6 +81,8 @@ class Moving:
     """Scan -> the most that the bound of one joined row comes to."""
     several: int
     """Joined rows of one row that move at once, in groups of their own (D-LISTED)."""
+    declared: bool
+    """Whether every limit in the value was declared."""
     floor: Fraction
     rounding: Fraction
     claims: frozenset[TableKey]
@@ -206,9 +209,11 @@ class Branch:
             times = moved if moved > 1 else self._joined(role) if additive else 1
             reach = probe.reach[role]
             caps[role] = None if times is None or reach is None else times * reach
-        floor = self._floor(value, caps, calculus)
+        declared = limits_declared(value)
+        floor = self._floor(value, caps, calculus) if declared else NO_FLOOR
         rounding = self._rounding(value, factor, roles) if rounded else quick(0)
-        self._check_rounding(value, rounding, factor, calculus)
+        if not declared:
+            self._check_rounding(value, rounding, factor, calculus)
         # A smooth bound of one joined row may be as large as its terms' caps, which is more than its reach.
         each = reach_of_caps(calculus, probe.slopes)
         return Moving(
@@ -220,6 +225,7 @@ class Branch:
             caps,
             {role: each[role] for role in roles},
             several,
+            declared,
             floor,
             rounding,
             frozenset(claims),
@@ -284,8 +290,6 @@ class Branch:
 
         A value that moves by itself keeps the bound up anyway: half of that costs nothing.
         """
-        if not limits_declared(value):
-            return NO_FLOOR  # its cap says nothing about how it really moves
         parts = [p for p in factors(value) if not is_ramp(p)]
         alone = [calculus.of(p).reach for p in parts if self._moves(p)]
         whole = {r: v for r, v in caps.items() if v is not None}
@@ -310,7 +314,9 @@ class Branch:
         assert isinstance(ramps[0], n.Call)
         far = max(f.far for f in fades if f is not None)
         edge = -(far + 0.5) * (1 + 2**-40)
-        margins = [(p, share_above(p, edge)) for p in all_of(ramps[0].arguments[0])]
+        margins = [
+            (p, share_above(p, edge, self.calculus.ranges)) for p in all_of(ramps[0].arguments[0])
+        ]
         telling = [(column_above(p, edge), share) for p, share in margins if share < 0.95]
         plain = [(c, share) for c, share in telling if c is not None]
         if math.prod(share for _, share in plain) > SELECTIVE:
@@ -484,9 +490,7 @@ class Branch:
     def _check_rounding(
         self, value: n.Scalar, rounding: Fraction, factor: Fraction, calculus: Calculus
     ) -> None:
-        """Refuse where rounding would drown the answer: ranges that nobody declared are too wide to be summed."""
-        if limits_declared(value):
-            return
+        """Refuse where ranges that nobody declared are so wide that rounding would drown the answer."""
         parts = [p for p in factors(value) if not is_ramp(p) and self._moves(p)]
         reach = calculus.of(parts[0] if parts else value).reach
         known = {r: v for r, v in reach.items() if v is not None}

@@ -98,7 +98,7 @@ class Calculus:
     def _find(self, scalar: n.Scalar) -> Bound:
         if not self.moves(scalar):
             if scalar not in self.public:
-                self.public[scalar] = _public(scalar)
+                self.public[scalar] = _public(scalar, self.ranges)
             return self.public[scalar]
         rule = CALCULUS.find(scalar)
         if rule is None:
@@ -211,9 +211,9 @@ def _less(a: Fraction | None, b: Fraction | None) -> Fraction | None:
     return min((x for x in (a, b) if x is not None), default=None)
 
 
-def _public(scalar: n.Scalar) -> Bound:
+def _public(scalar: n.Scalar, plain: Ranges) -> Bound:
     """An expression of public columns and constants does not move (D-PUBLIC)."""
-    found = Ranges(NOTHING_DECLARED).of(scalar)  # only what the plan itself clamps counts
+    found = plain.of(scalar)  # only what the plan itself clamps counts
     cap = max(abs(e) for e in found.ends()) if found.bounded else None
     if isinstance(scalar, n.Literal) and cap is not None:
         return Bound(found, constant_term(cap))

@@ -44,7 +44,7 @@ from secant.numeric import interval as iv
 from secant.numeric.powers import power_range
 from secant.numeric.quick import quick, ratio
 from secant.plan import nodes as n
-from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number, as_text
+from secant.plan.ranges import as_number, as_text
 from secant.plan.show import same
 from secant.terms.norm_order import block_factor
 
@@ -253,7 +253,7 @@ def _days(calculus: Calculus, node: n.Call) -> Bound:
     if as_text(part) != "day" or calculus.moves(start):
         raise CannotBound("D-DAYS", node, "whole months and years jump", "count days")
     inner = calculus.of(end)
-    offset = Ranges(NOTHING_DECLARED).of(start)
+    offset = calculus.ranges.of(start)
     range_ = iv.add(inner.range, iv.negate(offset))
     alpha = calculus.alpha(inner)
     ends = range_.low, range_.high

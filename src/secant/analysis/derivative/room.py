@@ -20,7 +20,6 @@ from secant.analysis.derivative.derivation import derivation_of
 from secant.analysis.derivative.emptiness import moves
 from secant.analysis.derivative.nested import flattened
 from secant.analysis.derivative.space import Space, space_of
-from secant.analysis.derivative.summand import limits_declared
 from secant.analysis.interface import Request
 from secant.numeric.quick import quick
 from secant.plan import nodes as n
@@ -168,8 +167,7 @@ class _Reader:
         slopes = [term for x in found for term in x.probe.slopes.values()]
         curve = Curve(
             cap,
-            all(term.cap is not None for term in slopes)
-            and all(limits_declared(x.value) for x in found),
+            all(term.cap is not None for term in slopes) and all(x.declared for x in found),
             all(not term.rates for term in slopes) and cap is not None,
             {
                 role: x.floor * most * factor

@@ -50,7 +50,7 @@ from secant.numeric.quick import quick, ratio
 from secant.plan import nodes as n
 from secant.plan.functions import FUNCTIONS
 from secant.plan.lineage import origins_of
-from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number, declared
+from secant.plan.ranges import as_number, declared
 from secant.plan.reads import scans
 from secant.plan.rewrite import substitute
 from secant.plan.total import total
@@ -85,8 +85,6 @@ class Softener:
         default_factory=dict
     )
     reaches: dict[n.Scalar, Fraction | None] = field(default_factory=dict)
-    plain: Ranges = field(default_factory=lambda: Ranges(NOTHING_DECLARED, remembered={}))
-    """What the plan itself says of ranges, without the policy."""
     floats: dict[str, n.Scalar] = field(default_factory=dict)
     """Column -> its clamped value as a float: one node for all its uses."""
 
@@ -97,6 +95,8 @@ class Softener:
         self.spaces = tuple(space_of(p, used) for p in self.protections)
         # Only what moves how far is asked here, which no rate changes; at a tiny one sizes are constants.
         self.calculi = tuple(Calculus(space, ratio(1, 10**30)) for space in self.spaces)
+        # What the plan itself says of ranges, without the policy.
+        self.plain = self.calculi[0].ranges
         self.protected = frozenset(self.inner).union(*(s.variables for s in self.spaces))
         self.origins = origins_of(*used)
         stripped = strip(source, self.protected)

@@ -13,7 +13,7 @@ from secant.analysis.derivative.smooth_terms import (
 )
 from secant.plan import nodes as n
 from secant.plan.measures import Measure
-from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number
+from secant.plan.ranges import Ranges, as_number
 
 FARTHEST = 10**12
 """Where a protected column has no declared range, values beyond this are moved here."""
@@ -52,9 +52,9 @@ def is_steep(value: n.Scalar) -> bool:
     )
 
 
-def share_above(margin: n.Scalar, edge: float) -> float:
+def share_above(margin: n.Scalar, edge: float, plain: Ranges) -> float:
     """Give the share of a margin's range above an edge: what passes, if values are spread evenly. Public."""
-    found = Ranges(NOTHING_DECLARED).of(margin)
+    found = plain.of(margin)
     if not found.bounded or found.low == found.high:
         return 1.0
     low, high = (float(e) for e in found.ends())
