@@ -14,10 +14,7 @@ from fractions import Fraction
 
 from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative import shapes
-from secant.analysis.derivative.calculus import (
-    Calculus,
-    double,
-)
+from secant.analysis.derivative.calculus import Calculus, double
 from secant.analysis.derivative.conditions import (
     Lattice,
     Leaf,
@@ -95,8 +92,7 @@ class Softener:
         self.spaces = tuple(space_of(p, used) for p in self.protections)
         # Only what moves how far is asked here, which no rate changes; at a tiny one sizes are constants.
         self.calculi = tuple(Calculus(space, ratio(1, 10**30)) for space in self.spaces)
-        # What the plan itself says of ranges, without the policy.
-        self.plain = self.calculi[0].ranges
+        self.plain = self.calculi[0].ranges  # what the plan itself says, without the policy
         self.protected = frozenset(self.inner).union(*(s.variables for s in self.spaces))
         self.origins = origins_of(*used)
         stripped = strip(source, self.protected)
