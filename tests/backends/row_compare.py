@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 
+from secant.plan import nodes as n
 from secant.release.backend import Backend
 
 Row = Sequence[object]
@@ -41,3 +42,10 @@ def difference(got: Sequence[Row], want: Sequence[Row], *, ordered: bool) -> str
         if len(a) != len(b) or any(map(value_differs, a, b)):
             return f"row {number}: {a} instead of {b}"
     return None
+
+
+def ordered(plan: n.Relation) -> bool:
+    """Whether the rows of a plan come in an order."""
+    while isinstance(plan, n.Project | n.Limit):
+        plan = plan.input
+    return isinstance(plan, n.Sort)

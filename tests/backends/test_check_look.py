@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from postgres_small import copy_tables
+from bench.postgres_data import copy_tables
 
 import secant
 from secant.cli import main

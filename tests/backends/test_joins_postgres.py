@@ -4,7 +4,7 @@ import re
 
 import duckdb
 import pytest
-from postgres_small import copy_tables
+from bench.postgres_data import copy_tables
 
 import secant
 from apart import apart

@@ -1,7 +1,6 @@
 """Guards that are left out: where the size of operands is known, PostgreSQL computes plainly and still never raises.
 
-Random expressions over clamped floats, decimals and whole numbers, on hostile values; and the operators that no text
-stands for, against the interpreter.
+Random expressions over clamped floats, decimals and whole numbers, on hostile values.
 """
 
 from __future__ import annotations
@@ -11,15 +10,13 @@ import random
 from decimal import Decimal
 
 import pytest
-from postgres_small import small_postgres  # noqa: F401 - a fixture
-from row_compare import difference
-from test_operators_duckdb import column, everything, scan
-from test_postgres_scalars import GRID, engines  # noqa: F401 - a fixture
+from engines import POSTGRES as ENGINE
+from engines import on_engines
+from scalar_grid import GRID
 
 from chance import LONG
 from secant.errors import BackendError
 from secant.plan import nodes as n
-from secant.plan.evaluate import evaluate
 from secant.plan.total import make_total
 from secant.plan.verify import verify
 from secant.release.lower import lower
@@ -27,7 +24,7 @@ from secant.release.postgres_scalars import POSTGRES
 from secant.release.reach import Reach, reach_of
 from secant.terms import types as t
 
-pytestmark = pytest.mark.postgres
+pytestmark = on_engines(engines=[ENGINE])
 ROUNDS = 60 if LONG else 6
 EACH = 12
 FLOAT, DECIMAL, WHOLE = (
@@ -110,8 +107,8 @@ def known(row: tuple[object, ...]) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(ROUNDS))
-def test_bounded_expressions_never_raise(engines, seed):  # noqa: F811
-    ours, theirs = engines
+def test_bounded_expressions_never_raise(grid_there, grid_here, seed):
+    ours, theirs = grid_there.backend, grid_here
     draw, rows = Draw(seed), grid()
     drawn = [draw.number(4) for _ in range(EACH)]
     items = tuple(n.Named(f"e{i}", e) for i, e in enumerate(drawn))
@@ -132,22 +129,22 @@ def test_bounded_expressions_never_raise(engines, seed):  # noqa: F811
 
 
 @pytest.mark.parametrize("fact", ["step", "magnitude"])
-def test_a_wrong_fact_is_caught(engines, monkeypatch, fact):  # noqa: F811
+def test_a_wrong_fact_is_caught(grid_there, monkeypatch, fact):
     """If sizes were believed that do not hold, guards would be missing and a row would raise."""
     monkeypatch.setattr(Reach, fact, lambda self, scalar: 1.0)
 
     def run() -> None:
         for seed in range(20):
             items = (n.Named("e", Draw(seed).number(4)),)
-            engines[0].rows(lower(make_total(n.Project(grid(), items)), POSTGRES))
+            grid_there.backend.rows(lower(make_total(n.Project(grid(), items)), POSTGRES))
 
     with pytest.raises(BackendError, match="failed while running"):
         run()
 
 
-def test_what_is_known_of_sizes_holds_on_every_row(engines):  # noqa: F811
+def test_what_is_known_of_sizes_holds_on_every_row(grid_there):
     """Intervals and steps against values: this is what decides which guards are left out."""
-    ours, _ = engines
+    ours = grid_there.backend
     draw, rows, checked = Draw(99), grid(), 0
     reach = reach_of(rows)
     items = tuple(n.Named(f"e{i}", draw.number(3)) for i in range(60))
@@ -167,35 +164,3 @@ def test_what_is_known_of_sizes_holds_on_every_row(engines):  # noqa: F811
             assert all(v == 0 or abs(v) >= step for v in values), item
             checked += 1
     assert checked > 40
-
-
-# ── operators that no text stands for ────────────────────────────────────────────────────────────
-
-
-def test_truncation_and_written_rows(small, small_rows, small_postgres):  # noqa: F811
-    people, visits = scan(small, "person", "p"), scan(small, "visit", "v")
-    plans = [
-        everything(n.Truncate(people, ("p.city",), ("p.age", "p.id"), 1), people),
-        everything(n.Truncate(visits, ("v.pid",), ("v.cost",), 2), visits),
-        everything(n.TruncateGroups(visits, ("v.pid",), ("v.note",), 1), visits),
-        everything(n.TruncateGroups(people, ("p.city", "p.active"), ("p.age",), 1), people),
-        n.Aggregate(
-            n.Truncate(visits, ("v.pid",), ("v.vid",), 1),
-            (n.Named("k", column(visits, "pid")),),
-            (n.Aggregation("c", "count", None), n.Aggregation("s", "sum", column(visits, "cost"))),
-        ),
-    ]
-    kinds: list[tuple[t.Type, object]] = [
-        (t.DOUBLE, math.nan), (t.DOUBLE, -math.inf), (t.DOUBLE, 0.1), (t.BOOLEAN, True), (t.TEXT, "it's\n\x01\\n%"),
-        (t.INTEGER, -(2**63)), (t.DATE, small_rows["person"][0][6]), (t.TIMESTAMP, small_rows["person"][0][8]),
-        (t.decimal(20, 5), Decimal("1.5")), (t.decimal(5, 0), Decimal(7)),
-    ]  # fmt: skip
-    for kind, value in kinds:
-        plans.append(n.Values((n.Field("a", kind),), ((value,), (None,))))
-        plans.append(n.Values((n.Field("a", kind),), ()))
-    for plan in plans:
-        verify(plan)
-        statement = lower(plan, POSTGRES)
-        small_postgres.check(statement)
-        got = small_postgres.rows(statement)
-        assert difference(got, evaluate(plan, small_rows), ordered=False) is None

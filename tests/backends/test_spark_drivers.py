@@ -7,7 +7,7 @@ import sys
 
 import duckdb
 import pytest
-from spark_small import copied
+from engines import in_parquet
 
 from chance import LONG
 from secant.ledger import Budget, Ledger
@@ -50,9 +50,8 @@ with secant.connect(policy=policy, create=True) as db:
 def test_drivers_share_a_budget(spark_server, postgres_database, tmp_path):
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t AS SELECT range AS a FROM range(20)")
-        folder = copied(connection, ["t"], tmp_path / "parquet")
+        source = in_parquet(connection, ["t"], {}, tmp_path / "parquet", spark_server)
     policy = tmp_path / "policy.toml"
-    source = f"{spark_server.address}?parquet={folder}"
     policy.write_text(POLICY.format(source=source, ledger=postgres_database, budget=BUDGET))
     drivers = [
         subprocess.Popen(

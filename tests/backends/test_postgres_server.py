@@ -1,4 +1,4 @@
-"""Releases from PostgreSQL: exact measures are those from DuckDB, and the public interface works end to end."""
+"""The PostgreSQL server: what a policy can name, what it offers, and that nothing is written there."""
 
 from __future__ import annotations
 
@@ -9,45 +9,19 @@ from decimal import Decimal
 import duckdb
 import psycopg
 import pytest
-from postgres_small import copy_tables
-from row_compare import difference
+from bench.postgres_data import copy_tables
 
 import secant
 from apart import apart
-from private_shop import ROWWISE, SECRETS, SHOP, TABLES, UNIT, make_shop, no_secret_in, shop_policy
-from secant.errors import BackendError, Refused, UsageError
+from private_shop import ROWWISE, SHOP, TABLES, UNIT, make_shop, no_secret_in, shop_policy
+from secant.errors import BackendError
 from secant.plan.from_sql import from_sql
 from secant.release.lower import lower
 from secant.release.postgres import open_server
 from secant.release.postgres_catalog import column_offer
-from secant.release.sources import open_source
 from secant.terms import types as t
 
 pytestmark = pytest.mark.postgres
-# A sum beside a constant in a comparison is left out: DuckDB moves it to the other side and then does not overflow.
-QUERIES = [
-    "SELECT count(*) FROM orders",
-    "SELECT count(*), sum(total), avg(rate), stddev(quantity), sum(big), avg(total) FROM orders",
-    "SELECT count(*), sum(quantity), sum(total), sum(rate) FROM orders WHERE id < 5",
-    "SELECT status, count(*) AS n, sum(big) AS s FROM orders GROUP BY status ORDER BY n DESC",
-    "SELECT status, count(DISTINCT customer) AS n FROM orders GROUP BY status",
-    "SELECT town, count(*), avg(income), sum(score) FROM customers GROUP BY town",
-    "SELECT t.country, count(*) FROM customers AS c JOIN towns AS t ON c.town = t.town GROUP BY t.country",
-    "SELECT sum(total * (1 - rate)), sum(total * quantity), sum(quantity * 2 + 1) FROM orders",
-    "SELECT count(*) FROM orders WHERE day - DATE '2024-01-01' > 30 AND lower(note) LIKE 'note1%'",
-    "SELECT count(*) FROM orders WHERE big * quantity > 100 OR CAST(note AS BIGINT) > 3",
-    "SELECT sum(CASE WHEN big * quantity > 0 THEN quantity ELSE 0 END) FROM orders WHERE exp(rate) > 1.5",
-    "SELECT count(amount), sum(amount), sum(whole) FROM holes",
-    "SELECT count(*), sum(amount) FROM nothing",
-    "SELECT c.town, count(*) FROM customers AS c JOIN orders AS o ON o.customer = c.id GROUP BY c.town",
-    "SELECT count(*) FROM customers WHERE id IN (SELECT customer FROM orders WHERE total > 50)",
-    "SELECT note, count(*) FROM orders GROUP BY note",
-    "SELECT count(*) FROM (SELECT customer, sum(total) AS s FROM orders GROUP BY customer) AS u WHERE s > 10",
-]  # fmt: skip
-FIXED = UNIT.replace(
-    "composition", 'truncation = "fixed"\ncomposition'
-)  # a chosen limit is drawn anew
-POLICIES = {"unit": FIXED, "rows": ROWWISE, "grouped": FIXED + "groups = 2\n"}
 
 
 @pytest.fixture(scope="module")
@@ -58,62 +32,6 @@ def shop(postgres_server, tmp_path_factory):
     with duckdb.connect(str(make_shop(directory)), read_only=True) as connection:
         copy_tables(connection, SHOP, address)
     return directory, address
-
-
-def opened(shop, tmp_path, protections, *, engine):
-    directory, address = shop
-    policy = tmp_path / "policy.toml"
-    policy.write_text(shop_policy(protections), encoding="utf-8")
-    source = address if engine == "postgres" else f"duckdb:{directory / 'shop.duckdb'}"
-    return secant.connect(source, policy=policy, ledger=tmp_path / f"{engine}.ledger")
-
-
-def measured(db, text):
-    """Run the statements of a release and give their rows; None for a refusal."""
-    try:
-        statements = db.explain(text, epsilon=1).to_dict()["statements"]
-    except Refused:
-        return None
-    return [apart(db).rows(statement) for statement in statements]
-
-
-def quiet(db, text):
-    """Give the rows of the answer without noise, as the owner sees them; none where the plain query overflows."""
-    try:
-        columns = [c["softened"] for c in db.inspect(text)]
-    except BackendError:
-        return []
-    return [*zip(*(c if isinstance(c, list) else [c] for c in columns), strict=True)]
-
-
-def test_exact_measures_are_those_of_duckdb(shop, tmp_path):
-    compared = 0
-    for protections in POLICIES.values():
-        with (
-            opened(shop, tmp_path, protections, engine="postgres") as ours,
-            opened(shop, tmp_path, protections, engine="duckdb") as theirs,
-        ):
-            for text in QUERIES:
-                got, want = measured(ours, text), measured(theirs, text)
-                assert (got is None) == (want is None)
-                for ours_rows, theirs_rows in zip(got or (), want or (), strict=True):
-                    assert difference(ours_rows, theirs_rows, ordered=False) is None, text
-                if got:
-                    assert difference(quiet(ours, text), quiet(theirs, text), ordered=False) is None
-                    compared += 1
-    assert compared >= 35
-
-
-def test_the_whole_way(shop, tmp_path):
-    with opened(shop, tmp_path, FIXED, engine="postgres") as db:
-        answer = db.sql("SELECT status, count(*) AS n FROM orders GROUP BY status", epsilon=1000)
-        assert dict(answer.rows)["open"] == pytest.approx(67, abs=10)
-        assert db.budget["people"].spent_epsilon == 1000
-        shown = db.explain("SELECT sum(total) FROM orders", epsilon=1)
-        assert "least(greatest(" in " ".join(shown.to_dict()["statements"])
-        (inspected,) = db.inspect("SELECT sum(total) AS s FROM orders WHERE id < 100")
-        assert inspected["column"] == "s"
-        assert inspected["exact"] == inspected["softened"]
 
 
 def test_the_policy_can_name_the_server(shop, tmp_path):
@@ -129,16 +47,15 @@ def test_the_policy_can_name_the_server(shop, tmp_path):
 def test_truncation_runs_on_the_server(shop, tmp_path):
     """One customer has hundreds of orders too many; only the first five count."""
     limit = UNIT.replace("orders = 5", "orders = 2")
-    with opened(shop, tmp_path, limit, engine="postgres") as db:
+    policy = tmp_path / "policy.toml"
+    policy.write_text(shop_policy(limit), encoding="utf-8")
+    with secant.connect(shop[1], policy=policy, ledger=tmp_path / "ledger") as db:
         query = "SELECT status, count(*) FROM orders GROUP BY status"
         (statement,) = db.explain(query).to_dict()["statements"]
         assert "row_number() OVER" in statement
         assert sum(counted for _, counted in apart(db).rows(statement)) == 60 * 2 + 2 + 1
         (added,) = db.explain("SELECT count(*) FROM orders").to_dict()["statements"]
         assert apart(db).rows(added) == [(60 * 2 + 2 + 1,)]
-
-
-# ── the server ───────────────────────────────────────────────────────────────────────────────────
 
 
 def test_tables_are_offered_with_what_can_be_asked_of_them(postgres_database):
@@ -260,25 +177,3 @@ def test_a_lost_connection_and_a_slow_statement(shop, postgres_server):
         other.execute("SELECT pg_terminate_backend(%s, 5000)", (own,))
     assert backend.rows("SELECT 1") == [(1,)]  # so has one after a session that ended unused
     backend.close()
-
-
-@pytest.mark.parametrize(
-    "address",
-    [
-        "postgresql://SECRET_SMITH:87654321@127.0.0.1:1/nowhere",
-        "postgresql://u@[SECRET_TOWN/x",
-        "postgres://?x=987654321",
-    ],
-)
-def test_an_unreachable_server_says_nothing_of_its_address(address):
-    with pytest.raises(BackendError) as raised:
-        open_source(address)
-    assert raised.value.code == "BAK-001"
-    assert no_secret_in(raised.value.render())
-    assert SECRETS
-
-
-def test_a_wrong_option_is_told():
-    with pytest.raises(UsageError) as raised:
-        open_source("postgresql://127.0.0.1/x?statement_seconds=soon")
-    assert raised.value.code == "USE-001"

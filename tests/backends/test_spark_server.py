@@ -1,4 +1,4 @@
-"""Releases from Spark: exact measures are those from DuckDB, what a session promises is kept, and no value is told."""
+"""The Spark server: what it offers, what a session promises is kept, and no value is told."""
 
 from __future__ import annotations
 
@@ -9,23 +9,18 @@ from dataclasses import replace
 
 import duckdb
 import pytest
-from row_compare import difference
-from spark_small import copied, on_spark
-from test_postgres_releases import FIXED, QUERIES, measured, quiet
+from engines import in_parquet
 
 import secant
 from apart import apart
-from chance import LONG
-from private_shop import ROWWISE, SECRETS, SHOP, make_shop, no_secret_in, shop_policy
-from secant.errors import BackendError, UsageError
+from private_shop import SHOP, make_shop
+from secant.errors import BackendError
 from secant.release.sources import open_source
 from secant.release.spark import open_server
 from secant.release.watch import Interrupt, interruptible
 from secant.terms.policy import USUAL
 
 pytestmark = pytest.mark.spark
-POLICIES = {"unit": FIXED, "rows": ROWWISE, "grouped": FIXED + "groups = 2\n"}
-ASKED = QUERIES if LONG else [QUERIES[1], QUERIES[10], QUERIES[13]]
 
 
 @pytest.fixture(scope="module")
@@ -33,47 +28,7 @@ def shop(spark_server, tmp_path_factory):
     """The shop on both engines: a directory with the DuckDB file, and the source on Spark."""
     directory = tmp_path_factory.mktemp("spark_shop")
     with duckdb.connect(str(make_shop(directory)), read_only=True) as connection:
-        folder = copied(connection, SHOP, directory / "parquet")
-    return directory, f"{spark_server.address}?parquet={folder}"
-
-
-def opened(shop, tmp_path, protections, *, engine):
-    directory, address = shop
-    policy = tmp_path / "policy.toml"
-    policy.write_text(shop_policy(protections), encoding="utf-8")
-    source = address if engine == "spark" else f"duckdb:{directory / 'shop.duckdb'}"
-    return secant.connect(source, policy=policy, ledger=tmp_path / f"{engine}.ledger")
-
-
-@pytest.mark.long  # planning its statements takes a minute and more on two busy cores
-@pytest.mark.parametrize("protections", POLICIES)
-def test_exact_measures_are_those_of_duckdb(shop, tmp_path, protections):
-    compared = 0
-    with (
-        opened(shop, tmp_path, POLICIES[protections], engine="spark") as ours,
-        opened(shop, tmp_path, POLICIES[protections], engine="duckdb") as theirs,
-    ):
-        for text in ASKED:
-            got, want = measured(ours, text), measured(theirs, text)
-            assert (got is None) == (want is None)
-            for ours_rows, theirs_rows in zip(got or (), want or (), strict=True):
-                assert difference(ours_rows, theirs_rows, ordered=False) is None, text
-            if got:
-                plain = quiet(
-                    theirs, text
-                )  # nothing where DuckDB's overflows; Spark's does not raise
-                assert not plain or difference(quiet(ours, text), plain, ordered=False) is None
-                compared += 1
-    assert compared >= len(ASKED) / 2
-
-
-def test_the_whole_way(shop, tmp_path):
-    with opened(shop, tmp_path, FIXED, engine="spark") as db:
-        answer = db.sql("SELECT status, count(*) AS n FROM orders GROUP BY status", epsilon=1000)
-        assert dict(answer.rows)["open"] == pytest.approx(67, abs=15)
-        assert db.budget["people"].spent_epsilon == 1000
-        (inspected,) = db.inspect("SELECT sum(total) AS s FROM orders WHERE id < 100")
-        assert inspected["exact"] == inspected["softened"]
+        return directory, in_parquet(connection, SHOP, {}, directory / "parquet", spark_server)
 
 
 @pytest.fixture
@@ -127,7 +82,7 @@ def test_a_release_sees_one_state(shop, tmp_path):
     """Rows that come between two statements would be in one of them only."""
     folder = tmp_path / "parquet"
     shutil.copytree(shop[0] / "parquet", folder)
-    backend = on_spark(shop[1].partition("?")[0], folder)
+    backend = apart(open_source(f"{shop[1].partition('?')[0]}?parquet={folder}"))
     entered = backend.session(["orders"])
     session = entered.__enter__()
     session.rows(f'SELECT count(*) FROM parquet."{folder}/orders.parquet"')
@@ -171,11 +126,10 @@ def test_no_value_is_told(shop, spark_server, tmp_path, capfd):
             "CREATE TABLE t AS SELECT 9223372036854775123 AS n, 'canary-7301' AS w, 1.5e300::DOUBLE AS x, "
             "99999999999999999999999999999999.731::DECIMAL(38, 3) AS d, DATE '5881570-07-31' AS day"
         )
-        copied(connection, ["t"], folder)
+        source = in_parquet(connection, ["t"], {}, folder, spark_server)
     before = spark_server.log.stat().st_size
     policy = tmp_path / "policy.toml"
     policy.write_text(CANARIES, encoding="utf-8")
-    source = f"{spark_server.address}?parquet={folder}"
     with secant.connect(source, policy=policy, ledger=tmp_path / "l") as db:
         for few in (FAILING[:11], FAILING[11:22], FAILING[22:]):
             told = " + ".join(f"CASE WHEN ({e}) IS NULL THEN 1 ELSE 0 END" for e in few)
@@ -207,23 +161,3 @@ kind = "rows"
 tables = ["t"]
 epsilon = 1000
 """
-
-
-@pytest.mark.parametrize(
-    "source", ["spark:sc://SECRET_SMITH:1", "spark:sc://127.0.0.1:1/;token=87654321"]
-)
-def test_an_unreachable_server_says_nothing_of_its_address(source):
-    with pytest.raises(BackendError) as raised:
-        open_source(source)
-    assert raised.value.code == "BAK-001"
-    assert no_secret_in(raised.value.render())
-    assert SECRETS
-
-
-@pytest.mark.parametrize(
-    "source", ["spark:", "spark:host:15002", "spark:sc://h?x=1", "spark:sc://h?schema=a&parquet=b"]
-)
-def test_a_source_that_is_not_understood(source):
-    with pytest.raises(UsageError) as raised:
-        open_source(source)
-    assert raised.value.code == "USE-001"

@@ -1,34 +1,17 @@
-"""Every scalar function and operator on hostile values: PostgreSQL gives what DuckDB gives, and never raises.
-
-Plans are taken as a release takes them, made unable to fail: NULL must stand exactly where DuckDB's TRY has it.
-"""
+"""Every scalar function and operator on hostile values: tables of them, and the expressions that are asked of these."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from decimal import Decimal
 
-import duckdb
-import pytest
-from postgres_small import copy_tables
+from engines import Engine, Tables
 
-from apart import apart
-from secant.errors import BackendError, SqlError
 from secant.plan import nodes as n
-from secant.plan.evaluate import evaluate
 from secant.plan.from_sql import from_sql
-from secant.plan.functions import AGGREGATES, FUNCTIONS
 from secant.plan.rewrite import normalize
 from secant.plan.total import make_total
 from secant.release.backend import Backend
-from secant.release.duckdb import open_file
-from secant.release.lower import lower
-from secant.release.postgres import open_server
-from secant.release.postgres_scalars import POSTGRES
-from secant.terms.types import DOUBLE
 
-pytestmark = pytest.mark.postgres
 GRID = {
     "wholes": ("BIGINT", ["0", "1", "-1", "2", "-7", "36", "55", "1000000007", "4611686018427387904",
                           "9223372036854775807", "-9223372036854775807 - 1", "4294967296", "NULL"]),
@@ -139,20 +122,21 @@ NARROW = {"little", "decimals"}
 CASES = [(t, "one", e) for t, e in ONE] + TWO
 
 
-@pytest.fixture(scope="module")
-def engines(postgres_server, tmp_path_factory):
-    path = tmp_path_factory.mktemp("grid") / "grid.duckdb"
-    with duckdb.connect(str(path)) as connection:
-        for name, (kind, values) in {**GRID, "one": ("INTEGER", ["1"])}.items():
-            connection.execute(f"CREATE TABLE {name} (k INTEGER, v {kind})")
-            for k, value in enumerate(values):
-                connection.execute(f"INSERT INTO {name} VALUES ({k}, {value})")
-        address = postgres_server.address(postgres_server.create_database())
-        copy_tables(connection, [*GRID, "one"], address)
-    ours, theirs = apart(open_server(address)), apart(open_file(path, threads=1))
-    yield ours, theirs
-    ours.close()
-    theirs.close()
+def grid_of(engine: Engine) -> dict[str, tuple[str, list[str]]]:
+    """Give the tables of an engine: type and values. Not every engine has days without end."""
+    own = {
+        name: (kind, [v for v in values if engine.endless_days or "infinity" not in v])
+        for name, (kind, values) in GRID.items()
+    }
+    return {**own, "one": ("INTEGER", ["1"])}
+
+
+def fill(connection: Tables, engine: Engine) -> None:
+    """Make the tables: the place of a value and the value."""
+    for name, (kind, values) in grid_of(engine).items():
+        connection.execute(f"CREATE TABLE {name} (k INTEGER, v {kind})")
+        for k, value in enumerate(values):
+            connection.execute(f"INSERT INTO {name} VALUES ({k}, {value})")
 
 
 UNWRITTEN = {"ramp(": "ln(", "sigmoid(": "power(", "tauoid(": "power(", "lowest(": "power(",
@@ -184,144 +168,3 @@ def unlike(got: object, want: object) -> bool:
         both_nan = math.isnan(got) and math.isnan(want)
         return not both_nan and not math.isclose(got, want, rel_tol=1e-12, abs_tol=1e-320)
     return type(got) is not type(want) or got != want
-
-
-def test_the_comparison_can_fail():
-    assert unlike(1.0, 1.0 + 1e-11)
-    assert unlike(1, 1.0)
-    assert unlike(Decimal(1), 1)
-    assert unlike(None, math.nan)
-    assert not unlike(math.nan, math.nan)
-
-
-@pytest.mark.parametrize(("left", "right", "expression"), CASES)
-def test_values_are_those_of_duckdb(engines, left, right, expression):
-    ours, theirs = engines
-    plan = plan_of(theirs, left, right, expression)
-    got = {row[:2]: row[2] for row in ours.rows(lower(plan, POSTGRES))}
-    want = {row[:2]: row[2] for row in theirs.rows(lower(plan))}
-    assert got.keys() == want.keys()
-    values = {name: kind[1] for name, kind in {**GRID, "one": ("", ["1"])}.items()}
-    wrong = {
-        (values[left][i], values[right][j]): (got[i, j], want[i, j])
-        for i, j in want
-        if unlike(got[i, j], want[i, j])
-    }
-    if {left, right} & NARROW and all(theirs is None for _, theirs in wrong.values()):
-        by_hand = evaluate(
-            plan, {name: [*engines[1].rows(f"SELECT * FROM {name}")] for name in (left, right)}
-        )
-        meant = {row[:2]: row[2] for row in by_hand}
-        wrong = {
-            key: pair
-            for key, pair in wrong.items()
-            if unlike(pair[0], meant[places(key, values, left, right)])
-        }
-    assert wrong == {}
-
-
-def places(key, values, left, right):
-    return values[left].index(key[0]), values[right].index(key[1])
-
-
-AGGREGATED = [
-    (table, f"{function}({distinct}v)")
-    for table in GRID
-    for function in AGGREGATES
-    for distinct in ("", "DISTINCT ")
-    if function != "product"  # PostgreSQL has none: refused, see below
-    and not (distinct and function in ("median", "min", "max"))
-    and not (function == "median" and table in ("words", "days", "moments", "truths"))
-]
-ENDS = ["k IN (19, 20)", "k = 19", "k IN (20, 21)", "k IN (18, 19, 26)", "k IN (31, 32)", "k > 16 AND k < 19",
-        "k IN (27, 28)", "k IN (34, 1)", "k IN (34, 35)", "k = 33"]  # fmt: skip
-
-
-def aggregate_plan(backend: Backend, call: str, table: str, condition: str) -> n.Relation | None:
-    """Bind an aggregate, None if it is not for this type; no text stands for a median."""
-    text = f"SELECT {call.replace('median(', 'max(')} AS r FROM {table} WHERE {condition}"
-
-    def change(node: n.Node) -> n.Node:
-        return replace(node, function="median") if isinstance(node, n.Aggregation) else node
-
-    try:
-        plan = normalize(from_sql(text, backend.catalog()))
-        plan = transform_all(plan, change) if "median(" in call else plan
-    except SqlError:
-        return None
-    return make_total(plan)
-
-
-@pytest.mark.parametrize(("table", "call"), AGGREGATED)
-def test_aggregates_are_those_of_duckdb(engines, table, call):
-    """Over the first rows of each table, one more each time; floats stop where DuckDB's order of adding decides."""
-    ours, theirs = engines
-    rows = 20 if table == "reals" else len(GRID[table][1])
-    for most in range(rows + 1):
-        plan = aggregate_plan(theirs, call, table, f"k < {most}")
-        if plan is None:
-            assert most == 0
-            return
-        ((got,),), ((want,),) = ours.rows(lower(plan, POSTGRES)), theirs.rows(lower(plan))
-        near = isinstance(got, float) and got == pytest.approx(want, rel=1e-12)
-        assert near or not unlike(got, want), (most, got, want)
-
-
-@pytest.mark.parametrize("condition", ENDS)
-@pytest.mark.parametrize("call", ["sum(v)", "avg(v)", "median(v)", "min(v)", "max(v)"])
-def test_sums_at_the_ends_of_the_floats(engines, call, condition):
-    ours, theirs = engines
-    plan = aggregate_plan(theirs, call, "reals", condition)
-    assert plan is not None
-    ((got,),), ((want,),) = ours.rows(lower(plan, POSTGRES)), theirs.rows(lower(plan))
-    assert not unlike(got, want), (got, want)
-
-
-ONLY_DUCKDB = {"log2", "regexp_extract", "regexp_replace"}
-"""Which part of a text fits a pattern, PostgreSQL decides otherwise: refused there."""
-
-
-@pytest.mark.parametrize(
-    "expression",
-    ["regexp_extract(a.v, 'a+')", "regexp_replace(a.v, 'a', 'b')", "log2(length(a.v))"],
-)
-def test_what_postgresql_computes_otherwise_is_refused(engines, expression):
-    plan = plan_of(engines[1], "words", "one", expression)
-    with pytest.raises(BackendError) as caught:
-        lower(plan, POSTGRES)
-    assert caught.value.code == "BAK-003"
-
-
-def test_every_function_is_there(engines):
-    _, theirs = engines
-    called = {
-        node.function
-        for case in CASES
-        for node in n.walk(plan_of(theirs, *case))
-        if isinstance(node, n.Call)
-    }
-    assert called == set(FUNCTIONS) - ONLY_DUCKDB
-
-
-@pytest.mark.parametrize(
-    ("left", "expression"),
-    [
-        ("reals", "a.v % 2e0"),
-        ("reals", "round(a.v, CAST(b.v AS BIGINT))"),
-        ("moments", "a.v + (a.v - a.v)"),
-    ],
-)
-def test_what_cannot_be_guarded_is_refused(engines, left, expression):
-    _, theirs = engines
-    with pytest.raises(BackendError) as refused:
-        lower(plan_of(theirs, left, "one", expression), POSTGRES)
-    assert refused.value.code == "BAK-003"
-
-
-def test_a_product_is_refused_with_a_hint():
-    scan = n.Scan("reals", "reals", (n.Field("reals.v", DOUBLE),))
-    call = n.Aggregation("p", "product", n.Column("reals.v", DOUBLE))
-    with pytest.raises(BackendError) as refused:
-        lower(n.Aggregate(scan, (), (call,)), POSTGRES)
-    assert refused.value.code == "BAK-003"
-    assert "ln" in (refused.value.hint or "")
