@@ -42,7 +42,7 @@ class Setup:
 
 
 def compiled(expression: n.Scalar) -> Callable[[float], float]:
-    run = code(expression, Place({"x": 0}, {}, lambda *_: pytest.fail("no subquery here")))
+    run = code(expression, Place({"x": 0}, lambda *_: pytest.fail("no subquery here")))
     return lambda x: run((x,), FRAME)
 
 

@@ -17,7 +17,7 @@ from secant.plan.decorrelate import grouped, one_row, single_aggregate
 from secant.plan.domains import Chosen, Listed
 from secant.plan.enforce import Release
 from secant.plan.rewrite import retype
-from secant.plan.scopes import borrowed
+from secant.plan.scopes import borrowed_by
 from secant.plan.typing import Mistyped, fields_of
 from secant.records import frozen
 
@@ -108,7 +108,7 @@ class Split:
         if (
             isinstance(node, n.ScalarSubquery)
             and self.touched(node.relation)
-            and borrowed(node.relation, {})[node.relation]
+            and borrowed_by(node.relation)
         ):
             found = self._released_first(node, host)
             if found is not None:
@@ -185,7 +185,7 @@ class Split:
     ) -> n.ScalarSubquery | n.InSubquery | None:
         name = self._name("lookup", self.lookups)
         self.lookups += 1
-        if borrowed(subquery.relation, {})[subquery.relation]:
+        if borrowed_by(subquery.relation):
             if isinstance(subquery, n.InSubquery):
                 return None
             asked = grouped(subquery, host, name, lambda r: not self.touched(r))

@@ -25,7 +25,7 @@ from secant.plan.regions import joined
 from secant.plan.rules import RuleTable
 from secant.plan.scalars import Frame, Place, Query, Row, code
 from secant.plan.scopes import Borrowed, borrowed
-from secant.plan.typing import Fields, Known, fields_of
+from secant.plan.typing import Fields, fields_of
 from secant.plan.values import Value
 from secant.plan.windows import WINDOW_FUNCTIONS, Partition
 from secant.records import frozen
@@ -45,8 +45,7 @@ def evaluate(relation: n.Relation, database: Database) -> list[Row]:
 
 def prepare(relation: n.Relation) -> Callable[[Database], list[Row]]:
     """Give the function that answers a plan on any database; it keeps nothing between databases."""
-    known: Known = {}
-    builder = Builder(known, borrowed(relation, known))
+    builder = Builder(borrowed(relation))
     rows = builder.rows(relation)
     return lambda database: rows(Frame(database, {}, {}))
 
@@ -55,18 +54,17 @@ def prepare(relation: n.Relation) -> Callable[[Database], list[Row]]:
 class Builder:
     """What is known of a plan while its functions are put together."""
 
-    known: Known
     borrowed: Borrowed
     made: dict[n.Relation, Rows] = field(default_factory=dict)
 
     def fields(self, relation: n.Relation) -> Fields:
         """Give the columns of a relation."""
-        return fields_of(relation, self.known)
+        return fields_of(relation)
 
     def place(self, fields: Fields) -> Place:
         """Give the place of scalars that stand on these columns."""
         positions = {column.name: index for index, column in enumerate(fields)}
-        return Place(positions, self.known, self.subquery)
+        return Place(positions, self.subquery)
 
     def rows(self, relation: n.Relation) -> Rows:
         """Give the function for a relation; what needs no outer column is computed once."""

@@ -21,6 +21,8 @@ from secant.plan.rewrite import transform
 from secant.plan.typing import fields_of, type_of
 from secant.terms import types as t
 
+_A_SCAN = n.bits(n.Scan)
+
 
 def make_exact(
     rows: n.Relation, ranges: Callable[[n.Relation], Ranges], read: frozenset[str] | None
@@ -33,11 +35,11 @@ def make_exact(
     def change(node: n.Node) -> n.Node:
         if isinstance(node, n.Limit):
             return _ordered(node, read)
-        if isinstance(node, n.Aggregate) and any(isinstance(s, n.Scan) for s in n.walk(node)):
+        if isinstance(node, n.Aggregate) and n.kinds(node) & _A_SCAN:
             return _summed(node, ranges)
         return node
 
-    return transform(rows, change)
+    return transform(rows, change, n.Limit, n.Aggregate)
 
 
 def _loose(call: n.Aggregation) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import fields
 from typing import cast
 
 from secant.plan import nodes as n
-from secant.plan.typing import Known, fields_of, type_of
+from secant.plan.typing import fields_of, type_of
 from secant.terms.types import Type
 
 _CHEAP = (n.Column, n.Outer, n.Literal)
@@ -31,7 +31,6 @@ def hoisted(
         return rows, items
     level: dict[n.Node, int] = {}
     names = {node: f"{name}.shared{i}" for i, node in enumerate(shared)}
-    known: Known = {}
     for node in shared:
         _level(node, names, level)
     top = max(level[node] for node in shared)
@@ -42,10 +41,10 @@ def hoisted(
         for node in shared:
             if level[node] == current:
                 assert isinstance(node, n.Scalar)
-                made.append(n.Named(names[node], _rewritten(node, names, written, known)))
-                written[node] = n.Column(names[node], type_of(node, known))
+                made.append(n.Named(names[node], _rewritten(node, names, written)))
+                written[node] = n.Column(names[node], type_of(node))
         layers.append(made)
-    done = tuple(n.Named(i.name, _inside(i.expression, names, written, known)) for i in items)
+    done = tuple(n.Named(i.name, _inside(i.expression, names, written)) for i in items)
     return _stacked(rows, layers, done), done
 
 
@@ -138,17 +137,13 @@ def _level(node: n.Node, names: dict[n.Node, str], level: dict[n.Node, int]) -> 
     return level[node]
 
 
-def _inside(
-    scalar: n.Scalar, names: dict[n.Node, str], written: dict[n.Node, n.Node], known: Known
-) -> n.Scalar:
-    found = written[scalar] if scalar in names else _rewritten(scalar, names, written, known)
+def _inside(scalar: n.Scalar, names: dict[n.Node, str], written: dict[n.Node, n.Node]) -> n.Scalar:
+    found = written[scalar] if scalar in names else _rewritten(scalar, names, written)
     assert isinstance(found, n.Scalar)
     return found
 
 
-def _rewritten(
-    node: n.Scalar, names: dict[n.Node, str], written: dict[n.Node, n.Node], known: Known
-) -> n.Scalar:
+def _rewritten(node: n.Scalar, names: dict[n.Node, str], written: dict[n.Node, n.Node]) -> n.Scalar:
     """Write a node over the columns that its shared parts have become."""
 
     def change(child: n.Node) -> n.Node:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from secant.plan import nodes as n
-from secant.plan.typing import Known, fields_of
+from secant.plan.typing import fields_of
 
 Origin = tuple[str, str]
 """A table and its column, lower-cased."""
@@ -59,7 +59,7 @@ class Lineage:
     listed: dict[str, tuple[object, ...]] = field(default_factory=dict)
     """Column of written rows -> its values, without NULL."""
 
-    def follow(self, relation: n.Relation, known: Known | None = None) -> None:
+    def follow(self, relation: n.Relation) -> None:
         """Take in the columns of a relation and of all relations below it."""
         for node in n.walk(relation):
             if isinstance(node, n.Scan):
@@ -77,7 +77,7 @@ class Lineage:
                     values = dict.fromkeys(row[index] for row in node.rows)
                     self.listed[f.name] = tuple(v for v in values if v is not None)
             elif isinstance(node, (n.Union, n.Intersect, n.Except)):
-                sides = (fields_of(side, known) for side in (node.left, node.right))
+                sides = (fields_of(side) for side in (node.left, node.right))
                 for f, *both in zip(node.columns, *sides, strict=True):
                     left, right = (n.Column(side.name, side.type) for side in both)
                     self.merged[f.name] = (left, right)

@@ -15,36 +15,11 @@ from itertools import chain
 from typing import TypeVar
 
 from secant.errors import Span
+from secant.plan.remembered import Node as Node
+from secant.plan.remembered import Relation as Relation
+from secant.plan.remembered import Scalar as Scalar
 from secant.records import by_identity, frozen
 from secant.terms.types import Type
-
-
-class _Remembered:
-    """What was found out about a node: it never changes, so neither does this, and it goes when the node goes."""
-
-    __slots__ = ("_all_below", "_below", "_borrowed", "_own", "_scans", "_sound")
-    _all_below: tuple[Node, ...]
-    _below: tuple[Node, ...]
-    _borrowed: dict[str, Outer]
-    _own: tuple[Node, ...]
-    _scans: tuple[Scan, ...]
-    _sound: bool
-
-
-@by_identity
-class Node(_Remembered):
-    """Anything in a plan."""
-
-
-@by_identity
-class Scalar(Node):
-    """An expression with one value for each row."""
-
-
-@by_identity
-class Relation(Node):
-    """A bag of rows with named, typed columns."""
-
 
 # ── scalars ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -491,17 +466,18 @@ _SEVERAL = {
 }  # fmt: skip
 
 
-def _places(node: type[Node]) -> tuple[str, ...]:
-    """Give the fields where other nodes stand; a field of a type that nobody has classed is an error at import."""
+def _places(node: type[Node]) -> dict[str, bool]:
+    """Give the fields where other nodes stand, and which hold several; of a type nobody classed: an error at import."""
     unknown = [f.name for f in fields(node) if f.type not in _PLAIN | _ONE | _SEVERAL]
     if unknown:
         raise AssertionError(f"{node.__name__}.{unknown[0]}: may nodes stand in it?")
-    return tuple(f.name for f in fields(node) if f.type not in _PLAIN)
+    return {f.name: f.type in _SEVERAL for f in fields(node) if f.type not in _PLAIN}
 
 
-_FIELDS: dict[type[Node], tuple[str, ...]] = {node: _places(node) for node in NODES}
+_FIELDS: dict[type[Node], dict[str, bool]] = {node: _places(node) for node in NODES}
 """Where other nodes may stand. Every walk over a plan rests on this table alone."""
 _NAMES: dict[type[Node], tuple[str, ...]] = {c: tuple(f.name for f in fields(c)) for c in NODES}
+_BITS: dict[type[Node], int] = {node: 1 << place for place, node in enumerate(NODES)}
 HOLDERS: frozenset[type[Node]] = frozenset(
     node for node in NODES if any(f.type == "Relation" for f in fields(node))
 )
@@ -529,16 +505,12 @@ def children(node: Node) -> tuple[Node, ...]:
 def rebuild(node: N, change: Callable[[Node], Node]) -> N:
     """Give the node with `change` applied to each node directly below; the same node if nothing changed."""
     updates: dict[str, object] = {}
-    for name in _FIELDS[type(node)]:
+    for name, several in _FIELDS[type(node)].items():
         value = getattr(node, name)
-        if isinstance(value, Node):
-            new: object = change(value)
-            if new is not value:
+        if value:
+            new = tuple([change(item) for item in value]) if several else change(value)
+            if new is not value and new != value:  # nodes are equal to themselves alone
                 updates[name] = new
-        elif isinstance(value, tuple) and value and isinstance(value[0], Node):
-            new_items = tuple(change(item) for item in value)
-            if any(a is not b for a, b in zip(new_items, value, strict=True)):
-                updates[name] = new_items
     if not updates:
         return node
     arguments = {name: getattr(node, name) for name in _NAMES[type(node)]}
@@ -576,9 +548,34 @@ def slots() -> tuple[tuple[type[Node], str], ...]:
     return tuple((node, name) for node, names in _FIELDS.items() for name in names)
 
 
+def bits(*classes: type[Node]) -> int:
+    """Give classes of nodes as a set of bits; a class of classes stands for all of them."""
+    return sum(bit for node, bit in _BITS.items() if issubclass(node, classes))
+
+
+_A_RELATION = bits(Relation)
+
+
+def kinds(node: Node) -> int:
+    """Give the classes of all nodes in a part of a plan, itself among them, as a set of bits."""
+    pending = [] if hasattr(node, "_kinds") else [node]
+    while pending:
+        part = pending[-1]
+        below = children(part)
+        missing = [child for child in below if not hasattr(child, "_kinds")]
+        if missing:
+            pending += missing
+            continue
+        found = _BITS[type(pending.pop())]
+        for child in below:
+            found |= child._kinds
+        object.__setattr__(part, "_kinds", found)
+    return node._kinds
+
+
 def has_subquery(scalar: Node) -> bool:
     """Whether a relation stands inside an expression."""
-    return any(isinstance(part, Relation) for part in walk(scalar))
+    return bool(kinds(scalar) & _A_RELATION)
 
 
 def conjuncts(predicate: Scalar | None) -> tuple[Scalar, ...]:

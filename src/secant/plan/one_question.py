@@ -1,4 +1,4 @@
-"""While one question is read and planned: its text for carets, and memory that ends with it.
+"""While one question is read and planned: its text for carets.
 
 In: the user's text. Out: typed errors that know it. Never here: a word about data.
 """
@@ -9,14 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from secant.errors import SecantError
-from secant.plan.rewrite import forget_columns
-from secant.plan.typing import forget_types
 from secant.sql.parse import too_deep
 
 
 @contextmanager
 def one_question(text: str) -> Iterator[None]:
-    """Give typed errors the user's text for carets, and let go of what was learned about one question."""
+    """Give typed errors the user's text for carets."""
     try:
         yield
     except SecantError as error:
@@ -25,6 +23,3 @@ def one_question(text: str) -> Iterator[None]:
         raise
     except RecursionError:
         raise too_deep() from None
-    finally:
-        forget_types()  # nodes belong to one question; kept, they would fill the memory
-        forget_columns()

@@ -23,18 +23,33 @@ from secant.terms import types as t
 Pass = Callable[[n.Relation], n.Relation]
 
 
-def transform(root: n.Relation, change: Callable[[n.Node], n.Node]) -> n.Relation:
-    """Apply `change` to every node, children first; a shared node is changed once and stays shared."""
+def transform(
+    root: n.Relation, change: Callable[[n.Node], n.Node], *classes: type[n.Node]
+) -> n.Relation:
+    """Apply `change` to every node, children first; a shared node is changed once and stays shared.
+
+    Where classes are given, `change` leaves all others as they are: parts that hold none of them are not gone through.
+    """
     done: dict[n.Node, n.Node] = {}
+    wanted = n.bits(*classes) if classes else -1
 
     def visit(node: n.Node) -> n.Node:
-        if node not in done:
-            done[node] = change(n.rebuild(node, visit))
-        return done[node]
+        if not n.kinds(node) & wanted:
+            return node
+        made = done.get(node)
+        if made is None:
+            made = done[node] = change(n.rebuild(node, visit))
+        return made
 
     result = visit(root)
     assert isinstance(result, n.Relation)
     return result
+
+
+def kept(node: n.N, **parts: n.Node | tuple[n.Node, ...] | None) -> n.N:
+    """Give the node with some of its parts exchanged; the same node if they are what it had."""
+    same = all(getattr(node, name) == part for name, part in parts.items())
+    return node if same else replace(node, **parts)
 
 
 def replaced(plan: n.Relation, old: n.Relation, new: n.Relation) -> n.Relation:
@@ -52,13 +67,16 @@ def fold_constants(plan: n.Relation) -> n.Relation:
     """Compute what depends on no column: `1 + 10`, `DATE '1995-01-01' + INTERVAL '1' YEAR`."""
 
     def change(node: n.Node) -> n.Node:
-        if isinstance(node, (n.Arithmetic, n.Negate, n.Cast, n.Call, n.Extract)) and all(
+        if isinstance(node, _COMPUTING) and all(
             isinstance(child, n.Literal) for child in n.children(node)
         ):
             return _constant(node)
         return node
 
-    return transform(plan, change)
+    return transform(plan, change, *_COMPUTING)
+
+
+_COMPUTING = (n.Arithmetic, n.Negate, n.Cast, n.Call, n.Extract)
 
 
 def _constant(node: n.Scalar) -> n.Scalar:
@@ -92,7 +110,7 @@ def factor_disjunctions(plan: n.Relation) -> n.Relation:
             return n.conjunction(shared) or node
         return n.And((*shared, n.Or(tuple(n.conjunction(r) or node for r in rests))))
 
-    return transform(plan, change)
+    return transform(plan, change, n.Or)
 
 
 def push_filters(plan: n.Relation) -> n.Relation:
@@ -105,7 +123,7 @@ def push_filters(plan: n.Relation) -> n.Relation:
             return _sink(n.Filter(node, n.Literal(True, t.BOOLEAN)))
         return node
 
-    return transform(plan, change)
+    return transform(plan, change, n.Filter, n.Join)
 
 
 def _sink(node: n.Filter) -> n.Relation:
@@ -162,30 +180,14 @@ def _filtered(relation: n.Relation, parts: tuple[n.Scalar, ...], span: Span | No
     return n.Filter(relation, predicate, span)
 
 
-_READ: list[dict[n.Node, frozenset[str]]] = [{}]
-"""What was found before: nodes never change. The table is exchanged, never emptied."""
-_LARGEST_READ = 200_000
-
-
 def columns_of(scalar: n.Node) -> frozenset[str]:
     """Give all columns that an expression reads, also from inside its subqueries."""
-    if len(_READ[0]) > _LARGEST_READ:
-        forget_columns()
-    return _columns(scalar, _READ[0])
-
-
-def forget_columns() -> None:
-    """Let go of the nodes of questions that are answered."""
-    _READ[0] = {}
-
-
-def _columns(node: n.Node, read: dict[n.Node, frozenset[str]]) -> frozenset[str]:
-    known = read.get(node)
-    if known is not None:
-        return known
-    parts = [part for c in n.children(node) if (part := _columns(c, read))]
-    found = columns_named(node).union(*parts)
-    read[node] = found
+    try:
+        return scalar._reads
+    except AttributeError:
+        parts = [part for child in n.children(scalar) if (part := columns_of(child))]
+    found = columns_named(scalar).union(*parts)
+    object.__setattr__(scalar, "_reads", found)
     return found
 
 
@@ -203,7 +205,7 @@ def merge_projections(plan: n.Relation) -> n.Relation:
             return replace(node.input, input=n.Filter(node.input.input, predicate, node.span))
         return node
 
-    return transform(plan, change)
+    return transform(plan, change, n.Filter)
 
 
 def _renames(node: n.Project) -> bool:

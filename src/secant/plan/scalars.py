@@ -20,7 +20,7 @@ from secant.plan import values as v
 from secant.plan.arithmetic import operation
 from secant.plan.functions import FUNCTIONS
 from secant.plan.rules import RuleTable
-from secant.plan.typing import Known, type_of
+from secant.plan.typing import type_of
 from secant.plan.values import Failure, Value
 from secant.records import frozen
 from secant.terms.types import Type, unify
@@ -46,12 +46,11 @@ class Place:
     """Where a scalar stands: the position of each column, and how a subquery there is run."""
 
     positions: Mapping[str, int]
-    known: Known
     subquery: Callable[[n.Relation, Mapping[str, int]], Query]
 
     def type_of(self, scalar: n.Scalar) -> Type:
         """Give the type of a scalar that stands here."""
-        return type_of(scalar, self.known)
+        return type_of(scalar)
 
 
 SCALARS: RuleTable[Callable[..., Code]] = RuleTable("evaluate scalars")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from secant.plan import nodes as n
 from secant.plan.reads import columns_read
-from secant.plan.typing import Fields, Known, fields_of
+from secant.plan.typing import Fields, fields_of
 
 
 def bottom_up(
@@ -38,9 +38,9 @@ def relations_in(node: n.Node) -> tuple[n.Relation, ...]:
     return tuple(child for child in n.children(node) if isinstance(child, n.Relation))
 
 
-def standing_on(relation: n.Relation, known: Known | None) -> Fields:
+def standing_on(relation: n.Relation) -> Fields:
     """Give the columns that the relation's own scalars can name."""
-    return tuple(field for part in relations_in(relation) for field in fields_of(part, known))
+    return tuple(field for part in relations_in(relation) for field in fields_of(part))
 
 
 def own_parts(relation: n.Relation) -> tuple[n.Node, ...]:
@@ -66,40 +66,46 @@ Borrowed = dict[n.Relation, dict[str, n.Outer]]
 """For each relation the outer columns that it and all below still need."""
 
 
-def borrowed(root: n.Relation, known: Known) -> Borrowed:
+def borrowed(root: n.Relation) -> Borrowed:
     """Find for each relation in a plan the outer columns that no query inside it provides."""
-    return {
-        node: borrowed_by(node, known) for node in bottom_up(root) if isinstance(node, n.Relation)
-    }
+    return {node: borrowed_by(node) for node in bottom_up(root) if isinstance(node, n.Relation)}
 
 
-def borrowed_by(root: n.Relation, known: Known | None = None) -> dict[str, n.Outer]:
+def borrowed_by(root: n.Relation) -> dict[str, n.Outer]:
     """Give the outer columns that a relation and all below still need; found once for a relation."""
-    pending = [] if hasattr(root, "_borrowed") else [root]
+    pending = [root] if _unasked(root) else []
     while pending:
         node = pending[-1]
         inside = (query for part in own_parts(node) for query in relations_in(part))
-        first = [r for r in (*relations_in(node), *inside) if not hasattr(r, "_borrowed")]
+        first = [r for r in (*relations_in(node), *inside) if _unasked(r)]
         if first:
             pending += first
         else:
-            object.__setattr__(node, "_borrowed", _needs(node, known))
+            object.__setattr__(node, "_borrowed", _needs(node))
             pending.pop()
-    return root._borrowed
+    return root._borrowed if hasattr(root, "_borrowed") else {}
 
 
-def _needs(node: n.Relation, known: Known | None) -> dict[str, n.Outer]:
+_AN_OUTER = n.bits(n.Outer)
+
+
+def _unasked(relation: n.Relation) -> bool:
+    """Whether a relation may borrow something, and nobody has looked yet."""
+    return not hasattr(relation, "_borrowed") and bool(n.kinds(relation) & _AN_OUTER)
+
+
+def _needs(node: n.Relation) -> dict[str, n.Outer]:
     needs: dict[str, n.Outer] = {}
     for source in relations_in(node):
-        needs.update(source._borrowed)
+        needs.update(borrowed_by(source))
     for part in own_parts(node):
         if isinstance(part, n.Outer):
             needs[part.name] = part
         for query in relations_in(part):
-            if query._borrowed:
-                provided = {field.name for field in standing_on(node, known)}
-                free = query._borrowed.items()
-                needs.update((name, outer) for name, outer in free if name not in provided)
+            free = borrowed_by(query)
+            if free:
+                provided = {field.name for field in standing_on(node)}
+                needs.update((name, o) for name, o in free.items() if name not in provided)
     return needs
 
 

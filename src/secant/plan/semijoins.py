@@ -52,7 +52,7 @@ def joined(rows: n.Relation, name: str, o: Ownerships) -> n.Relation:
         shown = tuple(n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(node))
         return n.Project(replace(node, input=rows, predicate=predicate), shown)
 
-    return transform(rows, change)
+    return transform(rows, change, n.Exists, n.InSubquery)
 
 
 def _asked(predicate: n.Scalar) -> list[n.Exists | n.InSubquery]:

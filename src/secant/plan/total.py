@@ -17,7 +17,7 @@ from secant.plan import nodes as n
 from secant.plan.aggregates import SPREAD
 from secant.plan.functions import AGGREGATES, FUNCTIONS
 from secant.plan.lineage import source_of
-from secant.plan.rewrite import transform
+from secant.plan.rewrite import kept, transform
 from secant.plan.rules import RuleTable
 from secant.plan.typing import fields_of, type_of
 from secant.terms import types as t
@@ -41,27 +41,29 @@ def make_total(plan: n.Relation) -> n.Relation:
     def change(node: n.Node) -> n.Node:
         if isinstance(node, n.Scalar):
             return _alike(node)
-        if isinstance(node, n.Filter):
-            return replace(node, predicate=_guarded(node.predicate))
-        if isinstance(node, n.Join) and node.condition is not None:
-            return replace(node, condition=_guarded(node.condition))
-        if isinstance(node, n.Project):
-            return replace(node, items=tuple(_item(i) for i in node.items))
-        if isinstance(node, n.Sort):
-            keys = tuple(replace(k, expression=_guarded(k.expression)) for k in node.keys)
-            return replace(node, keys=keys)
         if isinstance(node, n.Aggregate):
             calls = tuple(_call(c, node.input) for c in node.aggregations)
-            return replace(node, keys=tuple(_item(k) for k in node.keys), aggregations=calls)
+            return kept(node, keys=tuple(map(_item, node.keys)), aggregations=calls)
         if isinstance(node, n.Window):
-            return replace(node, calls=tuple(_window_call(c, node.input) for c in node.calls))
+            return kept(node, calls=tuple(_window_call(c, node.input) for c in node.calls))
+        if isinstance(node, (n.Filter, n.Join, n.Project, n.Sort)):
+            return n.rebuild(node, _item)
         return node
 
-    return transform(plan, change)
+    return transform(plan, change, *_CHANGED)
 
 
-def _item(item: n.Named) -> n.Named:
-    return n.Named(item.name, _guarded(item.expression))
+_CHANGED = (
+    n.Cast, n.Arithmetic, n.Call, n.Filter, n.Join, n.Project, n.Sort, n.Aggregate, n.Window,
+)  # fmt: skip
+"""What `make_total` has a case for."""
+
+
+def _item(part: n.Node) -> n.Node:
+    """Wrap what can fail in a condition, in a column or in a key; the rows that it stands on are done."""
+    if isinstance(part, n.Scalar):
+        return _guarded(part)
+    return part if isinstance(part, n.Relation) else n.rebuild(part, _item)
 
 
 def _call(call: n.Aggregation, rows: n.Relation) -> n.Aggregation:
@@ -79,7 +81,7 @@ def _call(call: n.Aggregation, rows: n.Relation) -> n.Aggregation:
     second = None if call.second is None else _usual(_guarded(call.second))
     if second is not None:
         argument = _usual(argument)
-    return replace(call, argument=argument, second=second)
+    return kept(call, argument=argument, second=second)
 
 
 def _usual(argument: n.Scalar) -> n.Scalar:
@@ -101,9 +103,9 @@ def _window_call(call: n.WindowCall, rows: n.Relation) -> n.WindowCall:
             usual = n.Compare("<=", magnitude, n.Literal(LARGEST_SUMMED, t.DOUBLE))
             made = n.Case((n.Branch(usual, made),), n.Literal(None, t.NULL))
         arguments = (made,)
-    order = tuple(replace(k, expression=_guarded(k.expression)) for k in call.order)
+    order = tuple(kept(k, expression=_guarded(k.expression)) for k in call.order)
     partition = tuple(_guarded(x) for x in call.partition)
-    return replace(call, arguments=arguments, partition=partition, order=order)
+    return kept(call, arguments=arguments, partition=partition, order=order)
 
 
 def _most(argument: n.Scalar, rows: n.Relation) -> n.Literal | None:
@@ -195,7 +197,7 @@ def _alike(scalar: n.Scalar) -> n.Scalar:
             return scalar if single is number else replace(scalar, arguments=(single, exponent))
     if isinstance(scalar, n.Call) and scalar.function == "atan2":
         # The angle of (-1, 0.0) is half a turn, that of (-1, -0.0) minus one.
-        return replace(scalar, arguments=tuple(_one_zero(a) for a in scalar.arguments))
+        return kept(scalar, arguments=tuple(_one_zero(a) for a in scalar.arguments))
     return scalar
 
 
@@ -224,10 +226,14 @@ def _nonnegative(literal: n.Literal) -> bool:
 
 def _told_apart(plan: n.Relation) -> n.Node | None:
     """Give a date moved by an interval that may have been kept in place of an equal one: a month equals 30 days."""
-    nodes = list(n.walk(plan))
-    if not any(_keeps_either(node) for node in nodes):
+    if not n.kinds(plan) & _AN_ARITHMETIC:
         return None
-    return next((node for node in nodes if isinstance(node, n.Arithmetic) and _moved(node)), None)
+    nodes = list(n.walk(plan))
+    moved = next((node for node in nodes if isinstance(node, n.Arithmetic) and _moved(node)), None)
+    return moved if moved is not None and any(map(_keeps_either, nodes)) else None
+
+
+_AN_ARITHMETIC = n.bits(n.Arithmetic)
 
 
 def _keeps_either(node: n.Node) -> bool:

@@ -3,7 +3,7 @@
 In: nodes. Out: `type_of` and `fields_of`, or `Mistyped` for what makes no sense. Never here:
 whether a column exists where it is used; that is `verify`. The rules are DuckDB's where engines
 have a choice. Nodes are settled from the leaves up with a stack of our own, so a deep plan cannot
-exhaust Python's; a node met twice in one call, or in calls that share `known`, is settled once.
+exhaust Python's. A node remembers what it means: it never changes, so it is settled once.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from secant.terms.types import Type
 
 Fields: TypeAlias = tuple[n.Field, ...]
 Meaning: TypeAlias = Type | Fields
-Known: TypeAlias = dict[n.Node, Meaning]
-"""What is settled so far; nodes are keys by identity."""
+Typed: TypeAlias = n.Scalar | n.Branch | n.Named | n.SortKey | n.Aggregation | n.WindowCall
+"""What has one type."""
 
 EXTRACT_PARTS = (
     "year", "quarter", "month", "week", "day", "dow", "doy", "hour", "minute", "second", "epoch", "isodow", "isoyear",
@@ -43,88 +43,47 @@ SCALAR_TYPES: RuleTable[Callable[..., Type]] = RuleTable("type_of")
 RELATION_FIELDS: RuleTable[Callable[..., Fields]] = RuleTable("fields_of")
 
 
-_SHARED: list[Known] = [{}]
-"""What was settled before: nodes never change, so neither do their types. The table is exchanged, never emptied: who
-still reads the old one keeps it."""
-_LARGEST_SHARED = 200_000
-
-
-def types_so_far() -> Known:
-    """Give what is settled about the nodes of the questions that are asked now."""
-    if len(_SHARED[0]) > _LARGEST_SHARED:
-        forget_types()
-    return _SHARED[0]
-
-
-def forget_types() -> None:
-    """Let go of the nodes of questions that are answered."""
-    _SHARED[0] = {}
-
-
-def type_of(scalar: n.Scalar | n.Aggregation | n.WindowCall, known: Known | None = None) -> Type:
+def type_of(scalar: Typed) -> Type:
     """Give the type of a scalar, or of the result of an aggregate or a window call, whose parts all fit together."""
-    result = (_SHARED[0] if known is None else known).get(scalar)
-    if result is None:
-        result = settle(scalar, types_so_far() if known is None else known)
-    assert isinstance(result, Type)
-    return result
+    try:
+        return scalar._meaning  # type: ignore[return-value]
+    except AttributeError:
+        return settle(scalar)  # type: ignore[return-value]
 
 
-def fields_of(relation: n.Relation, known: Known | None = None) -> Fields:
+def fields_of(relation: n.Relation) -> Fields:
     """Give the names and types of a relation's columns."""
-    result = (_SHARED[0] if known is None else known).get(relation)
-    if result is None:
-        result = settle(relation, types_so_far() if known is None else known)
-    assert isinstance(result, tuple)
-    return result
+    try:
+        return relation._meaning  # type: ignore[return-value]
+    except AttributeError:
+        return settle(relation)  # type: ignore[return-value]
 
 
-def settle(root: n.Node, known: Known) -> Meaning:
+def settle(root: n.Node) -> Meaning:
     """Find the type or the fields of any node, and of all that it rests on."""
-    found = known.get(root)
-    if found is not None:
-        return found
     pending = [root]
     while pending:
         node = pending[-1]
-        if node in known:
-            pending.pop()
-            continue
-        missing = [part for part in _needed(node) if part not in known]
+        missing = [part for part in _needed(node) if not hasattr(part, "_meaning")]
         if missing:
-            pending.extend(missing)
-            continue
-        rule = SCALAR_TYPES.find(node) or RELATION_FIELDS.find(node)
-        if rule is None:
-            raise Mistyped(f"{type(node).__name__} has no type", node)
-        known[node] = rule(node, known)
-        pending.pop()
-    return known[root]
+            pending += missing
+        elif not hasattr(pending.pop(), "_meaning"):
+            rule = SCALAR_TYPES.find(node) or RELATION_FIELDS.find(node)
+            if rule is None:
+                raise Mistyped(f"{type(node).__name__} has no type", node)
+            object.__setattr__(node, "_meaning", rule(node))
+    return root._meaning
 
 
 def _needed(node: n.Node) -> Iterable[n.Node]:
     """Give the parts whose types the type of the node rests on."""
+    if not isinstance(node, n.Relation) or isinstance(node, n.Window):
+        return n.children(node)
     if isinstance(node, n.Project):
         return node.items
     if isinstance(node, n.Aggregate):
         return (*node.keys, *node.aggregations)
-    if isinstance(node, n.Window):
-        return n.children(node)
-    if isinstance(node, n.Relation):
-        return (part for part in n.children(node) if isinstance(part, n.Relation))
-    return n.children(node)
-
-
-def _type(node: n.Node, known: Known) -> Type:
-    result = known[node]
-    assert isinstance(result, Type)
-    return result
-
-
-def _fields(node: n.Relation, known: Known) -> Fields:
-    result = known[node]
-    assert isinstance(result, tuple)
-    return result
+    return (part for part in n.children(node) if isinstance(part, n.Relation))
 
 
 # ── scalars ──────────────────────────────────────────────────────────────────────────────────────
@@ -133,13 +92,13 @@ scalar = SCALAR_TYPES.rule
 
 
 @scalar(n.Column, n.Outer, n.Literal)
-def _stated(node: n.Column | n.Outer | n.Literal, _: Known) -> Type:
+def _stated(node: n.Column | n.Outer | n.Literal) -> Type:
     return node.type
 
 
 @scalar(n.Arithmetic)
-def _arithmetic(node: n.Arithmetic, known: Known) -> Type:
-    left, right = _type(node.left, known), _type(node.right, known)
+def _arithmetic(node: n.Arithmetic) -> Type:
+    left, right = type_of(node.left), type_of(node.right)
     result = arithmetic_type(node.op, left, right)
     if result is None:
         raise Mistyped(f"{left} {node.op} {right} makes no sense", node)
@@ -205,16 +164,16 @@ _TIME: dict[tuple[str, str, str], Type] = {
 
 
 @scalar(n.Negate)
-def _negate(node: n.Negate, known: Known) -> Type:
-    operand = _type(node.operand, known)
+def _negate(node: n.Negate) -> Type:
+    operand = type_of(node.operand)
     if not operand.numeric and operand.kind != "INTERVAL":
         raise Mistyped(f"a {operand} has no negative", node)
     return operand
 
 
 @scalar(n.Compare, n.SameValue)
-def _compare(node: n.Compare | n.SameValue, known: Known) -> Type:
-    _comparable(_type(node.left, known), _type(node.right, known), node)
+def _compare(node: n.Compare | n.SameValue) -> Type:
+    _comparable(type_of(node.left), type_of(node.right), node)
     if isinstance(node, n.Compare) and node.op not in ("=", "<>", "<", "<=", ">", ">="):
         raise Mistyped("the comparison is unknown", node)
     return t.BOOLEAN
@@ -226,53 +185,53 @@ def _comparable(left: Type, right: Type, node: n.Node) -> None:
 
 
 @scalar(n.And, n.Or)
-def _logic(node: n.And | n.Or, known: Known) -> Type:
+def _logic(node: n.And | n.Or) -> Type:
     for operand in node.operands:
-        _condition(operand, known)
+        _condition(operand)
     return t.BOOLEAN
 
 
 @scalar(n.Not)
-def _not(node: n.Not, known: Known) -> Type:
-    _condition(node.operand, known)
+def _not(node: n.Not) -> Type:
+    _condition(node.operand)
     return t.BOOLEAN
 
 
-def _condition(node: n.Scalar, known: Known) -> None:
-    found = _type(node, known)
+def _condition(node: n.Scalar) -> None:
+    found = type_of(node)
     if found.kind not in ("BOOLEAN", "NULL"):
         raise Mistyped(f"a condition must be true or false, not {found}", node)
 
 
 @scalar(n.IsNull, n.Exists)
-def _always_known(node: n.IsNull | n.Exists, _: Known) -> Type:
+def _always_known(node: n.IsNull | n.Exists) -> Type:
     return t.BOOLEAN
 
 
 @scalar(n.Like)
-def _like(node: n.Like, known: Known) -> Type:
+def _like(node: n.Like) -> Type:
     for part in (node.operand, node.pattern):
-        if _type(part, known).kind not in ("TEXT", "NULL"):
-            raise Mistyped(f"LIKE takes text, not {_type(part, known)}", node)
+        if type_of(part).kind not in ("TEXT", "NULL"):
+            raise Mistyped(f"LIKE takes text, not {type_of(part)}", node)
     return t.BOOLEAN
 
 
 @scalar(n.InList)
-def _in_list(node: n.InList, known: Known) -> Type:
+def _in_list(node: n.InList) -> Type:
     for item in node.items:
-        _comparable(_type(node.operand, known), _type(item, known), node)
+        _comparable(type_of(node.operand), type_of(item), node)
     return t.BOOLEAN
 
 
 @scalar(n.Branch)
-def _branch(node: n.Branch, known: Known) -> Type:
-    _condition(node.condition, known)
-    return _type(node.value, known)
+def _branch(node: n.Branch) -> Type:
+    _condition(node.condition)
+    return type_of(node.value)
 
 
 @scalar(n.Case)
-def _case(node: n.Case, known: Known) -> Type:
-    values = (*(_type(b, known) for b in node.branches), _type(node.default, known))
+def _case(node: n.Case) -> Type:
+    values = (*(type_of(b) for b in node.branches), type_of(node.default))
     return _unified(values, "the branches of CASE", node)
 
 
@@ -287,21 +246,21 @@ def _unified(parts: tuple[Type, ...], what: str, node: n.Node) -> Type:
 
 
 @scalar(n.Cast)
-def _cast(node: n.Cast, known: Known) -> Type:
-    source = _type(node.operand, known)
+def _cast(node: n.Cast) -> Type:
+    source = type_of(node.operand)
     if node.type.kind not in CASTABLE[source.kind]:
         raise Mistyped(f"{source} cannot be cast to {node.type}", node)
     return node.type
 
 
 @scalar(n.Call)
-def _call(node: n.Call, known: Known) -> Type:
+def _call(node: n.Call) -> Type:
     function = FUNCTIONS.get(node.function)
     if function is None:
         raise Mistyped("the function is unknown", node)
     if not function.least <= len(node.arguments) <= function.most:
         raise Mistyped(f"{function.name} takes another number of arguments", node)
-    arguments = tuple(_type(argument, known) for argument in node.arguments)
+    arguments = tuple(type_of(argument) for argument in node.arguments)
     result = function.result(arguments)
     if result is None:
         shown = ", ".join(map(str, arguments))
@@ -323,8 +282,8 @@ def _rounded(node: n.Call, operand: Type) -> Type:
 
 
 @scalar(n.Extract)
-def _extract(node: n.Extract, known: Known) -> Type:
-    operand = _type(node.operand, known)
+def _extract(node: n.Extract) -> Type:
+    operand = type_of(node.operand)
     if node.part not in EXTRACT_PARTS:
         raise Mistyped("EXTRACT takes " + ", ".join(EXTRACT_PARTS), node)
     if not operand.temporal and operand.kind != "NULL":
@@ -333,13 +292,13 @@ def _extract(node: n.Extract, known: Known) -> Type:
 
 
 @scalar(n.Attempt)
-def _attempt(node: n.Attempt, known: Known) -> Type:
-    return _type(node.operand, known)
+def _attempt(node: n.Attempt) -> Type:
+    return type_of(node.operand)
 
 
 @scalar(n.Clamp)
-def _clamp(node: n.Clamp, known: Known) -> Type:
-    operand, low, high = (_type(part, known) for part in (node.operand, node.low, node.high))
+def _clamp(node: n.Clamp) -> Type:
+    operand, low, high = (type_of(part) for part in (node.operand, node.low, node.high))
     result = _unified((operand, low, high), "value and limits", node)
     if not result.numeric and not result.temporal:
         raise Mistyped(f"a {result} cannot be clamped", node)
@@ -350,18 +309,18 @@ def _clamp(node: n.Clamp, known: Known) -> Type:
 
 
 @scalar(n.ScalarSubquery)
-def _scalar_subquery(node: n.ScalarSubquery, known: Known) -> Type:
-    return _only(node.relation, known, node)
+def _scalar_subquery(node: n.ScalarSubquery) -> Type:
+    return _only(node.relation, node)
 
 
 @scalar(n.InSubquery)
-def _in_subquery(node: n.InSubquery, known: Known) -> Type:
-    _comparable(_type(node.operand, known), _only(node.relation, known, node), node)
+def _in_subquery(node: n.InSubquery) -> Type:
+    _comparable(type_of(node.operand), _only(node.relation, node), node)
     return t.BOOLEAN
 
 
-def _only(relation: n.Relation, known: Known, node: n.Node) -> Type:
-    found = _fields(relation, known)
+def _only(relation: n.Relation, node: n.Node) -> Type:
+    found = fields_of(relation)
     if len(found) != 1:
         raise Mistyped("the subquery must have one column", node)
     return found[0].type
@@ -371,12 +330,12 @@ def _only(relation: n.Relation, known: Known, node: n.Node) -> Type:
 
 
 @scalar(n.Named, n.SortKey)
-def _expression(node: n.Named | n.SortKey, known: Known) -> Type:
-    return _type(node.expression, known)
+def _expression(node: n.Named | n.SortKey) -> Type:
+    return type_of(node.expression)
 
 
 @scalar(n.Aggregation)
-def _aggregation(node: n.Aggregation, known: Known) -> Type:
+def _aggregation(node: n.Aggregation) -> Type:
     aggregator = AGGREGATES.get(node.function)
     if aggregator is None:
         raise Mistyped("the aggregate function is unknown", node)
@@ -390,7 +349,7 @@ def _aggregation(node: n.Aggregation, known: Known) -> Type:
         count = "two arguments" if aggregator.pairs else "one argument"
         raise Mistyped(f"{node.function} takes {count}", node)
     for part in (node.argument, *(() if node.second is None else (node.second,))):
-        argument = _type(part, known)
+        argument = type_of(part)
         result = aggregator.result(argument)
         if result is None:
             raise Mistyped(f"{node.function} does not take {argument}", node)
@@ -399,8 +358,8 @@ def _aggregation(node: n.Aggregation, known: Known) -> Type:
 
 
 @scalar(n.WindowCall)
-def _window_call(node: n.WindowCall, known: Known) -> Type:
-    arguments = tuple(_type(argument, known) for argument in node.arguments)
+def _window_call(node: n.WindowCall) -> Type:
+    arguments = tuple(type_of(argument) for argument in node.arguments)
     result = window_type(node.function, arguments)
     if result is None:
         shown = ", ".join(map(str, arguments))
@@ -414,39 +373,37 @@ relation = RELATION_FIELDS.rule
 
 
 @relation(n.Scan, n.Values, n.Released, n.Union, n.Intersect, n.Except)
-def _declared(
-    node: n.Scan | n.Values | n.Released | n.Union | n.Intersect | n.Except, _: Known
-) -> Fields:
+def _declared(node: n.Scan | n.Values | n.Released | n.Union | n.Intersect | n.Except) -> Fields:
     return node.columns
 
 
 @relation(n.Filter, n.Distinct, n.Sort, n.Limit, n.Truncate, n.TruncateGroups)
 def _passing(
-    node: n.Filter | n.Distinct | n.Sort | n.Limit | n.Truncate | n.TruncateGroups, known: Known
+    node: n.Filter | n.Distinct | n.Sort | n.Limit | n.Truncate | n.TruncateGroups,
 ) -> Fields:
-    return _fields(node.input, known)
+    return fields_of(node.input)
 
 
 @relation(n.Project)
-def _project(node: n.Project, known: Known) -> Fields:
-    return tuple(n.Field(item.name, _type(item, known)) for item in node.items)
+def _project(node: n.Project) -> Fields:
+    return tuple(n.Field(item.name, type_of(item)) for item in node.items)
 
 
 @relation(n.Join)
-def _join(node: n.Join, known: Known) -> Fields:
-    return _fields(node.left, known) + _fields(node.right, known)
+def _join(node: n.Join) -> Fields:
+    return fields_of(node.left) + fields_of(node.right)
 
 
 @relation(n.Aggregate)
-def _aggregate(node: n.Aggregate, known: Known) -> Fields:
-    keys = tuple(n.Field(key.name, _type(key, known)) for key in node.keys)
-    return keys + tuple(n.Field(a.name, _type(a, known)) for a in node.aggregations)
+def _aggregate(node: n.Aggregate) -> Fields:
+    keys = tuple(n.Field(key.name, type_of(key)) for key in node.keys)
+    return keys + tuple(n.Field(a.name, type_of(a)) for a in node.aggregations)
 
 
 @relation(n.Window)
-def _window(node: n.Window, known: Known) -> Fields:
-    calls = tuple(n.Field(call.name, _type(call, known)) for call in node.calls)
-    return _fields(node.input, known) + calls
+def _window(node: n.Window) -> Fields:
+    calls = tuple(n.Field(call.name, type_of(call)) for call in node.calls)
+    return fields_of(node.input) + calls
 
 
 def follows_order(call: n.WindowCall) -> bool:

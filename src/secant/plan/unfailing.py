@@ -20,6 +20,7 @@ from secant.plan.typing import fields_of, type_of
 from secant.terms import types as t
 
 _ONE = n.Literal(1, t.INTEGER)
+_A_SCALAR = n.bits(n.ScalarSubquery)
 
 
 def unfailing(plan: n.Relation) -> n.Relation:
@@ -29,7 +30,7 @@ def unfailing(plan: n.Relation) -> n.Relation:
 
 def still_failing(plan: n.Relation) -> n.Node | None:
     """Give what may fail all the same, such as a condition of a join around a subquery."""
-    for node in n.walk(plan):
+    for node in n.walk(plan) if n.kinds(plan) & _A_SCALAR else ():
         if isinstance(node, n.ScalarSubquery) and not _has_one_row(node.relation):
             return node
     return failing(plan)
@@ -37,6 +38,8 @@ def still_failing(plan: n.Relation) -> n.Node | None:
 
 def scalars_of(plan: n.Relation) -> list[n.Relation]:
     """Give the scalar subqueries that may have several rows."""
+    if not n.kinds(plan) & _A_SCALAR:
+        return []
     scalars = (node.relation for node in n.walk(plan) if isinstance(node, n.ScalarSubquery))
     return [relation for relation in scalars if not _has_one_row(relation)]
 
@@ -85,7 +88,7 @@ def single(plan: n.Relation, these: Callable[[n.Relation], bool]) -> n.Relation:
         one = n.Aggregate(node.relation, (), (counted, largest))
         return replace(node, relation=n.Project(one, (n.Named(shown, item),)))
 
-    return transform(plan, change)
+    return transform(plan, change, n.ScalarSubquery)
 
 
 # ── expressions around subqueries ────────────────────────────────────────────────────────────────
@@ -125,7 +128,7 @@ def _lifted(plan: n.Relation) -> n.Relation:
         made = replace(made, input=below)
         return n.Project(made, kept) if isinstance(node, (n.Filter, n.Sort)) else made
 
-    return transform(plan, change)
+    return transform(plan, change, n.ScalarSubquery, n.Exists, n.InSubquery)
 
 
 @dataclass

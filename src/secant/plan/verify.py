@@ -7,7 +7,6 @@ Never here: repairs, and any judgment whether the plan means what the user wrote
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -16,18 +15,9 @@ from secant.plan import nodes as n
 from secant.plan.reads import scans
 from secant.plan.rules import RuleTable
 from secant.plan.scopes import borrowed_by, bottom_up, own_parts, relations_in, standing_on
-from secant.plan.typing import Known, Mistyped, fields_of, settle, type_of, types_so_far
+from secant.plan.typing import Mistyped, fields_of, settle, type_of
 from secant.plan.windows import WINDOW_FUNCTIONS
-from secant.records import frozen
 from secant.terms.types import Type, unify
-
-
-@frozen
-class _Check:
-    """What is known while one plan is checked."""
-
-    known: Known = field(default_factory=types_so_far)
-
 
 CHECKS: RuleTable[Callable[..., None]] = RuleTable("verify")
 check = CHECKS.rule
@@ -35,7 +25,6 @@ check = CHECKS.rule
 
 def verify(relation: n.Relation) -> None:
     """Return if the plan is well formed; raise otherwise."""
-    state = _Check()
     try:
         # What stands in a plan that was well formed is so wherever it stands: nothing is checked twice.
         nodes = tuple(bottom_up(relation, lambda node: hasattr(node, "_sound")))
@@ -45,13 +34,14 @@ def verify(relation: n.Relation) -> None:
         _check_place(node)
     try:
         for node in nodes:
-            settle(node, state.known)
+            if not hasattr(node, "_meaning"):
+                settle(node)
         for node in nodes:
             rule = CHECKS.find(node)
             if rule is not None:
-                rule(node, state)
+                rule(node)
             if isinstance(node, n.Relation):
-                _check_relation(node, state)
+                _check_relation(node)
     except Mistyped as error:
         raise _broken(str(error)) from None
     _check_aliases(relation)
@@ -131,22 +121,22 @@ def _check_value(value: object, stated: Type) -> None:
 
 
 @check(n.Literal)
-def _literal(node: n.Literal, _: _Check) -> None:
+def _literal(node: n.Literal) -> None:
     _check_value(node.value, node.type)
 
 
 # ── every relation ───────────────────────────────────────────────────────────────────────────────
 
 
-def _check_relation(node: n.Relation, state: _Check) -> None:
-    names = [column.name for column in fields_of(node, state.known)]
+def _check_relation(node: n.Relation) -> None:
+    names = [column.name for column in fields_of(node)]
     _require(len(set(names)) == len(names), f"{type(node).__name__} has two columns of one name")
-    visible = {column.name: column.type for column in standing_on(node, state.known)}
+    visible = {column.name: column.type for column in standing_on(node)}
     for part in own_parts(node):
         if isinstance(part, n.Column):
             _resolve(part, visible)
-        for query in relations_in(part):
-            for outer in borrowed_by(query, state.known).values():
+        for query in relations_in(part) if type(part) in n.HOLDERS else ():
+            for outer in borrowed_by(query).values():
                 if outer.name in visible:
                     _resolve(outer, visible)
 
@@ -157,10 +147,10 @@ def _resolve(column: n.Column | n.Outer, visible: dict[str, Type]) -> None:
     _require(found == column.type, f"{column.name} is {found}, not {column.type}")
 
 
-def _check_condition(condition: n.Node, state: _Check) -> None:
+def _check_condition(condition: n.Node) -> None:
     if not isinstance(condition, n.Scalar):
         raise _broken(f"{type(condition).__name__} cannot be a condition")
-    found = type_of(condition, state.known)
+    found = type_of(condition)
     _require(found.kind in ("BOOLEAN", "NULL"), f"a condition is {found}")
 
 
@@ -168,7 +158,7 @@ def _check_condition(condition: n.Node, state: _Check) -> None:
 
 
 @check(n.Scan)
-def _scan(node: n.Scan, _: _Check) -> None:
+def _scan(node: n.Scan) -> None:
     for column in node.columns:
         _require(
             column.name.startswith(node.alias + "."), f"{column.name} lacks its alias {node.alias}"
@@ -176,7 +166,7 @@ def _scan(node: n.Scan, _: _Check) -> None:
 
 
 @check(n.Values)
-def _values(node: n.Values, _: _Check) -> None:
+def _values(node: n.Values) -> None:
     for row in node.rows:
         _require(len(row) == len(node.columns), "a row of constants has the wrong length")
         for value, column in zip(row, node.columns, strict=True):
@@ -184,22 +174,22 @@ def _values(node: n.Values, _: _Check) -> None:
 
 
 @check(n.Filter)
-def _filter(node: n.Filter, state: _Check) -> None:
-    _check_condition(node.predicate, state)
+def _filter(node: n.Filter) -> None:
+    _check_condition(node.predicate)
 
 
 @check(n.Join)
-def _join(node: n.Join, state: _Check) -> None:
+def _join(node: n.Join) -> None:
     _require(node.kind in ("inner", "left", "cross"), "the kind of a join is unknown")
     _require(
         (node.condition is None) == (node.kind == "cross"), f"a {node.kind} join and its condition"
     )
     if node.condition is not None:
-        _check_condition(node.condition, state)
+        _check_condition(node.condition)
 
 
 @check(n.WindowCall)
-def _window_call(node: n.WindowCall, _: _Check) -> None:
+def _window_call(node: n.WindowCall) -> None:
     _require(not n.has_subquery(node), "a subquery stands inside a window call")
     function, frame = WINDOW_FUNCTIONS.get(node.function), node.frame
     framed = function is None or function.framed
@@ -215,14 +205,14 @@ def _window_call(node: n.WindowCall, _: _Check) -> None:
 
 
 @check(n.Limit)
-def _limit(node: n.Limit, _: _Check) -> None:
+def _limit(node: n.Limit) -> None:
     _require(node.count is None or node.count >= 0, "a limit is negative")
     _require(node.offset >= 0, "an offset is negative")
 
 
 @check(n.Union, n.Intersect, n.Except)
-def _set_operation(node: n.Union | n.Intersect | n.Except, state: _Check) -> None:
-    left, right = fields_of(node.left, state.known), fields_of(node.right, state.known)
+def _set_operation(node: n.Union | n.Intersect | n.Except) -> None:
+    left, right = fields_of(node.left), fields_of(node.right)
     _require(
         len(left) == len(right) == len(node.columns),
         "a set operation of different numbers of columns",
@@ -235,20 +225,18 @@ def _set_operation(node: n.Union | n.Intersect | n.Except, state: _Check) -> Non
 
 
 @check(n.Truncate)
-def _truncate(node: n.Truncate, state: _Check) -> None:
-    _check_named(node, (*node.owner, *node.order), state)
+def _truncate(node: n.Truncate) -> None:
+    _check_named(node, (*node.owner, *node.order))
 
 
 @check(n.TruncateGroups)
-def _truncate_groups(node: n.TruncateGroups, state: _Check) -> None:
-    _check_named(node, (*node.owner, *node.groups), state)
+def _truncate_groups(node: n.TruncateGroups) -> None:
+    _check_named(node, (*node.owner, *node.groups))
 
 
-def _check_named(
-    node: n.Truncate | n.TruncateGroups, names: tuple[str, ...], state: _Check
-) -> None:
+def _check_named(node: n.Truncate | n.TruncateGroups, names: tuple[str, ...]) -> None:
     _require(node.limit >= 0, "a limit is negative")
     _require(bool(node.owner), "a truncation without owner")
-    visible = {column.name for column in fields_of(node.input, state.known)}
+    visible = {column.name for column in fields_of(node.input)}
     for name in names:
         _require(name in visible, f"there is no column {name} to truncate by")

@@ -42,6 +42,7 @@ def lower(plan: n.Relation, dialect: Dialect = DUCKDB) -> str:
     uses = Counter(
         child
         for node in n.walk(plan)
+        if type(node) in n.HOLDERS
         for child in relations_in(node)
         if not isinstance(child, (n.Scan, n.Released))
     )

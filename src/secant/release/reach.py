@@ -16,7 +16,7 @@ from secant.numeric import interval as iv
 from secant.plan import nodes as n
 from secant.plan.ranges import NOTHING_DECLARED, Ranges
 from secant.plan.total import ROW_DIGITS, WHOLE
-from secant.plan.typing import Known, type_of
+from secant.plan.typing import type_of
 from secant.terms.types import Type
 
 SLACK = 2.0**-53
@@ -30,7 +30,6 @@ class Reach(Ranges):
     seen: dict[n.Scalar, iv.Interval] = field(default_factory=dict)
     steps: dict[n.Scalar, float | None] = field(default_factory=dict)
     sure: dict[n.Scalar, bool] = field(default_factory=dict)
-    known: Known = field(default_factory=dict)
 
     def of(self, scalar: n.Scalar) -> iv.Interval:
         """Give an interval that holds the expression where it is a finite number."""
@@ -72,7 +71,7 @@ def reach_of(plan: n.Relation | None) -> Reach:
     """Collect where the columns of a plan come from."""
     found = Reach(NOTHING_DECLARED, lambda group: 10**ROW_DIGITS)
     if plan is not None:
-        found.follow(plan, found.known)
+        found.follow(plan)
         scans = (node for node in n.walk(plan) if isinstance(node, n.Scan))
         found.filtered |= {f.name: _held(f.type) for scan in scans for f in scan.columns}
     return found
@@ -92,7 +91,7 @@ def _held(kind: Type) -> iv.Interval:
 def _finite(r: Reach, scalar: n.Scalar) -> bool:
     if isinstance(scalar, n.Literal):
         return isinstance(scalar.value, (int, float, Decimal)) and math.isfinite(scalar.value)
-    if type_of(scalar, r.known).kind in ("INTEGER", "DECIMAL"):
+    if type_of(scalar).kind in ("INTEGER", "DECIMAL"):
         return True
     if isinstance(scalar, n.Column):
         inner = r.definitions.get(scalar.name)
@@ -126,7 +125,7 @@ def _step(r: Reach, scalar: n.Scalar) -> float | None:
             call = r.aggregations[scalar.name][0]
             inner = call.argument if call.function in ("sum", "min", "max") else None
         return None if inner is None else r.step(inner)
-    exact = _exact_step(type_of(scalar, r.known))
+    exact = _exact_step(type_of(scalar))
     if exact is not None:
         return exact
     if isinstance(scalar, (n.Cast, n.Attempt, n.Negate)):
@@ -135,7 +134,7 @@ def _step(r: Reach, scalar: n.Scalar) -> float | None:
         return _smallest(r, (scalar.operand, scalar.low, scalar.high))
     if isinstance(scalar, n.Case):
         values = (*(b.value for b in scalar.branches), scalar.default)
-        return _smallest(r, tuple(v for v in values if type_of(v, r.known).kind != "NULL"))
+        return _smallest(r, tuple(v for v in values if type_of(v).kind != "NULL"))
     if isinstance(scalar, n.Arithmetic):
         return _arithmetic_step(r, scalar)
     if isinstance(scalar, n.Call):
@@ -169,7 +168,7 @@ def _arithmetic_step(r: Reach, node: n.Arithmetic) -> float | None:
 
 def _call_step(r: Reach, node: n.Call) -> float | None:
     if node.function in ("least", "greatest", "lowest", "highest", "coalesce"):
-        return _smallest(r, tuple(a for a in node.arguments if type_of(a, r.known).kind != "NULL"))
+        return _smallest(r, tuple(a for a in node.arguments if type_of(a).kind != "NULL"))
     if node.function == "exp":
         low = r.of(node.arguments[0]).low
         return math.exp(min(float(low), 0.0)) * SLACK if low is not None and low > -600 else None

@@ -166,11 +166,11 @@ def known_keys(
             )
     given = [name for part, _ in parts for name in part]
     places = [given.index(name) for name in names]
-    keys = []
-    for combination in itertools.product(*(rows for _, rows in parts)):
-        values = [value for row in combination for value in row]
-        keys.append(tuple([values[place] for place in places]))
-    return keys
+    combined = itertools.product(*(rows for _, rows in parts))
+    values = (tuple(itertools.chain.from_iterable(rows)) for rows in combined)
+    if places == list(range(len(given))):
+        return list(values)
+    return [tuple([row[place] for place in places]) for row in values]
 
 
 def run(job: Job, keys: Mapping[str, Keys | None], session: Session, permit: Permit) -> Shown:

@@ -40,7 +40,10 @@ def placeholders(tables: Mapping[str, tuple[n.Field, ...]]) -> dict[str, n.Value
 
 def reads_released(relation: n.Relation) -> bool:
     """Whether a relation reads an earlier release."""
-    return any(isinstance(node, n.Released) for node in n.walk(relation))
+    return bool(n.kinds(relation) & _A_RELEASED)
+
+
+_A_RELEASED = n.bits(n.Released)
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from secant.plan import nodes as n
-from secant.plan.typing import Known, fields_of, type_of, types_so_far
+from secant.plan.typing import fields_of, type_of
 from secant.records import frozen
 from secant.release.dialect import Dialect, quote
 from secant.release.reach import Reach, reach_of
@@ -50,7 +50,6 @@ class Writer:
     shared: frozenset[n.Relation]
     tables: list[str] = field(default_factory=list)
     written: dict[n.Relation, str] = field(default_factory=dict)
-    known: Known = field(default_factory=types_so_far)
     count: int = 0
     plan: n.Relation | None = None
     found: Reach | None = None
@@ -62,7 +61,7 @@ class Writer:
 
     def type_of(self, scalar: n.Scalar) -> Type:
         """Give the type of an expression, each found out once a statement."""
-        return type_of(scalar, self.known)
+        return type_of(scalar)
 
     @property
     def reach(self) -> Reach:

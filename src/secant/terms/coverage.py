@@ -26,7 +26,18 @@ EVERY = EveryTable()
 
 
 def reaches_unit(policy: Policy, unit_table: str) -> frozenset[str]:
-    """Give the tables whose rows belong to a unit: its own, and all that refer to it, however far away."""
+    """Give the tables whose rows belong to a unit: its own, and all that refer to it, however far away.
+
+    A policy never changes: it remembers the answer.
+    """
+    if not hasattr(policy, "_reached"):
+        object.__setattr__(policy, "_reached", {})
+    if unit_table not in policy._reached:
+        policy._reached[unit_table] = _reaching(policy, unit_table)
+    return policy._reached[unit_table]
+
+
+def _reaching(policy: Policy, unit_table: str) -> frozenset[str]:
     reached = {unit_table}
     while True:
         further = {

@@ -187,8 +187,16 @@ class Limits:
 USUAL = Limits()
 
 
+class _Remembered:
+    """What was found out about a policy, which never changes; it is no part of what it says."""
+
+    __slots__ = ("_reached",)
+    _reached: dict[str, frozenset[str]]
+    """`coverage.reaches_unit`."""
+
+
 @frozen
-class Policy:
+class Policy(_Remembered):
     """The whole policy. All protections hold together, except those listed as alternatives."""
 
     source: str
@@ -214,11 +222,11 @@ class Policy:
 
     def facts(self, table: str) -> TableFacts:
         """Give what is known of a table; nothing, if nothing was said."""
-        return self.tables.get(table.lower(), TableFacts())
+        return self.tables.get(table.lower()) or _NO_FACTS
 
     def column(self, table: str, column: str) -> ColumnFacts:
         """Give what is known of a column; nothing, if nothing was said."""
-        return self.facts(table).columns.get(column.lower(), ColumnFacts())
+        return self.facts(table).columns.get(column.lower()) or _NOTHING_KNOWN
 
     def protection(self, name: str) -> Protection | None:
         """Give the protection of that name, or None."""
@@ -233,3 +241,6 @@ class Policy:
     def stream(self, name: str) -> Stream | None:
         """Give the stream of that name, or None."""
         return next((s for s in self.streams if s.name == name), None)
+
+
+_NO_FACTS, _NOTHING_KNOWN = TableFacts(), ColumnFacts()

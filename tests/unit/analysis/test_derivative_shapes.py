@@ -20,7 +20,7 @@ ALLOWED = {"least", "greatest", "exp", "ln", "power", "abs"}
 
 def at(found: shapes.Smooth | n.Scalar, x: float) -> float:
     expression = found.expression if isinstance(found, shapes.Smooth) else found
-    place = Place({"x": 0}, {}, lambda *_: pytest.fail("no subquery here"))
+    place = Place({"x": 0}, lambda *_: pytest.fail("no subquery here"))
     return code(expression, place)((x,), Frame({}, {}, {}))
 
 

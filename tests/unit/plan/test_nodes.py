@@ -9,10 +9,10 @@ import pytest
 from secant.plan import nodes as n
 from secant.plan import total
 from secant.plan.reads import scans
-from secant.plan.rewrite import forget_columns
+from secant.plan.rewrite import columns_of
 from secant.plan.rules import RuleTable
 from secant.plan.scopes import borrowed_by
-from secant.plan.typing import forget_types
+from secant.plan.typing import fields_of
 from secant.plan.verify import verify
 from secant.terms import types as t
 
@@ -71,16 +71,14 @@ def test_a_plan_goes_with_its_question_and_waits_for_no_collector():
     def held() -> int:
         return sum(type(x) in (n.Scan, n.Filter, n.Distinct) for x in gc.get_objects())
 
-    forget_types()  # what the tests before have asked
-    forget_columns()
     gc.collect()
     gc.disable()
     try:
         before = held()
         scan = n.Scan("t", "t", (n.Field("t.x", t.INTEGER),))
         plan = n.Distinct(n.Filter(scan, TRUE))
-        list(n.walk(plan)), scans(plan), borrowed_by(plan), verify(plan)
-        forget_types()
+        list(n.walk(plan)), scans(plan), borrowed_by(plan), verify(plan), n.kinds(plan)
+        fields_of(plan), columns_of(plan)
         del scan, plan
         assert held() == before
     finally:

@@ -264,11 +264,10 @@ def test_deep_plans_do_not_exhaust_the_stack():
     assert type_of(chain) == t.INTEGER
 
 
-def test_a_shared_memory_settles_each_node_once():
-    known: dict = {}
+def test_a_node_is_settled_once():
     inner = n.Project(NUMBERS, (n.Named("b", n.Negate(n.Column("a", t.INTEGER))),))
-    assert fields_of(inner, known) is fields_of(inner, known)
-    assert fields_of(n.Filter(inner, TRUE), known) is fields_of(inner, known)
+    assert fields_of(inner) is fields_of(inner)
+    assert fields_of(n.Filter(inner, TRUE)) is fields_of(inner)
 
 
 @pytest.mark.parametrize("part", EXTRACT_PARTS)

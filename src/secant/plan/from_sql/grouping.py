@@ -24,7 +24,7 @@ from secant.plan.from_sql.statistics import ONE, PAIRS, TRUTHS
 from secant.plan.from_sql.windowing import misplaced
 from secant.plan.present import paired, where
 from secant.plan.show import same
-from secant.plan.typing import Mistyped, fields_of, settle, type_of
+from secant.plan.typing import Mistyped, fields_of, type_of
 from secant.sql.parse import span_of
 from secant.terms import types as t
 
@@ -144,10 +144,9 @@ class Grouping:
             second,
         )
         try:
-            kind = settle(call, {})
+            kind = type_of(call)
         except Mistyped as error:
             raise self.binder.scalars.unfit(tree, str(error), "aggregate a number") from None
-        assert isinstance(kind, t.Type)
         for known in self.aggregations:
             if _same_call(known, call):
                 return n.Column(known.name, kind)

@@ -1,0 +1,57 @@
+"""What every node of a plan is, and what it remembers about itself.
+
+In: nothing. Out: the base classes of `plan.nodes`. A node never changes, so neither does what was found out about it:
+each fact is kept in the node, is found once, and goes when the node goes. A node never remembers itself: who holds
+itself is not let go when the question ends. Each fact is written by one function, named beside it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from secant.records import by_identity
+
+if TYPE_CHECKING:
+    from secant.plan.nodes import Field, Outer, Scan
+    from secant.terms.types import Type
+
+
+class _Remembered:
+    """Facts about one node; each has a slot that is empty until it is asked for."""
+
+    __slots__ = (
+        "_all_below", "_below", "_borrowed", "_kinds", "_meaning", "_own", "_reads", "_scans", "_sound",
+    )  # fmt: skip
+    _all_below: tuple[Node, ...]
+    """`nodes.walk`, of relations."""
+    _below: tuple[Node, ...]
+    """`nodes.children`."""
+    _borrowed: dict[str, Outer]
+    """`scopes.borrowed_by`, of relations."""
+    _kinds: int
+    """`nodes.kinds`."""
+    _meaning: Type | tuple[Field, ...]
+    """`typing.type_of` or `typing.fields_of`."""
+    _own: tuple[Node, ...]
+    """`scopes.own_parts`, of relations."""
+    _reads: frozenset[str]
+    """`rewrite.columns_of`."""
+    _scans: tuple[Scan, ...]
+    """`reads.scans`."""
+    _sound: bool
+    """`verify.verify`: it stood in a plan that was well formed."""
+
+
+@by_identity
+class Node(_Remembered):
+    """Anything in a plan."""
+
+
+@by_identity
+class Scalar(Node):
+    """An expression with one value for each row."""
+
+
+@by_identity
+class Relation(Node):
+    """A bag of rows with named, typed columns."""
