@@ -478,6 +478,11 @@ _FIELDS: dict[type[Node], dict[str, bool]] = {node: _places(node) for node in NO
 """Where other nodes may stand. Every walk over a plan rests on this table alone."""
 _NAMES: dict[type[Node], tuple[str, ...]] = {c: tuple(f.name for f in fields(c)) for c in NODES}
 _BITS: dict[type[Node], int] = {node: 1 << place for place, node in enumerate(NODES)}
+for _leaf in [
+    node for node, places in _FIELDS.items() if not places
+]:  # the class knows it for all of them
+    setattr(_leaf, "_below", ())  # noqa: B010 - types do not let a class say what its instances remember
+    setattr(_leaf, "_kinds", _BITS[_leaf])  # noqa: B010
 HOLDERS: frozenset[type[Node]] = frozenset(
     node for node in NODES if any(f.type == "Relation" for f in fields(node))
 )

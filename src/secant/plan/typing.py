@@ -96,6 +96,10 @@ def _stated(node: n.Column | n.Outer | n.Literal) -> Type:
     return node.type
 
 
+for _leaf in (n.Column, n.Outer, n.Literal):  # what is stated is remembered from the beginning
+    setattr(_leaf, "_meaning", vars(_leaf)["type"])  # noqa: B010 - the very slot, not a value
+
+
 @scalar(n.Arithmetic)
 def _arithmetic(node: n.Arithmetic) -> Type:
     left, right = type_of(node.left), type_of(node.right)
@@ -375,6 +379,10 @@ relation = RELATION_FIELDS.rule
 @relation(n.Scan, n.Values, n.Released, n.Union, n.Intersect, n.Except)
 def _declared(node: n.Scan | n.Values | n.Released | n.Union | n.Intersect | n.Except) -> Fields:
     return node.columns
+
+
+for _declaring in (n.Scan, n.Values, n.Released):
+    setattr(_declaring, "_meaning", vars(_declaring)["columns"])  # noqa: B010
 
 
 @relation(n.Filter, n.Distinct, n.Sort, n.Limit, n.Truncate, n.TruncateGroups)

@@ -55,7 +55,8 @@ def verify(relation: n.Relation) -> None:
 def _check_aliases(relation: n.Relation) -> None:
     aliases: set[str] = set()
     for scan in scans(relation):
-        _require(scan.alias not in aliases, f"the alias {scan.alias} stands for two scans")
+        if scan.alias in aliases:
+            raise _broken(f"the alias {scan.alias} stands for two scans")
         aliases.add(scan.alias)
 
 
@@ -88,11 +89,10 @@ _HOLDS: dict[type[n.Node], tuple[type[n.Node], ...]] = {
 
 def _check_place(node: n.Node) -> None:
     usual = (n.Relation,) if isinstance(node, n.Relation) else (n.Scalar,)
+    allowed = _HOLDS.get(type(node), usual)
     for child in n.children(node):
-        _require(
-            isinstance(child, _HOLDS.get(type(node), usual)),
-            f"{type(child).__name__} cannot stand in {type(node).__name__}",
-        )
+        if not isinstance(child, allowed):
+            raise _broken(f"{type(child).__name__} cannot stand in {type(node).__name__}")
 
 
 _VALUES: dict[str, tuple[type, ...]] = {
@@ -117,7 +117,8 @@ def _check_value(value: object, stated: Type) -> None:
         fits = stated.kind == "BOOLEAN"
     if isinstance(value, datetime):
         fits = stated.kind == "TIMESTAMP"
-    _require(fits, f"a constant is not of its type {stated}")
+    if not fits:
+        raise _broken(f"a constant is not of its type {stated}")
 
 
 @check(n.Literal)
@@ -130,7 +131,8 @@ def _literal(node: n.Literal) -> None:
 
 def _check_relation(node: n.Relation) -> None:
     names = [column.name for column in fields_of(node)]
-    _require(len(set(names)) == len(names), f"{type(node).__name__} has two columns of one name")
+    if len(set(names)) != len(names):
+        raise _broken(f"{type(node).__name__} has two columns of one name")
     visible = {column.name: column.type for column in standing_on(node)}
     for part in own_parts(node):
         if isinstance(part, n.Column):
@@ -143,15 +145,18 @@ def _check_relation(node: n.Relation) -> None:
 
 def _resolve(column: n.Column | n.Outer, visible: dict[str, Type]) -> None:
     found = visible.get(column.name)
-    _require(found is not None, f"there is no column {column.name} where it is used")
-    _require(found == column.type, f"{column.name} is {found}, not {column.type}")
+    if found is None:
+        raise _broken(f"there is no column {column.name} where it is used")
+    if found != column.type:
+        raise _broken(f"{column.name} is {found}, not {column.type}")
 
 
 def _check_condition(condition: n.Node) -> None:
     if not isinstance(condition, n.Scalar):
         raise _broken(f"{type(condition).__name__} cannot be a condition")
     found = type_of(condition)
-    _require(found.kind in ("BOOLEAN", "NULL"), f"a condition is {found}")
+    if found.kind not in ("BOOLEAN", "NULL"):
+        raise _broken(f"a condition is {found}")
 
 
 # ── relations one by one ─────────────────────────────────────────────────────────────────────────
@@ -160,9 +165,8 @@ def _check_condition(condition: n.Node) -> None:
 @check(n.Scan)
 def _scan(node: n.Scan) -> None:
     for column in node.columns:
-        _require(
-            column.name.startswith(node.alias + "."), f"{column.name} lacks its alias {node.alias}"
-        )
+        if not column.name.startswith(node.alias + "."):
+            raise _broken(f"{column.name} lacks its alias {node.alias}")
 
 
 @check(n.Values)
@@ -218,10 +222,8 @@ def _set_operation(node: n.Union | n.Intersect | n.Except) -> None:
         "a set operation of different numbers of columns",
     )
     for a, b, column in zip(left, right, node.columns, strict=True):
-        _require(
-            unify(a.type, b.type) == column.type,
-            f"{column.name} is {column.type}, made from {a.type} and {b.type}",
-        )
+        if unify(a.type, b.type) != column.type:
+            raise _broken(f"{column.name} is {column.type}, made from {a.type} and {b.type}")
 
 
 @check(n.Truncate)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import math
 import numbers
+import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -26,6 +27,10 @@ Parameters = Sequence[object] | Mapping[str, object]
 
 MOST = 10_000
 """How many values a question may have."""
+
+
+_BEGINNING = re.compile(r"[?:$]")
+"""What every placeholder begins with; most texts have none, and need not be split into words for them."""
 
 
 def placeholders(text: str) -> list[Piece]:
@@ -48,7 +53,7 @@ def named_values(text: str, written: Sequence[str]) -> Parameters | None:
 def filled(text: str, parameters: Parameters | None, dialect: str) -> list[Token]:
     """Give the parser's tokens of a text, with literals for its placeholders."""
     reader = Dialect.get_or_raise(dialect)
-    written = placeholders(text)
+    written = placeholders(text) if parameters or _BEGINNING.search(text) else []
     if not written and not parameters:
         return list(reader.tokenize(text))
     values = _values(text, written, parameters)

@@ -110,13 +110,17 @@ def span_of(node: exp.Expression) -> Span | None:
     ends: list[int] = []
     below: list[exp.Expr] = [node]
     for index, item in enumerate(below):  # breadth first; what is found is looked through in turn
-        meta = item.meta
-        if "start" in meta and "end" in meta:
-            starts.append(int(meta["start"]))
-            ends.append(int(meta["end"]))
+        start, end = item.meta_get("start"), item.meta_get("end")
+        if start is not None and end is not None:
+            starts.append(int(start))
+            ends.append(int(end))
         if index > 200:
             break  # a place, not a proof: a huge subtree is marked by its beginning
-        below.extend(item.iter_expressions())
+        for part in item.args.values():  # as `iter_expressions` does, which is slower
+            if isinstance(part, exp.Expr):
+                below.append(part)
+            elif isinstance(part, list):
+                below += [x for x in part if isinstance(x, exp.Expr)]
     return Span(min(starts), max(ends) + 1) if starts else None
 
 

@@ -84,7 +84,10 @@ def _owner(a: Additions) -> str:
 
 
 def _column(relation: n.Relation, name: str) -> n.Column:
-    return next(n.Column(f.name, f.type) for f in fields_of(relation) if f.name == name)
+    for f in fields_of(relation):
+        if f.name == name:
+            return n.Column(f.name, f.type)
+    raise KeyError(name)
 
 
 def totals(each: n.Aggregate, a: Additions) -> n.Relation:
@@ -118,10 +121,13 @@ def _above(
     return n.Aggregate(sizes, (), tuple(calls))
 
 
+_ONE, _NONE = n.Literal(1, t.INTEGER), n.Literal(None, t.INTEGER)
+
+
 def _more(name: str, index: int, size: n.Scalar, limit: n.Literal) -> n.Aggregation:
     """Count the units whose size is above a limit."""
     more = n.Compare(">", size, limit)
-    one = n.Case((n.Branch(more, n.Literal(1, t.INTEGER)),), n.Literal(None, t.INTEGER))
+    one = n.Case((n.Branch(more, _ONE),), _NONE)
     return n.Aggregation(f"{name}.above{index}", "count", one)
 
 

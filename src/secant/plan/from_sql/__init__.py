@@ -72,7 +72,7 @@ def unfolded_size(plan: Relation) -> int:
     stack: list[Node] = [plan]
     while stack:
         node = stack[-1]
-        below = list(children(node))
+        below = children(node)
         missing = [child for child in below if child not in sizes]
         if missing:
             stack.extend(missing)

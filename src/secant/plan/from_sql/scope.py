@@ -24,6 +24,10 @@ class Source:
     """Columns of the source that cannot be taken, in lower case, each with the reason."""
     spread: tuple[str, Field] | None = None
     """The array, in lower case, whose elements are the rows here, and the plan's column for them."""
+    meant: dict[str, list[tuple[str, Type]]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    """The plan's columns by written name, in lower case; filled when one is first looked up."""
 
     @property
     def names(self) -> list[str]:
@@ -32,8 +36,10 @@ class Source:
 
     def find(self, name: str) -> list[tuple[str, Type]]:
         """Give the plan columns that a written name can mean here."""
-        wanted = name.lower()
-        return [(unique, kind) for shown, unique, kind in self.columns if shown.lower() == wanted]
+        if not self.meant:
+            for shown, unique, kind in self.columns:
+                self.meant.setdefault(shown.lower(), []).append((unique, kind))
+        return self.meant.get(name.lower(), [])
 
 
 @frozen
