@@ -190,3 +190,15 @@ def test_constants_on_either_side_of_a_join(small, small_rows, small_there, kind
         outputs = [n.Column(name, t.INTEGER) for name in (a_id, a_one, b_one)]
         items = tuple(n.Named(f"o{i}", c) for i, c in enumerate(outputs))
         assert agree(small_there, small_rows, n.Project(n.Join(kind, a, b, on), items)) > 3
+
+
+def test_truncation_of_rows_that_a_sum_decides_about(small_there, small_rows):
+    """Such rows are computed once: counted by one set of rows and cut by another, an owner could keep too many."""
+    people = scan(small_there, "person", "p")
+    total = n.Aggregation("g.total", "sum", column(people, "age"))
+    keys = tuple(n.Named(f"g.{c}", column(people, c)) for c in ("id", "city"))
+    grouped = n.Aggregate(people, keys, (total,))
+    old = n.Filter(grouped, n.Compare(">", n.Column("g.total", t.INTEGER), n.Literal(1, t.INTEGER)))
+    plan = n.Truncate(old, ("g.city",), ("g.id",), 1)
+    shown = n.Project(plan, (n.Named("a", n.Column("g.id", t.INTEGER)),))
+    assert agree(small_there, small_rows, shown) > 1

@@ -62,6 +62,8 @@ class Dialect:
     """What keeps the planner from merging a derived table with what reads it."""
     kept: str = "MATERIALIZED "
     """What makes an engine compute a WITH table once; empty where nothing does."""
+    rereads: bool = False
+    """Whether an engine reads rows of stored tables again about as fast as it would keep them."""
     split: tuple[str, str] = (
         "ANTI JOIN {over} USING ({owner})",
         "SEMI JOIN {over} USING ({owner})",
@@ -119,6 +121,7 @@ DUCKDB = Dialect(
     element={"INTEGER": "CAST({0} AS BIGINT)"},
     path=lambda path: text(json_path(path)),
     lists=frozenset({"INTEGER", "DOUBLE", "DECIMAL"}),
+    rereads=True,
 )  # fmt: skip
 
 

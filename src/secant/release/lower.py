@@ -7,7 +7,7 @@ its meaning. A relation that is used twice becomes one WITH table. Only columns 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -34,6 +34,9 @@ from secant.terms.types import INTEGER, TEXT, Type
 SMALL = 2**20  # 64 bits hold it 2^43 times
 RELATIONS: RuleTable[Callable[..., Block]] = RuleTable("lower relations")
 SCALARS: RuleTable[Callable[..., str]] = RuleTable("lower scalars")
+Cut = n.Truncate | n.TruncateGroups
+Reading = Callable[[Sequence[str]], str]
+"""Columns -> a table of the rows with these columns, if not more."""
 
 
 def lower(plan: n.Relation, dialect: Dialect = DUCKDB) -> str:
@@ -366,68 +369,65 @@ RELATIONS.rule(n.Except)(_set_operation("EXCEPT"))
 
 @RELATIONS.rule(n.Truncate)
 def _truncate(w: Writer, node: n.Truncate, env: Env) -> Block:
-    rows, names, owner = _owned_rows(w, node)
+    read, names = _owned_rows(w, node)
     order = w.columns((*node.order, *(c for c in names if c not in node.order)))
-    return _first_of_owners(
-        w,
-        node.limit,
-        rows,
-        names,
-        owner,
-        rows,
-        f"row_number() OVER (PARTITION BY {owner} ORDER BY {order})",
-    )
+    rank = f"row_number() OVER (PARTITION BY {w.columns(node.owner)} ORDER BY {order})"
+    return _first_of_owners(w, node, read(names), read(node.owner), rank)
 
 
 @RELATIONS.rule(n.TruncateGroups)
 def _truncate_groups(w: Writer, node: n.TruncateGroups, env: Env) -> Block:
-    rows, names, owner = _owned_rows(w, node)
-    groups = w.columns(node.groups)
+    read, names = _owned_rows(w, node)
+    both = list(dict.fromkeys((*node.owner, *node.groups)))
     order = ", ".join(f"{w.column(c)} ASC NULLS LAST" for c in node.groups)
-    counted = f"(SELECT DISTINCT {owner}, {groups} FROM {rows})"
-    return _first_of_owners(
-        w,
-        node.limit,
-        rows,
-        names,
-        owner,
-        counted,
-        f"dense_rank() OVER (PARTITION BY {owner} ORDER BY {order})",
-    )
+    counted = f"(SELECT DISTINCT {w.columns(both)} FROM {read(both)} AS owned)"
+    rank = f"dense_rank() OVER (PARTITION BY {w.columns(node.owner)} ORDER BY {order})"
+    return _first_of_owners(w, node, read(names), counted, rank)
 
 
-def _first_of_owners(
-    w: Writer, limit: int, rows: str, names: list[str], owner: str, counted: str, rank: str
-) -> Block:
+def _first_of_owners(w: Writer, node: Cut, rows: str, counted: str, rank: str) -> Block:
     """Keep what ranks first for each owner, and all rows without one.
 
     Ranking every row is dear: only owners over the limit are ranked. No equality holds for an owner that is NULL.
     """
-    over, alias = w.alias(), w.alias()
+    over, alias, owner = w.alias(), w.alias(), w.columns(node.owner)
     w.tables.append(
         f"{over} AS {w.dialect.kept}(SELECT {owner} FROM {counted} AS counted "
-        f"GROUP BY {owner} HAVING count(*) > {limit})"
+        f"GROUP BY {owner} HAVING count(*) > {node.limit})"
     )
+    names = [f.name for f in fields_of(node) if f.name in w.used]
     kept = w.columns(names)
     few, many = (side.format(over=over, owner=owner) for side in w.dialect.split)
     source = (
-        f"(SELECT {kept} FROM {rows} {few} UNION ALL "
-        f"SELECT {kept} FROM (SELECT {kept}, {rank} AS place FROM {rows} {many}) AS ranked "
-        f"WHERE place <= {limit}) AS {alias}"
+        f"(SELECT {kept} FROM {rows} AS owned {few} UNION ALL "
+        f"SELECT {kept} FROM (SELECT {kept}, {rank} AS place FROM {rows} AS owned {many}) AS ranked "
+        f"WHERE place <= {node.limit}) AS {alias}"
     )
     return Block(source, w.refs(alias, names))
 
 
-def _owned_rows(w: Writer, node: n.Truncate | n.TruncateGroups) -> tuple[str, list[str], str]:
-    """Compute the rows once, as a WITH table; give its name, its columns, the owner's list."""
+def _owned_rows(w: Writer, node: Cut) -> tuple[Reading, list[str]]:
+    """Give how the rows are read, and their columns.
+
+    Kept rows take memory, so rows that are the same each time are read anew where the engine does that fast. Others are
+    computed once: counted by one set of rows and cut by another, an owner could keep more than the limit.
+    """
     block = _open(w, _relation(w, node.input, {}))
-    names = [c for c in block.refs if c in w.used]
+    names = [f.name for f in fields_of(node) if f.name in w.used]
     if not node.limit:  # whoever has one row has too many
         block = replace(block, where=(*block.where, "FALSE"))
+    if w.dialect.rereads and _same_each_time(node.input):
+        return lambda columns: f"({_select(w, block, list(columns), distinct=False)})", names
     body = _select(w, block, names, distinct=False)
     name = w.alias()
     w.tables.append(f"{name} AS {w.dialect.kept}({body})")
-    return name, names, w.columns(node.owner)
+    return lambda columns: name, names
+
+
+def _same_each_time(rows: n.Relation) -> bool:
+    """Whether rows are picked and joined one by one; sums of floats may come out otherwise when read again."""
+    simple = (n.Scan, n.Filter, n.Project, n.Join)
+    return all(isinstance(x, simple) for x in n.walk(rows) if isinstance(x, n.Relation))
 
 
 # ── scalars ──────────────────────────────────────────────────────────────────────────────────────
