@@ -15,22 +15,27 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bench import speed
+from bench import memory, speed
+from secant.shown.curves import Line, chart
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "speed.md"
 FIGURES = PAGE.with_suffix(".json")
+GROWTH = PAGE.parents[1] / "figures" / "time-by-scale.svg"
 CHANGED = 0.2
 HEAD = """# What privacy costs in time
 
 Written by `make bench`; `docs/reference/speed.json` holds the figures. *Ratio* is the time of all that a release needs,
 binding of its statements and noise included, over the time of the plain query on the same engine, both in turns in one
 process; the best of {repeat} runs each. On DuckDB it is the time of the processors, on a server the time on the wall.
-*Floor* is what no release can do without, over the plain query: under `unit` one hash aggregate by unit over its rows,
-elsewhere counting the rows that the bound rests on. *Before* is the ratio of the run before, if it was on this machine;
+*Floor* is what no release can do without, over the plain query: under `unit` one hash aggregate by unit over its rows;
+for joins under `rows` the answer, and its largest table counted by the key that it is joined by; elsewhere counting the
+rows that the bound rests on. *Before* is the ratio of the run before, if it was on this machine;
 bold where it differs by more than a fifth. TPC-H at scale {scale}, {processors} processors.
 """
 Row = Mapping[str, Any]
 Suites = Mapping[str, Mapping[str, Row]]
+Growth = Mapping[str, Mapping[str, Mapping[str, Row]]]
+"""Scale -> query -> plain or release -> what was measured."""
 
 
 def this_machine() -> str:
@@ -57,7 +62,7 @@ def page(found: Mapping[str, Any], before: Suites) -> str:
     return "\n".join([*lines, *_growth(found.get("growth", {}))])
 
 
-def _growth(found: Mapping[str, Mapping[str, Mapping[str, Row]]]) -> Iterator[str]:
+def _growth(found: Growth) -> Iterator[str]:
     """Write how memory and time grow with the data."""
     if not found:
         return
@@ -65,7 +70,10 @@ def _growth(found: Mapping[str, Mapping[str, Mapping[str, Row]]]) -> Iterator[st
     yield "## As the data grow"
     yield ""
     yield "TPC-H with one customer protected, each query in a process of its own (`python -m bench.memory`):"
-    yield "processor time of a release by scale, and how many megabytes more than the plain query it held at most."
+    yield "processor time of a release by scale, and how many megabytes more than the plain query it held at most. Its"
+    yield f"engine is allowed {memory.MORE} MB more than the plain query held: what does not fit is spilled."
+    yield ""
+    yield f"![Processor time of releases by scale](../figures/{GROWTH.name})"
     yield ""
     yield f"| question | {' | '.join(f'seconds at {s} | MB more at {s}' for s in scales)} |"
     yield "|---" * (1 + 2 * len(scales)) + "|"
@@ -80,6 +88,29 @@ def _growth(found: Mapping[str, Mapping[str, Mapping[str, Row]]]) -> Iterator[st
             cells.append(f"{release['seconds']:.2f} | {more:.0f}")
         yield f"| {query} | {' | '.join(cells)} |"
     yield ""
+
+
+def growth_picture(found: Growth) -> str:
+    """Draw how the time of the five dearest releases grows with the data, beside a line that grows as they do."""
+    times = {
+        query: [
+            (float(scale), row["seconds"])
+            for scale in found
+            if "seconds" in (row := found[scale][query]["release"])
+        ]
+        for query in next(iter(found.values()))
+    }
+    dearest = sorted(times, key=lambda query: -times[query][-1][1])[:5]
+    lines = [Line(times[query], query) for query in sorted(dearest)]
+    straight = [(float(scale), float(scale)) for scale in found]
+    return chart(
+        [*lines, Line(straight, "as the data", dashed=True)],
+        title="Releases of TPC-H, one customer protected",
+        x_label="scale",
+        y_label="processor time, seconds",
+        log_x=True,
+        log_y=True,
+    ).svg
 
 
 def _lines(rows: Mapping[str, Row], before: Mapping[str, Row]) -> Iterator[str]:
@@ -131,6 +162,8 @@ def main() -> None:
     found |= {"machine": this_machine(), "processors": os.cpu_count()}
     alike = all(kept.get(key) == found[key] for key in ("machine", "scale"))
     PAGE.write_text(page(found, kept["suites"] if alike else {}), encoding="utf-8")
+    if "growth" in found:
+        GROWTH.write_text(growth_picture(found["growth"]), encoding="utf-8")
     FIGURES.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 

@@ -13,8 +13,8 @@ PAGE = ROOT / "docs" / "reference" / "rows-and-people.md"
 HEAD = """# Rows and people: how far answers are off
 
 Measured by `python -m bench` (`python -m bench tpch joins peers`, or `secant bench tpch` and `secant bench joins`) and
-written here by `docs/generate_rows_and_people.py`. Data: TPC-H, generated. Times are of a machine with two cores that
-was doing other work, too; only ratios within one run say anything.
+written here by `docs/generate_rows_and_people.py`. Data: TPC-H, generated. How long releases take stands in
+[what privacy costs in time](speed.md).
 """
 TPCH = """
 ## The 22 queries of TPC-H, one customer protected
@@ -26,8 +26,8 @@ error. *Error* is that of the median cell, *best cell* that of the most accurate
 often not shown at all. A table is useless if it is empty, or if its every cell is off by more than 100 %. Where noise
 decides which rows are shown and no number is noisy (q20), rows too many or too few are counted against the true ones.
 
-| query | status | error | best cell | rows | analysis | release / plain |
-|---|---|---|---|---|---|---|
+| query | status | error | best cell | rows | analysis |
+|---|---|---|---|---|---|
 """
 JOINS = """
 ## Joins, single rows protected
@@ -41,11 +41,11 @@ and Smith's formula, for chains by a closed form over all pairs of the middle ta
 
 """
 SPEED = """
-What the bound takes beside the plain query on DuckDB, scale {scale}, in turns in one run: on the wall (the best of
-nine, stretched by whatever else was running), and in processor time of all threads (the median), which is steadier:
+What the bound alone takes beside the plain query on DuckDB, scale {scale}, in turns in one run, in processor time of all
+threads (the median of nine):
 
-| query | plain, ms | bound, ms | bound / plain | processor time, bound / plain |
-|---|---|---|---|---|
+| query | plain, ms | bound, ms | bound / plain |
+|---|---|---|---|
 """
 SEVEN = """
 ## Seven simple questions beside other systems
@@ -57,12 +57,12 @@ releases is as small as the best of these figures: where that is no rare event, 
 So it is with counts: for 36 orders a customer no private system can do much better than Laplace noise of scale 36/ε,
 whose median is 36 ln 2 = 25 orders and whose error at 95 % is 36 ln 20 = 108 orders, 0.072 % of them. SmartNoise SQL, run
 1500 times anew (`bench/seven_peers.py`, an environment of its own, figures in `bench/seven_peers.json`), has medians of 0.0167 % for
-the count and 0.0829 % for the group count, and 0.069 % and 0.38 % at 95 %: Secant's errors are 1.00 times those in the median, and 1.02
-and 0.94 times at 95 %. Its 0.013 % and 0.07 % below were luck. Which texts the
+the count and 0.0829 % for the group count, and 0.069 % and 0.38 % at 95 %: Secant's errors are 0.96 and 1.00 times those in the median, and
+1.03 and 0.94 times at 95 %. Its 0.013 % and 0.07 % below were luck. Which texts the
 others were asked is not written down: these are the readings in which
 plain Laplace noise gives OpenDP's figures (36 orders and 155 line items a customer: 36 ln 2 over 150 000 orders is
 0.017 %, 155 prices of 95 949.50 times ln 2 over the sum of l_extendedprice 0.048 %, 36 ln 2 over a fifth of the orders
-0.08 %). *Release / per customer* is the time of all that a release needs, over a plain GROUP BY per customer.
+0.08 %).
 
 """
 
@@ -83,15 +83,13 @@ def _tpch(found: dict[str, Any]) -> str:
     refusals = []
     for row in found["queries"]:
         if row["status"] == "refused":
-            lines.append(f"| {row['query']} | refused | | | | | |")
+            lines.append(f"| {row['query']} | refused | | | | |")
             why = "; ".join(" ".join(line.split()[1:]) for line in row["refused"]["details"])
             refusals.append(f"- {row['query']}: {why}. *{row['refused']['hint']}.*")
             continue
-        seconds = row["seconds"]
         lines.append(
             f"| {row['query']} | {row['status']} | {_percent(row['relative_error95'])} "
-            f"| {_percent(row.get('best_cell', 0.0))} | {row['rows']} | {row['analysis'] or ''} "
-            f"| {seconds['release'] / seconds['plain']:.1f} |"
+            f"| {_percent(row.get('best_cell', 0.0))} | {row['rows']} | {row['analysis'] or ''} |"
         )
     text = TPCH.format(**found) + "\n".join(lines) + f"\n\n{_sentence(found['summary'])}\n"
     if refusals:
@@ -123,14 +121,13 @@ def _joins(found: dict[str, Any]) -> str:
     for row in found["speed"]["queries"]:
         seconds = row["seconds"]
         if "bound" in seconds:
-            plain, bound = seconds["plain"], seconds["bound"]
-            used = seconds["bound_processor"] / seconds["plain_processor"]
+            plain, bound = seconds["plain_processor"], seconds["bound_processor"]
             text += (
                 f"| {row['query']} | {1000 * plain:.0f} | {1000 * bound:.0f} "
-                f"| {bound / plain:.2f} | {used:.2f} |\n"
+                f"| {bound / plain:.2f} |\n"
             )
         else:
-            text += f"| {row['query']} | | refused | | |\n"
+            text += f"| {row['query']} | | refused | |\n"
     return text
 
 
@@ -143,18 +140,17 @@ def _seven(found: dict[str, Any]) -> str:
         *systems,
         "Secant / best",
         "by luck",
-        "release / per customer",
     ]
     lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
     texts = []
     for name, row in found["questions"].items():
         peers = [f"{p} %" if p is not None else "–" for p in PEERS["percent"][name]]
         if row["status"] == "refused":
-            lines.append(f"| {name} | refused | – | {' | '.join(peers)} | – | – | – |")
+            lines.append(f"| {name} | refused | – | {' | '.join(peers)} | – | – |")
             continue
         lines.append(
             f"| {name} | {row['percent']:.3g} % | {row['percent95']:.3g} % | {' | '.join(peers)} "
-            f"| {row['over_best_peer']:.2f} | {row['as_small_by_luck']:.0%} | {row['release_over_per_customer']:.1f} |"
+            f"| {row['over_best_peer']:.2f} | {row['as_small_by_luck']:.0%} |"
         )
         texts.append(f"- {name}: `{row['text']}` ({row['runs']} releases)")
     return SEVEN.format(**found) + "\n".join([*lines, "", *texts, ""])

@@ -21,7 +21,6 @@ from secant.release.lower import lower
 from secant.release.reliance import reliance
 from secant.release.shares import calibrate
 from secant.terms.catalog import Catalog
-from secant.terms.policy import USUAL
 
 LEVEL = Fraction(95, 100)
 Rows = list[tuple[object, ...]]
@@ -132,7 +131,7 @@ def compiled(db: Connection, text: str, epsilon: Fraction, delta: Fraction) -> R
         prepared = prepared_of(text, plan, db.policy, protections, db.catalog, facts.at(epsilon))
         deltas = {p.name: delta for p in protections}
         noise = calibrate(prepared.bounded, protections, epsilon, deltas)
-        job = releases.plan_release(prepared, noise, LEVEL, session, USUAL)
+        job = releases.plan_release(prepared, noise, LEVEL, session, db.policy.limits)
     relied = reliance(job)
     rooms = {r for b in prepared.bounded for c in b.certificates for r in c.room.split(", ")}
     return Rehearsal(

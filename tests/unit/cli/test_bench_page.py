@@ -3,8 +3,9 @@
 from fractions import Fraction
 
 from bench import page, speed
+from bench.suites.tpch.rehearsal import compiled, engine_of
 
-from private_shop import UNIT, open_shop
+from private_shop import ROWWISE, UNIT, open_shop
 
 ROW = {"seconds": {"plain": 0.01, "release": 0.02, "floor": 0.012}, "ratio": 2.0, "floor": 1.2}
 FOUND = {
@@ -35,3 +36,34 @@ def test_a_question_is_timed_beside_its_floor(tmp_path):
         row = speed.times(db, text, Fraction(1), Fraction(0), 1)
     assert set(row["seconds"]) == {"plain", "release", "floor"}
     assert row["ratio"] > 0
+
+
+def test_a_join_cannot_do_without_its_answer_and_one_table_counted_by_its_key(tmp_path):
+    with open_shop(tmp_path, ROWWISE) as db:
+        text = "SELECT count(*) FROM customers c, orders o WHERE c.id = o.customer"
+        ready = compiled(db, text, Fraction(1), Fraction(0))
+        answer, counted = speed.floor_of(ready, engine_of(db))
+    assert " JOIN " in answer
+    assert "GROUP BY" in counted
+    assert " JOIN " not in counted
+
+
+GROWTH = {
+    scale: {
+        query: {"plain": {"seconds": 1, "megabytes": 5}, "release": release}
+        for query, release in releases.items()
+    }
+    for scale, releases in {
+        "1": {"q1": {"seconds": 2.0, "megabytes": 9}, "q2": {"seconds": 1.0, "megabytes": 4}},
+        "10": {"q1": {"seconds": 20.5, "megabytes": 90}, "q2": {"refused": 3.0}},
+    }.items()
+}
+
+
+def test_growth_is_shown_and_drawn_as_far_as_queries_were_answered():
+    shown = page.page({**FOUND, "growth": GROWTH}, {})
+    assert "| q1 | 2.00 | 4 | 20.50 | 85 |" in shown
+    assert "| q2 | 1.00 | 0 | refused | |" in shown
+    drawn = page.growth_picture(GROWTH)
+    assert drawn.startswith("<svg")
+    assert "q2" in drawn
