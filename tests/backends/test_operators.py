@@ -192,9 +192,9 @@ def test_constants_on_either_side_of_a_join(small, small_rows, small_there, kind
         assert agree(small_there, small_rows, n.Project(n.Join(kind, a, b, on), items)) > 3
 
 
-def test_truncation_of_rows_that_a_sum_decides_about(small_there, small_rows):
+def test_truncation_of_rows_that_a_sum_decides_about(small, small_there, small_rows):
     """Such rows are computed once: counted by one set of rows and cut by another, an owner could keep too many."""
-    people = scan(small_there, "person", "p")
+    people = scan(small, "person", "p")
     total = n.Aggregation("g.total", "sum", column(people, "age"))
     keys = tuple(n.Named(f"g.{c}", column(people, c)) for c in ("id", "city"))
     grouped = n.Aggregate(people, keys, (total,))
