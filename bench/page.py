@@ -145,6 +145,7 @@ def main() -> None:
     parser.add_argument(
         "--postgres", help="address of an empty database, or of one that this filled"
     )
+    parser.add_argument("--only", default="", help="measure suites with this word; keep the others")
     parser.add_argument("--growth", type=Path, help="figures of `python -m bench.memory`")
     parser.add_argument(
         "--again", type=Path, help="figures to write the page from, without measuring"
@@ -152,7 +153,7 @@ def main() -> None:
     chosen = parser.parse_args()
     kept = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
     if chosen.again is None:
-        found = speed.run(chosen.scale, chosen.repeat, chosen.postgres)
+        found = speed.run(chosen.scale, chosen.repeat, chosen.postgres, chosen.only)
     else:
         found = json.loads(chosen.again.read_text(encoding="utf-8"))
     if chosen.growth is not None:
@@ -161,7 +162,11 @@ def main() -> None:
         found["growth"] = kept["growth"]
     found |= {"machine": this_machine(), "processors": os.cpu_count()}
     alike = all(kept.get(key) == found[key] for key in ("machine", "scale"))
-    PAGE.write_text(page(found, kept["suites"] if alike else {}), encoding="utf-8")
+    measured = found["suites"]
+    before = {name: rows for name, rows in kept.get("suites", {}).items() if alike and name in measured}
+    if chosen.only:
+        found["suites"] = {**kept["suites"], **measured}
+    PAGE.write_text(page(found, before), encoding="utf-8")
     if "growth" in found:
         GROWTH.write_text(growth_picture(found["growth"]), encoding="utf-8")
     FIGURES.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -13,7 +13,7 @@ from typing import cast
 
 from secant.plan import nodes as n
 from secant.plan.typing import fields_of, type_of
-from secant.terms.types import Type
+from secant.terms.types import DOUBLE, Type
 
 _CHEAP = (n.Column, n.Outer, n.Literal)
 _REPEATING = ("lowest", "highest", "ramp")
@@ -76,6 +76,8 @@ def interned(items: tuple[n.Named, ...]) -> tuple[n.Named, ...]:
         if isinstance(node, n.Relation):
             return node
         made = n.rebuild(node, visit)
+        if isinstance(made, n.Arithmetic):
+            made = _shorter(made)
         key = (type(made), *[_part(getattr(made, name)) for name in _COMPARED[type(made)]])
         done[node] = known.setdefault(key, made)
         return done[node]
@@ -85,6 +87,24 @@ def interned(items: tuple[n.Named, ...]) -> tuple[n.Named, ...]:
 
 _COMPARED = {c: tuple(f.name for f in fields(c) if f.name != "span") for c in n.NODES}
 """What tells two nodes of one class apart."""
+
+
+def _shorter(node: n.Arithmetic) -> n.Scalar:
+    """Leave out arithmetic that changes no float, not even in its last digit."""
+    left, right = node.left, node.right
+    if node.op == "*" and _is(left, 1.0) and type_of(right) == DOUBLE:
+        return right
+    if node.op == "*" and _is(right, 1.0) and type_of(left) == DOUBLE:
+        return left
+    negated = isinstance(left, n.Arithmetic) and left.op == "*" and _is(left.left, -1.0)
+    if node.op == "+" and negated and isinstance(right, n.Literal) and right.type == DOUBLE:
+        assert isinstance(left, n.Arithmetic)
+        return n.Arithmetic("-", right, left.right)
+    return node
+
+
+def _is(scalar: n.Scalar, value: float) -> bool:
+    return isinstance(scalar, n.Literal) and scalar.type == DOUBLE and scalar.value == value
 
 
 def _part(value: object) -> object:

@@ -59,7 +59,7 @@ class Dialect:
     word: str = "{0}"
     """Template of a text constant."""
     fence: str = ""
-    """What keeps the planner from merging a derived table with what reads it."""
+    """What before a SELECT keeps the planner from merging it with what reads it; {0} is a fresh name."""
     kept: str = "MATERIALIZED "
     """What makes an engine compute a WITH table once; empty where nothing does."""
     rereads: bool = False

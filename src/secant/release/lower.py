@@ -102,7 +102,7 @@ def _common_table(w: Writer, relation: n.Relation) -> Block:
 
 def _select(w: Writer, block: Block, names: list[str], *, distinct: bool) -> str:
     items = [f"{block.refs[c]} AS {w.column(c)}" for c in names] or ["1"]
-    return f"SELECT {'DISTINCT ' if distinct else ''}{', '.join(items)}{block.tail()}"
+    return f"{block.fence}SELECT {'DISTINCT ' if distinct else ''}{', '.join(items)}{block.tail()}"
 
 
 def _closed(
@@ -174,8 +174,8 @@ def _project(w: Writer, node: n.Project, env: Env) -> Block:
     if plain:
         return renamed
     # Computed once in a derived table, so that nothing above repeats the expression.
-    if node in w.fenced and not renamed.limit:
-        renamed = replace(renamed, limit=w.dialect.fence)
+    if node in w.fenced:
+        renamed = replace(renamed, fence=w.dialect.fence.format(w.alias()))
     return _closed(w, renamed)
 
 

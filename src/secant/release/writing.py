@@ -32,6 +32,7 @@ class Block:
     limit: str = ""
     joined: bool = False
     """Whether rows come from a join itself, which stands in parentheses beside another; PostgreSQL takes no others."""
+    fence: str = ""
 
     def tail(self) -> str:
         """Write everything after the select list."""

@@ -104,6 +104,64 @@ def faded(fade: Fade, core: n.Scalar | None, rates: Rates, cap: Fraction) -> Ter
     return Term(expression, rates, cap, fade, core)
 
 
+@frozen
+class Faded:
+    """What `faded` wrote, read back."""
+
+    distance: n.Scalar
+    core: n.Scalar | None
+    is_near: n.Scalar
+    near: n.Scalar
+    """The bound where a row is near, but for its floor."""
+    floor: n.Scalar
+
+
+def read_faded(scalar: n.Scalar) -> Faded | None:
+    """Read a fading bound; None if the expression is anything else."""
+    if not isinstance(scalar, n.Case) or len(scalar.branches) != 1:
+        return None
+    (branch,), floor = scalar.branches, scalar.default
+    is_near, value = branch.condition, branch.value
+    if not (isinstance(is_near, n.Compare) and is_near.op == "<"):
+        return None
+    if not (
+        isinstance(value, n.Call) and value.function == "greatest" and len(value.arguments) == 2
+    ):
+        return None
+    near, distance = value.arguments[0], is_near.left
+    core, falling = None, near
+    if isinstance(near, n.Arithmetic) and near.op == "*":
+        core, falling = near.left, near.right
+    same = value.arguments[1] is floor and isinstance(is_near.right, n.Literal)
+    if not (same and isinstance(floor, n.Literal) and _falls(falling, distance)):
+        return None
+    return Faded(distance, core, is_near, near, floor)
+
+
+def _falls(scalar: n.Scalar, distance: n.Scalar) -> bool:
+    """Whether an expression is 1 up to distance 0 and e^(-alpha·distance) beyond."""
+    if not isinstance(scalar, n.Case) or len(scalar.branches) != 1:
+        return False
+    (branch,), rest = scalar.branches, scalar.default
+    at, power = branch.condition, rest.arguments[0] if isinstance(rest, n.Call) else None
+    return (
+        isinstance(at, n.Compare)
+        and (at.op, at.left) == ("<=", distance)
+        and _value(at.right) == 0.0
+        and _value(branch.value) == 1.0
+        and isinstance(rest, n.Call)
+        and rest.function == "exp"
+        and isinstance(power, n.Arithmetic)
+        and (power.op, power.right) == ("*", distance)
+        and isinstance(rate := _value(power.left), float)
+        and rate <= 0
+    )
+
+
+def _value(scalar: n.Scalar) -> object:
+    return scalar.value if isinstance(scalar, n.Literal) else None
+
+
 def fading(distance: n.Scalar, alpha: Fraction, floor: Fraction) -> Fade:
     """Give a fading factor: its rate rounded down, its far end where it surely has reached the floor."""
     rate = shapes.float_below(alpha)

@@ -8,13 +8,14 @@ taken; where every row stands alone nothing is gathered, and a single pass over 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 from decimal import Decimal
 from fractions import Fraction
 
 from secant.analysis.derivative import shapes
 from secant.analysis.derivative.branches import branches_of, pulled, together
+from secant.analysis.derivative.peaks import Peak, leaf_name, peak
 from secant.analysis.derivative.space import Key, Space
 from secant.numeric.powers import power
 from secant.plan import nodes as n
@@ -172,9 +173,13 @@ def _collected(motion: Motion, moved: n.Scalar) -> n.Aggregation:
     """Take the largest over rows, or the sum of powers that an exponent asks for."""
     if motion.power is None:
         return n.Aggregation(_column(motion), "max", moved)
-    if motion.power != 1:
-        moved = shapes.call("power", moved, shapes.number(float(motion.power)))
-    return n.Aggregation(_column(motion), "sum", moved)
+    return n.Aggregation(_column(motion), "sum", _powered(motion, moved))
+
+
+def _powered(motion: Motion, moved: n.Scalar) -> n.Scalar:
+    if motion.power is None or motion.power == 1:
+        return moved
+    return shapes.call("power", moved, shapes.number(float(motion.power)))
 
 
 def _keys(release: Release) -> tuple[n.Named, ...]:
@@ -190,12 +195,43 @@ def _single(
     items: list[_Item] = []
     calls = []
     for m in alone:
-        name = f"{_column(m)}.row"
-        items.append((m.branch, n.Named(name, m.space.dual_expression(m.role, m.entries))))
-        calls.append(_collected(m, n.Column(name, type_of(items[-1][1].expression))))
+        for item, call in _leaves(m):
+            items.append((m.branch, item))
+            calls.append(call)
     extended = _extended(rows, items, release)
     own = release.exact.aggregations if measured else ()
-    return n.Aggregate(extended, release.exact.keys, (*own, *calls), release.exact.span)
+    found = n.Aggregate(extended, release.exact.keys, (*own, *calls), release.exact.span)
+    return _finished(found, alone)
+
+
+def _peak(motion: Motion) -> Peak:
+    """Say which aggregates the part of a motion is made of where every row stands alone."""
+    row = motion.space.dual_expression(motion.role, motion.entries)
+    if motion.power is None:
+        return peak(row, _column(motion))
+    whole = n.Column(leaf_name(_column(motion), 0), DOUBLE)
+    return Peak((("sum", _powered(motion, row)),), whole)
+
+
+def _leaves(motion: Motion) -> Iterator[tuple[n.Named, n.Aggregation]]:
+    """Give for each aggregate of a motion what it takes of a row, and the aggregate."""
+    for number, (function, scalar) in enumerate(_peak(motion).leaves):
+        name = leaf_name(_column(motion), number)
+        item = n.Named(f"{name}.row", scalar)
+        yield item, n.Aggregation(name, function, n.Column(item.name, type_of(scalar)))
+
+
+def _finished(found: n.Aggregate, alone: list[Motion]) -> n.Relation:
+    """Put the parts together from their aggregates, once for each group; other columns stay."""
+    if not alone:
+        return found
+    peaks = {_column(m): _peak(m) for m in alone}
+    taken = {leaf_name(name, i) for name, p in peaks.items() for i in range(len(p.leaves))}
+    stay = tuple(
+        n.Named(f.name, n.Column(f.name, f.type)) for f in fields_of(found) if f.name not in taken
+    )
+    made = tuple(n.Named(name, p.whole) for name, p in peaks.items())
+    return n.Project(found, (*stay, *made))
 
 
 _Item = tuple[int, n.Named]
@@ -264,13 +300,12 @@ def _gathering(
             between.append(n.Named(name, n.Column(name, kind)))
             outer.append(n.Aggregation(call.name, again, n.Column(name, kind)))
     for m in alone:
-        row, part = f"{_column(m)}.row", f"{_column(m)}.part"
-        items.append((m.branch, n.Named(row, m.space.dual_expression(m.role, m.entries))))
-        kind = type_of(items[-1][1].expression)
-        call = _collected(m, n.Column(row, kind))
-        inner.append(replace(call, name=part))
-        between.append(n.Named(part, n.Column(part, type_of(call))))
-        outer.append(replace(call, argument=n.Column(part, type_of(call))))
+        for item, call in _leaves(m):
+            items.append((m.branch, item))
+            passed = n.Column(f"{call.name}.part", type_of(call))
+            inner.append(replace(call, name=passed.name))
+            between.append(n.Named(passed.name, passed))
+            outer.append(replace(call, argument=passed))
     for m in gathered:
         summed: dict[Key, n.Scalar] = {}
         for index, (key, entry) in enumerate(m.entries.items()):
@@ -291,5 +326,5 @@ def _gathering(
         (*keys, *(n.Named(o.name, n.Column(o.name, kinds[o.name])) for _, o in own)),
         tuple(inner),
     )
-    passed = n.Project(found, (*keys, *between))
-    return n.Aggregate(passed, keys, tuple(outer), release.exact.span)
+    below = n.Project(found, (*keys, *between))
+    return _finished(n.Aggregate(below, keys, tuple(outer), release.exact.span), alone)
