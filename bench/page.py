@@ -163,7 +163,9 @@ def main() -> None:
     found |= {"machine": this_machine(), "processors": os.cpu_count()}
     alike = all(kept.get(key) == found[key] for key in ("machine", "scale"))
     measured = found["suites"]
-    before = {name: rows for name, rows in kept.get("suites", {}).items() if alike and name in measured}
+    before = {
+        name: rows for name, rows in kept.get("suites", {}).items() if alike and name in measured
+    }
     if chosen.only:
         found["suites"] = {**kept["suites"], **measured}
     PAGE.write_text(page(found, before), encoding="utf-8")
