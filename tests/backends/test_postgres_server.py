@@ -15,10 +15,12 @@ import secant
 from apart import apart
 from private_shop import ROWWISE, SHOP, TABLES, UNIT, make_shop, no_secret_in, shop_policy
 from secant.errors import BackendError
+from secant.plan import nodes as n
 from secant.plan.from_sql import from_sql
 from secant.release.lower import lower
 from secant.release.postgres import open_server
 from secant.release.postgres_catalog import column_offer
+from secant.release.postgres_scalars import POSTGRES
 from secant.terms import types as t
 
 pytestmark = pytest.mark.postgres
@@ -177,3 +179,12 @@ def test_a_lost_connection_and_a_slow_statement(shop, postgres_server):
         other.execute("SELECT pg_terminate_backend(%s, 5000)", (own,))
     assert backend.rows("SELECT 1") == [(1,)]  # so has one after a session that ended unused
     backend.close()
+
+
+def test_a_product_is_refused_with_a_hint():
+    scan = n.Scan("reals", "reals", (n.Field("reals.v", t.DOUBLE),))
+    call = n.Aggregation("p", "product", n.Column("reals.v", t.DOUBLE))
+    with pytest.raises(BackendError) as refused:
+        lower(n.Aggregate(scan, (), (call,)), POSTGRES)
+    assert refused.value.code == "BAK-003"
+    assert "ln" in (refused.value.hint or "")

@@ -218,5 +218,5 @@ def test_what_an_engine_computes_otherwise_is_refused_by_name(small, small_there
             with pytest.raises(BackendError) as caught:
                 lower(plan, small_there.backend.dialect)
             assert caught.value.code == "BAK-003", expression
-            assert "product" not in expression or "ln" in (caught.value.hint or "")
+            assert caught.value.hint
     assert engine.refuses

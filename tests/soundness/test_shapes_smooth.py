@@ -34,7 +34,8 @@ from chance import LONG, chance
 from secant.analysis.derivative import filters_shapes as filters
 from secant.analysis.derivative import shapes
 from secant.plan import nodes as n
-from secant.release.lower import lower_scalar
+from secant.release.lower import lower
+from secant.terms import types as t
 
 SETUPS = 600 if LONG else 60
 POINTS = 170
@@ -247,10 +248,13 @@ def test_a_filter_that_moves_faster_than_its_bound_is_noticed(entry):
 def assert_same_in_duckdb(connection, expression: n.Scalar, xs: np.ndarray) -> None:
     connection.execute("CREATE OR REPLACE TABLE t (i BIGINT, x DOUBLE)")
     connection.executemany("INSERT INTO t VALUES (?, ?)", [(i, float(x)) for i, x in enumerate(xs)])
-    written = lower_scalar(expression, {"x": "t.x"})
-    rows = connection.execute(f"SELECT {written} FROM t ORDER BY i").fetchall()
+    columns = (n.Named("i", n.Column("t.i", t.INTEGER)), n.Named("x", n.Column("t.x", t.DOUBLE)))
+    scan = n.Scan("t", "t", (n.Field("t.i", t.INTEGER), n.Field("t.x", t.DOUBLE)))
+    items = (n.Named("i", n.Column("i", t.INTEGER)), n.Named("y", expression))
+    written = lower(n.Project(n.Project(scan, columns), items))
+    rows = sorted(connection.execute(written).fetchall(), key=lambda row: row[0])
     run = compiled(expression)
-    there, here = np.array([row[0] for row in rows]), np.array([run(float(x)) for x in xs])
+    there, here = np.array([row[1] for row in rows]), np.array([run(float(x)) for x in xs])
     assert np.all(np.abs(there - here) <= 1e-12 * np.abs(here)), written
 
 

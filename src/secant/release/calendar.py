@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import datetime
 
+from secant.plan.values import EPOCH, midnight
 from secant.release.dialect import DAY
 
-_START = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - SQL's timestamps have no zone
+_START = midnight(EPOCH)
 _CYCLE = 146_097
 """Days of 400 years, after which the calendar repeats itself."""
 

@@ -74,11 +74,6 @@ def _shown(w: Writer, plan: n.Relation) -> Block:
     return replace(block, refs=refs)
 
 
-def lower_scalar(scalar: n.Scalar, refs: Env, dialect: Dialect = DUCKDB) -> str:
-    """Write one expression over columns whose spelling is known."""
-    return write(Writer(dialect, frozenset(refs), frozenset()), scalar, refs)
-
-
 def _relation(w: Writer, relation: n.Relation, env: Env) -> Block:
     if relation in w.shared:
         return _common_table(w, relation)

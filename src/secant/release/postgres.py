@@ -23,9 +23,9 @@ from typing import Any, LiteralString, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from secant.errors import BackendError, UsageError, over_limit
-from secant.processes import PerProcess
 from secant.release.backend import Known, changed, closed, failed, most_rows, not_accepted
 from secant.release.calendar import day, moment
+from secant.release.connections import Connections
 from secant.release.dialect import DAY, Dialect, quote
 from secant.release.postgres_catalog import read_catalog
 from secant.release.postgres_scalars import POSTGRES, postgres_of
@@ -182,18 +182,13 @@ class PostgresBackend:
         self._schemas = schemas
         self._limits = limits
         self.dialect: Dialect = POSTGRES
-        self._closed = False
-        self._pool = PerProcess(self._opened, _Pool.close)
-        try:
-            with self._pool.get().taken() as connection:
-                version = connection.info.server_version
-                session = PostgresSession(connection, self.catalog, limits)
-                self._catalog, self.dialect, self._where = read_catalog(
-                    session.rows, schemas, postgres_of(version)
-                )
-        except BaseException:
-            self.close()
-            raise
+        self._pool = Connections(lambda: _Pool(self._connected), _Pool.close)
+        with self._pool.opening() as pool, pool.taken() as connection:
+            version = connection.info.server_version
+            session = PostgresSession(connection, self.catalog, limits)
+            self._catalog, self.dialect, self._where = read_catalog(
+                session.rows, schemas, postgres_of(version)
+            )
 
     def catalog(self) -> Catalog:
         """Give names, types and server-kept keys as they were at the opening."""
@@ -220,13 +215,7 @@ class PostgresBackend:
 
     def close(self) -> None:
         """Close the connections that nobody uses; the others close when their questions end."""
-        self._closed = True
-        self._pool.drop()
-
-    def _opened(self) -> _Pool:
-        if self._closed:
-            raise closed()
-        return _Pool(self._connected)
+        self._pool.close()
 
     def _connected(self) -> _Connection:
         try:

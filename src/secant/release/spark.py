@@ -21,9 +21,9 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from secant.errors import BackendError, UsageError, over_limit
-from secant.processes import PerProcess
-from secant.release.backend import Known, changed, closed, failed, most_rows, not_accepted
+from secant.release.backend import Known, changed, failed, most_rows, not_accepted
 from secant.release.calendar import day, moment
+from secant.release.connections import Connections
 from secant.release.dialect import Dialect
 from secant.release.spark_catalog import Kept, columns_of, files_below, read_catalog
 from secant.release.spark_scalars import SPARK
@@ -155,20 +155,16 @@ class SparkBackend:
         self._address, self._schemas, self._folder = address, schemas, folder
         self._limits = limits
         self.dialect: Dialect = SPARK
-        self._closed = False
         self._seen: list[tuple[str, int, int]] = []
         self._turns = threading.BoundedSemaphore(MOST_SESSIONS)
-        self._servers = PerProcess(self._connected, _stop)
+        self._servers = Connections(self._connected, _stop)
         try:
-            server = self._servers.get()
-            read = partial(read_catalog, server, schemas, folder, SPARK)
-            self._catalog, self.dialect, self._kept = asked(server, read, limits.seconds + _OPENING)
+            with self._servers.opening() as server:
+                read = partial(read_catalog, server, schemas, folder, SPARK)
+                looked = asked(server, read, limits.seconds + _OPENING)
         except _FAILURES:
-            self.close()
             raise _unreachable() from None
-        except BaseException:
-            self.close()
-            raise
+        self._catalog, self.dialect, self._kept = looked
 
     def catalog(self) -> Catalog:
         """Give names and types as they were at the opening."""
@@ -177,8 +173,6 @@ class SparkBackend:
     @contextmanager
     def session(self, tables: Collection[str] = ()) -> Iterator[SparkQuestion]:
         """Begin a question; when it ends, the files of its tables must be what they were."""
-        if self._closed:
-            raise closed()
         known = {table.name for name in tables if (table := self._catalog.table(name))}
         kept = [self._kept[name] for name in sorted(known)]
         with self._turns:
@@ -194,9 +188,7 @@ class SparkBackend:
 
     def close(self) -> None:
         """Let go of the server."""
-        self._closed = True
-        if hasattr(self, "_servers"):
-            self._servers.drop()
+        self._servers.close()
 
     def _looked(self, server: Any, look: Callable[[], T]) -> T:
         try:
@@ -236,8 +228,6 @@ class SparkBackend:
             time.sleep(_STEP / 4)
 
     def _connected(self) -> Any:
-        if self._closed:
-            raise closed()
         # They write the server's messages, which quote values, to standard error.
         for name in _LOGGERS:
             logging.getLogger(name).disabled = True
