@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 
 from secant.analysis.certificate import (
     CannotBound,
@@ -135,8 +136,12 @@ def prepare(
     read, known, held = read_columns(plan), facts or PublicFacts(), Facts(policy, catalog)
     refuse_uncovered(plan, policy, protections, read)
 
+    @cache
+    def shows(scan: n.Scan) -> bool:
+        return _shows_protected(scan, policy, protections, read)
+
     def touched(node: n.Node) -> bool:
-        return any(_shows_protected(s, policy, protections, read) for s in scans(node))
+        return any(map(shows, scans(node)))
 
     inside = _in_window(plan, touched)
     if inside is not None:
@@ -219,16 +224,17 @@ def bound_aggregate(
     """Enforce one aggregate and bound it under every protection, or give all reasons against it."""
     policy, read = held.policy, read_columns(aggregate)
 
-    def touched(p: Protection) -> bool:
-        return any(_shows_protected(s, policy, (p,), read) for s in scans(aggregate))
-
-    cells = tuple(p for p in protections if p.distance and touched(p))
+    used = scans(aggregate)
+    touched = {
+        p.name: any(_shows_protected(s, policy, (p,), read) for s in used) for p in protections
+    }
+    cells = tuple(p for p in protections if p.distance and touched[p.name])
     softened: Softened | None = None
     public_rows = {}
     facts = _about_public(facts, policy)
     if cells:
-        moving = not any(p.kind != "cells" and touched(p) for p in protections)
-        metric = all(p.distance for p in protections if touched(p))
+        moving = not any(p.kind != "cells" and touched[p.name] for p in protections)
+        metric = all(p.distance for p in protections if touched[p.name])
         estimate = facts.rows if moving else PublicFacts().rows
         share = facts.epsilon / max(1, len(aggregate.aggregations))
         try:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from numbers import Rational
 
 from secant.errors import UsageError
+from secant.numeric.quick import quick, ratio
 
 Number = int | float | Decimal | Fraction | str
 
@@ -43,16 +44,16 @@ def exact(value: object, what: str, code: str = "USE-001") -> Fraction:
 
 def _fraction(value: object) -> Fraction | None:
     if isinstance(value, Fraction):
-        return value
+        return quick(value)
     if isinstance(value, bool):
         return None
     if isinstance(value, Rational):
-        return Fraction(int(value.numerator), int(value.denominator))
+        return ratio(int(value.numerator), int(value.denominator))
     if isinstance(value, str) and "/" not in value:
         value = Decimal(value)
     if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) >= _MOST_BITS:
         return Fraction(1 << (_MOST_BITS + 1))  # out of range; its digits would fill the memory
-    return Fraction(value) if isinstance(value, (str, float, Decimal)) else None
+    return quick(Fraction(value)) if isinstance(value, (str, float, Decimal)) else None
 
 
 def positive(value: Number, name: str) -> Fraction:

@@ -12,6 +12,7 @@ from dataclasses import fields
 from typing import cast
 
 from secant.plan import nodes as n
+from secant.plan.rewrite import columns_of
 from secant.plan.typing import fields_of, type_of
 from secant.terms.types import DOUBLE, Type
 
@@ -180,6 +181,4 @@ def _rewritten(node: n.Scalar, names: dict[n.Node, str], written: dict[n.Node, n
 
 
 def _columns(items: tuple[n.Named, ...]) -> frozenset[str]:
-    return frozenset(
-        x.name for i in items for x in n.walk(i.expression) if isinstance(x, (n.Column, n.Outer))
-    )
+    return frozenset().union(*(columns_of(i.expression) for i in items))

@@ -36,6 +36,9 @@ def undeclared_of(
     """Follow every measure, and every order statistic with the aggregate that counts its cells, to what was found."""
     tables = tables_read(exact, *(cells for _, cells in ranked))
     limits = frozenset(t for p in protections for t in p.found & tables)
+    facts = (x for t in tables for x in policy.facts(t).columns.values())
+    if not any(x.found for x in facts):
+        return Undeclared(limits=limits)
     lineage = Lineage()
     for relation in (exact, *(cells for _, cells in ranked)):
         lineage.follow(relation)

@@ -232,7 +232,7 @@ def column_size(x: n.Scalar, alpha: Fraction, low: End, high: End) -> Smooth | N
     if most is not None and alpha * most <= _FLAT:
         return constant(most)
     if most is None or alpha * most > 1:
-        return identity_size(x, alpha, low, high)
+        return _monomial(x, quick(1), quick(1), checked(alpha, None, None), low, high)
     # most·(1 + alpha·|x|)/(1 + alpha·most) is at least |x| up to `most`, and its logarithm rises by alpha at most.
     start = float_above(most / (1 + alpha * most))
     steepness = float_below(quick(start) * alpha)
@@ -317,6 +317,9 @@ def _opposite(end: End) -> End:
 def _power_knee(factor: Fraction, exponent: Fraction, alpha: Fraction, far: End) -> Knee | None:
     """Give the knee of a growing power: its logarithm has slope exponent/x."""
     point = exponent / alpha if far is None else min(exponent / alpha, far)
+    if factor == exponent == 1:  # all of it is rational, and rounds to the same floats as balls do
+        at = float_above(point)
+        return None if at > _LARGEST else Knee(at, at, float_below(min(alpha, 1 / quick(at))))
     return knee(
         float_above(point),
         lambda p: ball(factor) * p ** ball(exponent),

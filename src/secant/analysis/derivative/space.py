@@ -16,7 +16,7 @@ from typing import TypeVar
 from secant.analysis.derivative import shapes
 from secant.numeric.quick import quick
 from secant.plan import nodes as n
-from secant.plan.lineage import stored_column
+from secant.plan.lineage import stored_columns
 from secant.records import frozen
 from secant.terms.norms import (
     Leaf,
@@ -145,8 +145,9 @@ def space_of(protection: Protection, scans: Iterable[n.Scan]) -> Space:
         norm = _read(written)
         found.roles[scan.alias] = Role(scan.alias, table, norm)
         measures = measures_of(norm)
+        columns = stored_columns(scan)
         for f in scan.columns:
-            column = stored_column(scan, f.name).lower()
+            column = columns[f.name]
             if column in measures:
                 found.variables[f.name] = Variable(
                     scan.alias, column, f.name, f.type, measures[column]
