@@ -217,7 +217,13 @@ def substitute(scalar: n.Scalar, columns: dict[str, n.Scalar]) -> n.Scalar:
 
     def change(node: n.Node) -> n.Node:
         if isinstance(node, n.Column) and node.name in columns:
-            return columns[node.name]
+            found = columns[node.name]
+            # A column that stands for itself stays what it is, and with it what is known of all above it.
+            itself = isinstance(found, n.Column) and (found.name, found.type) == (
+                node.name,
+                node.type,
+            )
+            return node if itself else found
         if isinstance(node, n.Outer) and node.name in columns:
             source = columns[node.name]
             assert isinstance(source, n.Column)

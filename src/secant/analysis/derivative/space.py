@@ -52,6 +52,11 @@ class Variable:
     measure: Measure
     """The coordinate in which the owner measures its moves."""
 
+    def __hash__(self) -> int:
+        return hash(
+            self.name
+        )  # which a plan has once; gradients are looked up by variable all the time
+
 
 @frozen
 class Role:

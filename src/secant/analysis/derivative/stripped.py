@@ -138,6 +138,8 @@ def _identity(relation: n.Relation) -> dict[str, n.Scalar]:
 
 
 def _written(scalar: n.Scalar, definitions: dict[str, n.Scalar]) -> n.Scalar:
+    if isinstance(scalar, n.Column):
+        return definitions.get(scalar.name, scalar)
     written = substitute(scalar, definitions)
     if _written_out(written, {}) > MOST_NODES:
         raise CannotBound(
