@@ -159,12 +159,13 @@ def quick(value: int | float | Decimal | Fraction) -> Fraction:
     Fraction(5, 6)
     """
     kind = type(value)
-    if kind is int and 0 <= value < len(_SMALL):
-        return _SMALL[value]  # type: ignore[index]
     if kind is QuickFraction:
         return value  # type: ignore[return-value]
-    known = kind is int or kind is float or kind is Decimal or kind is Fraction
-    return _made(*(value if known else Fraction(value)).as_integer_ratio())
+    if kind is int:
+        return _SMALL[value] if 0 <= value <= 2 else _made(value, 1)  # type: ignore[index,arg-type]
+    if kind is float or kind is Decimal or kind is Fraction:
+        return _made(*value.as_integer_ratio())
+    return quick(Fraction(value))
 
 
 def ratio(numerator: int, denominator: int) -> Fraction:
@@ -203,14 +204,16 @@ def _sum(na: int, da: int, nb: int, db: int) -> QuickFraction:
 
 
 def _product(na: int, da: int, nb: int, db: int) -> QuickFraction:
-    shared = gcd(na, db)
-    if shared > 1:
-        na //= shared
-        db //= shared
-    shared = gcd(nb, da)
-    if shared > 1:
-        nb //= shared
-        da //= shared
+    if db != 1:
+        shared = gcd(na, db)
+        if shared != 1:
+            na //= shared
+            db //= shared
+    if da != 1:
+        shared = gcd(nb, da)
+        if shared != 1:
+            nb //= shared
+            da //= shared
     return _made(na * nb, da * db)
 
 

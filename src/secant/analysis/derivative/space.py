@@ -242,15 +242,25 @@ def _dual_number(norm: Norm, gradient: Mapping[Key, Fraction]) -> Fraction:
     return combined(power, inner) + sum(outside, quick(0))
 
 
+_WEIGHTS: dict[tuple[int, str], tuple[Norm, Fraction]] = {}
+"""By identity of the norm, as above, and column."""
+
+
 def _weight(norm: Norm, column: str) -> Fraction:
     """Multiply the factors on the way down to a column, which stands once (M-ONCE): what a unit of it alone counts."""
-    found = quick(1)
-    while not isinstance(norm, Leaf):
-        if isinstance(norm, ScaledNorm):
-            found, norm = found * norm.factor, norm.inner
+    known = _WEIGHTS.get((id(norm), column))
+    if known is not None and known[0] is norm:
+        return known[1]
+    weight, part = quick(1), norm
+    while not isinstance(part, Leaf):
+        if isinstance(part, ScaledNorm):
+            weight, part = weight * part.factor, part.inner
         else:
-            norm = next(part for part in norm.parts if column in _column_set(part))
-    return found
+            part = next(p for p in part.parts if column in _column_set(p))
+    if len(_WEIGHTS) > 10_000:
+        _WEIGHTS.clear()
+    _WEIGHTS[id(norm), column] = norm, weight
+    return weight
 
 
 def _dual_scalar(norm: Norm, gradient: Mapping[Key, n.Scalar]) -> n.Scalar | None:
