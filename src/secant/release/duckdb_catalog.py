@@ -6,6 +6,7 @@ In: an engine with databases attached, and which of their schemas are asked for.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -84,7 +85,12 @@ def read_catalog(
         tables += _tables(engine, home, at, own_views=own_views)
         views += [] if own_views else _views(engine, home, at)
     schemas = tuple(home.prefix or home.schema for home in homes)
-    return offered(tables, DUCKDB, views, schemas=schemas)
+    dialect = replace(DUCKDB, rereads=not engine.execute(_COMPUTED).fetchall())
+    return offered(tables, dialect, views, schemas=schemas)
+
+
+# A column that is computed when it is read may call random(): rows are not the same when they are read again.
+_COMPUTED = "SELECT 1 FROM duckdb_tables() WHERE sql ILIKE '%GENERATED ALWAYS%' LIMIT 1"
 
 
 def _check_home(engine: duckdb.DuckDBPyConnection, home: Home, homes: tuple[Home, ...]) -> None:

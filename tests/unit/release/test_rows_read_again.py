@@ -1,6 +1,10 @@
 """Rows of owners are read again rather than kept, where a second reading gives the same rows."""
 
+import duckdb
+import pytest
+
 from secant.plan import nodes as n
+from secant.release.duckdb import open_file
 from secant.release.lower import lower
 from secant.terms import types as t
 
@@ -39,3 +43,16 @@ def test_rows_that_a_subquery_decides_about_are_computed_once():
     mean = n.Aggregate(VISIT, (), (n.Aggregation("m", "avg", COST),))
     dear = n.Filter(JOINED, n.Compare(">", COST, n.ScalarSubquery(mean)))
     assert kept_tables(n.Truncate(dear, ("p.id",), ("v.cost",), 2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "again"), [("a INTEGER, b DOUBLE", True), ("a INTEGER, b AS (random())", False)]
+)
+def test_columns_that_are_computed_when_they_are_read_are_not_read_again(tmp_path, columns, again):
+    path = tmp_path / "made.duckdb"
+    with duckdb.connect(str(path)) as made:
+        made.execute(f"CREATE TABLE made ({columns})")
+    backend = open_file(path)
+    with backend.session() as session:
+        assert session.dialect.rereads is again
+    backend.close()
