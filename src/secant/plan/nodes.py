@@ -497,12 +497,12 @@ def children(node: Node) -> tuple[Node, ...]:
     except AttributeError:
         pass
     found: list[Node] = []
-    for name in _FIELDS[type(node)]:
+    for name, several in _FIELDS[type(node)].items():
         value = getattr(node, name)
-        if isinstance(value, Node):
+        if several:
+            found += value
+        elif value is not None:
             found.append(value)
-        elif type(value) is tuple:
-            found += [item for item in value if isinstance(item, Node)]
     object.__setattr__(node, "_below", tuple(found))
     return tuple(found)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from secant.plan import nodes as n
-from secant.plan.reads import columns_read
+from secant.plan.reads import columns_read, expressions
 from secant.plan.typing import Fields, fields_of
 
 
@@ -60,6 +60,21 @@ def own_parts(relation: n.Relation) -> tuple[n.Node, ...]:
         pending.extend(below)
     object.__setattr__(relation, "_own", tuple(found))
     return relation._own
+
+
+def holders(root: n.Relation) -> Iterator[n.Node]:
+    """Give every relation of a plan and every scalar that holds one, each once."""
+    seen: set[n.Node] = {root}
+    pending: list[n.Node] = [root]
+    while pending:
+        node = pending.pop()
+        yield node
+        below: list[n.Node] = list(relations_in(node))
+        if isinstance(node, n.Relation) and any(map(n.has_subquery, expressions(node))):
+            below += [part for part in own_parts(node) if type(part) in n.HOLDERS]
+        new = [x for x in dict.fromkeys(below) if x not in seen]
+        seen.update(new)
+        pending += new
 
 
 Borrowed = dict[n.Relation, dict[str, n.Outer]]

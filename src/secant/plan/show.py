@@ -53,6 +53,9 @@ def show_scalar(scalar: n.Node) -> str:
     return rule(scalar) if rule else type(scalar).__name__
 
 
+_COMPARED = {c: tuple(f.name for f in fields(c) if f.name != "span") for c in n.NODES}
+
+
 def same(left: n.Node, right: n.Node) -> bool:
     """Whether two plans have the same structure; places in the user's text do not count."""
     seen: set[tuple[int, int]] = set()
@@ -65,8 +68,7 @@ def same(left: n.Node, right: n.Node) -> bool:
             if type(a) is not type(b):
                 return False
             seen.add((id(a), id(b)))
-            names = [f.name for f in fields(a) if f.name != "span"]
-            pending += [(getattr(a, name), getattr(b, name)) for name in names]
+            pending += [(getattr(a, name), getattr(b, name)) for name in _COMPARED[type(a)]]
         elif isinstance(a, tuple):
             if not isinstance(b, tuple) or len(a) != len(b):
                 return False

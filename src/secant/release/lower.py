@@ -15,7 +15,7 @@ from secant.plan import nodes as n
 from secant.plan.functions import FUNCTIONS
 from secant.plan.lineage import stored_column
 from secant.plan.rules import RuleTable
-from secant.plan.scopes import borrowed_by, relations_in
+from secant.plan.scopes import borrowed_by, holders, relations_in
 from secant.plan.typing import fields_of, type_of
 from secant.release.dialect import (
     DUCKDB,
@@ -44,8 +44,7 @@ def lower(plan: n.Relation, dialect: Dialect = DUCKDB) -> str:
     plan = dialect.before(plan)
     uses = Counter(
         child
-        for node in n.walk(plan)
-        if type(node) in n.HOLDERS
+        for node in holders(plan)
         for child in relations_in(node)
         if not isinstance(child, (n.Scan, n.Released))
     )
@@ -53,7 +52,7 @@ def lower(plan: n.Relation, dialect: Dialect = DUCKDB) -> str:
     # A correlated one differs from row to row.
     shared = frozenset(r for r in repeated if not borrowed_by(r))
     outputs = [f.name for f in fields_of(plan)]
-    used = frozenset(outputs) | frozenset(printed_columns(plan))
+    used = frozenset(outputs) | printed_columns(plan)
     writer = Writer(dialect, used, shared, plan=plan)
     body = _select(writer, _shown(writer, plan), outputs, distinct=False)
     tables = "WITH " + ", ".join(writer.tables) + " " if writer.tables else ""

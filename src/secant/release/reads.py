@@ -19,7 +19,7 @@ def reads_of(relations: Iterable[n.Relation]) -> Mapping[str, frozenset[str]]:
     """Give the columns that statements name, table by table; a table whose rows are only counted has none."""
     found: dict[str, set[str]] = {}
     for relation in relations:
-        named = {f.name for f in fields_of(relation)} | set(printed_columns(relation))
+        named = {f.name for f in fields_of(relation)} | printed_columns(relation)
         for scan in scans(relation):
             columns = {base for name, base in stored_columns(scan).items() if name in named}
             found.setdefault(scan.table.lower(), set()).update(columns)

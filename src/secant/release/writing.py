@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from secant.plan import nodes as n
+from secant.plan.reads import scans
+from secant.plan.scopes import holders, own_parts
 from secant.plan.typing import fields_of, type_of
 from secant.records import frozen
 from secant.release.dialect import Dialect, quote
@@ -84,8 +86,8 @@ class Writer:
     def alias(self) -> str:
         """Give a fresh name of a table, one that no table of the query has: a WITH table would hide it."""
         if self.taken is None:
-            nodes = n.walk(self.plan) if self.plan is not None else ()
-            self.taken = frozenset(x.table.casefold() for x in nodes if isinstance(x, n.Scan))
+            read = scans(self.plan) if self.plan is not None else ()
+            self.taken = frozenset(scan.table.casefold() for scan in read)
         self.count += 1
         while f"s{self.count}" in self.taken:
             self.count += 1
@@ -110,44 +112,32 @@ class Writer:
         return {name: f"{alias}.{self.column(name)}" for name in names}
 
 
-_NAMING = frozenset(
-    (
-        n.Union,
-        n.Intersect,
-        n.Except,
-        n.Distinct,
-        n.Window,
-        n.InSubquery,
-        n.ScalarSubquery,
-        n.Truncate,
-        n.TruncateGroups,
-    )
-)
-"""Nodes beside columns that `printed_columns` has a case for; a plan has few of them."""
-
-
-def printed_columns(plan: n.Relation) -> list[str]:
+def printed_columns(plan: n.Relation) -> frozenset[str]:
     """Name the columns that something in a plan reads."""
-    names: list[str] = []
-    for node in n.walk(plan):
-        if isinstance(node, (n.Column, n.Outer)):
-            names.append(node.name)
-        elif type(node) not in _NAMING:
-            continue
-        elif isinstance(node, (n.Union, n.Intersect, n.Except)):
-            # Rows are compared as wholes: every column of both sides counts.
-            names += [f.name for side in (node, node.left, node.right) for f in fields_of(side)]
-        elif isinstance(node, n.Distinct):
-            names += [f.name for f in fields_of(node)]
-        elif isinstance(node, n.Window):
-            names += [f.name for f in fields_of(node.input)]
+    found: set[str] = set()
+    for node in holders(plan):
+        if isinstance(node, n.Relation):
+            found |= _own_columns(node)
         elif isinstance(node, (n.InSubquery, n.ScalarSubquery)):
-            names += [f.name for f in fields_of(node.relation)]
-        elif isinstance(node, n.Truncate):
-            names += [*node.owner, *node.order]
-        elif isinstance(node, n.TruncateGroups):
-            names += [*node.owner, *node.groups]
-    return names
+            found.update(f.name for f in fields_of(node.relation))
+    return frozenset(found)
+
+
+def _own_columns(node: n.Relation) -> frozenset[str]:
+    """Name the columns that one relation reads by itself."""
+    if isinstance(node, (n.Union, n.Intersect, n.Except)):
+        # Rows are compared as wholes: every column of both sides counts.
+        return frozenset(f.name for x in (node, node.left, node.right) for f in fields_of(x))
+    if isinstance(node, n.Distinct):
+        return frozenset(f.name for f in fields_of(node))
+    if isinstance(node, n.Truncate):
+        return frozenset((*node.owner, *node.order))
+    if isinstance(node, n.TruncateGroups):
+        return frozenset((*node.owner, *node.groups))
+    named = {x.name for x in own_parts(node) if isinstance(x, (n.Column, n.Outer))}
+    if isinstance(node, n.Window):
+        named.update(f.name for f in fields_of(node.input))
+    return frozenset(named)
 
 
 LONGEST_WORD = 24
