@@ -55,6 +55,9 @@ def show_scalar(scalar: n.Node) -> str:
 
 _COMPARED = {c: tuple(f.name for f in fields(c) if f.name != "span") for c in n.NODES}
 
+_PLAIN = frozenset((str, int, bool))
+"""Of these, what is equal is written alike."""
+
 
 def same(left: n.Node, right: n.Node) -> bool:
     """Whether two plans have the same structure; places in the user's text do not count."""
@@ -64,16 +67,22 @@ def same(left: n.Node, right: n.Node) -> bool:
         a, b = pending.pop()
         if a is b or (id(a), id(b)) in seen:
             continue
+        if type(a) is not type(b):  # 1, 1.0 and True differ
+            return False
         if isinstance(a, n.Node):
-            if type(a) is not type(b):
-                return False
             seen.add((id(a), id(b)))
             pending += [(getattr(a, name), getattr(b, name)) for name in _COMPARED[type(a)]]
         elif isinstance(a, tuple):
-            if not isinstance(b, tuple) or len(a) != len(b):
+            if len(a) != len(b):  # type: ignore[arg-type]
                 return False
-            pending += zip(a, b, strict=True)
-        elif type(a) is not type(b) or repr(a) != repr(b):  # 1, 1.0 and True differ; NaN does not
+            pending += zip(a, b, strict=True)  # type: ignore[call-overload]
+        elif type(a) in _PLAIN:
+            if a != b:
+                return False
+        elif isinstance(a, Type) and isinstance(b, Type):
+            if a != b or a.form != b.form:
+                return False
+        elif repr(a) != repr(b):  # both zeros differ, and a NaN is like another
             return False
     return True
 
