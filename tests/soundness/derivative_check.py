@@ -18,6 +18,7 @@ from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
+from checked_values import shown
 from derivative_distance import Database, distance_of
 
 from naming_public import name_public
@@ -345,11 +346,6 @@ def _question(
     return Question(
         text, world, bounded, beta, curves, settled, job, memory, distance_of(protection)
     )
-
-
-def shown(database: Database) -> str:
-    """Write a database on one line."""
-    return "; ".join(f"{t}: {[tuple(r.values()) for r in rows]}" for t, rows in database.items())
 
 
 def told(worst: Worst, question: Question) -> str:

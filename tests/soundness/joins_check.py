@@ -21,6 +21,7 @@ from importlib import import_module
 from itertools import product
 from typing import Any
 
+from checked_values import in_steps, made_small, shown
 from joins_worlds import COLUMNS, VALUES, Database, World, neighbors
 from neighbor_check import rules_of
 
@@ -95,13 +96,9 @@ class Violation:
         kept = {x: self.world.unique(x) for x in COLUMNS if self.world.unique(x)}
         return (
             f"{self.room}: {self.promise}: claimed {self.claimed}, found {self.found} "
-            f"({self.measure})\n  {self.text}\n  before {_shown(self.before)}"
-            f"\n  after  {_shown(self.after)}\n  protected {self.world.varying}, kept keys {kept}"
+            f"({self.measure})\n  {self.text}\n  before {shown(self.before)}"
+            f"\n  after  {shown(self.after)}\n  protected {self.world.varying}, kept keys {kept}"
         )
-
-
-def _shown(database: Database) -> str:
-    return "; ".join(f"{t}: {list(rows)}" for t, rows in database.items() if rows) or "nothing"
 
 
 @dataclass
@@ -181,7 +178,7 @@ class Target:
             group = tuple(map(same_key, row[: self.width]))
             if self._is_shown(group):
                 measured[group] = tuple(
-                    _steps(value, measure)
+                    in_steps(value, measure)
                     for value, measure in zip(row[self.width :], self.release.measures, strict=True)
                 )
         figures: dict[n.Relation, Mapping[Key, Figures] | Figures] = {}
@@ -352,13 +349,6 @@ def whole_rows(release: Release) -> n.Project:
     return n.Project(projected.input, (*held, *columns))
 
 
-def _steps(value: Any, measure: Any) -> Fraction:
-    """Read a measure in steps; a real one is summed in steps already."""
-    if value is None:
-        return Fraction(0)
-    return Fraction(value) if measure.type.kind == "DOUBLE" else Fraction(value) / measure.step
-
-
 # ── asking ───────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -432,27 +422,23 @@ def targets_of(
 
 def smallest(violation: Violation, room: Any) -> Violation:
     """Take rows out of both sides as long as some promise stays refuted."""
-    again = True
-    while again:
-        again = False
+
+    def common(current: Violation) -> Iterator[tuple[str, Any]]:
         for name in COLUMNS:
-            for row in dict.fromkeys(violation.before[name]):
-                if row not in violation.after[name]:
-                    continue
-                smaller = _still_refuted(violation, name, row, room)
-                if smaller is not None:
-                    violation, again = smaller, True
-    return violation
+            rows = dict.fromkeys(current.before[name])
+            yield from ((name, row) for row in rows if row in current.after[name])
 
+    def without(current: Violation, place: tuple[str, Any]) -> Violation | None:
+        name, row = place
+        sides = []
+        for side in (current.before, current.after):
+            rows = list(side[name])
+            rows.remove(row)
+            sides.append({**side, name: tuple(rows)})
+        findings = Findings()
+        for target in targets_of(current.text, current.world, room, findings):
+            if target.claims_hold(sides[0]):
+                target.try_pair(*sides)
+        return next(iter(findings.violations), None)
 
-def _still_refuted(violation: Violation, name: str, row: Any, room: Any) -> Violation | None:
-    sides = []
-    for side in (violation.before, violation.after):
-        rows = list(side[name])
-        rows.remove(row)
-        sides.append({**side, name: tuple(rows)})
-    findings = Findings()
-    for target in targets_of(violation.text, violation.world, room, findings):
-        if target.claims_hold(sides[0]):
-            target.try_pair(*sides)
-    return next((v for v in findings.violations), None)
+    return made_small(violation, common, without)

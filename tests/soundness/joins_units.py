@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
+from checked_values import shown
 from drawn_queries import Questions
 from drawn_worlds import COLUMNS, draw_database, draw_world, favored_tables
-from neighbor_check import Database, World, _shown, neighbors
+from neighbor_check import Database, World, neighbors
 
 from naming_public import name_public
 from secant.analysis.certificate import Certificate, Clipped, Refusal
@@ -182,7 +183,7 @@ def _by_statement(bounds: Mapping[str, Clipped]) -> list[dict[str, Clipped]]:
 def _compare(clipping: Clipping, database: Database, other: Database, findings: Findings) -> None:
     def refuted(what: str) -> None:
         findings.violations.append(
-            f"{what}\n  {clipping.text}\n  {_shown(database)}\n  {_shown(other)}"
+            f"{what}\n  {clipping.text}\n  {shown(database)}\n  {shown(other)}"
         )
 
     for more, less in zip(clipping.above(database), clipping.above(other), strict=True):

@@ -15,6 +15,7 @@ from fractions import Fraction
 from itertools import compress
 from typing import Any
 
+from checked_values import in_steps, made_small, shown
 from staged_tables import with_constants
 
 from secant.analysis.certificate import Certificate, Clipped
@@ -29,7 +30,6 @@ from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
 from secant.plan.values import Failure, same_key
 from secant.plan.verify import verify
-from secant.release import measured
 from secant.terms.bounds import GlobalBound
 from secant.terms.catalog import Catalog
 from secant.terms.parts import Elements, elements_named
@@ -85,15 +85,9 @@ class Violation:
     def __str__(self) -> str:
         return (
             f"{self.claim}: claimed {self.claimed}, found {self.found} "
-            f"({self.protection}, {self.measure})\n  {self.text}\n  before {_shown(self.before)}"
-            f"\n  after  {_shown(self.after)}\n  {self.policy.protections}\n  {self.policy.tables}"
+            f"({self.protection}, {self.measure})\n  {self.text}\n  before {shown(self.before)}"
+            f"\n  after  {shown(self.after)}\n  {self.policy.protections}\n  {self.policy.tables}"
         )
-
-
-def _shown(database: Database) -> str:
-    return "; ".join(
-        f"{t}: {[tuple(r.values()) for r in rows]}" for t, rows in database.items() if rows
-    )
 
 
 @dataclass
@@ -216,7 +210,7 @@ class _Limits:
             cut.append(
                 {
                     tuple(map(same_key, row[:width])): tuple(
-                        _steps(v, measures[c.name.split(".limit")[0]])
+                        in_steps(v, measures[c.name.split(".limit")[0]])
                         / self.bounds[c.name.split(".limit")[0]].fine
                         for v, c in zip(row[width:], plan.aggregations, strict=True)
                     )
@@ -264,19 +258,10 @@ class _Runner:
                 continue
             assert key not in found, "one row for each group"
             found[key] = tuple(
-                _steps(value, measure)
+                in_steps(value, measure)
                 for value, measure in zip(row[width:], release.measures, strict=True)
             )
         return found
-
-
-def _steps(value: Any, measure: Any) -> Fraction:
-    """Read a measure in steps; a real one is summed in steps already."""
-    if value is None:
-        return Fraction(0)
-    if measure.preprocessed is not None:
-        return Fraction(measured.in_steps(value, measure))
-    return Fraction(value) if measure.type.kind == "DOUBLE" else Fraction(value) / measure.step
 
 
 def _shown_keys(bounded: Bounded) -> Any:
@@ -497,21 +482,18 @@ def _rank_comparisons(
 
 def smallest(violation: Violation, world: World) -> Violation:
     """Take rows away as long as some violation of the query is left."""
-    current, shrinking = violation, True
-    while shrinking:
-        shrinking = False
-        options = itertools.chain.from_iterable(
-            ((t, i) for i in range(len(rows)))
-            for t, rows in current.before.items()
-            if elements_named(t) is None
-        )
-        for table, index in list(options):
-            rows = list(current.before[table])
-            smaller = world.completed({**current.before, table: rows[:index] + rows[index + 1 :]})
-            findings = Findings()
-            check(violation.text, world, [smaller], findings)
-            same = [v for v in findings.violations if v.claim == violation.claim]
-            if same:
-                current, shrinking = same[0], True
-                break
-    return current
+
+    def places(current: Violation) -> Iterator[tuple[str, int]]:
+        for table, rows in current.before.items():
+            if elements_named(table) is None:
+                yield from ((table, index) for index in range(len(rows)))
+
+    def without(current: Violation, place: tuple[str, int]) -> Violation | None:
+        table, index = place
+        rows = list(current.before[table])
+        smaller = world.completed({**current.before, table: rows[:index] + rows[index + 1 :]})
+        findings = Findings()
+        check(violation.text, world, [smaller], findings)
+        return next((v for v in findings.violations if v.claim == violation.claim), None)
+
+    return made_small(violation, places, without)
