@@ -7,7 +7,7 @@ import math
 from decimal import Decimal
 
 import pytest
-from engines import on_engines
+from engines import PROMPT, on_engines
 from row_compare import difference
 
 from secant.plan import nodes as n
@@ -15,7 +15,7 @@ from secant.plan.evaluate import evaluate
 from secant.plan.verify import verify
 from secant.terms import types as t
 
-pytestmark = on_engines(few=())
+pytestmark = on_engines(engines=PROMPT)
 
 
 def scan(small, table: str, alias: str) -> n.Scan:

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from engines import ENGINES, OTHERS, on_engines
+from engines import ENGINES, OTHERS, PROMPT, on_engines
 from order_statistics import EXACT, RELEASED, counted
 from random_queries import HOSTILE, Writer
 from row_compare import difference, ordered
@@ -185,7 +185,7 @@ def test_a_sum_of_whole_numbers_has_more_than_64_bits(small, small_rows, small_t
     assert difference(small_there.answer(plan), evaluate(plan, small_rows), ordered=False) is None
 
 
-@on_engines("text", [(text,) for text in EXACT], few=())
+@on_engines("text", [(text,) for text in EXACT], engines=PROMPT)
 def test_exact_order_statistics(small, small_rows, small_there, engine, text):
     plan = normalize(from_sql(text, small.catalog()))
     want = evaluate(plan, small_rows)
