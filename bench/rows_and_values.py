@@ -2,7 +2,7 @@
 
 TPC-H b1 to b7 of the 17 queries under `rows+cells`, at three distances that a row counts as, epsilon 1. For each: which
 noise the public facts choose, its mean size on the data over that of Laplace noise for the cap, and the least that the
-floor allows (C-CAP). Reads generated data; nothing is released.
+floor allows (combined.cap). Reads generated data; nothing is released.
 """
 
 from __future__ import annotations

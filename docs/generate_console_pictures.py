@@ -51,7 +51,7 @@ def draw(folder: Path) -> None:
             page.get_by_role("heading", name="Promise").wait_for()
             page.screenshot(path=DOCS / "figures" / "console-ask.png", full_page=True)
             page.get_by_text("Why this is private").click()
-            page.locator(".rule", has_text="G-SUM").first.click()
+            page.locator(".rule", has_text="stability.sum").first.click()
             page.locator(".proof dd").first.wait_for()
             page.locator(".why").screenshot(path=DOCS / "figures" / "console-why.png")
             page.goto(f"{address}/#/streams")

@@ -13,8 +13,8 @@ HEAD = """\
 
 Generated from the `PROOFS.md` files beside the code by `docs/generate_rules.py`; a test keeps them level. A
 derivation that `secant explain` prints, a refusal and a result name the rules that they rest on. `secant explain
---rule G-COUNT`, or `secant.rule("G-COUNT")`, gives what a rule claims, its proof, and the tests that attack it;
-neither needs a database.
+--rule stability.count`, or `secant.rule("stability.count")`, gives what a rule claims, its proof, and the tests that
+attack it; neither needs a database.
 """
 
 

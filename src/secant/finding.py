@@ -181,8 +181,8 @@ def assumed_facts(
     paid = epsilon * SHARE if missing else Fraction(0)
     if missing:
         words.append(
-            f"{_told(missing, paid).message} (U-RANGE, U-ROWS). What follows assumes -1,000 to 1,000, and 1,000 rows "
-            "of a unit; noise grows with what is found."
+            f"{_told(missing, paid).message} (truncation.range, truncation.rows). "
+            "What follows assumes -1,000 to 1,000, and 1,000 rows of a unit; noise grows with what is found."
         )
     return (*known, *(assumed(x) for x in missing)), paid, "\n".join(words)
 

@@ -1,4 +1,4 @@
-"""From what an attacker may guess to the epsilon of a question, and back (K-INVERSE).
+"""From what an attacker may guess to the epsilon of a question, and back (attack.inverse).
 
 In: an attacker with what is allowed, the protections in force, what was charged before, and a way to compile the
 question at an epsilon. Out: the largest epsilon that keeps to it, or a refusal before anything is spent. Never: data.
@@ -36,7 +36,7 @@ def charged_before(ledger: Ledger) -> dict[str, Charged]:
     """Give what all releases so far were charged, by protection.
 
     Sums since the beginning, also of a budget that comes back: answers are not forgotten. What a tighter composition
-    prints as spent so far depends on the answers and is no promise; only its budget is (K-READ).
+    prints as spent so far depends on the answers and is no promise; only its budget is (attack.read).
     """
     found = {}
     for name, balance in ledger.balances().items():

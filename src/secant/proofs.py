@@ -1,7 +1,7 @@
 """The rules that bounds, mechanisms and ledgers rest on: what each claims, why it holds, and which tests attack it.
 
-In: the id of a rule, such as `G-COUNT`. Out: its section of the `PROOFS.md` that it stands in, taken apart, and the
-names of its tests. Nothing here proves or runs anything, and no database is needed.
+In: the id of a rule, such as `stability.count`. Out: its section of the `PROOFS.md` that it stands in, taken apart, and
+the names of its tests. Nothing here proves or runs anything, and no database is needed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,14 @@ from importlib.resources.abc import Traversable
 from secant.errors import UsageError, border
 from secant.records import frozen
 
-# A set of characters, as in this very line, is no id.
-ID = re.compile(r"(?<![\w\[-])[A-Z]-[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*(?![\w-])")
+AREAS = (
+    "accounting", "affine", "attack", "blackbox", "combined", "continual", "derivative", "elastic", "ledger",
+    "multiplicity", "noise", "norm", "owner", "preprocess", "range", "residual", "rewrite", "smt", "stability",
+    "statistic", "stream", "truncation", "workflow",
+)  # fmt: skip
+"""What the first word of an id says: the part of the house whose proofs it is among."""
+# Neither a longer path nor a file is an id.
+ID = re.compile(rf"(?<![\w./-])(?:{'|'.join(AREAS)})\.(?!toml|svg)[a-z][a-z0-9_]*(?![\w(/]|\.\w)")
 HEADING = re.compile(rf"## ({ID.pattern}(?:, {ID.pattern})*) ?(.*)")
 POINTER = re.compile(rf"\s*See (above|{ID.pattern})\.\s*\Z")
 PART = re.compile(r"\*(Claim|Needs|Proof|Numerics)[^*\n]*\*")
@@ -80,21 +86,19 @@ def rule(name: str) -> Rule:
     """Give a rule by its id, in any case.
 
     Args:
-        name: an id as derivations and refusals print it, such as `G-COUNT`.
+        name: an id as derivations and refusals print it, such as `stability.count`.
     """
-    wanted = name.strip().upper() if isinstance(name, str) else ""
+    wanted = name.strip().lower() if isinstance(name, str) else ""
     rules = all_rules()
     if wanted not in rules:
         near = difflib.get_close_matches(wanted, rules, NEAREST, cutoff=0.5)
-        near = (
-            near or [known for known in rules if wanted and known.startswith(wanted[0])][:NEAREST]
-        )
+        near = near or [known for known in rules if wanted and wanted in known][:NEAREST]
         raise UsageError(
             "USE-001",
             "there is no rule of this id",
             hint=f"the nearest: {', '.join(near)}"
             if near
-            else "ids look like G-COUNT; `secant explain` prints them",
+            else "ids look like stability.count; `secant explain` prints them",
         )
     return rules[wanted]
 

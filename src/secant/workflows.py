@@ -2,7 +2,7 @@
 
 In: statements, and how one question is explained and asked. Out: the answers, the table of ε by output and source, how
 many rows of each view a row of a source moves, and what flows where. Everything is explained before anything is spent.
-Never here: a bound; each statement is bounded whole, with its views put in (W-VIEW).
+Never here: a bound; each statement is bounded whole, with its views put in (workflow.view).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Workflow:
 
     @property
     def spent(self) -> dict[Source, Price]:
-        """Give what all outputs together cost each source: A-BASIC, and W-PARTS for outputs over disjoint parts."""
+        """Give what all outputs cost each source: by accounting.basic, over disjoint parts by workflow.parts."""
         return _together(self.costs, self.parts)
 
     def __str__(self) -> str:

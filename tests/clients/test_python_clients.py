@@ -176,7 +176,7 @@ def test_12_psycopg3_temporary_table(psycopg3):
 
 def test_13_psycopg3_explain_and_settings(psycopg3):
     lines = [row[0] for row in psycopg3.execute("EXPLAIN " + GROUPS)]
-    assert any("G-COUNT" in line for line in lines)
+    assert any("stability.count" in line for line in lines)
     psycopg3.execute("SET secant.epsilon = ''; SET secant.error = 5")
     assert psycopg3.execute("SHOW secant.error").fetchone() == ("5",)
     assert statuses(psycopg3.execute(GROUPS).fetchall())
@@ -425,5 +425,5 @@ def test_31_psql_18_refusal_bind_and_copy(secant_port):
     assert "LINE 1: SELECT id FROM customers;\n                       ^" in out.stderr
     assert "HINT:  ask for counts" in out.stderr
     assert "status,n" in out.stdout
-    assert "G-COUNT" in out.stdout
+    assert "stability.count" in out.stdout
     assert "(1 row)" in out.stdout

@@ -165,7 +165,7 @@ CHECKS = (check_count, check_monotone, check_sound)
 @pytest.mark.parametrize("name", PRICES)
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_the_contract_holds(check: Callable[[Price], None], name: str) -> None:
-    if name == "A-DPA":
+    if name == "accounting.dp_accounting":
         pytest.importorskip("dp_accounting")
     check(PRICES[name])
 
@@ -204,16 +204,16 @@ def _root_of_count(price: Price) -> Price:
 FAULTS = (_count_dropped, _own_delta_dropped, _slack_dropped, _half, _root_of_count)
 # Faults that a theorem cannot have: it has no δ' to drop, or knows no release with a δ of its own.
 CANNOT = {
-    (_slack_dropped, "A-BASIC"),
-    (_slack_dropped, "A-FILTER-BASIC"),
-    (_own_delta_dropped, "A-GAUSS"),
-    (_own_delta_dropped, "A-FILTER-GAUSS"),
+    (_slack_dropped, "accounting.basic"),
+    (_slack_dropped, "accounting.filter_basic"),
+    (_own_delta_dropped, "accounting.gauss"),
+    (_own_delta_dropped, "accounting.filter_gauss"),
 }
 PLANTED = [
     pytest.param(fault, name, id=f"{name}{fault.__name__}")
     for fault in FAULTS
     for name in PRICES
-    if name != "A-DPA" and (fault, name) not in CANNOT
+    if name != "accounting.dp_accounting" and (fault, name) not in CANNOT
 ]
 
 

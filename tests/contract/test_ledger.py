@@ -351,7 +351,7 @@ def test_a_delta_buys_a_tighter_composition(store: Store) -> None:
         account = ledger.balances()["units"]
         expected = Accountant().fits(history, [], epsilon_budget=1, delta_budget="1e-6").total
         assert expected is not None
-        assert account.theorem == expected.theorem == "A-FILTER-RENYI"
+        assert account.theorem == expected.theorem == "accounting.filter_renyi"
         assert account.spent.epsilon == math.ceil(expected.epsilon * 10**9)
         assert account.lifetime.epsilon == 30 * budget.epsilon
         left = account.remaining

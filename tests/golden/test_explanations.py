@@ -163,8 +163,9 @@ CASES = {
 # Rules that hold without showing: an order changes nothing, ownership is shown only where it fails, and every kind
 # of protection but `window`, which pays for streams, has an analysis.
 SILENT = {
-    "G-KIND", "G-SORT", "G-UNKNOWN", "O-UNKNOWN", "O-SCAN", "O-FILTER", "O-PROJECT", "O-SORT", "O-PUBLIC", "O-TRUNCATE",
-    "O-TRUNCATE-GROUPS", "T-AGGREGATE",
+    "stability.kind", "stability.sort", "stability.unknown", "owner.unknown", "owner.scan", "owner.filter",
+    "owner.project", "owner.sort", "owner.public", "owner.truncate",
+    "owner.truncate_groups", "rewrite.aggregate",
 }  # fmt: skip
 ID = re.compile(r"(?<![\w-])[GOT]-[A-Z]+(?:-[A-Z]+)*")
 

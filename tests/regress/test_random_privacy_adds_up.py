@@ -121,7 +121,7 @@ def test_tight_composition_takes_no_random_release(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "a.ledger", budgets, **basic) as ledger:
         ask(ledger, "0.4")
     with Ledger.open(tmp_path / "a.ledger", budgets) as ledger:  # one is there already: sums hold
-        assert ledger.balances()["people"].theorem == "A-BASIC"
+        assert ledger.balances()["people"].theorem == "accounting.basic"
         ledger.reserve([Charge.of("people", 3)]).mark_sent()
         with pytest.raises(BudgetError):
             ledger.reserve([Charge.of("people", "0.1")])

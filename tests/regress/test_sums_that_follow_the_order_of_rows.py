@@ -61,11 +61,13 @@ LIMITED = {
     "no order": "SELECT count(*) FROM o JOIN (SELECT g FROM p LIMIT 7) AS d ON o.g = d.g",
 }
 REFUSED = {
-    "spread": ("SELECT count(*) FROM (SELECT stddev_pop(y) AS s FROM o GROUP BY g) AS d WHERE s > 0.1", "T-EXACT"),
-    "variance": ("SELECT count(*) FROM (SELECT var_samp(id) AS s FROM o GROUP BY g) AS d WHERE s > 0.1", "T-EXACT"),
-    "product": ("SELECT count(*) FROM (SELECT product(y) AS s FROM o GROUP BY g) AS d WHERE s > 0.1", "T-EXACT"),
-    "no range": ("SELECT count(*) FROM (SELECT sum(y) AS s FROM o GROUP BY g) AS d WHERE s > 0.1", "T-RANGE"),
-    "subquery": ("SELECT count(*) FROM o WHERE x > (SELECT stddev(w) FROM p)", "T-EXACT"),
+    "spread": ("SELECT count(*) FROM (SELECT stddev_pop(y) AS s FROM o GROUP BY g) AS d WHERE s > 0.1",
+    "rewrite.exact"),
+    "variance": ("SELECT count(*) FROM (SELECT var_samp(id) AS s FROM o GROUP BY g) AS d WHERE s > 0.1",
+    "rewrite.exact"),
+    "product": ("SELECT count(*) FROM (SELECT product(y) AS s FROM o GROUP BY g) AS d WHERE s > 0.1", "rewrite.exact"),
+    "no range": ("SELECT count(*) FROM (SELECT sum(y) AS s FROM o GROUP BY g) AS d WHERE s > 0.1", "rewrite.range"),
+    "subquery": ("SELECT count(*) FROM o WHERE x > (SELECT stddev(w) FROM p)", "rewrite.exact"),
 }  # fmt: skip
 
 

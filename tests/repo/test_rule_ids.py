@@ -2,7 +2,10 @@
 
 import ast
 import importlib.util
+import io
+import tokenize
 import tomllib
+from collections.abc import Iterator
 
 from repository import ROOT, SRC, named
 
@@ -15,9 +18,20 @@ def ids_in_code() -> dict[str, set[str]]:
     """Give every id that the code names, with the files that name it."""
     found: dict[str, set[str]] = {}
     for path in SRC.rglob("*.py"):
-        for rule in proofs.ID.findall(path.read_text(encoding="utf-8")):
-            found.setdefault(rule, set()).add(named(path))
+        for text in texts_of(path.read_text(encoding="utf-8")):
+            for rule in proofs.ID.findall(text):
+                found.setdefault(rule, set()).add(named(path))
     return found
+
+
+def texts_of(source: str) -> Iterator[str]:
+    """Give the strings and comments of a module: elsewhere `stream.values` is an attribute."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
 
 
 def attacks() -> dict[str, dict[str, list[str]]]:

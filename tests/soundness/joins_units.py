@@ -1,7 +1,7 @@
 """Hold limits that are chosen privately against databases in which one person is missing.
 
-In: drawn worlds, questions and databases. Out: Findings. The promises (U-CLIP): without a unit every number of units
-that add more than a limit falls, by at most one; cut down to limits, each measure moves by at most its limit, all
+In: drawn worlds, questions and databases. Out: Findings. The promises (truncation.clip): without a unit every number of
+units that add more than a limit falls, by at most one; cut down to limits, each measure moves by at most its limit, all
 groups together, and stays a whole number of steps.
 """
 

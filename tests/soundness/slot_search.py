@@ -96,9 +96,9 @@ class Question:
             if b.release.ranked:
                 calls = (c.function for c in b.release.original.aggregations)
                 found |= {f"rank {name} {many}" for name in calls}
-            if any("W-STAGED" in note for note in b.release.notes):
+            if any("workflow.staged" in note for note in b.release.notes):
                 found.add("stage constant")
-            if any("W-LOOKUP" in note for note in b.release.notes):
+            if any("workflow.lookup" in note for note in b.release.notes):
                 found.add("stage looked up")
         subqueries = (x for x in n.walk(self.prepared.post) if isinstance(x, n.ScalarSubquery))
         if any(isinstance(y, n.Released) for x in subqueries for y in n.walk(x.relation)):

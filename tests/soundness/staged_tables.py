@@ -1,4 +1,4 @@
-"""Arbitrary numbers in the place of earlier releases: a later bound must hold whatever was released (W-STAGED).
+"""Arbitrary numbers in the place of earlier releases: a later bound must hold whatever was released (workflow.staged).
 
 In: a bounded query with stages. Out: the same query with constants for the tables that later stages read.
 """

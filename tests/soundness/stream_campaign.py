@@ -80,7 +80,7 @@ class Drawn:
     kind: str
     within: int
     kept: bool
-    """Whether sums of steps are kept for blocks that end later (V-KEPT)."""
+    """Whether sums of steps are kept for blocks that end later (stream.kept)."""
 
 
 def drawn_stream(draw: random.Random, kind: str, pairs: int) -> Drawn:
@@ -338,7 +338,7 @@ def worst(drawn: Drawn, histories: Histories, found: list[np.ndarray]) -> Fracti
 
 
 def _shares(drawn: Drawn, histories: Histories) -> np.ndarray:
-    """Give which part of its price a stream is charged for the stretch of each pair (L-WINDOW)."""
+    """Give which part of its price a stream is charged for the stretch of each pair (ledger.window)."""
     if (
         histories.distance is not None
     ):  # a unit of distance costs epsilon; where nothing moves nothing may show

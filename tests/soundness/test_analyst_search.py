@@ -18,10 +18,10 @@ from chance import LONG, fresh_seed
 
 COMPARISONS = 1_000_000 if LONG else 1_500
 FOUND = {
-    ("O-WINDOW", "a window may hold rows of all units"): ("window inside a unit", 1125),
-    ("T-RANGE", "the clamp is lost"): ("JSON", 0),
-    ("G-RANK", "one row for all rows of a unit"): ("rank", 0),
-    ("G-MODE", "one row for all rows of a unit"): ("mode", 0),
+    ("owner.window", "a window may hold rows of all units"): ("window inside a unit", 1125),
+    ("rewrite.range", "the clamp is lost"): ("JSON", 0),
+    ("stability.rank", "one row for all rows of a unit"): ("rank", 0),
+    ("stability.mode", "one row for all rows of a unit"): ("mode", 0),
 }
 """Planted faults that this search notices by itself, and the construct by which, from some seed on."""
 SEEDS = 500

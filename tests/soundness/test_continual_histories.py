@@ -299,7 +299,7 @@ def paid(uses, growth):
 
 
 def test_the_printed_bound_of_budgets_that_grow_is_caught():
-    """Three tables, one use removed: the report says that T + 1 = 4 uses change at most (see L-GROWTH)."""
+    """Three tables, one use removed: the report says that T + 1 = 4 uses change at most (see ledger.growth)."""
     baskets = 6
     growth = {"shop": [(1, 1)] + [(2 * k + 1, 1) for k in range(1, baskets + 1)]}
     growth |= {f"basket {k}": [(1, 1)] for k in range(baskets + 1)}

@@ -64,7 +64,7 @@ def attack(queries, protections, databases) -> Findings:
 def test_no_neighbor_moves_a_statistic_by_more_than_declared():
     findings = attack(QUERIES, PROTECTIONS, DATABASES)
     assert not findings.violations, (SEED, findings.violations[0])
-    assert findings.rules["G-MOVES"] >= 2 * len(QUERIES)
+    assert findings.rules["stability.moves"] >= 2 * len(QUERIES)
     assert findings.triples > 1000
 
 

@@ -89,9 +89,12 @@ def test_no_pair_refutes_the_bound(text, name):
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
-        ("SELECT min(at) FROM trips", "D-VALUE"),
-        ("SELECT count(*) FROM trips WHERE extract(hour FROM at) > 3", "D-VALUE"),
-        ("SELECT count(*) FROM trips WHERE date_trunc('day', at) > DATE '2025-01-02'", "D-VALUE"),
+        ("SELECT min(at) FROM trips", "derivative.value"),
+        ("SELECT count(*) FROM trips WHERE extract(hour FROM at) > 3", "derivative.value"),
+        (
+            "SELECT count(*) FROM trips WHERE date_trunc('day', at) > DATE '2025-01-02'",
+            "derivative.value",
+        ),
     ],
 )
 def test_parts_of_moments_jump(text, rule):
@@ -104,7 +107,7 @@ def test_a_moment_needs_a_range():
         'at = { range = ["2025-01-01", "2025-01-09"] }', "", 1
     )
     found = ask(QUERIES[0], world(catalog(Table("trips", columns)), policy))
-    assert "D-RANGE" in found
+    assert "derivative.range" in found
 
 
 def test_postgresql_computes_what_duckdb_does(postgres_database, tmp_path):

@@ -1,4 +1,4 @@
-"""N-DISTANCE by brute force: all bags of up to four rows on four points, and all of their neighbors."""
+"""noise.distance by brute force: all bags of up to four rows on four points, and all of their neighbors."""
 
 from collections import Counter
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Elements of arrays as rows: no unit moves an answer by more than its bound (O-ELEMENTS)."""
+"""Elements of arrays as rows: no unit moves an answer by more than its bound (owner.elements)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a condition over protected values implies of public ones holds wherever the condition does (D-STRIP)."""
+"""What a condition over protected values implies of public ones holds wherever the condition does.
+
+Rests on derivative.strip.
+"""
 
 import itertools
 import random

@@ -150,7 +150,7 @@ def test_one_limit_for_all_in_layers_is_the_construction_for_one_limit(name):
         name, values, delta_f=["0.5"] * 5, classes=["0.5"], empty=0, construction="layers", **extra
     )
     assert same.exact_value == one.exact_value
-    assert same.proof == "P-LAYERS"
+    assert same.proof == "preprocess.layers"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -161,7 +161,7 @@ def test_many_people_with_ten_limits(name):
     classes = [Fraction(i, 10) * (10 if name == "variance" else 1) for i in range(1, 11)]
     limits = [classes[i] for i in generator.integers(0, 10, count)]
     center = 0 if name == "variance" else 35
-    for how, proof in (("exact", "P-CERTAIN"), ("layers", "P-LAYERS")):
+    for how, proof in (("exact", "preprocess.certain"), ("layers", "preprocess.layers")):
         found = bounded(
             name, values, delta_f=limits, classes=classes, empty=center, construction=how,
             **EXTRA.get(name, {}),

@@ -123,7 +123,7 @@ def test_together_dates_are_dearer_than_each_alone(found):
 
 
 def test_sensitivities_are_hardly_above_the_exact_derivatives(found, directory):
-    """The geometric mean was 1.33 and the worst 7.4 before slopes had signs (D-LEANING, D-OR)."""
+    """The geometric mean was 1.33 and the worst 7.4 before slopes had signs (derivative.leaning, derivative.or)."""
     queries = forms.QUERIES if LONG else WINDOWS
     source = f"duckdb:{database.duckdb_file('0.1', directory)}"
     ratios = {

@@ -1,4 +1,4 @@
-"""What is said of a limit follows from the limit that was chosen, never from the units that it cut (U-CUT)."""
+"""What is said of a limit follows from the limit that was chosen, never from the units that it cut (truncation.cut)."""
 
 import pandas
 import pytest

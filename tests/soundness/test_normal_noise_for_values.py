@@ -1,4 +1,4 @@
-"""Normal noise where values move (N-APART): exact hockey-stick divergences of the product's laws, on all pairs.
+"""Normal noise where values move (noise.apart): exact hockey-stick divergences of the product's laws, on all pairs.
 
 Small databases through the product's statements. At distance 1 at most, two laws are (epsilon, delta)-close as charged;
 farther apart, as so many steps of it, also where no database lies between. Planted: noise for half of a move, a release

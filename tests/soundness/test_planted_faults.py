@@ -33,7 +33,7 @@ def test_a_planted_fault_is_noticed(fault, monkeypatch):
 def test_a_second_wall_stands_behind_the_rules(case, monkeypatch):
     """Rules that say that nothing differs are not believed where protected rows are read."""
     for fault in FAULTS:
-        if fault.rule in ("G-SCAN", "G-SORT") and fault.case == case:
+        if fault.rule in ("stability.scan", "stability.sort") and fault.case == case:
             fault.plant(monkeypatch)
     assert not CASES[case].findings().violations
 

@@ -22,8 +22,10 @@ from secant.terms.types import INTEGER
 EXAMPLES = 7_000 if LONG else 220
 TRIPLES = 100_000 if LONG else 3_000
 ACCEPTED = 0.2  # about 0.4 is usual: eight standard deviations away, so no false alarm
-RULES = {"G-COUNT", "G-COUNT-DISTINCT", "G-COUNT-UNITS", "G-FILTER", "G-GROUP", "G-JOIN", "G-PROJECT",
-         "G-REPLACE", "G-SCAN", "G-SUM", "G-SUM-DISTINCT", "G-TRUNCATE"}  # fmt: skip
+RULES = {"stability.count", "stability.count_distinct", "stability.count_units", "stability.filter",
+    "stability.group", "stability.join", "stability.project",
+         "stability.replace", "stability.scan", "stability.sum", "stability.sum_distinct",
+         "stability.truncate"}  # fmt: skip
 """Rules that a long run must have put to the test."""
 ATTACKS = 500
 FOUND_ALONE = {

@@ -1,4 +1,4 @@
-"""A protection of rows beside one of values: one smooth bound for both (C-BESIDE).
+"""A protection of rows beside one of values: one smooth bound for both (combined.beside).
 
 All pairs of small databases through the product's statements, under the distance that both promises make together: a
 row counts as 1. It is more than either promises by itself. Planted: a bound that is smooth for values alone.

@@ -1,4 +1,7 @@
-"""Rows whose unit is NULL: each counts like a unit of its own, and moves nothing by more than a limit (U-NOBODY)."""
+"""Rows whose unit is NULL: each counts like a unit of its own, and moves nothing by more than a limit.
+
+Rests on truncation.nobody.
+"""
 
 from __future__ import annotations
 

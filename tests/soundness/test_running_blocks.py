@@ -1,4 +1,4 @@
-"""Running sums by blocks (F-BATCH): what noise is added to, on all neighbors of small databases, against the noise."""
+"""Running sums by blocks (continual.batch): what noise is added to, on all neighbors of small databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Stages, by brute force: whatever was released first, the bound of what follows holds on all neighbors (W-STAGED)."""
+"""Stages, by brute force: whatever was released first, the bound of what follows holds on all neighbors.
+
+Rests on workflow.staged.
+"""
 
 import random
 import re

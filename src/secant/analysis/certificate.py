@@ -77,7 +77,7 @@ class Survey:
 
 @frozen
 class Coming:
-    """Rows that come and go beside values that move, where one row stands in several joined rows (C-FANS)."""
+    """Rows that come and go beside values that move, where one row stands in several joined rows (combined.fans)."""
 
     surveys: tuple[Survey, ...]
     """How many joined rows one row moves; the least of them holds."""
@@ -122,7 +122,10 @@ class Curve:
     least: Callable[[Fraction], Fraction] | None = None
     """For a beta, what the bound never falls below where rows come and go, in whole steps; None where they stay."""
     public: Mapping[str, Fraction] = field(default_factory=dict)
-    """Protection -> what it moves the measure by at most, in whole steps, where one bound serves several (C-BESIDE)."""
+    """Protection -> what it moves the measure by at most, in whole steps, where one bound serves several.
+
+    Rests on combined.beside.
+    """
     coming: Coming | None = None
     """What the bound never falls below where a row that comes or goes stands in several joined rows."""
 
@@ -141,7 +144,7 @@ class Surveyed:
 
 @frozen
 class Contributions:
-    """What each unit adds to measures, and the answer with what it adds cut down to limits (U-CLIP)."""
+    """What each unit adds to measures, and the answer with what it adds cut down to limits (truncation.clip)."""
 
     above: n.Aggregate | None
     """One row: for each measure and each limit to choose from, how many units add more. Private."""
@@ -169,18 +172,18 @@ class Clipped:
     cap: Fraction | None = None
     """What the declared limits say of the measure as the release itself computes it; None if they say nothing."""
     partners: tuple[str, ...] = ()
-    """The measures whose limits cut this one down, its own among them (U-WEIGHT)."""
+    """The measures whose limits cut this one down, its own among them (truncation.weight)."""
     positive: bool = False
     """Whether no row takes anything away, so that cutting down never gives more."""
     fine: int = 1
     """Parts of a whole step in which cut-down measures are given, and noise is added to them."""
     nobodys: bool = False
-    """Whether rows without a unit count: each is a unit of its own, and no limit cuts it (U-NOBODY)."""
+    """Whether rows without a unit count: each is a unit of its own, and no limit cuts it (truncation.nobody)."""
     within: int | None = None
     """What one unit adds to one group at most, in whole steps; None if only the limit bounds it."""
 
     def squared(self, limit: int) -> Fraction:
-        """Bound the squared length of the move of the measure, cut down to a limit (U-LENGTH)."""
+        """Bound the squared length of the move of the measure, cut down to a limit (truncation.length)."""
         return Fraction(limit * (limit if self.within is None else min(self.within, limit)))
 
 

@@ -2,9 +2,9 @@
 
 In: a request under `rows+cells`. Out: a certificate: for each measure the larger of how fast it moves with values and
 how far a row makes it jump, over the distance that a row counts as; where a row stands in one joined row, as a smooth
-bound with a public floor (C-BOTH), where it stands in several, with a floor that surveys of the joins give (C-FANS).
-The number of rows is private here, so no count, end or fan of a protected table is asked for. Never here: how values
-move, or how many rows differ.
+bound with a public floor (combined.both), where it stands in several, with a floor that surveys of the joins give
+(combined.fans). The number of rows is private here, so no count, end or fan of a protected table is asked for. Never
+here: how values move, or how many rows differ.
 """
 
 from __future__ import annotations
@@ -113,12 +113,12 @@ class CombinedRoom:
         return None
 
     def _refuse(self, reason: str, hint: str) -> Refusal:
-        return Refusal(self.name, "C-BOTH", reason, hint)
+        return Refusal(self.name, "combined.both", reason, hint)
 
     def _fanned(
         self, request: Request, moving: Certificate, weights: Weights, against: Refusal
     ) -> Certificate | Refusal:
-        """Bound joins in which one row may meet many, by surveys of how many (C-FANS)."""
+        """Bound joins in which one row may meet many, by surveys of how many (combined.fans)."""
         release, protection = request.release, request.protection
         adding = _without_extremes(request)
         form = conjunctive(release.exact.input, weights.__contains__)
@@ -217,7 +217,7 @@ def _extreme_groups(release: Release) -> bool:
 def _ranges(
     call: n.Aggregation, step: Fraction, weights: Weights
 ) -> dict[str, tuple[Fraction, Fraction]]:
-    """Let a row of any table move MIN or MAX by its whole range (C-MINMAX)."""
+    """Let a row of any table move MIN or MAX by its whole range (combined.min_max)."""
     jump = whole_range(call, step)
     return {table: (jump, weight) for table, weight in weights.items()}
 
@@ -229,7 +229,7 @@ def adds_up(protection: Protection) -> bool:
 
 
 def _without_extremes(request: Request) -> Request:
-    """Leave out MIN and MAX: however many rows differ, they move by their range at most (C-MINMAX)."""
+    """Leave out MIN and MAX: however many rows differ, they move by their range at most (combined.min_max)."""
     release = request.release
     calls = zip(release.measures, release.exact.aggregations, strict=True)
     kept = [(m, c) for m, c in calls if c.function not in EXTREMES]
@@ -240,7 +240,10 @@ def _without_extremes(request: Request) -> Request:
 
 
 def _joined(moving: Move, jumps: Jumps, *, single: bool) -> Move | None:
-    """Put together how a measure moves with values and with rows; None if no public number bounds it (C-BOTH)."""
+    """Put together how a measure moves with values and with rows; None if no public number bounds it.
+
+    Rests on combined.both.
+    """
     over = max((jump / weight for jump, weight in jumps.values()), default=Fraction(0))
     if is_still(moving):
         return GlobalBound(over)
@@ -260,7 +263,10 @@ def _joined(moving: Move, jumps: Jumps, *, single: bool) -> Move | None:
 
 
 def _fan(moving: Move, survey: Surveyed, nearest: Fraction) -> Curve | None:
-    """Put a measure's motion and the joined rows that one row moves together; None without a public number (C-FANS)."""
+    """Put a measure's motion and the joined rows that one row moves together; None without a public number.
+
+    Rests on combined.fans.
+    """
     resolution = min(Fraction(1), nearest)
     if is_still(moving):
         slope = Fraction(0)
@@ -289,7 +295,10 @@ def _motionless() -> Curve:
 
 
 def _each(slope: Fraction, jump: Fraction, nearest: Fraction) -> Callable[[Fraction], Fraction]:
-    """Give, for a beta, what the bound is at least for each joined row that one row moves, rounded up (C-FANS)."""
+    """Give, for a beta, what the bound is at least for each joined row that one row moves, rounded up.
+
+    Rests on combined.fans.
+    """
 
     def each(beta: Fraction) -> Fraction:
         return max(coming_part(beta, nearest, slope), jump_part(beta, nearest, jump))
@@ -298,7 +307,7 @@ def _each(slope: Fraction, jump: Fraction, nearest: Fraction) -> Callable[[Fract
 
 
 def coming_part(beta: Fraction, weight: Fraction, slope: Fraction) -> Fraction:
-    """Give K / (e^(beta·G) − 1): what lets a slope grow by K with a row that comes, rounded up (C-FANS)."""
+    """Give K / (e^(beta·G) − 1): what lets a slope grow by K with a row that comes, rounded up (combined.fans)."""
     with working_precision(128):
         return upper(ball(slope) / (ball(beta * weight).exp() - 1))
 
@@ -316,7 +325,7 @@ def _least(slope: Fraction, nearest: Fraction, jumps: Jumps) -> Callable[[Fracti
 
 
 def jump_part(beta: Fraction, weight: Fraction, jump: Fraction) -> Fraction:
-    """Give g·J, g = beta / (2(e^(beta·G/2) − 1)): what hides a jump by J at distance G, rounded up (C-BOTH)."""
+    """Give g·J, g = beta / (2(e^(beta·G/2) − 1)): what hides a jump by J at distance G, rounded up (combined.both)."""
     with working_precision(128):
         return upper(ball(beta * jump) / (2 * (ball(beta * weight / 2).exp() - 1)))
 
@@ -328,7 +337,9 @@ def _step(words: str, unit: Fraction, bound: Move, jumps: Jumps) -> Step:
     )
     most = bound.value if isinstance(bound, GlobalBound) else bound.cap
     assert isinstance(most, Fraction)
-    return Step("C-BOTH", f"{words}: {told}", f"moves by at most {amount(most * unit)} a unit")
+    return Step(
+        "combined.both", f"{words}: {told}", f"moves by at most {amount(most * unit)} a unit"
+    )
 
 
 def _fan_step(
@@ -340,4 +351,6 @@ def _fan_step(
         f"a joined row moves it by {amount(survey.each * unit)} where it comes or goes, at a distance of "
         f"{amount(nearest)} or more, and by {slope} a unit where values move"
     )
-    return Step("C-FANS", f"{words}: {told}", "times the joined rows that one row moves, surveyed")
+    return Step(
+        "combined.fans", f"{words}: {told}", "times the joined rows that one row moves, surveyed"
+    )

@@ -45,7 +45,7 @@ class JoinsRoom:
 
 
 def _looks_into_conditions(request: Request) -> bool:
-    """Whether patterns may say less than residuals: only by looking into an OR between tables (C-LEAST)."""
+    """Whether patterns may say less than residuals: only by looking into an OR between tables (combined.least)."""
     form = conjunctive(request.release.exact.input, request.covered.__contains__)
     return isinstance(form, Conjunctive) and any(
         isinstance(part, n.Or) for c in form.conditions for part in n.walk(c.scalar)
@@ -53,7 +53,7 @@ def _looks_into_conditions(request: Request) -> bool:
 
 
 def _least(found: list[Certificate], request: Request) -> Certificate:
-    """Let all surveys hold together: the least of them is a bound, and is smooth (C-LEAST)."""
+    """Let all surveys hold together: the least of them is a bound, and is smooth (combined.least)."""
     if len(found) == 1 and not request.protection.replace:
         return found[0]
     bounds: dict[str, Move] = {}
@@ -92,7 +92,7 @@ def _swapped(request: Request, column: str) -> Fraction | None:
 
 
 def _replaced(survey: Survey, *, grows: bool) -> Survey:
-    """One row replaced is one row less and one more: two steps of half the smoothness (C-REPLACE).
+    """One row replaced is one row less and one more: two steps of half the smoothness (combined.replace).
 
     Where rows only grow, what goes and what comes do not add up: the larger of the two decides.
     """

@@ -170,7 +170,7 @@ def prepare(
     if risky is not None:
         reason = "what follows the release may fail after it is paid for"
         hint = "compute the subquery in FROM and join it"
-        return (Refusal("portfolio", "T-SUBQUERY", reason, hint, risky),)
+        return (Refusal("portfolio", "rewrite.subquery", reason, hint, risky),)
     if touched(post):  # the last wall before a plan runs without noise
         raise InternalError("BUG-001", "a protected table is left outside of every release")
     return Prepared(post, tuple(work.bounded))
@@ -183,7 +183,7 @@ def _in_window(plan: n.Relation, touched: Callable[[n.Node], bool]) -> Refusal |
     if asking is None:
         return None
     reason, hint = "a window call holds a subquery", "compute the subquery in FROM and join it"
-    return Refusal("portfolio", "T-SUBQUERY", reason, hint, asking)
+    return Refusal("portfolio", "rewrite.subquery", reason, hint, asking)
 
 
 def _shows_protected(
@@ -294,9 +294,9 @@ def _enforced(
     facts: PublicFacts,
     stepped: Steps | None,
 ) -> Release | Problem:
-    """Enforce what is declared; ranges that are missing are looked up where a table is public (C-ENDS)."""
+    """Enforce what is declared; ranges that are missing are looked up where a table is public (combined.ends)."""
     release = enforce(aggregate, name, held, protections, stepped=stepped)
-    if not isinstance(release, Problem) or release.rule != "T-RANGE":
+    if not isinstance(release, Problem) or release.rule != "rewrite.range":
         return release
     policy, read = held.policy, read_columns(aggregate)
     tables = dict(policy.tables)
@@ -344,20 +344,23 @@ def ask(request: Request) -> tuple[Certificate | None, list[Refusal]]:
 def _for_those_who_give_least(
     certificate: Certificate, protection: Protection, release: Release
 ) -> Certificate:
-    """Where units give different amounts, let bounds be in shares of what those give who give most (G-PERSONAL)."""
+    """Where units give different amounts, let bounds be in shares of what those give who give most.
+
+    Rests on stability.personal.
+    """
     offers = protection.personal
     if offers is None or all(is_still(x) for x in certificate.bounds.values()):
         return certificate
     if protection.name in release.copied:
         words = f"rows count in proportion, up to {offers.copies[-1]} times"
-        step = Step("G-PERSONAL", words, "who gives less moves it less")
+        step = Step("stability.personal", words, "who gives less moves it less")
         return replace(certificate, derivation=(*certificate.derivation, step))
     bounds: dict[str, Move] = {}
     for column, bound in certificate.bounds.items():
         assert isinstance(bound, GlobalBound), "other bounds were refused"
         bounds[column] = replace(bound, value=bound.value / offers.least)
     words = f"everybody counts alike, so noise is for those who give {float(offers.least):.4g} of the most"
-    step = Step("G-PERSONAL", words, f"bounds times {float(1 / offers.least):.6g}")
+    step = Step("stability.personal", words, f"bounds times {float(1 / offers.least):.6g}")
     return replace(
         certificate, bounds=bounds, squares={}, derivation=(*certificate.derivation, step)
     )
@@ -414,7 +417,7 @@ def _beside(
     release: Release,
     held: Facts,
 ) -> list[Certificate]:
-    """Where rows are hidden by one protection and values by another, let one bound serve both (C-BESIDE)."""
+    """Where rows are hidden by one protection and values by another, let one bound serve both (combined.beside)."""
     moved = [
         (p, c)
         for p, c in zip(protections, certificates, strict=True)
@@ -465,11 +468,11 @@ def _cap(bound: Move) -> Fraction | None:
 def _one_noise(
     certificates: list[Certificate], release: Release
 ) -> tuple[Certificate, ...] | Refusal:
-    """One noise serves all protections (C-ONE): a bound that varies only where no other protection is moved.
+    """One noise serves all protections (combined.one): a bound that varies only where no other protection is moved.
 
     A bound that is smooth in one protection's distance may leap with another's, and so may a limit that is
-    chosen: beside another protection, unless it is the same bound for both (C-BESIDE), and where it would be its cap
-    anyway, its public cap takes its place.
+    chosen: beside another protection, unless it is the same bound for both (combined.beside), and where it would be its
+    cap anyway, its public cap takes its place.
     """
     settled = list(certificates)
     for measure in release.measures:
@@ -483,7 +486,7 @@ def _one_noise(
             if bound.cap is None:
                 return Refusal(
                     "portfolio",
-                    "C-ONE",
+                    "combined.one",
                     "several protections are moved, and one of them has no public limit",
                     "let the owner list the protections as alternatives",
                     release.original,
@@ -498,7 +501,7 @@ def _one_noise(
                 derivation=tuple(
                     s
                     for s in certificate.derivation
-                    if not (s.rule.startswith("U-") and told in s.place)
+                    if not (s.rule.startswith("truncation.") and told in s.place)
                 )
                 if isinstance(bound, Clipped)
                 else certificate.derivation,

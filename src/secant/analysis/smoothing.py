@@ -1,7 +1,8 @@
 """From what could differ after k changes to a smooth bound: the largest discounted value, rounded up.
 
 In: a function of the number of changes, beta, and how fast the function can grow. Out: the supremum over all
-k >= 0 of exp(-beta k) times it, never rounded down (J-SUP). Never here: data, and a range of k that depends on it.
+k >= 0 of exp(-beta k) times it, never rounded down (residual.sup). Never here: data, and a range of k that depends on
+it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _FAR = 1e-9
 def largest_discounted(
     at: Callable[[int], Fraction | int], beta: Fraction, degree: int
 ) -> Fraction:
-    """Give the supremum over integers k >= 0 of exp(-beta k) · at(k), rounded up (J-SUP).
+    """Give the supremum over integers k >= 0 of exp(-beta k) · at(k), rounded up (residual.sup).
 
     `at` is a polynomial in k with nonnegative coefficients and at most this degree, or the largest of such.
     """
@@ -36,14 +37,14 @@ def largest_discounted(
 
 
 def last_useful(beta: Fraction, degree: int) -> int:
-    """Give a k from which on a polynomial of this degree grows by less than exp(beta) a step (J-SUP)."""
+    """Give a k from which on a polynomial of this degree grows by less than exp(beta) a step (residual.sup)."""
     if beta <= 0:
         raise UsageError("USE-001", "beta must be positive")
     return math.ceil(degree / beta)
 
 
 def largest_until(at: Callable[[int], Fraction | int], beta: Fraction, last: int) -> Fraction:
-    """Give the largest exp(-beta k) · at(k) with 0 <= k <= last, rounded up; `at` never falls (J-SUP)."""
+    """Give the largest exp(-beta k) · at(k) with 0 <= k <= last, rounded up; `at` never falls (residual.sup)."""
     rate = float(beta)
     logs: dict[int, float] = {}
 
@@ -71,7 +72,7 @@ def largest_until(at: Callable[[int], Fraction | int], beta: Fraction, last: int
 
 
 def largest_split(polynomial: Polynomial, beta: Fraction, last: Split) -> Fraction:
-    """Give the largest exp(-beta (s1 + ... + sm)) · polynomial(s) with 0 <= s <= last, rounded up (J-SUP).
+    """Give the largest exp(-beta (s1 + ... + sm)) · polynomial(s) with 0 <= s <= last, rounded up (residual.sup).
 
     Coefficients are not negative, so no value in a box is above the sum of what each term can reach in it. Boxes are
     halved, the most promising first, until none but points may hold the largest value.

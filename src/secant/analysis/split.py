@@ -2,7 +2,7 @@
 
 In: a plan, a way to bound one aggregate, and what is protected. Out: the plan over released tables, and the releases
 in the order in which they are made. A subquery that stands in the way of a bound is released first, and its numbers
-are constants afterwards (W-STAGED, W-LOOKUP). Never here: a bound, noise, a look at data.
+are constants afterwards (workflow.staged, workflow.lookup). Never here: a bound, noise, a look at data.
 """
 
 from __future__ import annotations
@@ -120,7 +120,9 @@ class Split:
     def _in_stages(
         self, aggregate: n.Aggregate, refused: Sequence[Refusal]
     ) -> Bounded | Sequence[Refusal]:
-        """Release what an aggregate's subqueries say first, and bound it with those numbers as constants (W-STAGED).
+        """Release what an aggregate's subqueries say first, and bound it with those numbers as constants.
+
+        Rests on workflow.staged.
 
         Tried only for an aggregate that no room bounds as it stands; whether it is depends on public facts.
         """
@@ -140,7 +142,7 @@ class Split:
         outcome = self._bound(staged)
         if isinstance(outcome, Bounded):
             read = ", ".join(sorted({r.name for r in n.walk(staged) if isinstance(r, n.Released)}))
-            note = f"reads {read}, released before and put in as constants (W-STAGED)"
+            note = f"reads {read}, released before and put in as constants (workflow.staged)"
             release = replace(outcome.release, notes=(note, *outcome.release.notes))
             return replace(outcome, release=release, tried=(*refused, *outcome.tried))
         self._forget(before, done)
@@ -195,7 +197,7 @@ class Split:
             if self._chosen(released):
                 return None
             last = self.bounded[-1].release
-            note = "asked for by each row of an outer query, and looked up there (W-LOOKUP)"
+            note = "asked for by each row of an outer query, and looked up there (workflow.lookup)"
             self.bounded[-1] = replace(
                 self.bounded[-1], release=replace(last, notes=(note, *last.notes))
             )
@@ -230,7 +232,7 @@ def many_released(post: n.Relation, bounded: list[Bounded]) -> Refusal | None:
             if isinstance(inner, n.Released) and inner.name in keyed:
                 return Refusal(
                     "portfolio",
-                    "T-SUBQUERY",
+                    "rewrite.subquery",
                     "the scalar subquery might return several rows",
                     "aggregate its groups, for example with max()",
                     node,
@@ -250,4 +252,4 @@ def with_reals(plan: n.Relation) -> n.Relation | Refusal:
     except Mistyped as error:
         reason = f"what is counted over protected values is a real number: {error}"
         hint = "cast it, for example CAST(count(*) AS INTEGER)"
-        return Refusal("derivative", "D-VALUE", reason, hint, error.node)
+        return Refusal("derivative", "derivative.value", reason, hint, error.node)

@@ -32,24 +32,24 @@ def measure_bound(
 ) -> tuple[str, Fraction, str]:
     """Bound the sum over all groups of |change|, in whole steps."""
     if call.function == "count" and call.argument is None:
-        return "G-COUNT", Fraction(changed), f"{changed} rows, 1 each"
+        return "stability.count", Fraction(changed), f"{changed} rows, 1 each"
     assert call.argument is not None
     if call.function == "count" and call.distinct:
         if owned is not None and is_owner(call.argument, *owned):
             return (
-                "G-COUNT-UNITS",
+                "stability.count_units",
                 Fraction(groups),
                 f"a unit counts once in each of {groups} groups",
             )
-        return "G-COUNT-DISTINCT", Fraction(changed), f"{changed} rows, 1 value each"
+        return "stability.count_distinct", Fraction(changed), f"{changed} rows, 1 value each"
     if call.function == "count":
-        return "G-COUNT", Fraction(changed), f"{changed} rows, 1 each"
+        return "stability.count", Fraction(changed), f"{changed} rows, 1 each"
     if call.function == "array_agg":
         words = f"{changed} rows, {amount(STEPS_OF_A_MOVE * step)} each, as declared"
-        return "G-MOVES", Fraction(changed * STEPS_OF_A_MOVE), words
+        return "stability.moves", Fraction(changed * STEPS_OF_A_MOVE), words
     high, low = ends_of_row(call, step)
     units = max(high, -low)
-    rule = "G-SUM-DISTINCT" if call.distinct else "G-SUM"
+    rule = "stability.sum_distinct" if call.distinct else "stability.sum"
     words = f"{changed} rows, {amount(units * step)} each ({_clamps(call.argument)})"
     return rule, Fraction(changed * units), words
 
@@ -57,19 +57,21 @@ def measure_bound(
 def replaced_bound(
     call: n.Aggregation, once: int, fixed: bool, step: Fraction
 ) -> tuple[str, Fraction, str]:
-    """Bound |change| without keys, in whole steps, where up to `once` rows go and up to `once` others come (G-REPLACE).
+    """Bound |change| without keys, in whole steps, where up to `once` rows go and up to `once` others come.
+
+    Rests on stability.replace.
 
     `fixed` promises that as many rows come as go.
     """
     if call.function == "count":
         if fixed and call.argument is None:
-            return "G-COUNT", Fraction(0), "as many rows come as go"
-        rule = "G-COUNT-DISTINCT" if call.distinct else "G-COUNT"
+            return "stability.count", Fraction(0), "as many rows come as go"
+        rule = "stability.count_distinct" if call.distinct else "stability.count"
         return rule, Fraction(once), f"{once} rows go, {once} come"
     if call.function == "array_agg":
         return measure_bound(call, 2 * once, 1, None, step)
     high, low = ends_of_row(call, step)
-    rule = "G-SUM-DISTINCT" if call.distinct else "G-SUM"
+    rule = "stability.sum_distinct" if call.distinct else "stability.sum"
     ends = f"{amount(low * step)} to {amount(high * step)} each"
     return rule, once * (high - low), f"{once} rows go, {once} come, {ends}"
 
@@ -79,11 +81,13 @@ def ends_of_row(call: n.Aggregation, step: Fraction) -> tuple[Fraction, Fraction
     if call.function == "count":
         return Fraction(1), Fraction(0)
     if call.function != "sum":
-        raise CannotBound("G-UNKNOWN", call, f"{call.function} has no rule", "use count or sum")
+        raise CannotBound(
+            "stability.unknown", call, f"{call.function} has no rule", "use count or sum"
+        )
     assert call.argument is not None
     found = Ranges(NOTHING_DECLARED).of(call.argument)  # only what the plan itself clamps counts
     if not found.bounded:
-        raise CannotBound("G-SUM", call, "the summand is not clamped", "declare a range")
+        raise CannotBound("stability.sum", call, "the summand is not clamped", "declare a range")
     # the plan may sum whole multiples of the step
     unit = Fraction(1) if _is_scaled(call.argument) else step
     low, high = (min(Fraction(0), *found.ends()), max(Fraction(0), *found.ends()))
@@ -109,7 +113,7 @@ def unit_columns(ownerships: Ownerships, owned: Ownership) -> frozenset[str]:
 
 
 def one_a_group(aggregate: n.Aggregate, units: frozenset[str]) -> bool:
-    """Whether a unit has at most one row in each group: unit and keys tell all rows apart (G-LENGTH)."""
+    """Whether a unit has at most one row in each group: unit and keys tell all rows apart (stability.length)."""
     keys = {k.expression.name for k in aggregate.keys if isinstance(k.expression, n.Column)}
     apart = told_apart(aggregate.input)
     return apart is not None and bool(units) and any(apart <= keys | {u} for u in units)

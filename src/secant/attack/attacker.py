@@ -327,7 +327,7 @@ def _left(
     reads: Reads | None,
     delta: Fraction,
 ) -> Fraction | None:
-    """Give the largest ε of one further answer, after what was charged before (K-INVERSE)."""
+    """Give the largest ε of one further answer, after what was charged before (attack.inverse)."""
     if before.gamma:
         return Fraction(0)
     spent = Amount(before.epsilon, before.delta)

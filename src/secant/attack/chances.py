@@ -1,7 +1,8 @@
 """The chance that a whole goal is guessed: one attribute, or several joined by `and` and `or`.
 
 In: a goal whose attributes are secrets under one protection, and what answers have cost. Out: the chance before, bounds
-after any answer and on average, and what is added at most whatever was believed (K-FORMULA, K-ANYPRIOR). Never: data.
+after any answer and on average, and what is added at most whatever was believed (attack.formula, attack.any_prior).
+Never: data.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Amount:
     """None where that is not known: then they may tell of everything."""
 
     def touches(self, secret: Secret) -> bool:
-        """Whether the answers can depend on a secret (K-READ)."""
+        """Whether the answers can depend on a secret (attack.read)."""
         if self.reads is None:
             return True
         columns = self.reads.get(secret.aim.table)
@@ -145,7 +146,7 @@ def _before(aim: Aimed, goal: Goal, *, most: bool) -> float | None:
 
 
 def _joined(goal: Formula, parts: Sequence[float | None], apart: bool) -> float | None:
-    """Give the chance of a goal from those of its parts: of independent ones, or of any (K-FORMULA)."""
+    """Give the chance of a goal from those of its parts: of independent ones, or of any (attack.formula)."""
     known = [part for part in parts if part is not None]
     if goal.joined_by == "and":
         if not known or not apart:
@@ -175,7 +176,7 @@ def _bounded(aim: Aimed, goal: Goal, spent: Mapping[Attribute, Fraction]) -> flo
     if isinstance(goal, Attribute):
         return aim.secrets[goal].after(spent[goal])
     found = _joined(goal, [_bounded(aim, part, spent) for part in goal.parts], aim.apart)
-    # What is about one row only is one secret, however many attributes it has (K-ATTRIBUTE).
+    # What is about one row only is one secret, however many attributes it has (attack.attribute).
     inside = [aim.secrets[leaf] for leaf in leaves(goal) if not aim.secrets[leaf].open_because]
     before = _before(aim, goal, most=True)
     if (

@@ -54,7 +54,7 @@ class Guess:
     distance: float | None
     """The a that gives `by_distance`; None where no a says anything."""
     by_distance: float
-    """The simpler bound for this center that rests on one distance only (K-DISTANCE)."""
+    """The simpler bound for this center that rests on one distance only (attack.distance)."""
     words: str
 
 
@@ -169,7 +169,7 @@ def bound_at_rate(
 def membership_probability(
     epsilon: Number, prior: Number = Fraction(1, 2), delta: Number = 0
 ) -> Membership:
-    """Bound the chance that an attacker is right about somebody being in the data (K-MEMBER).
+    """Bound the chance that an attacker is right about somebody being in the data (attack.member).
 
     >>> round(membership_probability(1).posterior, 3)
     0.731
@@ -258,7 +258,7 @@ def _closed(prior: Prior, center: float | None, logarithmic: bool) -> bool:
 
 
 def _even(prior: Uniform, rate: float, radius: float) -> Extreme:
-    """Give the target at an end of the range, which is the worst one if all values are alike (K-EVEN)."""
+    """Give the target at an end of the range, which is the worst one if all values are alike (attack.even)."""
     low, high = ends_of(prior)
     if prior.step is None:
         inside, whole = 2 * radius, high - low
@@ -285,7 +285,7 @@ def _too_many(prior: Prior) -> bool:
 def _by_distance(
     shape: Atoms | Pieces, center: float, radius: float, rate: float, shift: Fraction | None
 ) -> tuple[float, float | None]:
-    """Give the least 1/(1 + exp(−εa)·Pr[X″]/Pr[X′]) and its a, or the one for a given a (K-DISTANCE)."""
+    """Give the least 1/(1 + exp(−εa)·Pr[X″]/Pr[X′]) and its a, or the one for a given a (attack.distance)."""
     if isinstance(shape, Atoms):
         reaches, ratios = _around_atoms(shape, center, radius)
     else:

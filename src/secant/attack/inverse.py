@@ -1,4 +1,4 @@
-"""The largest ε that keeps a guess at or below what is allowed (K-INVERSE).
+"""The largest ε that keeps a guess at or below what is allowed (attack.inverse).
 
 In: a bound that grows with ε, and the share that it may reach. Out: an ε in whole billionths, rounded down: put back,
 the bound is at most the share, and as near to it as a billionth of ε allows. Nothing is spent and no data is read.

@@ -29,7 +29,7 @@ def up(share: float) -> float:
 
 
 def raised(prior: float, distance: Fraction) -> float:
-    """Bound the chance after any single answer, two values being `distance` apart (K-ATTRIBUTE).
+    """Bound the chance after any single answer, two values being `distance` apart (attack.attribute).
 
     >>> round(raised(0.1, Fraction(2)), 3)
     0.451
@@ -39,7 +39,7 @@ def raised(prior: float, distance: Fraction) -> float:
 
 
 def on_average(prior: float, steps: Iterable[tuple[Fraction, Fraction]]) -> float:
-    """Bound how often the best guess is right, every value being so many (ε, δ) steps from one law (K-ATTRIBUTE).
+    """Bound how often the best guess is right, every value being so many (ε, δ) steps from one law (attack.attribute).
 
     >>> round(on_average(0.1, [(Fraction(1), Fraction(0))]), 3)
     0.272
@@ -65,7 +65,7 @@ def together(steps: Iterable[tuple[Fraction, Fraction]]) -> tuple[float, float]:
 
 
 def added_at_most(distance: Fraction) -> float:
-    """Bound what any answer adds to the chance, whatever is believed before (K-ANYPRIOR).
+    """Bound what any answer adds to the chance, whatever is believed before (attack.any_prior).
 
     >>> round(added_at_most(Fraction(2)), 4)
     0.4621
@@ -74,7 +74,7 @@ def added_at_most(distance: Fraction) -> float:
 
 
 def added_on_average(steps: Iterable[tuple[Fraction, Fraction]]) -> float:
-    """Bound what answers add on average, whatever is believed before (K-ANYPRIOR)."""
+    """Bound what answers add on average, whatever is believed before (attack.any_prior)."""
     total, slack = together(steps)
     if math.isinf(total):
         return 1.0

@@ -1,7 +1,7 @@
 """The largest posterior share of a target interval, over all answers and, if asked, all intervals.
 
 In: a prior in its coordinate, the rate k = ε·weight, a radius, and a center or none. Out: an upper bound
-that is certain (K-PEAK, K-BOXES), and the best that was found, with its center. Only the found value is
+that is certain (attack.peak, attack.boxes), and the best that was found, with its center. Only the found value is
 approximate; the bound is one for every answer of every private mechanism.
 """
 
@@ -47,7 +47,7 @@ class Extreme:
 
 
 def largest_of_atoms(atoms: Atoms, rate: float, radius: float, center: float | None) -> Extreme:
-    """Try every window and every peak: for atoms the largest share is attained at one (K-PEAK)."""
+    """Try every window and every peak: for atoms the largest share is attained at one (attack.peak)."""
     left, right = _sums(atoms, rate)
     whole = left + right - atoms.shares
     first, last = windows_of(atoms, radius, center)
@@ -143,7 +143,7 @@ class Boxes:
 
 
 def largest_of_density(pieces: Pieces, rate: float, radius: float, center: float | None) -> Extreme:
-    """Split boxes of centers and peaks until the bounds of all are near what was found (K-BOXES)."""
+    """Split boxes of centers and peaks until the bounds of all are near what was found (attack.boxes)."""
     kernel = kernel_of(pieces, rate)
     low, high = float(pieces.edges[0]), float(pieces.edges[-1])
     if pieces.logarithmic:
@@ -224,7 +224,7 @@ def _split(kernel: Kernel, boxes: Boxes, radius: float) -> Boxes:
 
 
 def _bounds(kernel: Kernel, boxes: Boxes, radius: float) -> Floats:
-    """Bound the share of every window and every peak of each box (K-BOXES)."""
+    """Bound the share of every window and every peak of each box (attack.boxes)."""
     rate = kernel.rate
     l1, u1 = window(kernel, boxes.g1, radius)
     l2, u2 = window(kernel, boxes.g2, radius)

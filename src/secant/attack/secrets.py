@@ -67,8 +67,8 @@ class Secret:
     def after(self, epsilon: Fraction) -> float | None:
         """Bound the chance of a good guess after any answers that cost ε in total.
 
-        By K-PEAK or K-TEXT where values move, in √ by the whole range (K-ROOT), by K-ATTRIBUTE where rows do, by the
-        smaller one where both do (K-BOTH).
+        By attack.peak or attack.text where values move, in √ by the whole range (attack.root), by attack.attribute
+        where rows do, by the smaller one where both do (attack.both).
         """
         if self.open_because:
             return 1.0
@@ -177,7 +177,7 @@ def weight_of(protection: Protection, table: str, column: str) -> tuple[Fraction
     """Give how far a cell moves per unit, and the coordinate that is meant; None if it is public.
 
     Where one coordinate moves alone, every ℓp combination, of columns, rows or tables, is that one
-    coordinate's move, so the weight is the product of the factors above it (K-CELL), combined over its places.
+    coordinate's move, so the weight is the product of the factors above it (attack.cell), combined over its places.
     """
     text = protection.distance.get(table)
     return None if text is None else weight_in(parse_norm(text), column)
@@ -196,7 +196,7 @@ def _cell(
             raise UsageError(
                 "USE-001", f"a distance in {measure} needs a declared range of numbers"
             )
-        # Two texts are the same, or one unit apart (K-TEXT).
+        # Two texts are the same, or one unit apart (attack.text).
         return Cell(factor, measure, factor, factor, factor if factor <= 1 else None)
     known = [place_of(value) for value in facts.range or facts.values or ()]
     if known and belief is not None and not isinstance(belief, (Named, Alike)):

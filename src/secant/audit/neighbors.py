@@ -68,7 +68,7 @@ def neighbors(
 ) -> Iterator[Database]:
     """Give every neighbor by removal, and those by addition or replacement with rows of the pool.
 
-    What the engine keeps unique is unique there too: any other database cannot be (S-KEY).
+    What the engine keeps unique is unique there too: any other database cannot be (smt.key).
     """
     if protection.kind == "unit":
         yield from _without_units(database, policy, protection)

@@ -232,7 +232,7 @@ class _Figures:
 
 
 def _read(job: Job, keys: Mapping[str, Keys | None], engine: Session) -> dict[str, _Figures]:
-    """Read all releases; later ones read constants, the same ones of all databases (W-STAGED)."""
+    """Read all releases; later ones read constants, the same ones of all databases (workflow.staged)."""
     found = {}
     session = stage(engine, _constants(job))
     for b in job.prepared.bounded:

@@ -1,8 +1,8 @@
 """How many samples, and which order statistic: the public arithmetic behind a sampled sensitivity.
 
 In: any of γ, m and a confidence. Out: m, k, γ and ρ that fit together, rounded to the safe side.
-Three theorems are offered: X-EXCHANGE (the default), X-BINOMIAL (with a confidence over the
-sampler's own luck) and X-DKW (the paper's, kept for comparison). No function is called here and no
+Three theorems are offered: blackbox.exchange (the default), blackbox.binomial (with a confidence over the
+sampler's own luck) and blackbox.dkw (the paper's, kept for comparison). No function is called here and no
 sample is looked at: m and k are fixed before the first draw.
 """
 
@@ -24,9 +24,9 @@ from secant.records import frozen
 Method = Literal["exchangeability", "binomial", "dkw"]
 METHODS: tuple[Method, ...] = ("exchangeability", "binomial", "dkw")
 PROOFS: dict[Method, str] = {
-    "exchangeability": "X-EXCHANGE",
-    "binomial": "X-BINOMIAL",
-    "dkw": "X-DKW",
+    "exchangeability": "blackbox.exchange",
+    "binomial": "blackbox.binomial",
+    "dkw": "blackbox.dkw",
 }
 _LEAST = Fraction(1, 10**12)  # a smaller share would need more samples than anybody draws
 _ROOMY = 10  # times the least m: what `roomy` takes when only γ is known
@@ -50,7 +50,7 @@ class Design:
 
     @property
     def total(self) -> Fraction:
-        """Give the probability of a miss over pair and samples together (X-BINOMIAL adds ρ)."""
+        """Give the probability of a miss over pair and samples together (blackbox.binomial adds ρ)."""
         if self.method != "binomial":
             return self.gamma
         return 1 - (1 - self.gamma) * (1 - self.rho)

@@ -33,7 +33,7 @@ class Probe:
 
 @frozen
 class Sensitivity:
-    """A sampled sensitivity: public, so it may be shown, stored and used again (X-REUSE)."""
+    """A sampled sensitivity: public, so it may be shown, stored and used again (blackbox.reuse)."""
 
     distances: tuple[float, ...] = field(repr=False)
     """The m sampled distances, sorted."""
@@ -64,7 +64,7 @@ class Sensitivity:
 
     @property
     def value(self) -> Fraction:
-        """Give the sensitivity in the norm that was sampled, rounded up (X-FLOAT)."""
+        """Give the sensitivity in the norm that was sampled, rounded up (blackbox.float)."""
         return rounded_up(self.estimate, self.size)
 
     @property
@@ -74,7 +74,7 @@ class Sensitivity:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def bound(self, norm: Norm) -> Fraction:
-        """Give the sensitivity in the norm that a mechanism needs, rounded up (X-NORMS)."""
+        """Give the sensitivity in the norm that a mechanism needs, rounded up (blackbox.norms)."""
         if self.shape is None or not isinstance(self.ruler.norm, str):
             raise UsageError(
                 "USE-001",

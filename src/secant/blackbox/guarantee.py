@@ -1,8 +1,8 @@
 """What a release by a sampled sensitivity promises, in words that cannot be mistaken.
 
 In: ε, δ, the design of the estimate, the name of the distribution. Out: a statement of random
-differential privacy, and what is left of it for another distribution (X-SHIFT) or for several
-releases together (X-REUSE). It never says "differentially private" without the word random.
+differential privacy, and what is left of it for another distribution (blackbox.shift) or for several
+releases together (blackbox.reuse). It never says "differentially private" without the word random.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class RandomPrivacy:
         }
 
     def under_shift(self, divergence: Number, distribution: str) -> RandomPrivacy:
-        """Give the promise for another distribution Q with KL(P‖Q) at most `divergence` (X-SHIFT)."""
+        """Give the promise for another distribution Q with KL(P‖Q) at most `divergence` (blackbox.shift)."""
         return replace(
             self,
             gamma=shifted_gamma(self.gamma, self.n, divergence),
@@ -107,7 +107,7 @@ def promise(
 
 @border
 def shifted_gamma(gamma: Number, n: int, divergence: Number) -> Fraction:
-    """Give the γ that holds for a distribution at KL divergence at most τ, rounded up (X-SHIFT).
+    """Give the γ that holds for a distribution at KL divergence at most τ, rounded up (blackbox.shift).
 
     >>> round(float(shifted_gamma(0, 100, 0.0001)), 4)
     0.0711
@@ -133,7 +133,7 @@ def shifted_gamma(gamma: Number, n: int, divergence: Number) -> Fraction:
 
 @border
 def together(*promises: RandomPrivacy) -> RandomPrivacy:
-    """Give the promise of several releases about the same records, chosen in advance (X-REUSE).
+    """Give the promise of several releases about the same records, chosen in advance (blackbox.reuse).
 
     ε and δ add up. γ adds up over different estimates; releases by one estimate share its γ.
     """
@@ -158,7 +158,7 @@ def together(*promises: RandomPrivacy) -> RandomPrivacy:
         epsilon=sum((p.epsilon for p in promises), Fraction(0)),
         delta=delta,
         gamma=gamma,
-        proof="X-REUSE",
+        proof="blackbox.reuse",
         estimates=tuple(dict.fromkeys(name for p in promises for name in p.estimates)),
         assumptions=tuple(
             dict.fromkeys(

@@ -1,7 +1,7 @@
 """What makes a function the same one: its code, and everything that the code can reach.
 
 In: any callable. Out: a digest, or None where something it reaches cannot be told apart by its value. An
-estimate belongs to a function and not to a name: two lambdas have one name (X-REUSE). Nothing is called here.
+estimate belongs to a function and not to a name: two lambdas have one name (blackbox.reuse). Nothing is called here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How far two results are apart: numbers in a named norm, functions on public points, or as told.
 
 In: what a function gave. Out: a checked array of floats with its shape, and distances. Results that
-are no finite numbers, or whose shapes differ, are refused by a reason without any value. X-NORMS:
+are no finite numbers, or whose shapes differ, are refused by a reason without any value. blackbox.norms:
 a distance in one norm bounds the distance in another.
 """
 
@@ -128,7 +128,7 @@ def _no_points() -> tuple[Point, ...]:
 
 
 def converted(value: Fraction, measured: Norm, needed: Norm, size: int) -> Fraction:
-    """Give the bound in the norm that a mechanism needs, rounded up (X-NORMS)."""
+    """Give the bound in the norm that a mechanism needs, rounded up (blackbox.norms)."""
     order = {"l1": 0, "l2": 1, "linf": 2}
     if order[measured] <= order[needed] or size == 1:
         return value
@@ -139,7 +139,7 @@ def converted(value: Fraction, measured: Norm, needed: Norm, size: int) -> Fract
 
 
 def rounded_up(distance: float, size: int) -> Fraction:
-    """Give a number that the real distance does not exceed, if its float is `distance` (X-FLOAT)."""
+    """Give a number that the real distance does not exceed, if its float is `distance` (blackbox.float)."""
     slack = max(Fraction(1, 1 << 30), Fraction(size, 1 << 50))
     # close to the smallest floats a product loses its digits
     return max(Fraction(distance), _TINY if distance else Fraction(0)) * (1 + slack)

@@ -1,4 +1,4 @@
-"""A parameter drawn from its posterior, cooled as far as ε asks (X-POSTERIOR).
+"""A parameter drawn from its posterior, cooled as far as ε asks (blackbox.posterior).
 
 In: a public prior over finitely many parameters, a bound on how far one record moves any log-likelihood, ε. Out: a
 calibrated choice whose scores are the log-likelihoods. Nothing here sees data.
@@ -23,12 +23,12 @@ LARGEST_WEIGHT = 10**15
 
 @frozen
 class PosteriorSampler:
-    """X-POSTERIOR: candidate θ with probability ∝ prior(θ) · exp(min(1, ε/2Δ) · log-likelihood of θ)."""
+    """blackbox.posterior: candidate θ with probability ∝ prior(θ) · exp(min(1, ε/2Δ) · log-likelihood of θ)."""
 
     prior: tuple[int, ...] | None = None
     """Whole-number weights of the candidates, in their order; None for all alike."""
     name: ClassVar[str] = "posterior"
-    proof: ClassVar[str] = "X-POSTERIOR"
+    proof: ClassVar[str] = "blackbox.posterior"
 
     def calibrate(self, bound: GlobalBound, *, epsilon: Fraction) -> Choice:
         """Fix how far likelihoods are cooled: not at all where one record moves them by ε/2 at most."""

@@ -1,4 +1,4 @@
-"""Algorithm 2 of the sensitivity sampler: sample, then respond (X-INDUCED).
+"""Algorithm 2 of the sensitivity sampler: sample, then respond (blackbox.induced).
 
 In: a function, protected data, a public distribution, ε, δ, γ. Out: a noisy result with its
 (ε, δ, γ)-random differential privacy, error and cost. Everything that can be refused is refused

@@ -1,4 +1,4 @@
-"""Which noise a sampled sensitivity calls for (X-INDUCED).
+"""Which noise a sampled sensitivity calls for (blackbox.induced).
 
 In: a mechanism by name or of the caller's own, an estimate, ε, δ, all public. Out: calibrated noise,
 and a function that turns the private result into what is released. The private result passes
@@ -49,7 +49,7 @@ MECHANISMS: tuple[Listed, ...] = (
     BernsteinNoise(),
     PosteriorSampler(),
 )
-# The norm that each is calibrated in; the lattice values of a function are a vector in l1 (X-LATTICE).
+# The norm that each is calibrated in; the lattice values of a function are a vector in l1 (blackbox.lattice).
 _NEEDS: dict[str, Norm] = {
     "laplace": "l1",
     "gaussian": "l2",

@@ -2,7 +2,7 @@
 
 In: a function, a public distribution, the number of records, γ. Out: an estimate that can be
 plotted, kept, and used for many releases. Protected data are never seen here, so nothing is spent;
-m and k are fixed before the first draw (X-EXCHANGE, X-BINOMIAL, X-DKW).
+m and k are fixed before the first draw (blackbox.exchange, blackbox.binomial, blackbox.dkw).
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def sample_sensitivity(
 def check_function(
     estimate: Sensitivity, function: Callable[[Any], Any], *, workers: int, time_limit: float
 ) -> None:
-    """Refuse an estimate unless it was made for this very function (X-REUSE).
+    """Refuse an estimate unless it was made for this very function (blackbox.reuse).
 
     Its code and what the code reaches must be the same, and so must its results on sampled records.
     """
@@ -309,7 +309,7 @@ def evaluated(
     workers: int,
     time_limit: float,
 ) -> Any:
-    """Give what `respond` makes of the result on protected data; of a failure, only that (X-FAIL).
+    """Give what `respond` makes of the result on protected data; of a failure, only that (blackbox.fail).
 
     The function runs in a process of its own; its result is handed to `respond` and kept nowhere.
     """

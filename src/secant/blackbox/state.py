@@ -1,4 +1,4 @@
-"""A sampling run on disk, so that it can go on where it was cut off (X-RESUME).
+"""A sampling run on disk, so that it can go on where it was cut off (blackbox.resume).
 
 In: what the run is about and each measured distance. Out: a text file, one JSON line a record, that
 only grows. The first line fixes everything that decides the distances, the seed included; a file

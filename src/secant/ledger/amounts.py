@@ -94,7 +94,7 @@ class Charge:
     event: Event | None = field(default=None, kw_only=True)
     """What a tighter composition may know; without it the release is (ε, δ) and no more."""
     span: Span | None = field(default=None, kw_only=True)
-    """Of which periods it is the price, where an account slides (L-WINDOW); None: of all time."""
+    """Of which periods it is the price, where an account slides (ledger.window); None: of all time."""
 
     def __post_init__(self) -> None:
         _epsilon(Fraction(self.epsilon, EPSILON_UNITS))
@@ -122,7 +122,7 @@ class Charge:
 
     @classmethod
     def of_event(cls, protection: str, event: Event) -> Charge:
-        """Give the charge for what is done, priced by basic composition (A-BASIC).
+        """Give the charge for what is done, priced by basic composition (accounting.basic).
 
         >>> Charge.of_event("customers", PureEvent("0.1")).epsilon
         100000000

@@ -58,11 +58,13 @@ def read(
     """Read the accounts and the new charges against a budget."""
     plain = _sum(accounts, new)
     if composition == BASIC or not budget.epsilon:
-        return Reading(plain, plain.within(budget), "A-BASIC")
+        return Reading(plain, plain.within(budget), "accounting.basic")
     if plain.gamma:
-        # Which release was the first is not kept, so nothing tighter than a sum holds (A-RANDOM).
+        # Which release was the first is not kept, so nothing tighter than a sum holds (accounting.random).
         fresh = any(charge.gamma for charge in new)
-        return Reading(plain, plain.within(budget) and not fresh, "" if fresh else "A-BASIC", _SUMS)
+        return Reading(
+            plain, plain.within(budget) and not fresh, "" if fresh else "accounting.basic", _SUMS
+        )
     # The accounting brings numpy along; a command that spends nothing does not wait for it.
     from secant.ledger.accounting.accountant import Accountant
 
@@ -71,7 +73,7 @@ def read(
     if not history:
         # The filters' part of δ is taken from the start, so that what remains can be relied on.
         aside = ceil(budget.delta * accountant.slack_share)
-        return Reading(Spent(0, aside), True, "A-FILTER-BASIC")
+        return Reading(Spent(0, aside), True, "accounting.filter_basic")
     decision = accountant.fits(
         history,
         [],
@@ -95,7 +97,7 @@ def surely_covered(
 ) -> bool:
     """Say yes only if `read` would say that it fits; quicker, for the time before ε runs short.
 
-    The tight composition grants whatever its basic filter grants (A-FILTER-UNION). Sums of prices
+    The tight composition grants whatever its basic filter grants (accounting.filter_union). Sums of prices
     that were rounded up are no less than what that filter reads, if each price is its event's own.
     """
     plain = _sum(accounts, new)
@@ -108,7 +110,7 @@ def surely_covered(
         return False
     if _odd(accounts):
         return False
-    # The basic filter reads concentrated releases by their prices only so far (A-BOTH).
+    # The basic filter reads concentrated releases by their prices only so far (accounting.both).
     concentrated = sum(account.running("concentrated", _concentrated).total for account in accounts)
     concentrated += sum(_concentrated(price_of(charge)) for charge in new)
     if concentrated > floor(budget.delta * concentrated_share()):
@@ -151,7 +153,10 @@ def _sum(accounts: Sequence[Account], new: Sequence[Charge]) -> Spent:
 
 
 def _history(accounts: Sequence[Account], new: Sequence[Charge]) -> list[Event]:
-    """Give all releases, equal ones together; those of many different prices by prices a little above (L-GATHER)."""
+    """Give all releases, equal ones together; those of many different prices by prices a little above.
+
+    Rests on ledger.gather.
+    """
     if sum(len(account.prices) for account in accounts) <= MANY:
         prices = merged(accounts)
         prices.update(price_of(charge) for charge in new)

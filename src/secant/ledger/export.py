@@ -1,7 +1,7 @@
 """Copies of a ledger to keep elsewhere: JSON lines that prove themselves, CSV for a spreadsheet.
 
 In: records. Out: text, and from JSON lines the end of the chain again. A copy kept where the
-ledger's writers cannot reach it shows later whether the ledger was cut or rewritten (L-CHAIN).
+ledger's writers cannot reach it shows later whether the ledger was cut or rewritten (ledger.chain).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an owner allows, held against what is spent (L-LIMIT).
+"""What an owner allows, held against what is spent (ledger.limit).
 
 In: budgets in force, a state, charges. Out: what is short, or nothing; and balances that say
 whether a budget renews. Nothing is written here, and no clock is read: the month is an argument.
@@ -45,7 +45,7 @@ class Limits:
     continues: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By protection: names that it had before; what they spent counts as spent."""
     windows: Mapping[str, Window] = field(default_factory=dict)
-    """By protection: the stretch of time whose worst place has to keep to the budget (L-WINDOW)."""
+    """By protection: the stretch of time whose worst place has to keep to the budget (ledger.window)."""
     retired: tuple[str, ...] = ()
     """Protections that the owner has given up; what they spent counts nowhere."""
 
@@ -126,8 +126,8 @@ class Balance:
     """Since the beginning, or since the month began if the budget renews; by `theorem`."""
     lifetime: Spent
     """Since the beginning, added up."""
-    theorem: str = "A-BASIC"
-    """What `spent` rests on; see the proofs of ledger.accounting."""
+    theorem: str = "accounting.basic"
+    """What `spent` rests on; see the proofs of the ledger's accounting."""
     renewal: str = ""
     month: str = ""
     window: Window | None = None
@@ -143,7 +143,7 @@ class Balance:
         )
 
     def statement(self) -> str:
-        """Say what the budget promises; a renewal is never told as plain privacy (L-RENEW)."""
+        """Say what the budget promises; a renewal is never told as plain privacy (ledger.renew)."""
         now = amount_text(self.budget)
         if self.budget.gamma or self.spent.gamma:
             now += f"; {_RANDOM}"

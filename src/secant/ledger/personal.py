@@ -5,9 +5,9 @@ uses that are paid for, in time order, and what one of them can change. Which us
 what is left of anybody's budget, is private: nothing here releases it.
 
 A *use* is a row of the joined table. Uses are taken in order of their time stamps, and one is paid
-for if every holder that it touches has the price of a use left (L-USES in PROOFS.md). Unlike in
+for if every holder that it touches has the price of a use left (ledger.uses in PROOFS.md). Unlike in
 the literature a budget that grows does so by epochs, and what an epoch leaves over lapses: with
-carry-over one use can change arbitrarily many others (L-GROWTH).
+carry-over one use can change arbitrarily many others (ledger.growth).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from secant.records import frozen
 from secant.terms.events import exact_count, exact_epsilon
 
 STREAM_CHANGE = 2
-"""L-USES: so many uses come or go, at most, when one use is removed: itself and one other."""
+"""ledger.uses: so many uses come or go, at most, when one use is removed: itself and one other."""
 COUNT_CHANGE = 1
-"""L-USES: so much the number of paid uses falls, at most, when one use is removed."""
+"""ledger.uses: so much the number of paid uses falls, at most, when one use is removed."""
 
 
 @frozen
@@ -79,7 +79,7 @@ def price_of_use(noise_scale: Number, *, time_points: int = 1) -> Fraction:
     """Give the ε that one use costs when counts of paid uses get Laplace noise of this scale.
 
     One count in all: a use changes it by one. A series of `time_points` counts, summed by a binary
-    tree: two uses may come or go, and each is part of ⌊log2 n⌋ + 1 sums (L-PRICE).
+    tree: two uses may come or go, and each is part of ⌊log2 n⌋ + 1 sums (ledger.price).
 
     >>> price_of_use(10), price_of_use(10, time_points=8)
     (Fraction(1, 10), Fraction(4, 5))
@@ -114,7 +114,7 @@ class Use:
 def paid_uses(
     uses: Iterable[Use], allowances: Mapping[tuple[Hashable, int], int]
 ) -> tuple[Use, ...]:
-    """Take uses in time order, each if all its holders can pay in its epoch (L-USES).
+    """Take uses in time order, each if all its holders can pay in its epoch (ledger.uses).
 
     This is the definition; `paid_uses_sql` is proved and tested against it.
     """
@@ -129,7 +129,7 @@ def paid_uses(
 
 
 def paid_uses_sql(chain: Chain) -> str:
-    """Print the query that gives the paid uses: keys of the parts, time, epoch (L-LEVELS).
+    """Print the query that gives the paid uses: keys of the parts, time, epoch (ledger.levels).
 
     Greedy payment in time order is the same as cutting each holder's uses down to its allowance,
     first those of the last table's rows, then those of the rows before, up to the units.

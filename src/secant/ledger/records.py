@@ -1,7 +1,7 @@
 """The ledger's records: append-only JSON bodies, each bound to all before it by a digest.
 
 In: what happened to a release. Out: canonical text and its digest; reading back, the same fields.
-A record is never changed after it was written; a mistake is answered by a further record (L-CHAIN).
+A record is never changed after it was written; a mistake is answered by a further record (ledger.chain).
 """
 
 from __future__ import annotations

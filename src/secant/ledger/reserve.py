@@ -1,4 +1,4 @@
-"""The protocol of one release: reserve, mark as sent, settle (L-RESERVE in PROOFS.md).
+"""The protocol of one release: reserve, mark as sent, settle (ledger.reserve in PROOFS.md).
 
 In: a reservation that the ledger granted. Out: durable records of how far it went. The budget goes
 back only while the ledger proves that no statement was sent; `mark_sent` is durable before the

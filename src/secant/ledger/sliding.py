@@ -1,4 +1,4 @@
-"""An account that slides: what charges come to within the worst stretch of time (L-WINDOW).
+"""An account that slides: what charges come to within the worst stretch of time (ledger.window).
 
 In: accounts, charges still to come, a budget, the stretch of the protection. Out: a reading, rounded up. Charges say of
 which periods they are the price; one that says nothing counts in every stretch. Never here: a clock, or data.
@@ -18,7 +18,7 @@ from secant.ledger.composition import Reading
 from secant.ledger.state import Account, Price, gamma_of, merged, price_of
 from secant.terms.windows import Span, Window, read_span
 
-THEOREM = "L-WINDOW"
+THEOREM = "ledger.window"
 
 
 def read_sliding(
@@ -67,7 +67,7 @@ def _at(
         else:
             met = span.met(first, first + window.length)
             if met and not price.delta and not gamma_of(price):
-                # Each period costs its part (V-WINDOW).
+                # Each period costs its part (stream.window).
                 parts += Fraction(count * price.epsilon * met, span.priced)
                 continue
             whole = _often(price, span, met)

@@ -3,7 +3,7 @@
 In: a path. Out: a Journal. A rollback journal and synchronous=FULL: when `writing()` ends without an
 error, the record has reached the file itself, and nothing that matters is left beside it. A file that
 exists is never taken for a new ledger, and one that is gone is not replaced while its anchor stands
-beside (L-WITNESS): neither can reset a budget.
+beside (ledger.witness): neither can reset a budget.
 """
 
 from __future__ import annotations

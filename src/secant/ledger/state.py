@@ -31,7 +31,7 @@ class Price(NamedTuple):
     delta: int
     event: str
     span: str = ""
-    """Canonical JSON, where it is the price of some periods only (L-WINDOW)."""
+    """Canonical JSON, where it is the price of some periods only (ledger.window)."""
 
 
 def gamma_of(price: Price) -> int:
@@ -59,7 +59,7 @@ class OpenRelease:
 
 @frozen
 class StreamState:
-    """How far a stream has come (L-STREAM)."""
+    """How far a stream has come (ledger.stream)."""
 
     declared: int
     """Sequence number of its declaration."""
@@ -214,7 +214,7 @@ class State:
         return self.anchor.sequence - self.summary_at >= size
 
     def summary(self) -> dict[str, Any]:
-        """Give the state as plain values, in the one order that they have (L-SUMMARY)."""
+        """Give the state as plain values, in the one order that they have (ledger.summary)."""
         return {
             "ledger": self.ledger_id,
             "latest": self.latest,
@@ -400,7 +400,7 @@ def _declared(state: State, sequence: int, fields: dict[str, Any]) -> None:
 def _drawn(state: State, sequence: int, fields: dict[str, Any]) -> None:
     stream = state.streams.get(fields["stream"])
     if stream is None or fields["step"] != stream.through + 1 or stream.lost:
-        # The heart of L-STREAM: a step that was drawn is never drawn again, and none is left out.
+        # The heart of ledger.stream: a step that was drawn is never drawn again, and none is left out.
         raise broken(sequence, "draws a step of a stream that is not its next one")
     if not all(type(value) is int for value in fields["values"].values()):
         raise broken(sequence, "holds numbers of a stream that are not whole")

@@ -240,7 +240,7 @@ class Ledger:
         analyst: str = "",
         papers: Papers | None = None,
     ) -> dict[str, Any]:
-        """Pay for a stream and declare it, both or neither; give what was declared, now or before (L-STREAM).
+        """Pay for a stream and declare it, both or neither; give what was declared, now or before (ledger.stream).
 
         The first declaration of a name holds for ever: a caller compares what it gets.
         """

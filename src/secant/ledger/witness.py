@@ -2,7 +2,7 @@
 
 In: a place in the chain that is durable. Out: a small file that only moves forward. It is written after
 the chain and before anything is sent, so it is never ahead of an honest chain: a chain that does not go
-through it has lost charges (L-WITNESS).
+through it has lost charges (ledger.witness).
 """
 
 from __future__ import annotations

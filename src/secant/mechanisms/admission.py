@@ -1,4 +1,4 @@
-"""N-STAR: how large a rate a noise law allows for a β-smooth bound, by the exact condition (★).
+"""noise.star: how large a rate a noise law allows for a β-smooth bound, by the exact condition (★).
 
 In: ε, β and the score of a law. Out: a rational b, rounded down, such that f + (c/b)·V is ε-DP per
 unit of distance. Floats search for the tightest place; the bound that is returned is certified in

@@ -1,4 +1,4 @@
-"""N-BERNSTEIN: a whole function on the unit cube, released at once and evaluated ever after.
+"""noise.bernstein: a whole function on the unit cube, released at once and evaluated ever after.
 
 In: the private function's values on a public lattice of [0,1]^d, a bound on how far any value
 moves, ε. Out: a polynomial that can be evaluated anywhere without further cost. The lattice, the
@@ -110,13 +110,13 @@ class LatticeNoise:
 
 @frozen
 class BernsteinNoise:
-    """N-BERNSTEIN: ε-DP release of a function whose every value moves by at most the bound."""
+    """noise.bernstein: ε-DP release of a function whose every value moves by at most the bound."""
 
     dimension: int = 1
     cover: int = 10
     order: int = 1
     name: ClassVar[str] = "bernstein"
-    proof: ClassVar[str] = "N-BERNSTEIN"
+    proof: ClassVar[str] = "noise.bernstein"
 
     def __post_init__(self) -> None:
         for value, what in ((self.dimension, "dimension"), (self.cover, "cover")):

@@ -1,4 +1,4 @@
-"""N-DGAUSSIAN: whole-number noise z with probability proportional to exp(-z² / (2 variance)).
+"""noise.discrete_gaussian: whole-number noise z with probability proportional to exp(-z² / (2 variance)).
 
 In: a global bound in the l2 norm, ε, δ, a grid that every answer lies on. Out: multiples of the
 grid. The variance is rational, so every probability that the sampler flips a coin with is exp of a
@@ -89,10 +89,10 @@ def _root_up(value: Fraction) -> Fraction:
 
 @frozen
 class DiscreteGaussianNoise:
-    """N-DGAUSSIAN: (ε, δ)-DP for answers that are multiples of the grid."""
+    """noise.discrete_gaussian: (ε, δ)-DP for answers that are multiples of the grid."""
 
     name: ClassVar[str] = "discrete-gaussian"
-    proof: ClassVar[str] = "N-DGAUSSIAN"
+    proof: ClassVar[str] = "noise.discrete_gaussian"
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles bounds of this kind: the l2 norm is at most l1."""

@@ -1,4 +1,4 @@
-"""N-DLAPLACE: integer noise z with probability proportional to exp(-|z| / scale).
+"""noise.discrete_laplace: integer noise z with probability proportional to exp(-|z| / scale).
 
 In: integers and a rational scale. Out: the integers with noise added, and facts about the noise
 that hold for certain. The scale is public: a global bound over ε. No bound that depends on data is
@@ -74,7 +74,7 @@ def discrete_laplace_error(scale: Fraction, level: Number) -> int:
 def noisy_threshold(
     scale: Fraction, *, delta: Number, groups: int = 1, contribution: int = 1
 ) -> int:
-    """Give τ: keys whose noisy count is at least τ may be shown (N-THRESHOLD).
+    """Give τ: keys whose noisy count is at least τ may be shown (noise.threshold).
 
     One unit reaches at most `groups` keys and adds at most `contribution` to the count of each. The
     probability that any key that exists only because of it is shown is at most `delta`.

@@ -1,4 +1,4 @@
-"""N-GAUSSIAN and N-CLASSICAL: normal noise for a global bound in the l2 norm, on a public grid.
+"""noise.gaussian and noise.classical: normal noise for a global bound in the l2 norm, on a public grid.
 
 In: the bound, ε, δ, a public grid; at the draw, private answers. Out: multiples of the grid. The
 standard deviation is never taken from a formula alone: the exact δ that it yields is checked.
@@ -60,7 +60,7 @@ class NormalNoise:
 
 
 def normal_delta(multiplier: Fraction, epsilon: Fraction) -> Ball:
-    """Enclose the least δ for ε when the noise is `multiplier` times the bound (N-GAUSSIAN)."""
+    """Enclose the least δ for ε when the noise is `multiplier` times the bound (noise.gaussian)."""
     root, ratio = arb(2).sqrt(), ball(multiplier)
     near, far = 1 / (2 * ratio), ball(epsilon) * ratio
     first = ((far - near) / root).erfc() / 2
@@ -97,10 +97,10 @@ def least_multiplier(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 @frozen
 class GaussianNoise:
-    """N-GAUSSIAN: normal noise with the least standard deviation that is (ε, δ)-DP."""
+    """noise.gaussian: normal noise with the least standard deviation that is (ε, δ)-DP."""
 
     name: ClassVar[str] = "gaussian"
-    proof: ClassVar[str] = "N-GAUSSIAN"
+    proof: ClassVar[str] = "noise.gaussian"
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles bounds of this kind: the l2 norm is at most l1."""
@@ -120,10 +120,10 @@ class GaussianNoise:
 
 @frozen
 class ClassicalGaussianNoise:
-    """N-CLASSICAL: σ = bound · √(2 ln(1.25/δ)) / ε, only where that formula is valid."""
+    """noise.classical: σ = bound · √(2 ln(1.25/δ)) / ε, only where that formula is valid."""
 
     name: ClassVar[str] = "gaussian-classical"
-    proof: ClassVar[str] = "N-CLASSICAL"
+    proof: ClassVar[str] = "noise.classical"
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles bounds of this kind."""

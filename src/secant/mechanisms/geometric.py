@@ -1,8 +1,8 @@
-"""N-GEOMETRIC: whole numbers g with P(noise ≥ g) = exp(-g / scale), the root of all Laplace noise.
+"""noise.geometric: whole numbers g with P(noise ≥ g) = exp(-g / scale), the root of all Laplace noise.
 
 In: a rational scale and fresh bits. Out: independent geometric draws.
 No float decides an outcome unless its error bound decides it; what floats leave open is settled by
-exact arithmetic on the same random bits (N-LAZY).
+exact arithmetic on the same random bits (noise.lazy).
 """
 
 from __future__ import annotations

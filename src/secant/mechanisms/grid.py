@@ -1,4 +1,4 @@
-"""N-GRID: a real-valued noise, released on a public grid, with exactly the stated distribution.
+"""noise.grid: a real-valued noise, released on a public grid, with exactly the stated distribution.
 
 In: an offset and a scale (either may be private) and the law of |V|. Out: the index m of the grid
 cell that holds offset + scale · V. The cells are fixed by the public grid alone; a float only says

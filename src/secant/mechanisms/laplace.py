@@ -1,4 +1,4 @@
-"""N-LAPLACE: real Laplace noise released on a public grid, and the discrete law on whole steps.
+"""noise.laplace: real Laplace noise released on a public grid, and the discrete law on whole steps.
 
 In: a global bound, ε, a public grid; at the draw, private answers. Out: multiples of the grid.
 Answers that are promised to lie on the grid take discrete noise, others the rounded real noise;
@@ -97,10 +97,10 @@ def on_grid(value: Secret, grid: Fraction) -> int:
 
 @frozen
 class LaplaceNoise:
-    """N-LAPLACE: ε-DP for any answer with a global bound in the l1 norm."""
+    """noise.laplace: ε-DP for any answer with a global bound in the l1 norm."""
 
     name: ClassVar[str] = "laplace"
-    proof: ClassVar[str] = "N-LAPLACE"
+    proof: ClassVar[str] = "noise.laplace"
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles bounds of this kind."""
@@ -119,10 +119,10 @@ class LaplaceNoise:
 
 @frozen
 class DiscreteLaplaceNoise:
-    """N-DLAPLACE: ε-DP for answers that are multiples of the grid."""
+    """noise.discrete_laplace: ε-DP for answers that are multiples of the grid."""
 
     name: ClassVar[str] = "discrete-laplace"
-    proof: ClassVar[str] = "N-DLAPLACE"
+    proof: ClassVar[str] = "noise.discrete_laplace"
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles bounds of this kind."""

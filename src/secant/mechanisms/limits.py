@@ -1,4 +1,4 @@
-"""Choose privately how much one unit may add to each measure (U-CHOOSE).
+"""Choose privately how much one unit may add to each measure (truncation.choose).
 
 In: for each limit on a public list, how many units add more. Out: one limit a measure. Lowering a limit by a step cuts
 that step off every unit above it, and saves noise of its size in every group: the two balance where about groups /
@@ -38,7 +38,9 @@ def cut_at_most(
     groups: int,
     miss: float,
 ) -> int:
-    """Give a number of units that add more than the chosen limit at most, but for `miss` of all choices (U-CUT).
+    """Give a number of units that add more than the chosen limit at most, but for `miss` of all choices.
+
+    Rests on truncation.cut.
 
     Units that add more than the largest limit of the list come on top.
     """
@@ -93,7 +95,7 @@ def race(
     values: Private[Sequence[Sequence[int]]] | Sequence[Sequence[int]],
     epsilon: Fraction,
 ) -> list[int]:
-    """Give for each group the largest answer, over all limits, that noise does not explain (U-RACE).
+    """Give for each group the largest answer, over all limits, that noise does not explain (truncation.race).
 
     `values` are the answers group by group, limit by limit; each limit has `epsilon`.
     """

@@ -1,4 +1,4 @@
-"""N-MANYBETAS: several smooth bounds of one answer, and the data choose the least scale.
+"""noise.many_betas: several smooth bounds of one answer, and the data choose the least scale.
 
 In: smooth bounds with different β; at the draw, their private values. Out: a multiple of the grid.
 The noise shape is one and the same whatever the data choose; a shape that varied with the data
@@ -30,14 +30,14 @@ from secant.terms.bounds import Bound, SmoothBound
 
 @frozen
 class ManyBetasNoise:
-    """N-MANYBETAS: one noise shape, several β; the data choose the least scale, and nothing leaks.
+    """noise.many_betas: one noise shape, several β; the data choose the least scale, and nothing leaks.
 
     Only shapes that do not depend on β qualify: the family is Cauchy or Student.
     """
 
     family: CauchyNoise | StudentNoise = field(default_factory=CauchyNoise)
     name: ClassVar[str] = "many-betas"
-    proof: ClassVar[str] = "N-MANYBETAS"
+    proof: ClassVar[str] = "noise.many_betas"
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles bounds of this kind."""

@@ -1,4 +1,4 @@
-"""N-PERSONAL: every individual has an ε of their own.
+"""noise.personal: every individual has an ε of their own.
 
 In: for every individual that could be in the data, a bound on their influence and their ε (a public
 list); at the draw, private answers or scores. Out: a release that is ε_j-DP for each j. The list
@@ -77,11 +77,11 @@ class PersonalRelease:
 
 @frozen
 class PersonalNoise:
-    """N-PERSONAL: Laplace noise or an exponential choice with personal ε."""
+    """noise.personal: Laplace noise or an exponential choice with personal ε."""
 
     neighbors: Neighbors = "add-remove"
     name: ClassVar[str] = "personal"
-    proof: ClassVar[str] = "N-PERSONAL"
+    proof: ClassVar[str] = "noise.personal"
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles bounds of this kind, one for each individual."""

@@ -1,7 +1,7 @@
-"""Points of a public grid by how many rows lie between them and an order statistic: N-DISTANCE.
+"""Points of a public grid by how many rows lie between them and an order statistic: noise.distance.
 
 In: which statistic, how many points there are, and the rows at some of them, which are private. Out: stretches of
-points at one distance, from which G-RANK and Q-RANK draw. Never here: the draw itself.
+points at one distance, from which stability.rank and statistic.rank draw. Never here: the draw itself.
 """
 
 from __future__ import annotations

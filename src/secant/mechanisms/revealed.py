@@ -1,4 +1,4 @@
-"""N-REVEAL: an answer with a smooth bound, released together with its exact noise level.
+"""noise.reveal: an answer with a smooth bound, released together with its exact noise level.
 
 In: ε, δ, a smooth bound; at the draw, the private answer and the private value of the bound. Out: a
 noise level that the analyst may see, and the answer with Laplace noise of just that level. Part of
@@ -103,7 +103,7 @@ def level_value(index: int, beta: Fraction) -> Fraction:
 
 @frozen
 class RevealedNoise:
-    """N-REVEAL: (ε, δ)-DP at distance at most 1, and the analyst learns the error bar.
+    """noise.reveal: (ε, δ)-DP at distance at most 1, and the analyst learns the error bar.
 
     `setting` says what the smooth bound bounds: the local sensitivity, or the derivative, where the
     answer moves by up to (exp(β) - 1)/β times the bound.
@@ -111,7 +111,7 @@ class RevealedNoise:
 
     setting: Setting = "derivative"
     name: ClassVar[str] = "revealed"
-    proof: ClassVar[str] = "N-REVEAL"
+    proof: ClassVar[str] = "noise.reveal"
 
     def __post_init__(self) -> None:
         if self.setting not in ("local", "derivative"):

@@ -1,4 +1,4 @@
-"""Choosing one candidate by a private score: N-EXPONENTIAL, N-PERMUTEFLIP, N-NOISYMAX.
+"""Choosing one candidate by a private score: noise.exponential, noise.permute_and_flip, noise.noisy_max.
 
 In: candidates known in advance (a finite list, or the points of a public grid), their private
 scores, a public bound on how far one score moves. Out: the index of one candidate. Scores are exact
@@ -73,7 +73,7 @@ class Choice:
         return [(best - score) * self.sharpness for score in exact]
 
     def error(self, level: Number, candidates: int) -> Fraction:
-        """Give t with P(best score - chosen score ≤ t) ≥ level, for any scores (N-EXPONENTIAL)."""
+        """Give t with P(best score - chosen score ≤ t) ≥ level, for any scores (noise.exponential)."""
         miss = (1 - level_of(level)) / count_of(candidates, "the number of candidates")
         with working_precision(128):
             gap = -ball(miss).log()
@@ -173,10 +173,10 @@ def _admits(bound: Bound) -> bool:
 
 @frozen
 class ExponentialNoise:
-    """N-EXPONENTIAL: candidate r with probability ∝ exp(ε · score(r) / (2 · bound))."""
+    """noise.exponential: candidate r with probability ∝ exp(ε · score(r) / (2 · bound))."""
 
     name: ClassVar[str] = "exponential"
-    proof: ClassVar[str] = "N-EXPONENTIAL"
+    proof: ClassVar[str] = "noise.exponential"
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles the bound: how far any one score moves."""
@@ -189,10 +189,10 @@ class ExponentialNoise:
 
 @frozen
 class PermuteAndFlip:
-    """N-PERMUTEFLIP: never a worse expected score than the exponential mechanism, same ε."""
+    """noise.permute_and_flip: never a worse expected score than the exponential mechanism, same ε."""
 
     name: ClassVar[str] = "permute-and-flip"
-    proof: ClassVar[str] = "N-PERMUTEFLIP"
+    proof: ClassVar[str] = "noise.permute_and_flip"
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles the bound: how far any one score moves."""
@@ -205,10 +205,10 @@ class PermuteAndFlip:
 
 @frozen
 class ReportNoisyMax:
-    """N-NOISYMAX: the candidate with the largest score after Laplace noise on each."""
+    """noise.noisy_max: the candidate with the largest score after Laplace noise on each."""
 
     name: ClassVar[str] = "noisy-max"
-    proof: ClassVar[str] = "N-NOISYMAX"
+    proof: ClassVar[str] = "noise.noisy_max"
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles the bound: how far any one score moves."""

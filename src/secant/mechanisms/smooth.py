@@ -1,4 +1,4 @@
-"""Noise for β-smooth bounds: N-OPTIMAL, N-CAUCHY, N-STUDENT, N-SMOOTHLAPLACE.
+"""Noise for β-smooth bounds: noise.optimal, noise.cauchy, noise.student, noise.smooth_laplace.
 
 In: ε, a smooth bound's β, a public grid; at the draw, the private answer and the private value of
 the bound. Out: a multiple of the grid. Shape, rate and grid are fixed before data are seen; the
@@ -36,7 +36,7 @@ Secret = Private[Any] | int | float | Decimal | Fraction
 
 @frozen
 class Rounding:
-    """How far the computed answer and bound may be from the real ones (N-FLOATS)."""
+    """How far the computed answer and bound may be from the real ones (noise.floats)."""
 
     answer: Fraction = Fraction(0)
     """Largest error of the computed answer."""
@@ -109,7 +109,7 @@ class SmoothNoise:
 
 
 def private_bound(sensitivity: Secret, *, cap: Fraction | None, grid: Fraction) -> fmpq:
-    """Give the bound that the noise is scaled to: capped, and never zero (N-LEAST)."""
+    """Give the bound that the noise is scaled to: capped, and never zero (noise.least)."""
     content: Any = unseal(sensitivity)
     bound = rational(cap) if cap is not None and content >= cap else private_number(content)
     # the floor comes last: with a cap below it, a larger bound would get less noise
@@ -135,17 +135,17 @@ def private_number(value: Secret) -> fmpq:
 
 
 def release(law: Law, value: Secret, scale: fmpq, grid: Fraction) -> Fraction:
-    """Give the grid point nearest to value + scale · V (N-GRID)."""
+    """Give the grid point nearest to value + scale · V (noise.grid)."""
     step = rational(grid)
     return draw_cell(law, private_number(value) / step, scale / step) * grid
 
 
 @frozen
 class OptimalNoise:
-    """N-OPTIMAL: pure ε-DP with the least noise of all additive mechanisms for a smooth bound."""
+    """noise.optimal: pure ε-DP with the least noise of all additive mechanisms for a smooth bound."""
 
     name: ClassVar[str] = "optimal"
-    proof: ClassVar[str] = "N-OPTIMAL"
+    proof: ClassVar[str] = "noise.optimal"
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles bounds of this kind."""
@@ -172,11 +172,11 @@ class OptimalNoise:
 
 @frozen
 class CauchyNoise:
-    """N-CAUCHY: generalized Cauchy noise with the exact condition, for any gamma > 1."""
+    """noise.cauchy: generalized Cauchy noise with the exact condition, for any gamma > 1."""
 
     gamma: Fraction = Fraction(4)
     name: ClassVar[str] = "cauchy"
-    proof: ClassVar[str] = "N-CAUCHY"
+    proof: ClassVar[str] = "noise.cauchy"
 
     def __post_init__(self) -> None:
         if not isinstance(self.gamma, Fraction) or not 1 < self.gamma <= 1000:
@@ -206,11 +206,11 @@ class CauchyNoise:
 
 @frozen
 class StudentNoise:
-    """N-STUDENT: Student-t noise with the exact condition, for any degrees of freedom."""
+    """noise.student: Student-t noise with the exact condition, for any degrees of freedom."""
 
     degrees: Fraction = Fraction(3)
     name: ClassVar[str] = "student"
-    proof: ClassVar[str] = "N-STUDENT"
+    proof: ClassVar[str] = "noise.student"
 
     def __post_init__(self) -> None:
         if not isinstance(self.degrees, Fraction) or not 0 < self.degrees <= 1000:
@@ -241,10 +241,10 @@ class StudentNoise:
 
 @frozen
 class SmoothLaplaceNoise:
-    """N-SMOOTHLAPLACE: Laplace noise scaled to a smooth bound, (ε, δ)-DP at distance at most 1."""
+    """noise.smooth_laplace: Laplace noise scaled to a smooth bound, (ε, δ)-DP at distance at most 1."""
 
     name: ClassVar[str] = "smooth-laplace"
-    proof: ClassVar[str] = "N-SMOOTHLAPLACE"
+    proof: ClassVar[str] = "noise.smooth_laplace"
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles bounds of this kind."""
@@ -320,7 +320,7 @@ def _noise(
 
 
 def jump_rate(rate: Fraction, beta: Fraction) -> Fraction:
-    """Give a rate for bounds of single jumps where `rate` serves bounds of derivatives, rounded down (N-JUMP)."""
+    """Give a rate for bounds of single jumps where `rate` serves bounds of derivatives, rounded down (noise.jump)."""
     with working_precision(128):
         gain = 2 * (ball(beta) / 2).expm1() / ball(beta)
         return round_down(lower(ball(rate) * gain))

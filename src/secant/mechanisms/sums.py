@@ -1,4 +1,4 @@
-"""The law of a weighted sum of independent Laplace noises: how likely it is far from zero (N-SUM, N-QUOTIENT).
+"""The law of a weighted sum of independent Laplace noises: how likely it is far from zero (noise.sum, noise.quotient).
 
 In: scales of noises, all public. Out: probabilities and error bounds for sums and quotients of noisy numbers, rounded
 so that intervals hold. Nothing is drawn here, and nothing private is seen.
@@ -280,7 +280,7 @@ def whole_variance(scale: float, *, normal: bool = False) -> float:
 
 @lru_cache(maxsize=4096)
 def weighted_error(noises: tuple[Weighted, ...], level: float) -> float:
-    """Give t with P(|Σ wᵢ·Zᵢ| ≤ t) ≥ level for whole noises, rounded up (N-AGREE)."""
+    """Give t with P(|Σ wᵢ·Zᵢ| ≤ t) ≥ level for whole noises, rounded up (noise.agree)."""
     variance = sum(x.count * x.weight**2 * whole_variance(x.scale, normal=x.normal) for x in noises)
     if not variance:
         return 0.0

@@ -1,4 +1,4 @@
-"""N-THRESHOLD: which group keys may be shown, when the keys themselves are private.
+"""noise.threshold: which group keys may be shown, when the keys themselves are private.
 
 In: exact counts of units per key that exists, ε, δ and the public limits of one unit. Out: the keys
 whose noisy count reaches the threshold, with that noisy count. A key that one unit alone brings in
@@ -85,11 +85,11 @@ class KeyNoise:
 
 @frozen
 class ThresholdNoise:
-    """N-THRESHOLD: (ε, δ)-DP release of keys and counts, with discrete Laplace or normal noise."""
+    """noise.threshold: (ε, δ)-DP release of keys and counts, with discrete Laplace or normal noise."""
 
     kind: Kind = "laplace"
     name: ClassVar[str] = "threshold"
-    proof: ClassVar[str] = "N-THRESHOLD"
+    proof: ClassVar[str] = "noise.threshold"
 
     def __post_init__(self) -> None:
         if self.kind not in ("laplace", "gaussian"):

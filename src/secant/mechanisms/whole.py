@@ -1,4 +1,6 @@
-"""Noise for whole numbers by one of two laws: discrete Laplace (N-DLAPLACE), or a rounded normal law (N-GAUSSIAN).
+"""Noise for whole numbers by one of two laws: discrete Laplace (noise.discrete_laplace), or a rounded normal law.
+
+Rests on noise.gaussian.
 
 In: a public scale or deviation, in whole steps; at the draw, private whole numbers. Out: whole numbers, how far they
 stray, and thresholds for keys. Which of the two is used is settled before anything is read.
@@ -60,7 +62,7 @@ class WholeLaplace:
         return WholeLaplace(self.scale * parts)
 
     def threshold(self, *, delta: Fraction, groups: int, contribution: int) -> int:
-        """Give the noisy count from which on keys may be shown (N-THRESHOLD)."""
+        """Give the noisy count from which on keys may be shown (noise.threshold)."""
         return noisy_threshold(self.scale, delta=delta, groups=groups, contribution=contribution)
 
 
@@ -95,7 +97,7 @@ class WholeNormal:
         return WholeNormal(self.deviation * parts)
 
     def threshold(self, *, delta: Fraction, groups: int, contribution: int) -> int:
-        """Give the noisy count from which on keys may be shown (N-THRESHOLD)."""
+        """Give the noisy count from which on keys may be shown (noise.threshold)."""
         return gaussian_threshold(
             self.deviation, delta=delta, groups=groups, contribution=contribution
         )
@@ -116,7 +118,7 @@ def multiplier(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def normal_for(squared: Fraction, rho: Fraction) -> WholeNormal:
-    """Give the normal noise that is ρ-zCDP for a squared l2 bound (N-NORMALS); its deviation is rounded up."""
+    """Give the normal noise that is ρ-zCDP for a squared l2 bound (noise.normals); its deviation is rounded up."""
     return WholeNormal(root_up(squared / (2 * rho)))
 
 

@@ -41,7 +41,7 @@ class Affine:
         return sum((abs(term) for term in self.terms.values()), self.error)
 
     def range(self) -> Interval:
-        """Give an interval that holds all values (I-AFFINE)."""
+        """Give an interval that holds all values (affine.affine)."""
         own = plain.interval(self.center - self.radius, self.center + self.radius)
         both = plain.meet(own, self.within)
         if both is None:
@@ -91,7 +91,7 @@ def subtract(a: Affine, b: Affine) -> Affine:
 
 
 def multiply(a: Affine, b: Affine) -> Affine:
-    """Give all products (I-PRODUCT)."""
+    """Give all products (affine.product)."""
     names = _names(a, b)
     left = {name: a.terms.get(name, _ZERO) for name in names}
     right = {name: b.terms.get(name, _ZERO) for name in names}
@@ -151,7 +151,7 @@ def square_root(a: Affine) -> Affine | None:
 
 
 def absolute(a: Affine) -> Affine:
-    """Give all magnitudes (I-ABSOLUTE).
+    """Give all magnitudes (affine.absolute).
 
     >>> absolute(variable("x", plain.interval(-1, 1))).range()
     Interval(low=Fraction(0, 1), high=Fraction(1, 1))
@@ -216,7 +216,7 @@ def _signed_power(a: Affine, exponent: int) -> Affine | None:
 
 
 def fixed(a: Affine, name: str, limits: Interval, value: Interval) -> Affine:
-    """Give the form after a variable with these limits is known to lie in `value` (I-FIXED).
+    """Give the form after a variable with these limits is known to lie in `value` (affine.fixed).
 
     >>> x = variable("x", plain.interval(0, 3))
     >>> fixed(x, "x", plain.interval(0, 3), plain.point(3)).center
@@ -247,7 +247,7 @@ def widest(a: Affine) -> str | None:
 
 
 def pieces(limits: Interval, count: int) -> tuple[Interval, ...]:
-    """Cut a bounded interval into equal pieces that cover it (I-PIECES).
+    """Cut a bounded interval into equal pieces that cover it (affine.pieces).
 
     >>> [float(piece.ends()[1]) for piece in pieces(plain.interval(0, 1), 4)]
     [0.25, 0.5, 0.75, 1.0]
@@ -262,7 +262,7 @@ def pieces(limits: Interval, count: int) -> tuple[Interval, ...]:
 def _min_range(
     a: Affine, image: Callable[[Interval], Interval], slope: Fraction, top: Fraction
 ) -> Affine | None:
-    """Approximate a monotone function by `slope`·x + [..] with no wider range than its own (I-MINRANGE).
+    """Approximate a monotone function by `slope`·x + [..] with no wider range than its own (affine.min_range).
 
     `slope` has the sign of the derivative and is nowhere steeper than it; `top` is the end of the range
     at which the function is largest.

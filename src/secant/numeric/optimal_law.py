@@ -1,4 +1,4 @@
-"""The law p* of least noise for smooth bounds, in floats: tail, density, quantile and mean (N-OPTIMAL).
+"""The law p* of least noise for smooth bounds, in floats: tail, density, quantile and mean (noise.optimal).
 
 In: k = epsilon / beta, at least 1. Out: estimates for choices by public facts, for stated errors and for pictures. No
 draw rests on a float: `secant.mechanisms.laws` encloses the same law and draws from it exactly.

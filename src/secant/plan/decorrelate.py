@@ -1,8 +1,8 @@
 """An aggregate that is asked anew for each row of an outer query becomes one aggregate with groups.
 
 In: a scalar subquery, the relation whose rows ask it, and which relations are public. Out: the aggregate grouped by
-what the outer rows ask for (W-LOOKUP), whose keys are exactly the values that public outer rows hold, and how its
-released groups are looked up; or None where that does not fit. Never here: a bound, a release, a look at data.
+what the outer rows ask for (workflow.lookup), whose keys are exactly the values that public outer rows hold, and how
+its released groups are looked up; or None where that does not fit. Never here: a bound, a release, a look at data.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _put(relation: n.Relation, found: n.Relation) -> n.Relation:
 def grouped(
     subquery: n.ScalarSubquery, host: n.Relation, name: str, public: Public
 ) -> Grouped | None:
-    """Group a correlated aggregate by what the rows of `host` ask for; None if that is not public (W-LOOKUP).
+    """Group a correlated aggregate by what the rows of `host` ask for; None if that is not public (workflow.lookup).
 
     `name` begins the names of new columns.
     """

@@ -75,11 +75,14 @@ class Release:
     personal: tuple[str, ...] = ()
     """Protections whose units give different amounts."""
     copied: tuple[str, ...] = ()
-    """Protections under which a row counts as often as its unit gives the least amount (G-PERSONAL)."""
+    """Protections under which a row counts as often as its unit gives the least amount (stability.personal)."""
     scalars: tuple[n.Relation, ...] = ()
     """Public scalar subqueries that may have several rows: held against public data before anything is paid."""
     together: tuple[frozenset[str], ...] = ()
-    """Measures of one average, variance, deviation or quotient: what cuts a unit down in one does in all (U-WEIGHT)."""
+    """Measures of one average, variance, deviation or quotient: what cuts a unit down in one does in all.
+
+    Rests on truncation.weight.
+    """
     undeclared: Undeclared = field(default_factory=Undeclared)
     """What it rests on that nobody declared."""
 
@@ -116,7 +119,8 @@ def enforce(
     `moving` says that values move and rows stay under all protections that the aggregate touches: then
     public columns decide which groups there are. `metric` says that under all of them databases are compared by how far
     values move, also where rows come and go. `stepped` says which key's values are the steps of a
-    stream: the first rows of a unit are then those of the earliest steps (V-FIRST), and groups are known beforehand.
+    stream: the first rows of a unit are then those of the earliest steps (stream.first), and groups are known
+    beforehand.
     """
     builder = _Builder(aggregate, name, facts, protections, moving, metric, stepped)
     try:
@@ -162,7 +166,7 @@ class _Builder:
         if several is not None:
             raise Stopped(
                 Problem(
-                    "T-SUBQUERY",
+                    "rewrite.subquery",
                     several,
                     "the scalar subquery might return several rows, and the error would tell",
                     "aggregate inside the subquery, for example with max()",
@@ -171,7 +175,7 @@ class _Builder:
         if borrowed_by(self.aggregate):
             raise Stopped(
                 Problem(
-                    "T-CORRELATED",
+                    "rewrite.correlated",
                     self.aggregate,
                     "the aggregate is computed anew for each row of an outer query",
                     "aggregate in a subquery of its own, grouped by the outer key, and join it",
@@ -220,7 +224,7 @@ class _Builder:
         if risky:
             raise Stopped(
                 Problem(
-                    "T-SUBQUERY",
+                    "rewrite.subquery",
                     risky[0],
                     "an expression can fail on a row, and the error would tell",
                     "cast explicitly, or compute the subquery in FROM and join it",
@@ -280,7 +284,7 @@ class _Builder:
             if unit is None or self.copies or self.stepped is not None:
                 raise Stopped(
                     Problem(
-                        "T-PERSONAL",
+                        "rewrite.personal",
                         self.aggregate,
                         "units give different amounts of epsilon, and these rows do not belong to single units",
                         "ask about rows that belong to one unit each, and not as a stream",
@@ -290,7 +294,7 @@ class _Builder:
             if len(functions) > 1:
                 raise Stopped(
                     Problem(
-                        "T-PERSONAL",
+                        "rewrite.personal",
                         self.aggregate,
                         "units weigh by the epsilon that they give in averages and ranks, and not in counts and sums",
                         "ask for counts and sums in one question, for averages and ranks in another",
@@ -351,7 +355,7 @@ class _Builder:
         if len(owners) > 1:
             raise Stopped(
                 Problem(
-                    "T-KEYS",
+                    "rewrite.keys",
                     self.aggregate,
                     "keys can be chosen privately under one unit protection only",
                     "declare the values of the grouped columns",
@@ -382,7 +386,7 @@ class _Builder:
                 ):
                     raise Stopped(
                         Problem(
-                            "T-KEYS",
+                            "rewrite.keys",
                             key.expression,
                             f"each value of {_short(key.name)} belongs to one unit, so no group can be shown",
                             _without_names(unit_column(ownerships.of(rows), ownerships)),

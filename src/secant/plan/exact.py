@@ -1,4 +1,6 @@
-"""Inner results that are a function of the rows: exact sums of reals, and a LIMIT that leaves no choice (T-EXACT).
+"""Inner results that are a function of the rows: exact sums of reals, and a LIMIT that leaves no choice.
+
+Rests on rewrite.exact.
 
 In: the rows of a statement that will be bounded, and the policy. Out: the same rows, with inner sums and means of reals
 counted in whole steps and the order under each LIMIT made total; or a refusal. Never here: the measures themselves,
@@ -66,7 +68,7 @@ def _summed(node: n.Aggregate, ranges: Callable[[n.Relation], Ranges]) -> n.Rela
         if call.function not in ("sum", "avg"):
             raise Stopped(
                 Problem(
-                    "T-EXACT",
+                    "rewrite.exact",
                     call,
                     f"an inner {call.function} follows the order of rows in its last digits",
                     "compute it from sums of x and of x * x, which are exact",
@@ -106,7 +108,7 @@ def _ordered(node: n.Limit, read: frozenset[str] | None) -> n.Limit:
     if read is None:
         raise Stopped(
             Problem(
-                "T-EXACT",
+                "rewrite.exact",
                 node,
                 "which of equal rows LIMIT keeps is not fixed, and protected values must not decide it",
                 "filter by a condition instead",

@@ -33,7 +33,7 @@ class Facts:
     _owners: dict[str, Ownerships] = field(default_factory=dict, compare=False, repr=False)
 
     def keys(self, table: str) -> tuple[Key, ...]:
-        """Give the keys of a table, the most trusted first (C-KEYS)."""
+        """Give the keys of a table, the most trusted first (combined.keys)."""
         if table not in self._keys:
             self._keys[table] = keys_of(table, self.policy, self.catalog)
         return self._keys[table]

@@ -32,7 +32,7 @@ class Keys:
 
 
 def keys_after(relation: n.Relation, unique: UniqueSets) -> Keys:
-    """Give what identifies the rows of a relation (R-KEYS)."""
+    """Give what identifies the rows of a relation (range.keys)."""
     return Keys() if reused(relation) else _keys(relation, unique)
 
 

@@ -28,7 +28,7 @@ FINE_BITS = 48  # where bounds may be far below the summand's own, and every row
 LEAST_EXPONENT = -900  # one over a finer step would leave the doubles; a coarser one is as sound
 WHOLE = 2**62
 STEPS_OF_A_MOVE = 2**34
-"""Whole steps in what one row may move a preprocessed statistic: the grid of P-GRID."""
+"""Whole steps in what one row may move a preprocessed statistic: the grid of preprocess.grid."""
 WIDEST = Fraction(10) ** 100  # squares of larger numbers leave the doubles
 
 
@@ -52,7 +52,7 @@ class Stopped(Exception):  # noqa: N818 - control flow between `measures` and `e
 
 @frozen
 class Preprocessed:
-    """A statistic that is made to move by no more than a declared amount for one row (G-MOVES)."""
+    """A statistic that is made to move by no more than a declared amount for one row (stability.moves)."""
 
     name: str
     """`mean`, `quantile` or `variance`."""
@@ -112,7 +112,7 @@ class Measures:
         if rule is None:
             raise Stopped(
                 Problem(
-                    "T-AGGREGATE",
+                    "rewrite.aggregate",
                     call,
                     f"{call.function} over protected rows has no measures yet",
                     "use count, sum, avg, variance, stddev, covar_pop, corr, median, quantile_cont, mode, min or max",
@@ -170,7 +170,7 @@ class Measures:
         power: int,
         weight: float,
     ) -> n.Column:
-        """Sum (x - center)^power over clamped x, as whole multiples of a public step (T-MEASURE)."""
+        """Sum (x - center)^power over clamped x, as whole multiples of a public step (rewrite.measure)."""
         assert call.argument is not None
         column = self.argument(call.argument)
         kind = type_of(column)
@@ -230,7 +230,10 @@ class Measures:
     def shifted_extreme_formula(
         self, call: n.Aggregation, low: Fraction, high: Fraction
     ) -> n.Scalar:
-        """MIN and MAX where rows come and go, from the end that no rows count as: then those are 0 (C-MINMAX)."""
+        """MIN and MAX where rows come and go, from the end that no rows count as: then those are 0.
+
+        Rests on combined.min_max.
+        """
         assert call.argument is not None
         end = high if call.function == "min" else low
         shifted = n.Arithmetic(
@@ -248,7 +251,7 @@ class Measures:
         return n.Clamp(value, literal(low, t.DOUBLE, -1), literal(high, t.DOUBLE, +1))
 
     def statistic(self, call: n.Aggregation, made: Preprocessed) -> n.Named:
-        """Give the formula of a statistic that keeps to a declared sensitivity (G-MOVES)."""
+        """Give the formula of a statistic that keeps to a declared sensitivity (stability.moves)."""
         assert call.argument is not None
         column, kind = self.argument(call.argument), type_of(call)
         values = n.Aggregation("", "array_agg", n.Cast(column, t.DOUBLE), False, call.span)
@@ -304,7 +307,7 @@ class Measures:
         ):
             raise Stopped(
                 Problem(
-                    "T-RANGE",
+                    "rewrite.range",
                     call,
                     "the summed value may be too large to be summed exactly",
                     "cast it to DOUBLE, or declare narrower ranges",
@@ -438,14 +441,14 @@ def summed_range(call: n.Aggregation, ranges: Ranges) -> tuple[Fraction, Fractio
     """Give the bounds of what an aggregate sums; stop where it has none."""
     assert call.argument is not None
     if not type_of(call.argument).numeric:
-        raise Stopped(Problem("T-RANGE", call, "only numbers can be summed", "sum a number"))
+        raise Stopped(Problem("rewrite.range", call, "only numbers can be summed", "sum a number"))
     found = ranges.of(call.argument)
     if not found.bounded:
         missing = undeclared(call.argument, ranges)
         columns = ", ".join(f"tables.{a}.columns.{b}.range" for a, b in missing)
         raise Stopped(
             Problem(
-                "T-RANGE",
+                "rewrite.range",
                 call,
                 "the summed value has no bound that follows from declared ranges",
                 f"declare {columns}"
@@ -466,7 +469,7 @@ def refuse_odd_sizes(
     if reach > WIDEST or 0 < reach < 1 / WIDEST or 0 < width < 1 / WIDEST:
         raise Stopped(
             Problem(
-                "T-RANGE",
+                "rewrite.range",
                 call,
                 f"the {what} value may be too large or too small for the engine's numbers",
                 f"{verb} values of a usual size, or declare other ranges",
@@ -545,7 +548,7 @@ def _limited(
 
 
 def whole_steps(value: n.Scalar, low: Fraction, high: Fraction) -> tuple[n.Scalar, Fraction]:
-    """Give a real, moved into its range, as a whole number of public steps, and the step (T-MEASURE)."""
+    """Give a real, moved into its range, as a whole number of public steps, and the step (rewrite.measure)."""
     step = _grid(max(abs(low), abs(high)))
     bound = _whole_bound(low, high, Fraction(0), 1, step)
     return _limited(_clamped(value, low, high), step, bound), step

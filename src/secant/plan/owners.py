@@ -39,7 +39,7 @@ class OwnerColumns:
         asked = joined(rows, self.name, ownerships)
         if asked is not rows:
             self.notes.append(
-                "a subquery about other units' rows is asked as a join on a key (T-EXISTS)"
+                "a subquery about other units' rows is asked as a join on a key (rewrite.exists)"
             )
         rows = self._attached(self._carried(asked, ownerships), ownerships)
         return self._limited(rows, ownerships)
@@ -230,7 +230,7 @@ def unit_column(owned: Ownership, o: Ownerships) -> str | None:
 
 
 def rows_of_unit(node: n.Node, owned: Ownership, o: Ownerships) -> int:
-    """Give how many rows of one unit count by the declared limits, or stop (T-LIMIT)."""
+    """Give how many rows of one unit count by the declared limits, or stop (rewrite.limit)."""
     if owned.expected is not None:
         return owned.expected
     name = o.paths.protection.name
@@ -238,7 +238,7 @@ def rows_of_unit(node: n.Node, owned: Ownership, o: Ownerships) -> int:
     keys = " (columns that the join compares, or join a subquery that is grouped by these)"
     raise Stopped(
         Problem(
-            "T-LIMIT",
+            "rewrite.limit",
             node,
             f"how many rows of one unit can count is not declared ({wanted})",
             f"declare {wanted} in the policy{keys if '.key' in wanted else ''}",

@@ -63,7 +63,7 @@ class Ownership:
     keys: tuple[frozenset[str], ...] = ()
     """Column sets that identify a row if declared keys hold. Only utility rests on them."""
     numbered: frozenset[str] = frozenset()
-    """Columns that number the rows of each unit, from 1 and each number once (O-WINDOW)."""
+    """Columns that number the rows of each unit, from 1 and each number once (owner.window)."""
     blocked: Blocked | None = None
 
     @property
@@ -126,7 +126,9 @@ class Ownerships:
         if found is None:
             rule = OWNERSHIP.find(relation)
             if rule is None:
-                found = _stop(relation, "O-UNKNOWN", f"{type(relation).__name__} has no rule", "")
+                found = _stop(
+                    relation, "owner.unknown", f"{type(relation).__name__} has no rule", ""
+                )
             else:
                 found = self._accounted(relation, self._asking(relation, rule(self, relation)))
             if found.blocked is not None:
@@ -135,7 +137,7 @@ class Ownerships:
         return found
 
     def _asking(self, relation: n.Relation, found: Ownership) -> Ownership:
-        """Check every expression of a relation, whichever rule it has: no rule can forget one (O-SUBQUERY)."""
+        """Check every expression of a relation, whichever rule it has: no rule can forget one (owner.subquery)."""
         if found.blocked is not None:
             return found
         # A join's condition stands on the joined rows, all else on the rows of the one input.
@@ -154,7 +156,7 @@ class Ownerships:
         """Let no rule say that no unit matters where a unit's data are read: a second wall behind the rules."""
         if not found.touched and reads(relation, self.paths.reached.__contains__):
             return _stop(
-                relation, "O-SUBQUERY", "data of units are read that no rule accounts for", ""
+                relation, "owner.subquery", "data of units are read that no rule accounts for", ""
             )
         return found
 
@@ -166,7 +168,7 @@ def _stop(node: n.Node, rule: str, reason: str, hint: str) -> Ownership:
 # ── leaves ───────────────────────────────────────────────────────────────────────────────────────
 
 
-@OWNERSHIP.rule(n.Scan, id="O-SCAN")
+@OWNERSHIP.rule(n.Scan, id="owner.scan")
 def _scan(o: Ownerships, node: n.Scan) -> Ownership:
     table = node.table.lower()
     declared = named_in(node, o.paths.policy.facts(table).key)
@@ -177,7 +179,7 @@ def _scan(o: Ownerships, node: n.Scan) -> Ownership:
         ways = ", ".join(c for c, _, _ in o.paths.parents[table])
         return _stop(
             node,
-            "O-SCAN",
+            "owner.scan",
             f"rows of {table} lead to the unit along several references ({ways})",
             "keep one of the references in the policy, or split the table",
         )
@@ -195,7 +197,7 @@ def _scan(o: Ownerships, node: n.Scan) -> Ownership:
     return Ownership(True, frozenset(terms), frozenset(), limit, None, missing, keys)
 
 
-@OWNERSHIP.rule(n.Values, n.Released, id="O-PUBLIC")
+@OWNERSHIP.rule(n.Values, n.Released, id="owner.public")
 def _public(o: Ownerships, node: n.Relation) -> Ownership:
     return Ownership()
 
@@ -203,7 +205,7 @@ def _public(o: Ownerships, node: n.Relation) -> Ownership:
 # ── one input ────────────────────────────────────────────────────────────────────────────────────
 
 
-@OWNERSHIP.rule(n.Filter, id="O-FILTER")
+@OWNERSHIP.rule(n.Filter, id="owner.filter")
 def _filter(o: Ownerships, node: n.Filter) -> Ownership:
     inner = o.of(node.input)
     parts = n.conjuncts(node.predicate)
@@ -263,7 +265,7 @@ def _blocked_by(
         if not any(_linked(t, link) for t in rows.terms for link in links):
             return Blocked(
                 part,
-                "O-SUBQUERY",
+                "owner.subquery",
                 "the subquery looks at the data of other units",
                 "tie the subquery to the row by the unit's key, or ask the subquery first",
             )
@@ -290,7 +292,7 @@ def _subqueries(root: n.Node) -> list[n.Exists | n.InSubquery | n.ScalarSubquery
     return found
 
 
-@OWNERSHIP.rule(n.Project, id="O-PROJECT")
+@OWNERSHIP.rule(n.Project, id="owner.project")
 def _project(o: Ownerships, node: n.Project) -> Ownership:
     inner = o.of(node.input)
     names: dict[str, list[str]] = {}
@@ -307,7 +309,7 @@ def _project(o: Ownerships, node: n.Project) -> Ownership:
     return replace(inner, terms=terms, keys=keys, numbered=numbered)
 
 
-@OWNERSHIP.rule(n.Window, id="O-WINDOW")
+@OWNERSHIP.rule(n.Window, id="owner.window")
 def _window(o: Ownerships, node: n.Window) -> Ownership:
     inner = o.of(node.input)
     if not inner.local:
@@ -321,14 +323,14 @@ def _window(o: Ownerships, node: n.Window) -> Ownership:
         if not apart & set(by) and not tied:
             return _stop(
                 call,
-                "O-WINDOW",
+                "owner.window",
                 "the window holds rows of different units",
                 "put the unit's key among PARTITION BY, or aggregate first: all windows over released numbers are free",
             )
         if undecided(call) or follows_order(call):
             return _stop(
                 call,
-                "O-WINDOW",
+                "owner.window",
                 f"{call.function} over this window may follow the order in which the engine meets rows",
                 "count ROWS in the frame; of reals, sum an INTEGER or a DECIMAL",
             )
@@ -337,32 +339,32 @@ def _window(o: Ownerships, node: n.Window) -> Ownership:
     return replace(inner, numbered=frozenset(numbered))
 
 
-@OWNERSHIP.rule(n.Sort, id="O-SORT")
+@OWNERSHIP.rule(n.Sort, id="owner.sort")
 def _sort(o: Ownerships, node: n.Sort) -> Ownership:
     return o.of(node.input)
 
 
-@OWNERSHIP.rule(n.Limit, id="O-LIMIT")
+@OWNERSHIP.rule(n.Limit, id="owner.limit")
 def _limit(o: Ownerships, node: n.Limit) -> Ownership:
     inner = o.of(node.input)
     if not inner.touched:
         return replace(inner, keys=())
     return _stop(
         node,
-        "O-LIMIT",
+        "owner.limit",
         "LIMIT below an aggregate lets one unit decide which rows of others are seen",
         "aggregate first, then limit",
     )
 
 
-@OWNERSHIP.rule(n.Distinct, id="O-DISTINCT")
+@OWNERSHIP.rule(n.Distinct, id="owner.distinct")
 def _distinct(o: Ownerships, node: n.Distinct) -> Ownership:
     inner = o.of(node.input)
     whole = frozenset(f.name for f in fields_of(node))
     if inner.touched and inner.blocked is None and not _separating(inner.terms):
         return _stop(
             node,
-            "O-DISTINCT",
+            "owner.distinct",
             "DISTINCT merges rows of different units",
             "keep the unit's key among the columns",
         )
@@ -374,7 +376,7 @@ def _separating(terms: frozenset[Term]) -> frozenset[Term]:
     return frozenset(t for t in terms if t.shared)
 
 
-@OWNERSHIP.rule(n.Aggregate, id="O-AGGREGATE")
+@OWNERSHIP.rule(n.Aggregate, id="owner.aggregate")
 def _aggregate(o: Ownerships, node: n.Aggregate) -> Ownership:
     inner = o.of(node.input)
     names = {k.expression.name: k.name for k in node.keys if isinstance(k.expression, n.Column)}
@@ -390,7 +392,7 @@ def _aggregate(o: Ownerships, node: n.Aggregate) -> Ownership:
     if not terms and not pinned:
         return _stop(
             node,
-            "O-AGGREGATE",
+            "owner.aggregate",
             "the inner aggregate mixes rows of different units",
             "group by the unit's key inside, or release the inner aggregate first",
         )
@@ -400,18 +402,18 @@ def _aggregate(o: Ownerships, node: n.Aggregate) -> Ownership:
     return Ownership(True, terms, pinned, expected, one, () if alone else inner.missing, keys)
 
 
-@OWNERSHIP.rule(n.Truncate, id="O-TRUNCATE")
+@OWNERSHIP.rule(n.Truncate, id="owner.truncate")
 def _truncate(o: Ownerships, node: n.Truncate) -> Ownership:
-    inner = _by_own_column(o, node, "O-TRUNCATE")
+    inner = _by_own_column(o, node, "owner.truncate")
     if not inner.local:
         return inner
     smallest = node.limit if inner.guaranteed is None else min(node.limit, inner.guaranteed)
     return replace(inner, guaranteed=smallest, expected=smallest, missing=())
 
 
-@OWNERSHIP.rule(n.TruncateGroups, id="O-TRUNCATE-GROUPS")
+@OWNERSHIP.rule(n.TruncateGroups, id="owner.truncate_groups")
 def _truncate_groups(o: Ownerships, node: n.TruncateGroups) -> Ownership:
-    return _by_own_column(o, node, "O-TRUNCATE-GROUPS")
+    return _by_own_column(o, node, "owner.truncate_groups")
 
 
 def _by_own_column(o: Ownerships, node: n.Truncate | n.TruncateGroups, rule: str) -> Ownership:
@@ -431,7 +433,7 @@ def _by_own_column(o: Ownerships, node: n.Truncate | n.TruncateGroups, rule: str
 # ── two inputs ───────────────────────────────────────────────────────────────────────────────────
 
 
-@OWNERSHIP.rule(n.Join, id="O-JOIN")
+@OWNERSHIP.rule(n.Join, id="owner.join")
 def _join(o: Ownerships, node: n.Join) -> Ownership:
     left, right = o.of(node.left), o.of(node.right)
     equal = equal_columns(node)
@@ -457,7 +459,7 @@ def _joined(
         if node.kind == "left":
             return _stop(
                 node,
-                "O-JOIN",
+                "owner.join",
                 "a LEFT JOIN from a public table pads rows that depend on all units",
                 "join from the protected table, or use an inner join",
             )
@@ -466,7 +468,7 @@ def _joined(
     if met is None:
         return _stop(
             node,
-            "O-JOIN",
+            "owner.join",
             "the two protected sides are not tied together by the unit",
             "join them on the unit's key or along declared references",
         )
@@ -504,7 +506,7 @@ def _beside_public(
 def _meet(
     o: Ownerships, node: n.Join, left: Ownership, right: Ownership, equal: list[tuple[str, str]]
 ) -> tuple[Ownership, Ownership] | None:
-    """Give both sides as they are in the joined rows, if some equality ties their owners together (O-JOIN)."""
+    """Give both sides as they are in the joined rows, if some equality ties their owners together (owner.join)."""
     best: tuple[Ownership, Ownership] | None = None
     for a in left.terms:
         for b in right.terms:
@@ -546,7 +548,7 @@ def _joined_keys(
     return tuple(dict.fromkeys(found))
 
 
-@OWNERSHIP.rule(n.Union, n.Intersect, n.Except, id="O-SET")
+@OWNERSHIP.rule(n.Union, n.Intersect, n.Except, id="owner.set")
 def _set_operation(o: Ownerships, node: n.Union | n.Intersect | n.Except) -> Ownership:
     left, right = o.of(node.left), o.of(node.right)
     for side in (left, right):
@@ -572,7 +574,7 @@ def _set_operation(o: Ownerships, node: n.Union | n.Intersect | n.Except) -> Own
     if not terms or not (left.touched and right.touched):
         return _stop(
             node,
-            "O-SET",
+            "owner.set",
             "the two sides do not carry the unit's key in the same column",
             "select the unit's key in the same place on both sides",
         )

@@ -1,4 +1,6 @@
-"""Which part of a table a plan looks at: what comparisons with constants say of the columns of its rows (W-PARTS).
+"""Which part of a table a plan looks at: what comparisons with constants say of the columns of its rows.
+
+Rests on workflow.parts.
 
 In: a relation and a table. Out: for each scan of the table the values of columns that a row must have to matter at all.
 Two plans whose parts share no value of some column never look at the same row. What is not understood restricts

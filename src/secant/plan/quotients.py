@@ -1,4 +1,6 @@
-"""Which sums of one aggregate does the user divide by each other? They are cut down together, like averages (U-WEIGHT).
+"""Which sums of one aggregate does the user divide by each other? They are cut down together, like averages.
+
+Rests on truncation.weight.
 
 In: the whole plan. Out: families of aggregates, by name, that stand above and below one division. Never here: a bound.
 """

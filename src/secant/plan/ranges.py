@@ -124,7 +124,7 @@ class Ranges(Lineage):
 
     @property
     def empty(self) -> bool:
-        """Whether declared facts let no row pass all conditions (R-FILTER)."""
+        """Whether declared facts let no row pass all conditions (range.filter)."""
         return any(judge(before, c).never for before, c in each_condition(self))
 
     def under(self, condition: n.Scalar) -> Ranges:
@@ -186,7 +186,7 @@ def ranges_of(
 # ── rules ────────────────────────────────────────────────────────────────────────────────────────
 
 
-@RANGES.rule(n.Column, id="R-COLUMN")
+@RANGES.rule(n.Column, id="range.column")
 def _column(r: Ranges, node: n.Column) -> iv.Interval:
     known = iv.EVERYTHING
     if node.name in r.origins:
@@ -206,7 +206,7 @@ def _column(r: Ranges, node: n.Column) -> iv.Interval:
 
 
 def window_range(call: n.WindowCall, rows: Ranges) -> iv.Interval:
-    """Give the range of a window call from what is known of all rows that it may look at (R-WINDOW)."""
+    """Give the range of a window call from what is known of all rows that it may look at (range.window)."""
     function, given = call.function, call.arguments
     if function in ("percent_rank", "cume_dist"):
         return iv.Interval(Fraction(0), Fraction(1))
@@ -223,7 +223,7 @@ def window_range(call: n.WindowCall, rows: Ranges) -> iv.Interval:
 
 
 def _counted(r: Ranges, node: n.Column, known: iv.Interval) -> iv.Interval:
-    """Narrow the range of a column with few values to those that pass the conditions (R-VALUES)."""
+    """Narrow the range of a column with few values to those that pass the conditions (range.values)."""
     if node.name not in r.listed and not (
         node.name in r.origins and r.policy.column(*r.origins[node.name]).values is not None
     ):
@@ -234,7 +234,7 @@ def _counted(r: Ranges, node: n.Column, known: iv.Interval) -> iv.Interval:
 
 
 def _compared(r: Ranges, node: n.Column, known: iv.Interval) -> iv.Interval:
-    """Narrow a column by the columns that conditions compare it with (R-COMPARED)."""
+    """Narrow a column by the columns that conditions compare it with (range.compared)."""
     if node.name not in r.relations or node.name in r.asking or len(r.asking) >= 3:
         return known
     r.asking.add(node.name)
@@ -299,13 +299,13 @@ def _group(r: Ranges, call: n.Aggregation, group: n.Aggregate, rows: int | None)
     return iv.EVERYTHING if found_range is None else found_range
 
 
-@RANGES.rule(n.Literal, id="R-LITERAL")
+@RANGES.rule(n.Literal, id="range.literal")
 def _literal(r: Ranges, node: n.Literal) -> iv.Interval:
     value = as_number(node.value)
     return iv.EVERYTHING if value is None else iv.point(value)
 
 
-@RANGES.rule(n.Arithmetic, id="R-ARITHMETIC")
+@RANGES.rule(n.Arithmetic, id="range.arithmetic")
 def _arithmetic(r: Ranges, node: n.Arithmetic) -> iv.Interval:
     if "INTERVAL" in (type_of(node.left).kind, type_of(node.right).kind):
         return iv.EVERYTHING
@@ -326,7 +326,7 @@ def _arithmetic(r: Ranges, node: n.Arithmetic) -> iv.Interval:
 
 
 def _repeated(r: Ranges, node: n.Arithmetic, found: iv.Interval) -> iv.Interval:
-    """Narrow a range where a column stands on both sides: x * (1 - x) on [0, 1] is at most 1/4 (R-AFFINE)."""
+    """Narrow a range where a column stands on both sides: x * (1 - x) on [0, 1] is at most 1/4 (range.affine)."""
     if not columns_of(node.left) & columns_of(node.right):
         return found
     form = form_of(node, Setting(r.of, linear=True))
@@ -334,12 +334,12 @@ def _repeated(r: Ranges, node: n.Arithmetic, found: iv.Interval) -> iv.Interval:
     return found if both is None else both
 
 
-@RANGES.rule(n.Negate, id="R-NEGATE")
+@RANGES.rule(n.Negate, id="range.negate")
 def _negate(r: Ranges, node: n.Negate) -> iv.Interval:
     return iv.negate(r.of(node.operand))
 
 
-@RANGES.rule(n.Case, id="R-CASE")
+@RANGES.rule(n.Case, id="range.case")
 def _case(r: Ranges, node: n.Case) -> iv.Interval:
     values = [b.value for b in node.branches] + [node.default]
     known: list[iv.Interval] = []
@@ -372,7 +372,7 @@ def _reached(r: Ranges, node: n.Case) -> list[iv.Interval]:
     return found
 
 
-@RANGES.rule(n.Cast, id="R-CAST")
+@RANGES.rule(n.Cast, id="range.cast")
 def _cast(r: Ranges, node: n.Cast) -> iv.Interval:
     inner = r.of(node.operand)
     source = type_of(node.operand)
@@ -387,17 +387,17 @@ def _cast(r: Ranges, node: n.Cast) -> iv.Interval:
     return iv.EVERYTHING
 
 
-@RANGES.rule(n.Attempt, id="R-ATTEMPT")
+@RANGES.rule(n.Attempt, id="range.attempt")
 def _attempt(r: Ranges, node: n.Attempt) -> iv.Interval:
     return r.of(node.operand)
 
 
-@RANGES.rule(n.Clamp, id="R-CLAMP")
+@RANGES.rule(n.Clamp, id="range.clamp")
 def _clamp(r: Ranges, node: n.Clamp) -> iv.Interval:
     return iv.smaller(iv.larger(r.of(node.operand), r.of(node.low)), r.of(node.high))
 
 
-@RANGES.rule(n.Extract, id="R-EXTRACT")
+@RANGES.rule(n.Extract, id="range.extract")
 def _extract(r: Ranges, node: n.Extract) -> iv.Interval:
     fixed = {"quarter": (1, 4), "month": (1, 12), "day": (1, 31), "dow": (0, 6), "doy": (1, 366),
              "hour": (0, 23), "minute": (0, 59), "second": (0, 60), "week": (1, 53), "isodow": (1, 7)}  # fmt: skip
@@ -431,7 +431,7 @@ def year_of(days: Fraction) -> int | None:
     return None if when is None else when.year
 
 
-@RANGES.rule(n.Call, id="R-CALL")
+@RANGES.rule(n.Call, id="range.call")
 def _call(r: Ranges, node: n.Call) -> iv.Interval:
     rule = FUNCTIONS[node.function].range
     if rule is None:

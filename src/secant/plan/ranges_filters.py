@@ -61,7 +61,7 @@ ANY = Outcomes()
 
 
 def judge(r: Ranges, condition: n.Scalar) -> Outcomes:
-    """Say how a condition can turn out on a row that declared facts allow (R-FILTER)."""
+    """Say how a condition can turn out on a row that declared facts allow (range.filter)."""
     if isinstance(condition, n.Literal):
         value = condition.value
         return Outcomes(value is True, value is False, value is None)
@@ -207,7 +207,7 @@ def present_after(conditions: Iterable[n.Scalar]) -> frozenset[str]:
 
 
 def values_of(r: Ranges, scalar: n.Scalar) -> Values | None:
-    """Give all values that an expression may have, without NULL; None for any value (R-VALUES)."""
+    """Give all values that an expression may have, without NULL; None for any value (range.values)."""
     if isinstance(scalar, n.Literal):
         return () if scalar.value is None else (scalar.value,)
     if isinstance(scalar, n.Column):

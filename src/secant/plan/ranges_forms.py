@@ -67,7 +67,7 @@ def repeats(scalar: n.Scalar, definitions: Mapping[str, n.Scalar]) -> bool:
 
 
 def narrowed(scalar: n.Scalar, found: iv.Interval, setting: Setting) -> iv.Interval:
-    """Narrow the interval of an expression by its form, and by that of pieces of its inputs (R-PIECES)."""
+    """Narrow the interval of an expression by its form, and by that of pieces of its inputs (range.pieces)."""
     whole = _Work(setting)
     form = whole.form(scalar)
     if form is not None:

@@ -31,7 +31,7 @@ class Stratum:
 def aggregate_range(
     function: str, strata: Sequence[Stratum], *, distinct: bool = False
 ) -> iv.Interval | None:
-    """Give an interval for an aggregate whenever it is not NULL; None if it always is (R-GROUP).
+    """Give an interval for an aggregate whenever it is not NULL; None if it always is (range.group).
 
     >>> rows = [Stratum(iv.interval(2, 3), 1, 1), Stratum(iv.interval(-5, 9), 0, 1)]
     >>> [float(end) for end in aggregate_range("sum", rows).ends()]

@@ -1,4 +1,4 @@
-"""Order statistics and MODE as counts of rows in public cells (T-RANK).
+"""Order statistics and MODE as counts of rows in public cells (rewrite.rank).
 
 In: one such aggregate and what declared ranges say of its argument. Out: a public grid of points, and an
 aggregate that counts the rows nearest to each point, group by group. Never here: a choice of a point, which
@@ -103,7 +103,7 @@ class Ranked:
 
     @property
     def span(self) -> Fraction:
-        """How far apart one row more can move the distances of two points, in rows (G-RANK, G-MODE)."""
+        """How far apart one row more can move the distances of two points, in rows (stability.rank, stability.mode)."""
         if self.fraction is None or self.extreme:
             return Fraction(1)
         return 2 * max(self.fraction, 1 - self.fraction)
@@ -141,7 +141,7 @@ class RankedCalls:
         if call.distinct:
             raise Stopped(
                 Problem(
-                    "T-RANK",
+                    "rewrite.rank",
                     call,
                     f"{call.function} of different values cannot be read off numbers of rows",
                     "leave out DISTINCT",
@@ -198,7 +198,7 @@ def _candidates(call: n.Aggregation, argument: n.Scalar, ranges: Ranges, lists: 
             return grid
     raise Stopped(
         Problem(
-            "T-RANGE",
+            "rewrite.range",
             call,
             "the most frequent value is chosen among values that are known beforehand, and these are not",
             "declare the column's values, or a range of whole numbers, decimals or dates",
@@ -220,7 +220,7 @@ def grid_of(call: n.Aggregation, argument: n.Scalar, ranges: Ranges) -> Grid:
     if kind.kind not in KINDS:
         raise Stopped(
             Problem(
-                "T-RANGE",
+                "rewrite.range",
                 call,
                 f"{call.function} is answered for numbers and dates only",
                 "rank a number or a date",
@@ -233,7 +233,7 @@ def grid_of(call: n.Aggregation, argument: n.Scalar, ranges: Ranges) -> Grid:
         )
         raise Stopped(
             Problem(
-                "T-RANGE",
+                "rewrite.range",
                 call,
                 "the ranked value has no bound that follows from declared ranges",
                 f"declare {columns}"

@@ -1,4 +1,6 @@
-"""EXISTS and IN over rows of other units, written as a join: then rows that come and go can be counted (T-EXISTS).
+"""EXISTS and IN over rows of other units, written as a join: then rows that come and go can be counted.
+
+Rests on rewrite.exists.
 
 In: rows whose filter asks a subquery that looks at the data of other units. Out: the same rows, with the subquery's
 values joined, each once; unchanged where the subquery is not tied by equalities to a key of the asking rows. Never
@@ -28,7 +30,11 @@ def joined(rows: n.Relation, name: str, o: Ownerships) -> n.Relation:
         if not isinstance(node, n.Filter):
             return node
         blocked = o.of(node).blocked
-        if blocked is None or blocked.rule != "O-SUBQUERY" or o.of(node.input).blocked is not None:
+        if (
+            blocked is None
+            or blocked.rule != "owner.subquery"
+            or o.of(node.input).blocked is not None
+        ):
             return node
         kept = {id(part) for part in n.conjuncts(node.predicate)}
         found: dict[int, n.Scalar] = {}

@@ -36,7 +36,7 @@ _SHOWN = n.Literal(0.0, t.DOUBLE)
 
 
 def make_total(plan: n.Relation) -> n.Relation:
-    """Give the plan with every expression that can fail wrapped and equal values alike (T-TOTAL)."""
+    """Give the plan with every expression that can fail wrapped and equal values alike (rewrite.total)."""
 
     def change(node: n.Node) -> n.Node:
         if isinstance(node, n.Scalar):
@@ -162,7 +162,7 @@ def _guarded(scalar: n.Scalar) -> n.Scalar:
 
 
 def alike(scalar: n.Scalar) -> n.Scalar:
-    """Give the expression so that equal inputs have equal outputs, whatever their sign bits are (T-TOTAL)."""
+    """Give the expression so that equal inputs have equal outputs, whatever their sign bits are (rewrite.total)."""
     done: dict[n.Node, n.Node] = {}
 
     def visit(node: n.Node) -> n.Node:

@@ -1,4 +1,4 @@
-"""Totals and parts that were released apart are made to agree, by least squares (N-AGREE).
+"""Totals and parts that were released apart are made to agree, by least squares (noise.agree).
 
 In: released tables, and what is public about their noise. Out: the same tables with numbers that add up, and for each
 number what it is now made of: weights of the numbers that were drawn. GROUP BY ROLLUP (ward) counts all rows once by
@@ -418,7 +418,7 @@ def _variance(noise: LawfulNoise) -> float:
 
 
 def _reach(kinds: Sequence[tuple[LawfulNoise, float, int]], level: float) -> float:
-    """Give how far a weighted sum of noises lies from zero at most, in whole steps (N-AGREE)."""
+    """Give how far a weighted sum of noises lies from zero at most, in whole steps (noise.agree)."""
     made, rounding = [], 0.0
     for noise, weight, count in kinds:
         # drawn in parts of a step, and rounded to whole ones

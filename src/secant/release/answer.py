@@ -77,7 +77,7 @@ class Answer:
         """Make better estimates of the same released numbers, for nothing.
 
         `isotonic` gives for running totals of what is never below zero, such as `sum(count(*)) OVER (ORDER BY day)`,
-        the nearest column that never falls (F-ISOTONIC). `raw` keeps what was released, and ends stay.
+        the nearest column that never falls (continual.isotonic). `raw` keeps what was released, and ends stay.
         """
         if not isotonic:
             return self

@@ -1,7 +1,7 @@
 """Which running sums are drawn by blocks of steps: settled once the public keys are known, before anything is spent.
 
 In: a job with plain noise, and its keys. Out: the same job with noise on blocks for measures whose running sums are
-shown, where that errs less (F-BATCH). Public facts only: the text, the keys, sizes of noise.
+shown, where that errs less (continual.batch). Public facts only: the text, the keys, sizes of noise.
 """
 
 from __future__ import annotations

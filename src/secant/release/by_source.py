@@ -2,7 +2,7 @@
 
 In: a job, that is releases with their certificates and the noise that is on them. Out: by protection and source, the
 ε and δ by which the noise hides one row of that source alone. Public facts only. Never here: a charge; the ledger
-charges protections, which is at least as much (W-SOURCES).
+charges protections, which is at least as much (workflow.sources).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Source:
 def costs_by_source(
     job: Job, protections: tuple[Protection, ...], facts: Facts
 ) -> dict[Source, tuple[Fraction, Fraction]]:
-    """Give (epsilon, delta) by source, for all releases of one question together (W-SOURCES)."""
+    """Give (epsilon, delta) by source, for all releases of one question together (workflow.sources)."""
     found: dict[Source, Cost] = {}
     for b in job.prepared.bounded:
         for protection in protections:
@@ -92,7 +92,7 @@ def _smaller(alone: Certificate, whole: Certificate, column: str) -> bool:
 def parts_by_table(
     job: Job, protections: tuple[Protection, ...], facts: Facts
 ) -> dict[str, list[Part] | None]:
-    """Give for each table whose rows are hidden which part of it a question looks at (W-PARTS).
+    """Give for each table whose rows are hidden which part of it a question looks at (workflow.parts).
 
     Only where noise has a public scale, so that nothing but the measures is computed from rows, and where a row comes
     or goes: one that is replaced may come back in another part.
@@ -119,7 +119,9 @@ def parts_by_table(
 
 
 def together(prices: Mapping[str, Fraction], parts: Mapping[str, list[Part] | None]) -> Fraction:
-    """Give what outputs cost one row of a table: the most that outputs come to that may look at the same row (W-PARTS).
+    """Give what outputs cost one row of a table: the most that outputs come to that may look at the same row.
+
+    Rests on workflow.parts.
 
     Outputs of which two never look at the same row are not added up.
     """

@@ -1,8 +1,8 @@
 """How far each table and each column by itself moves an answer: the parts that a bound is made of.
 
 In: a job and what is known of tables. Out: for each measure the bound for one row of one table, and for a unit of
-distance in one column while all others rest (C-PARTS), also for the rows with each listed value of a column that the
-question looks at. Public numbers, for everybody; what the rows that are there do is told to the owner alone, by
+distance in one column while all others rest (combined.parts), also for the rows with each listed value of a column that
+the question looks at. Public numbers, for everybody; what the rows that are there do is told to the owner alone, by
 `local_components`. Never here: noise or a price.
 """
 
@@ -79,7 +79,7 @@ class Subset:
 def components_of(
     job: Job, protections: tuple[Protection, ...], facts: Facts
 ) -> tuple[Component, ...]:
-    """Give what each table, and each column that a norm names, does to each measure (C-PARTS)."""
+    """Give what each table, and each column that a norm names, does to each measure (combined.parts)."""
     return tuple(
         component(m, p, part, subset)
         for b in job.prepared.bounded
@@ -132,7 +132,10 @@ def subsets_of(
 
 
 def parts_of(b: Bounded, protection: Protection, facts: Facts) -> Iterator[PartOf]:
-    """Give the parts of what a protection hides, each with a certificate of the release for it alone (C-PARTS)."""
+    """Give the parts of what a protection hides, each with a certificate of the release for it alone.
+
+    Rests on combined.parts.
+    """
     read = sorted(t for t in tables_read(*b.release.aggregates) if t in facts.covered(protection))
     if protection.kind in ("unit", "window"):
         (whole,) = [c for c in b.certificates if c.protection == protection.name]

@@ -1,4 +1,4 @@
-"""What is shown of a number whose truth has limits: counts not below zero, averages inside their range (N-SHOWN).
+"""What is shown of a number whose truth has limits: counts not below zero, averages inside their range (noise.shown).
 
 In: numbers as noise and formulas left them, and their ends. Out: numbers and ends moved to where the truth can lie, and
 beside them the numbers as noise made them: sums and means of many answers are to be taken of those. Costs nothing, and

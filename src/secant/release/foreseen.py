@@ -70,7 +70,7 @@ def foresee(
 
 
 def _ranks(job: Job) -> dict[str, float]:
-    """Give for each order statistic how many ranks it may be off (N-RANKS)."""
+    """Give for each order statistic how many ranks it may be off (noise.ranks)."""
     ((*found,),) = stated_ranks(job, 1) or [[]]
     return {o: r for o, r in zip(job.traced.outputs, found, strict=False) if r is not None}
 

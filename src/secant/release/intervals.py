@@ -1,9 +1,9 @@
 """How far may a shown number be from the true one? Intervals that hold with the asked level, from public facts.
 
 In: what an output is made of, the noisy numbers, and the laws of their noise. Out: two ends. Sums of noisy numbers and
-quotients of such sums follow an exact law (N-SUM, N-QUOTIENT); what is made of several of them takes each at a level at
-which all hold together, and interval arithmetic does the rest. Where an output passes through something that has no
-rule, nothing is stated.
+quotients of such sums follow an exact law (noise.sum, noise.quotient); what is made of several of them takes each at a
+level at which all hold together, and interval arithmetic does the rest. Where an output passes through something that
+has no rule, nothing is stated.
 """
 
 from __future__ import annotations
@@ -293,7 +293,7 @@ def _value(a: Affine, noisy: Noisy) -> float:
 
 
 def _steps(a: Affine, noisy: Noisy) -> float:
-    """Give how far whole-step noise is from the real-valued law, at most: a step each (N-SUM)."""
+    """Give how far whole-step noise is from the real-valued law, at most: a step each (noise.sum)."""
     return sum(abs(w) * noisy[c].step for c, w in a.weights.items() if noisy[c].scale)
 
 

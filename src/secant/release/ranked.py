@@ -1,4 +1,6 @@
-"""Draw order statistics from counted cells: a public point, the likelier the fewer rows lie between (G-RANK, G-MODE).
+"""Draw order statistics from counted cells: a public point, the likelier the fewer rows lie between.
+
+Rests on stability.rank, stability.mode.
 
 In: rows of each cell of one group, as the engine counted them, and a calibrated choice. Out: one point of the
 public grid. Cells are private: they are read here, weighed by exact arithmetic, and never returned; only
@@ -106,7 +108,7 @@ def pieces(ranked: Ranked, cells: Cells, farthest: int) -> list[Piece]:
 
 
 def _by_number(cells: Cells, top: int, farthest: int) -> list[Piece]:
-    """Split the points by how many rows fewer they have than the one that has most (G-MODE)."""
+    """Split the points by how many rows fewer they have than the one that has most (stability.mode)."""
     most, at, found = max((rows for _, rows in cells), default=0), 0, []
     for index, rows in (*cells, (top, 0)):
         if index > at:
@@ -212,7 +214,7 @@ def chances(choice: Choice, sizes: Mapping[Fraction, int]) -> dict[Fraction, flo
 
 
 def ranks_off(ranked: Ranked, noise: RankNoise, level: Fraction) -> float:
-    """Give how many rows may lie between the drawn point and the statistic, at the level (N-RANKS). Public."""
+    """Give how many rows may lie between the drawn point and the statistic, at the level (noise.ranks). Public."""
     if noise.choice is None:
         return 0.0
     return float(noise.choice.error(level, ranked.grid.count))

@@ -41,7 +41,7 @@ class Explanation:
     components: Callable[[], tuple[Component, ...]] = field(
         default=tuple, compare=False, repr=False
     )
-    """What each table and each column by itself does to the answer; found when it is asked for (C-PARTS)."""
+    """What each table and each column by itself does to the answer; found when it is asked for (combined.parts)."""
 
     def __str__(self) -> str:
         return self.text
@@ -77,7 +77,7 @@ def protects(protection: Protection, delta: Fraction = Fraction(0)) -> str:
         rows = f", and any row added or removed, which counts as a distance of {told}"
     norms = "; ".join(f"{table} by {norm}" for table, norm in sorted(protection.distance.items()))
     longer = "a longer one at its length times epsilon"
-    if delta:  # N-APART
+    if delta:  # noise.apart
         steps = "1 + e^epsilon + ... + e^((k - 1) epsilon)"
         longer = f"one of up to k at k times epsilon and {steps} times delta"
     return f"any move of values by a distance of 1 ({norms}), {longer}{rows}"

@@ -3,7 +3,7 @@
 In: a traced plan, the rows that it gave, and what is public about the noise. Out: for one row an expression in which
 every noisy number has a name of its own, so that noise that stands twice is known to be the same. Groups that the true
 answer may lack (a listed key without rows) are left out of averages and extremes where a count does not show them to be
-there (N-GATHER).
+there (noise.gather).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Resolver:
     least: Callable[[str, float], float]
     """Measure and shown number -> what the true one is at least, surely for all groups together."""
     agreement: Agreement = NOTHING
-    """Numbers that were made to agree with others: each is made of several that were drawn (N-AGREE)."""
+    """Numbers that were made to agree with others: each is made of several that were drawn (noise.agree)."""
     noisy: dict[str, NoisyNumber] = field(default_factory=dict)
     known: dict[str, object] = field(default_factory=dict)
     """Spans, and sums of many numbers, by name."""
@@ -133,7 +133,7 @@ class Resolver:
         return Affine(center, weights, alone)
 
     def _step(self, steps: Steps, drawn: Drawn, index: int) -> Affine:
-        """Give a step as the difference of two running sums: those of many steps cancel out (F-BATCH)."""
+        """Give a step as the difference of two running sums: those of many steps cancel out (continual.batch)."""
         if index not in steps.places:
             raise Unresolved
         weights: dict[str, float] = {}
@@ -167,7 +167,7 @@ class Resolver:
     def _near(
         self, made: Gathered, near: Near, members: list[Values], place: object
     ) -> list[Values]:
-        """Give the rows of a frame; where rows that are not there would shift it, all must be there (N-WINDOW)."""
+        """Give the rows of a frame; where rows that are not there would shift it, all must be there (noise.window)."""
         if not near.running and not all(self._sure(made, m) for m in members):
             raise Unresolved
         own = number_of(place)

@@ -1,4 +1,6 @@
-"""Running totals of what is never below zero cannot fall: on request they are shown so, for nothing (F-ISOTONIC).
+"""Running totals of what is never below zero cannot fall: on request they are shown so, for nothing.
+
+Rests on continual.isotonic.
 
 In: an answer with a column such as `sum(count(*)) OVER (ORDER BY day)`, and which of its rows follow each other. Out:
 the nearest column that does not fall. The numbers as they were released stay beside it, and so do their ends, which

@@ -1,6 +1,6 @@
 """Keys that are shown since a noisy number reached a threshold: that number is large by its noise, too.
 
-In: a job, a number that reached a threshold. Out: the number with what its low end must allow for (N-REACHED).
+In: a job, a number that reached a threshold. Out: the number with what its low end must allow for (noise.reached).
 """
 
 from __future__ import annotations

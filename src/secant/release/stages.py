@@ -1,4 +1,4 @@
-"""Later releases read earlier ones: their tables are put in front of a statement as constants (W-STAGED).
+"""Later releases read earlier ones: their tables are put in front of a statement as constants (workflow.staged).
 
 In: a statement that was printed from a bounded plan, and tables that noise is on. Out: the statement with the tables
 that it names, or an engine that puts them in. Never here: a table that nothing was drawn for; before the first draw

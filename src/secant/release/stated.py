@@ -1,7 +1,7 @@
 """The error that is printed beside each number: two ends that hold the true answer of the user's own text.
 
 In: released numbers and public facts about their noise. Out: ends, row by row. What a limit may have cut off is part of
-them: it was chosen privately, so how many units it cut is known only up to a bound (U-CUT).
+them: it was chosen privately, so how many units it cut is known only up to a bound (truncation.cut).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _column_ends(job: Job, output: str, closed: Closed, settled: Settled) -> tup
     cutting = {p for c in measured for p in settled[c].partners if settled[p].chosen}
     alone = _Stated(job, closed, settled, scalar, noise).ends(output, 0, cut=False)
     if used & _beyond(job):
-        # Values outside of a range that was found privately may lie anywhere (U-RANGE): nothing holds them.
+        # Values outside of a range that was found privately may lie anywhere (truncation.range): nothing holds them.
         return nothing, alone if measured == used else nothing
     found = alone
     if cutting or _cut_openly(job, used) or used & thresholds_of(job).keys():
@@ -248,7 +248,7 @@ def ends_of_grid(job: Job, column: str) -> Span | None:
 
 
 def stated_ranks(job: Job, rows: int) -> list[list[float | None]] | None:
-    """Give for each order statistic how many rows it is off at most, at the level (N-RANKS); None if there is none."""
+    """Give for each order statistic how many rows it is off at most (noise.ranks); None if there is none."""
     noise = {r.column: r for b in job.prepared.bounded for r in b.release.ranked}
     found: list[float | None] = []
     for output in job.traced.outputs:
@@ -265,7 +265,7 @@ def stated_ranks(job: Job, rows: int) -> list[list[float | None]] | None:
 
 
 def _rows_off(job: Job, scalar: n.Scalar) -> float | None:
-    """Give by how many rows a truth value is off that says whether a count is zero (N-TRUTHS); None for others."""
+    """Give by how many rows a truth value is off that says whether a count is zero (noise.truths); None for others."""
     while isinstance(scalar, (n.Not, n.Attempt)):
         scalar = scalar.operand
     if not isinstance(scalar, n.Compare) or job.traced.chosen:
@@ -311,7 +311,10 @@ def _half_width(value: object, span: Span | None) -> float | None:
 
 
 def units_cut(settled: Settled, column: str, miss: float) -> int:
-    """Give how many units were cut down in a measure at most, but for `miss` of all choices of each limit (U-CUT)."""
+    """Give how many units were cut down in a measure at most, but for `miss` of all choices of each limit.
+
+    Rests on truncation.cut.
+    """
     return sum(settled[partner].units_cut(miss) for partner in settled[column].partners)
 
 

@@ -2,7 +2,8 @@
 
 In: a question that lacks facts. Out: public facts for its policy, what they cost, how many units they cut at most.
 What was found once is public: it is written into the ledger, and no later question pays for it. Ends and limits are of
-public lists; the data only decide which one is taken (U-RANGE, U-ROWS). Ends that followed the data would tell of them.
+public lists; the data only decide which one is taken (truncation.range, truncation.rows). Ends that followed the data
+would tell of them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from secant.terms.policy import Policy, Protection
 
 SHARE = Fraction(1, 5)
 """Of a question's epsilon, for all facts that it lacks together. The next question has them for nothing."""
-RULES = ("(T-RANGE)", "(T-LIMIT)")
+RULES = ("(rewrite.range)", "(rewrite.limit)")
 LEVEL = Fraction(95, 100)
 """How sure the number of units is that a found range or limit leaves out at most."""
 FALL = Fraction(4, 5)
@@ -245,7 +246,7 @@ def _chosen(
     epsilon: Fraction,
     count: Count,
 ) -> int:
-    """Choose one of a list from narrow to wide; one unit less lowers all counts by at most one (U-RANGE)."""
+    """Choose one of a list from narrow to wide; one unit less lowers all counts by at most one (truncation.range)."""
     outside = [int(str(x)) for x in count(values.counted(ends))]
     choice = PermuteAndFlip().calibrate(
         GlobalBound(Fraction(1), "linf"), epsilon=epsilon, monotone=True

@@ -1,4 +1,4 @@
-"""Any function of rows: evaluated on blocks, and the median of the blocks released: Q-BLOCKS.
+"""Any function of rows: evaluated on blocks, and the median of the blocks released: statistic.blocks.
 
 In: a function that gives one number for some rows, the rows, public bounds of its result. Out: a
 `Release`. One row lies in one block, so it moves one of the results; the function itself needs no

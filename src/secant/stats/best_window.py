@@ -1,4 +1,6 @@
-"""P-WINDOWS: the windows of sorted numbers whose variance and number of values left out could add up to the least.
+"""The windows of sorted numbers whose variance and number of values left out could add up to the least.
+
+Rests on preprocess.windows.
 
 In: sorted whole numbers, held in floats, and the square of their unit in units of Δ. Out: windows, every best one
 among them. Blocks of windows are halved; a block whose lower bound lies above what a window reaches is dropped.

@@ -44,9 +44,7 @@ NAMES = ("mean", "trimmed_mean", "median", "quantile", "minimum", "maximum", "va
 Limits = Number | Sequence[Number]
 Construction = Literal["exact", "layers"]
 _VARIANCE = "the variance is at most n·Δ/2, and 4·Σⱼ(xᵢ-xⱼ)²/n² at most Δ for every i (Theorem 1.8)"
-_LAYERS = (
-    "every layer is met at the largest limit, and all layers have the same statistic (P-LAYERS)"
-)
+_LAYERS = "every layer is met at the largest limit, and all layers have the same statistic (preprocess.layers)"
 _ANY = "no order of adding the entries one by one ever moves f by more than Δ_i (Theorem 3.3)"
 
 
@@ -158,7 +156,7 @@ def bounded_pair(
         max(first.error_bound, second.error_bound),  # |a| + |b| is the larger diagonal
         first.exact and second.exact,
         first.reason if first.error_bound >= second.error_bound else second.reason,
-        "P-PLANE",
+        "preprocess.plane",
         _ANY if callable(statistic) else f"along both diagonals, {mean_statistic().certain_when}",
     )
 
@@ -300,14 +298,21 @@ def _variance(ordered: Values, delta: Fraction) -> Finding:
     target = exact_variance(whole)
     limit, reason = variance_error_bound(ordered, float(delta) * (1 - 2.0**-20)), "Theorem 1.8"
     if limit == 0 or not ordered.size:
-        return Finding(target, float(target), _floor(target, delta), True, reason, "P-VARIANCE")
+        return Finding(
+            target, float(target), _floor(target, delta), True, reason, "preprocess.variance"
+        )
     found = bounded_variance(whole, delta)
     exact = found == target and not out_of_reach(whole)
     if exact:
         limit, reason = 0.0, "g was computed and equals f"
     gap = max(float(target), float(np.var(ordered))) - float(found)
     return Finding(
-        found, float(target), max(limit, gap) + _floor(target, delta), exact, reason, "P-VARIANCE"
+        found,
+        float(target),
+        max(limit, gap) + _floor(target, delta),
+        exact,
+        reason,
+        "preprocess.variance",
     )
 
 
@@ -358,7 +363,7 @@ def _subset_finding(result: SubsetResult) -> Finding:
     exact = result.value == Fraction(result.target)
     reason = "g was computed and equals f" if exact else "Theorem 3.3"
     limit = 0.0 if exact else max(result.error_bound, gap) * (1 + 2.0**-40)
-    return Finding(result.value, result.target, limit, exact, reason, "P-SUBSETS")
+    return Finding(result.value, result.target, limit, exact, reason, "preprocess.subsets")
 
 
 def _matching(limits: Fraction | tuple[Fraction, ...], count: int) -> tuple[Fraction, ...]:

@@ -1,4 +1,4 @@
-"""P-CERTAIN: when limits of individuals change nothing, found without visiting subsets.
+"""preprocess.certain: when limits of individuals change nothing, found without visiting subsets.
 
 In: sorted values, the limits of those present, the center. Out: whether every part of the data is as near to the whole
 as its missing members allow; then g = f. Floats decide, with margins for their rounding: "no" means "not known".

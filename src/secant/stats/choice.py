@@ -1,4 +1,4 @@
-"""Which way a statistic is released, from public facts alone: Q-CHOICE.
+"""Which way a statistic is released, from public facts alone: statistic.choice.
 
 In: the ways that are possible, the number of rows if it is public, the scale. Out: the way whose mean
 error is least far above the best one's on made-up data of three shapes, and a sentence that says so.

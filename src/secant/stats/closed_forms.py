@@ -1,6 +1,6 @@
-"""P-MEDIAN, P-EXTREME: median, minimum and maximum, bounded in O(n).
+"""preprocess.median, preprocess.extreme: median, minimum and maximum, bounded in O(n).
 
-In: sorted values in units of Δ (see units.py). Out: g in whole steps, exactly what P-ORDERED gives
+In: sorted values in units of Δ (see units.py). Out: g in whole steps, exactly what preprocess.ordered gives
 by visiting all windows, without visiting them. No Python loop runs over the values.
 """
 
@@ -17,7 +17,7 @@ _SETTLED = 6  # sizes after which the values around the center repeat with perio
 
 
 def bounded_minimum(scaled: Values) -> int:
-    """Give g of the minimum: the best of giving up the j smallest values, at one Δ each (P-EXTREME)."""
+    """Give g of the minimum: the best of giving up the j smallest values, at one Δ each (preprocess.extreme)."""
     count = _count(scaled)
     if not count:
         return 0
@@ -38,7 +38,7 @@ def bounded_maximum(scaled: Values) -> int:
 
 
 def bounded_median(scaled: Values) -> int:
-    """Give g of the median; the side is chosen afresh at each window (P-MEDIAN)."""
+    """Give g of the median; the side is chosen afresh at each window (preprocess.median)."""
     count = _count(scaled)
     if not count:
         return 0

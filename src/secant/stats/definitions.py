@@ -99,7 +99,7 @@ def rank_ways(statistic: Statistic, terms: Terms, delta: Fraction | None = None)
 def prepared_way(
     statistic: Statistic, spec: Ordered | str, terms: Terms, moves: Fraction
 ) -> LaplaceWay:
-    """Bound the statistic at `moves` steps a row, then add Laplace noise (P-RELEASE)."""
+    """Bound the statistic at `moves` steps a row, then add Laplace noise (preprocess.release)."""
     # it sets out from what the caller says that no values give
     start = statistic.exact(np.array([], dtype=np.int64))
     # replacing a row is removing one and adding one
@@ -118,7 +118,10 @@ def prepared_way(
 def prepared_smooth(
     statistic: Statistic, terms: Terms, moves: Fraction, order: Fraction
 ) -> SmoothWay:
-    """Bound the median at `moves` steps a row, then add optimal noise to its smooth bound (P-SMOOTHMEDIAN)."""
+    """Bound the median at `moves` steps a row, then add optimal noise to its smooth bound.
+
+    Rests on preprocess.smooth_median.
+    """
     start = statistic.exact(np.array([], dtype=np.int64))
     median = smooth_median(
         Units(start, moves), terms.epsilon, order, terms.neighbors, statistic.grid

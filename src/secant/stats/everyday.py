@@ -1,7 +1,7 @@
 """Sums, standard deviations and shares.
 
 In: values or masks, public bounds, ε, and who pays. Out: a `Release`. Everything rests on what is proved for counts,
-means and variances: a root is post-processing, a share is the mean of zeros and ones (Q-SUM).
+means and variances: a root is post-processing, a share is the mean of zeros and ones (statistic.sum).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Q-PARTS: histograms, and any statistic for each group of rows, at the price of one.
+"""statistic.parts: histograms, and any statistic for each group of rows, at the price of one.
 
 In: a column of values and one of labels, or a frame and names; public bins, categories or groups. Out: a record with a
 noisy answer for every public bin or group, those without rows too. A group that is not on the list is not shown.

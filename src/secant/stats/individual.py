@@ -1,9 +1,9 @@
-"""P-CLASSES: statistics with a Δ of its own for each individual.
+"""preprocess.classes: statistics with a Δ of its own for each individual.
 
 In: values, the public Δ_i of the individual behind each, a statistic in exact arithmetic. Out: g exactly. Where limits
-change nothing, g = f is proved at once, for any number of people (P-CERTAIN). Else individuals with the same Δ are
-interchangeable up to the order of their values, so only runs of neighbors within each class are visited; the product of
-their numbers is limited. The variance is not ordered: all subsets of a few values are visited.
+change nothing, g = f is proved at once, for any number of people (preprocess.certain). Else individuals with the same Δ
+are interchangeable up to the order of their values, so only runs of neighbors within each class are visited; the
+product of their numbers is limited. The variance is not ordered: all subsets of a few values are visited.
 """
 
 from __future__ import annotations
@@ -43,26 +43,30 @@ def individual_finding(
 ) -> Finding:
     """Give g with a limit for each individual: of an ordered function, or of the variance, which is a name here."""
     if not data.size:
-        return Finding(center, float(center), 0.0, True, "there are no values", "P-SUBSETS")
+        return Finding(
+            center, float(center), 0.0, True, "there are no values", "preprocess.subsets"
+        )
     ordered = np.sort(data)
     if isinstance(spec, str):
         target = whole_variance(ordered)
         if certain_variance(ordered, limits):
-            return _finding(target, target, "P-CERTAIN")
-        return _finding(_bounded_variance(data, limits), target, "P-SUBSETS")
+            return _finding(target, target, "preprocess.certain")
+        return _finding(_bounded_variance(data, limits), target, "preprocess.subsets")
     unit, numbers = whole_numbers(ordered)
     target = spec.exactly(numbers, unit)
     trim, share = getattr(spec, "trim", None), getattr(spec, "share", None)
     named = trim is not None or share is not None
     if named and certain_ordered(ordered, limits, center, trim=trim, share=share):
-        return _finding(target, target, "P-CERTAIN")
-    return _finding(bounded_classes(data, limits, spec.exactly, center), target, "P-CLASSES")
+        return _finding(target, target, "preprocess.certain")
+    return _finding(
+        bounded_classes(data, limits, spec.exactly, center), target, "preprocess.classes"
+    )
 
 
 def _finding(found: Fraction, target: Fraction, proof: str) -> Finding:
     gap = float(abs(found - target)) * (1 + 2.0**-50)
     reason = "g was computed and equals f" if found == target else "g was computed"
-    if proof == "P-CERTAIN":
+    if proof == "preprocess.certain":
         reason = "every part of the data is as near to the whole as its missing members allow"
     return Finding(found, float(target), gap, found == target, reason, proof)
 
@@ -103,7 +107,7 @@ def _too_many() -> UsageError:
 def bounded_classes(
     values: Values, deltas: Sequence[Fraction], function: ExactFunction, empty: Fraction
 ) -> Fraction:
-    """Give g of all values when individual i may move it by deltas[i] (P-CLASSES)."""
+    """Give g of all values when individual i may move it by deltas[i] (preprocess.classes)."""
     unit, numbers = whole_numbers(values)
     classes = _classes(numbers, deltas)
     moves = [delta for delta, _ in classes]

@@ -1,4 +1,4 @@
-"""P-LAYERS: limits of individuals at any size, as a mixture of statistics with one limit each.
+"""preprocess.layers: limits of individuals at any size, as a mixture of statistics with one limit each.
 
 In: values, the limit of the individual behind each, all limits that anybody may have, and a construction for one
 limit. Out: g, exactly the mixture. How the mixture is made follows from the declared limits, never from those present.
@@ -41,7 +41,10 @@ def bounded_layers(
     target: Fraction,
     empty: Fraction,
 ) -> Finding:
-    """Give the mixture over layers: those with at least the largest limit, the second largest, … (P-LAYERS)."""
+    """Give the mixture over layers: those with at least the largest limit, the second largest, ….
+
+    Rests on preprocess.layers.
+    """
     most = max(declared)
     ranks = {limit: float(place) for place, limit in enumerate(sorted(set(declared)))}
     own = np.array([ranks[limit] for limit in limits], dtype=np.float64)
@@ -52,4 +55,4 @@ def bounded_layers(
         value += share * construction(ordered[own >= ranks[limit]], most).exact_value
     gap = float(abs(value - target)) * (1 + 2.0**-50)
     reason = "g was computed and equals f" if value == target else "g was computed"
-    return Finding(value, float(target), gap, value == target, reason, "P-LAYERS")
+    return Finding(value, float(target), gap, value == target, reason, "preprocess.layers")

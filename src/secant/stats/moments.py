@@ -1,4 +1,4 @@
-"""Q-MOMENTS: a covariance matrix and a linear regression, from noisy sums of products.
+"""statistic.moments: a covariance matrix and a linear regression, from noisy sums of products.
 
 In: a table of numbers, a public range for each column, ε, perhaps δ. Out: records that are computed from the noisy
 number of rows, sums and products alone. What one row adds is known exactly, whatever the rest of the data is.
@@ -271,7 +271,7 @@ def _terms(
 
 
 def reach_of_a_row(columns: int, relation: Neighbors) -> tuple[int, int]:
-    """Give how far one row moves all moments together: in l1, and the square of it in l2 (Q-MOMENTS)."""
+    """Give how far one row moves all moments together: in l1, and the square of it in l2 (statistic.moments)."""
     products = columns * (columns + 1) // 2
     if relation == ADD_REMOVE:
         return 1 + columns + products, 1 + columns + products

@@ -1,4 +1,4 @@
-"""P-ORDERED, P-SANDWICH: ordered functions of windows of sorted values, in whole steps.
+"""preprocess.ordered, preprocess.sandwich: ordered functions of windows of sorted values, in whole steps.
 
 In: sorted values in units of Δ (see units.py). Out: the function of any window, and two numbers around g in O(n);
 staircase.py closes in on g itself. A function is ordered when a larger value in place of a smaller one never makes it
@@ -174,7 +174,7 @@ class Called:
 
 
 def sandwich(windows: Windows) -> tuple[int, int]:
-    """Give two numbers around g in O(n): only largest, only smallest values removed (P-SANDWICH).
+    """Give two numbers around g in O(n): only largest, only smallest values removed (preprocess.sandwich).
 
     Where they meet, g is known.
     """

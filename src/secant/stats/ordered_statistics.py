@@ -1,7 +1,8 @@
 """The ordered statistics by name, and the way to each bounded value that is shortest.
 
 In: sorted values, a public center and Δ. Out: a Finding. Closed forms where they exist; for the others first
-what O(n) can prove (P-RANGE, P-SANDWICH), then the way along a staircase of windows (P-STAIRCASE).
+what O(n) can prove (preprocess.range, preprocess.sandwich), then the way along a staircase of windows
+(preprocess.staircase).
 """
 
 from __future__ import annotations
@@ -29,12 +30,15 @@ CERTAIN = {
     "mean": "all values and `empty` lie within a stretch of n·Δ (Theorem 1.7)",
     "trimmed mean": (
         "following f by steps of Δ meets f at the end, whether values come from the smallest to the largest or the "
-        "other way round (P-SANDWICH)"
+        "other way round (preprocess.sandwich)"
     ),
     "median": (
         "A⁽ᵏ⁾ ≤ 2(k+1)·Δ for all k ≤ n/4, and the median lies within n·Δ/2 of `empty` (Theorem 1.6)"
     ),
-    "minimum": "it lies within n·Δ of `empty`, and min(x₍ⱼ₎, empty + (n-j)·Δ) within j·Δ of it for all j (P-EXTREME)",
+    "minimum": (
+        "it lies within n·Δ of `empty`, and min(x₍ⱼ₎, empty + (n-j)·Δ) within j·Δ of it for all j "
+        "(preprocess.extreme)"
+    ),
 }
 
 
@@ -103,7 +107,7 @@ def ordered_finding(statistic: Statistic, values: Values, units: Units) -> Findi
     """Give g of sorted values by the shortest way that is proved for the statistic."""
     if not values.size:
         return Finding(
-            units.empty, float(units.empty), 0.0, True, "there are no values", "P-SUBSETS"
+            units.empty, float(units.empty), 0.0, True, "there are no values", "preprocess.subsets"
         )
     if values.size > LARGEST:
         raise UsageError("USE-001", f"more than {LARGEST} values cannot be bounded at once")
@@ -121,7 +125,7 @@ def ordered_finding(statistic: Statistic, values: Values, units: Units) -> Findi
             total = math.fsum(exact_parts(scaled))
             mean = round(total * (ONE / scaled.size))
             certain = (0.0, "by the range condition of Theorem 1.7")
-            return _finding(frame, mean, certain, True, "P-RANGE")
+            return _finding(frame, mean, certain, True, "preprocess.range")
         bound = (mean_error_bound(values, target, units), "Theorem 1.7")
     if statistic.trim is not None:
         if not EXTENDED and values.size > LARGEST_SHORT:
@@ -136,11 +140,11 @@ def closed_in(windows: Windows, units: Units, target: float, bound: tuple[float,
     goal, frame = windows.reader()(0, 0), (units, target, windows.count)
     lower, upper = sandwich(windows)
     around = float(units.delta) * max(abs(lower - goal), abs(upper - goal)) / ONE
-    bound = min(bound, (around, "between the two one-sided recursions, P-SANDWICH"))
+    bound = min(bound, (around, "between the two one-sided recursions, preprocess.sandwich"))
     if lower == upper:
-        return _finding(frame, lower, bound, lower == goal, "P-SANDWICH")
+        return _finding(frame, lower, bound, lower == goal, "preprocess.sandwich")
     steps = bounded_between(windows.reader(), windows.count, lower, upper)
-    return _finding(frame, steps, bound, steps == goal, "P-STAIRCASE")
+    return _finding(frame, steps, bound, steps == goal, "preprocess.staircase")
 
 
 def mean_error_bound(values: Values, target: float, units: Units) -> float:
@@ -153,9 +157,9 @@ def mean_error_bound(values: Values, target: float, units: Units) -> float:
 
 def _closed(statistic: Statistic, scaled: Values) -> tuple[int, str] | None:
     forms: dict[Fraction, tuple[Callable[[Values], int], str]] = {
-        Fraction(0): (bounded_minimum, "P-EXTREME"),
-        _HALF: (bounded_median, "P-MEDIAN"),
-        Fraction(1): (bounded_maximum, "P-EXTREME"),
+        Fraction(0): (bounded_minimum, "preprocess.extreme"),
+        _HALF: (bounded_median, "preprocess.median"),
+        Fraction(1): (bounded_maximum, "preprocess.extreme"),
     }
     if statistic.share not in forms:
         return None
@@ -164,7 +168,7 @@ def _closed(statistic: Statistic, scaled: Values) -> tuple[int, str] | None:
 
 
 def _in_range(scaled: Values) -> bool:
-    """Say whether values and center fit into n·Δ, with room for the rounding of means (P-RANGE)."""
+    """Say whether values and center fit into n·Δ, with room for the rounding of means (preprocess.range)."""
     stretch = max(float(scaled[-1]), 0.0) - min(float(scaled[0]), 0.0)
     return stretch <= scaled.size * (1 - _MARGIN)
 

@@ -2,7 +2,7 @@
 
 In: sorted points, and for a block of index pairs a lower bound of the cost and an upper bound of the
 factor. Out: a float that is at least the maximum and at most 1 + EXCESS times it. Blocks of pairs are
-halved; a block whose upper bound does not pass what was found is dropped (Q-SEARCH).
+halved; a block whose upper bound does not pass what was found is dropped (statistic.search).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""P-PERSONAL: a statistic released so that everybody has the ε that they were promised.
+"""preprocess.personal: a statistic released so that everybody has the ε that they were promised.
 
 In: values, the ε of the person behind each, all ε that anybody may have, the scale of the noise. Out: a `Release`.
 Somebody with half the ε may move the statistic half as far; the noise is that of the many. Who is present, and so which

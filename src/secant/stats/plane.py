@@ -1,4 +1,4 @@
-"""P-PLANE: functions into the plane, with a bound on how far they move in the l1 norm.
+"""preprocess.plane: functions into the plane, with a bound on how far they move in the l1 norm.
 
 In: pairs of numbers, or a function of entries that gives a pair; a public Δ (or Δ_i). Out: a pair g
 that moves by at most Δ in l1. |a| + |b| is the larger of |a+b| and |a-b|, so each of the two diagonals
@@ -41,7 +41,7 @@ def bounded_plane_subsets(
     deltas: Sequence[Fraction],
     empty: Pair,
 ) -> tuple[SubsetResult, SubsetResult]:
-    """Give g along both diagonals, from the function's pairs on all subsets (P-PLANE)."""
+    """Give g along both diagonals, from the function's pairs on all subsets (preprocess.plane)."""
     count = checked_size(entries)
     pairs = np.zeros((1 << count, 2))
     for mask in range(1, 1 << count):

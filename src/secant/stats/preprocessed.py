@@ -1,4 +1,4 @@
-"""G-MOVES: a statistic of one group of a query, made to move by no more than a declared amount for one row.
+"""stability.moves: a statistic of one group of a query, made to move by no more than a declared amount for one row.
 
 In: the values of the group as the engine gave them, in any order, and what the policy declares. Out: whole steps from
 the public center. Every list of values has an answer, so that no row is what fails. Private: no noise is on it yet.

@@ -1,4 +1,4 @@
-"""P-SUBSETS: any function of sets, made to move by at most Δ_i when entry i comes or goes.
+"""preprocess.subsets: any function of sets, made to move by at most Δ_i when entry i comes or goes.
 
 In: a function of a list of entries, the entries, a public Δ_i for each, the public value of the empty set.
 Out: g of all entries, without rounding. Every subset is visited, so the size is limited; nothing is assumed about
@@ -46,7 +46,7 @@ def subset_values(function: Callable[[list[Any]], float], entries: Sequence[Any]
 def bounded_subsets(
     found: npt.NDArray[Any], deltas: Sequence[Fraction], empty: Fraction
 ) -> SubsetResult:
-    """Give g of the full set from the function's values on all subsets, floats or fractions (P-SUBSETS)."""
+    """Give g of the full set from the function's values on all subsets, floats or fractions (preprocess.subsets)."""
     count = len(deltas)
     original = found.astype(np.float64)
     original[0] = float(empty)

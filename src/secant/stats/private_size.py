@@ -1,4 +1,4 @@
-"""Q-PRIVATE-N: a statistic whose number of rows is estimated on the way, so that its error can be stated.
+"""statistic.private_n: a statistic whose number of rows is estimated on the way, so that its error can be stated.
 
 In: the function that releases, its arguments, ε. Out: one `Release` that costs ε, a tenth of it for a count.
 """
@@ -33,7 +33,7 @@ def with_private_n(
     level: Number,
     **options: Any,
 ) -> Release:
-    """Release with a tenth of ε for the number of rows, so that an error can be stated (Q-PRIVATE-N).
+    """Release with a tenth of ε for the number of rows, so that an error can be stated (statistic.private_n).
 
     The chance that the error bar fails is split alike: a tenth for the number, the rest for the statistic.
     """

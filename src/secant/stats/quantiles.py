@@ -1,8 +1,8 @@
-"""Quantiles, minimum and maximum by rank: Q-RANK, Q-EXTREME.
+"""Quantiles, minimum and maximum by rank: statistic.rank, statistic.extreme.
 
 In: values in steps of a public scale; q, ε, the neighbor relation. Out: one point of the scale, drawn
 with probability falling with the number of rows between it and the statistic. Points are grouped by
-equal score before the draw; the draw is exact (N-EXPONENTIAL, N-PERMUTEFLIP).
+equal score before the draw; the draw is exact (noise.exponential, noise.permute_and_flip).
 """
 
 from __future__ import annotations

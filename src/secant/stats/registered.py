@@ -88,7 +88,7 @@ def registered_finding(statistic: OrderedFunction, values: Values, units: Units)
     """Give g of sorted values for a user's ordered function."""
     if not values.size:
         return Finding(
-            units.empty, float(units.empty), 0.0, True, "there are no values", "P-SUBSETS"
+            units.empty, float(units.empty), 0.0, True, "there are no values", "preprocess.subsets"
         )
     if values.size > LARGEST_CALLED:
         raise UsageError(

@@ -2,7 +2,7 @@
 
 In: bounds, a step, values as floats. Out: whole numbers from 0 to `top`, one for each value, and the
 way back. Each value is moved by a rule of its own (clamp, then the nearest step), so that neighbors
-stay neighbors whatever a float does, and everything after it is exact (Q-SNAP). No value is looked at
+stay neighbors whatever a float does, and everything after it is exact (statistic.snap). No value is looked at
 to choose the steps.
 """
 

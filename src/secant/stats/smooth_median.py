@@ -1,4 +1,4 @@
-"""P-SMOOTHMEDIAN: a smooth bound of the median after preprocessing, where values lie closer together than Δ.
+"""preprocess.smooth_median: a smooth bound of the median after preprocessing, where values lie closer together than Δ.
 
 In: sorted values in units of Δ (see units.py), β, and by how many values neighbors differ. Out: a float that is
 private: the scale of noise and nothing else. It is never above what preprocessing promises, needs no range of the

@@ -1,9 +1,9 @@
 """β-smooth bounds of statistics, over all distances.
 
-Q-SMOOTHQUANTILE, Q-SMOOTHTRIM, Q-SMOOTHMEAN, Q-SMOOTHVARIANCE. In: sorted values in steps of a
-public scale, β, the neighbor relation. Out: a float that is private: it may become the scale of noise
-and nothing else. Each is at least its exact form and at most 1 + EXCESS times it; the noise is told so
-(N-FLOATS).
+statistic.smooth_quantile, statistic.smooth_trimmed_mean, statistic.smooth_mean, statistic.smooth_variance. In: sorted
+values in steps of a public scale, β, the neighbor relation. Out: a float that is private: it may become the scale of
+noise and nothing else. Each is at least its exact form and at most 1 + EXCESS times it; the noise is told so
+(noise.floats).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def quantile_at(ordered: Steps, q: Fraction, empty: int) -> int:
 def smooth_quantile(
     ordered: Steps, q: Fraction, top: int, *, beta: Fraction, neighbors: Neighbors
 ) -> float:
-    """Bound the q-quantile: max over y < z of (z - y) · exp(-β · cost) (Q-SMOOTHQUANTILE)."""
+    """Bound the q-quantile: max over y < z of (z - y) · exp(-β · cost) (statistic.smooth_quantile)."""
     points = _with_ends(ordered, top)
     rate, share, size = float(beta), float(q), len(ordered)
     if neighbors == ADD_REMOVE:
@@ -90,7 +90,7 @@ def trimmed_mean_of(ordered: Steps, trim: Fraction, empty: int) -> Fraction:
 def smooth_trimmed_mean(
     ordered: Steps, trim: Fraction, top: int, *, beta: Fraction, neighbors: Neighbors
 ) -> float:
-    """Bound the trimmed mean by the width between shifted quantiles over the size (Q-SMOOTHTRIM)."""
+    """Bound the trimmed mean by the width between shifted quantiles over the size (statistic.smooth_trimmed_mean)."""
     size, rate, share = len(ordered), float(beta), float(trim)
     points = _with_ends(ordered, top)
     cut = share * size
@@ -116,12 +116,12 @@ def smooth_trimmed_mean(
 
 
 def smooth_mean(ordered: Steps, top: int, *, beta: Fraction) -> float:
-    """Bound the mean under add/remove; under replace its bound is global (Q-SMOOTHMEAN)."""
+    """Bound the mean under add/remove; under replace its bound is global (statistic.smooth_mean)."""
     return _by_size(ordered, top, beta, ADD_REMOVE, power=1)
 
 
 def smooth_variance(ordered: Steps, top: int, *, beta: Fraction, neighbors: Neighbors) -> float:
-    """Bound the population variance (Q-SMOOTHVARIANCE)."""
+    """Bound the population variance (statistic.smooth_variance)."""
     return _by_size(ordered, top, beta, neighbors, power=2)
 
 

@@ -1,8 +1,8 @@
-"""P-STAIRCASE: ordered functions of sorted values, bounded in O(n log n) instead of over all windows.
+"""preprocess.staircase: ordered functions of sorted values, bounded in O(n log n) instead of over all windows.
 
 In: an ordered function of windows in whole steps (see ordered.py), and two whole numbers around g. Out: g, exactly
-what P-ORDERED gives over all windows. Whether g reaches a level is decided along one monotone staircase through the
-windows; levels close in on g, and what two staircases agree on is not walked again.
+what preprocess.ordered gives over all windows. Whether g reaches a level is decided along one monotone staircase
+through the windows; levels close in on g, and what two staircases agree on is not walked again.
 """
 
 from __future__ import annotations

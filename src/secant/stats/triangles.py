@@ -1,4 +1,4 @@
-"""How many triangles a graph has, edges being private: Q-TRIANGLES.
+"""How many triangles a graph has, edges being private: statistic.triangles.
 
 In: edges between public vertices 0 … vertices - 1, as pairs or as a square matrix. Out: a `Release`.
 The bound is the exact smooth sensitivity; loops, repeated edges and unknown vertices are left out by

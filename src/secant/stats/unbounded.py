@@ -1,4 +1,4 @@
-"""P-RELEASE: statistics of values without a range: a sensitivity that one chooses, then noise.
+"""preprocess.release: statistics of values without a range: a sensitivity that one chooses, then noise.
 
 In: values, the public Δ, the public value of no values, ε, and who pays. Out: a `Release`. No bounds are needed and
 none are guessed; how far the preprocessed statistic lies from the statistic itself stays private. Whatever the values
@@ -53,7 +53,7 @@ def release_unbounded(
     q: Number | None = None,
     trim: Number | None = None,
 ) -> Release:
-    """Release a statistic by name, made to move by at most `delta_f` (P-RELEASE)."""
+    """Release a statistic by name, made to move by at most `delta_f` (preprocess.release)."""
     spec = specified(name, q, trim)
     assert spec is not None
     if terms.mechanism not in ("auto", FAMILY):
@@ -121,7 +121,7 @@ class _Laplace:
 
 @frozen
 class _Smooth:
-    """Noise for the smooth bound of the preprocessed median, which is Δ at most (P-SMOOTHMEDIAN)."""
+    """Noise for the smooth bound of the preprocessed median, which is Δ at most (preprocess.smooth_median)."""
 
     median: SmoothMedian
 
@@ -176,7 +176,10 @@ def delta_of_call(delta_f: Number) -> Fraction:
 def _decided(
     options: list[_Laplace | _Smooth], spec: Spec, terms: Terms, limit: Fraction, center: Fraction
 ) -> tuple[_Laplace | _Smooth, tuple[Candidate, ...]]:
-    """Pick by the mean error on made-up values: of the noise, and of the statistic that it goes on (Q-CHOICE)."""
+    """Pick by the mean error on made-up values: of the noise, and of the statistic that it goes on.
+
+    Rests on statistic.choice.
+    """
     size = min(ASSUMED_ROWS if terms.size is None else terms.size, _MOST_MADE_UP)
     places = (np.arange(size) + 0.5) / max(size, 1)
     bell = np.array([NormalDist().inv_cdf(p) for p in places.tolist()]) / 6

@@ -1,4 +1,4 @@
-"""P-GRID: data in units of Δ, on a public grid, so that a sensitivity of Δ is exact.
+"""preprocess.grid: data in units of Δ, on a public grid, so that a sensitivity of Δ is exact.
 
 In: sorted values, the public center `empty` and the public Δ. Out: numbers t that stand for
 empty + Δ·t, rounded to grids that depend on nothing private. Sums and steps of one Δ are then free

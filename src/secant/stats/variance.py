@@ -1,7 +1,9 @@
-"""P-VARIANCE: the population variance, bounded: the best window of sorted values and a Δ for each value outside.
+"""The population variance, bounded: the best window of sorted values and a Δ for each value outside.
+
+Rests on preprocess.variance.
 
 In: sorted values and a public Δ. Out: g exactly, as a rational. Floats only choose which windows are
-evaluated; what they choose is a superset of the best ones by a proved margin (P-WINDOWS), and the windows are
+evaluated; what they choose is a superset of the best ones by a proved margin (preprocess.windows), and the windows are
 evaluated in whole numbers.
 """
 
@@ -61,7 +63,7 @@ def exact_variance(whole: WholeValues) -> Fraction:
 
 
 def bounded_variance(whole: WholeValues, delta: Fraction) -> Fraction:
-    """Give g of the variance with Δ: Algorithm 3, through its closed form (P-VARIANCE)."""
+    """Give g of the variance with Δ: Algorithm 3, through its closed form (preprocess.variance)."""
     count = int(whole.numbers.size)
     if count < 2:
         return Fraction(0)

@@ -1,7 +1,7 @@
 """From a declared stream to bounded measures with a way of releasing each, before anything is read.
 
 In: a stream of the policy, the catalog. Out: the plan that was bounded and, for each of its measures, how its steps are
-released. The bound is that of the question with all of its groups, of which the steps are (V-STEPS). Refused is
+released. The bound is that of the question with all of its groups, of which the steps are (stream.steps). Refused is
 whatever could change a step after it was read. Public facts only; no session is needed.
 """
 
@@ -62,9 +62,9 @@ class Compiled:
     """For each measure, what decides how it is released."""
     protections: tuple[Protection, ...]
     periods: Calendar | None = None
-    """Where limits hold in every period anew: when these begin (V-PERIOD)."""
+    """Where limits hold in every period anew: when these begin (stream.period)."""
     stretches: Stretches | None = None
-    """Where only what lies within a stretch of time is hidden: how many periods one meets (V-WINDOW)."""
+    """Where only what lies within a stretch of time is hidden: how many periods one meets (stream.window)."""
 
     @property
     def by_step(self) -> bool:
@@ -264,7 +264,7 @@ def _check_kinds(stream: Stream, in_force: tuple[Protection, ...]) -> None:
 def _in_time(
     stream: Stream, aggregate: n.Aggregate, step: n.Named
 ) -> tuple[n.Relation, n.Named, n.Column | None]:
-    """Let rows that come late count when they arrive, or note by which column they never do (V-LATE)."""
+    """Let rows that come late count when they arrive, or note by which column they never do (stream.late)."""
     if stream.arrival is None:
         return aggregate.input, step, None
     short = stream.arrival.rsplit(".", 1)[-1]
@@ -354,7 +354,7 @@ def _only(outcome: Prepared) -> Bounded:
 
 
 def _check_monotone(stream: Stream, bounded: Bounded, in_force: tuple[Protection, ...]) -> None:
-    """Refuse what could change a step after it was read, or count other rows of a unit in its place (V-FIRST)."""
+    """Refuse what could change a step after it was read, or count other rows of a unit in its place (stream.first)."""
     rows = bounded.release.exact.input
     while isinstance(rows, (n.Truncate, n.TruncateGroups)):
         rows = rows.input
@@ -368,7 +368,7 @@ def _check_monotone(stream: Stream, bounded: Bounded, in_force: tuple[Protection
     if coming and rows is not bounded.release.exact.input:
         raise refused(
             f"rows of a unit are limited, and under {coming[0]} others would count in the place of one that is not "
-            "there (V-BOTH)",
+            "there (stream.both)",
             "let the owner list the protections as `alternatives`, and name one of them in the stream",
         )
     if len(scans(rows)) > 1 and not stream.append_only:
@@ -388,7 +388,7 @@ def _often(compiled: Compiled) -> tuple[int, int]:
 
 
 def _facts(compiled: Compiled) -> tuple[StreamFacts, ...]:
-    """Gather what decides how each measure is released: public facts. Periods add up (V-PERIOD, V-WINDOW)."""
+    """Gather what decides how each measure is released: public facts. Periods add up (stream.period, stream.window)."""
     stream, bounded = compiled.stream, compiled.bounded
     often, both = _often(compiled)
     shares = shares_of((bounded,), stream.epsilon)
@@ -398,7 +398,7 @@ def _facts(compiled: Compiled) -> tuple[StreamFacts, ...]:
         still = _is_public(bounded, column)
         bounds = [_sizes(c, column) for c in bounded.certificates]
         size = both * max(1, *(size for size, _ in bounds))
-        # The keys of one step are added up, so the length of the move over keys is none over steps (V-STEPS).
+        # The keys of one step are added up, so the length of the move over keys is none over steps (stream.steps).
         squared = max(1, *(squared if compiled.single else size**2 for size, squared in bounds))
         found.append(
             StreamFacts(
@@ -453,7 +453,10 @@ def choices(compiled: Compiled) -> list[Choice]:
 
 
 def charges(compiled: Compiled, ways: Sequence[Way]) -> list[Charge]:
-    """Give what is charged when a stream begins; within stretches of time, with when its periods are (L-WINDOW)."""
+    """Give what is charged when a stream begins; within stretches of time, with when its periods are.
+
+    Rests on ledger.window.
+    """
     span = None if compiled.stretches is None else compiled.stretches.span
     windowed = None if compiled.stretches is None else compiled.stretches.protection.name
     return [
@@ -463,7 +466,7 @@ def charges(compiled: Compiled, ways: Sequence[Way]) -> list[Charge]:
 
 
 def costs(compiled: Compiled, ways: Sequence[Way]) -> dict[str, Event]:
-    """Give what the whole stream costs each protection that it moves, for ever (V-ONCE)."""
+    """Give what the whole stream costs each protection that it moves, for ever (stream.once)."""
     found: dict[str, Event] = {}
     measures = compiled.bounded.release.measures
     for certificate in compiled.bounded.certificates:

@@ -2,7 +2,7 @@
 
 In: a compiled stream and its groups. Out: a declaration that is written once, and the ways and groups that it names.
 Nothing in it is private. A stream whose declaration has changed is refused: its first steps were released by another
-(V-ONCE).
+(stream.once).
 """
 
 from __future__ import annotations

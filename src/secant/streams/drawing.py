@@ -1,4 +1,4 @@
-"""Numbers are drawn once: read, add noise, make durable, and only then show (V-ONCE).
+"""Numbers are drawn once: read, add noise, make durable, and only then show (stream.once).
 
 In: a compiled stream, its books, a way to begin a session. Out: the books with all steps that are complete. Exact sums
 live here and in `reading` until noise is on them (I5), and in memory only: `Kept` holds those that blocks still need,
@@ -26,7 +26,7 @@ TOGETHER = 64
 
 
 class Kept:
-    """Exact sums of the last steps, for blocks that are not complete yet (V-KEPT). Private: for `advance` only.
+    """Exact sums of the last steps, for blocks that are not complete yet (stream.kept). Private: for `advance` only.
 
     Also how many rows the steps so far had: rows that count are not to go, and here it can be seen if they do.
     """
@@ -112,7 +112,7 @@ def advance(
             if watched:
                 kept.check_rows(name, count)
                 kept.note_rows(name, last, count(last))
-            # All that is new at one moment (V-FIRST); steps of before as they were read then (V-KEPT).
+            # All that is new at one moment (stream.first); steps of before as they were read then (stream.kept).
             sums = {**before, **read(compiled, needed - before.keys(), engine)}
             engine.confirm()  # what has seen two states is withheld, and nothing is drawn
         # If somebody else is faster, what was drawn here is forgotten, and the books are read again.

@@ -31,9 +31,9 @@ def explain_stream(opened: Opened) -> Explanation:
     if any(p.distance for p in compiled.protections):
         coming = any(p.kind == "rows+cells" for p in compiled.protections)
         rows = (
-            "a row that comes or goes is as far off as `add_remove` says, and numbers of rows get noise (V-BOTH)"
+            "a row that comes or goes is as far off as `add_remove` says, and numbers of rows get noise (stream.both)"
             if coming
-            else "rows and their times are public (V-VALUES)"
+            else "rows and their times are public (stream.values)"
         )
         lines.append(
             f"Values     noise is for the most that a unit of distance moves all numbers of a level; {rows}"
@@ -62,7 +62,7 @@ def _stretch_words(compiled: Compiled) -> str:
     twice = "" if found.both == 1 else ", twice, for others may count in the place of those that go"
     return (
         f"one of {found.protection.within} meets at most {found.span.priced} {periods}; limits count in each of "
-        f"them{twice} (V-WINDOW)"
+        f"them{twice} (stream.window)"
     )
 
 

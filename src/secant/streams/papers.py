@@ -1,7 +1,7 @@
 """The papers of a stream: its question, plan, policy, and the argument for all of its steps together.
 
 In: a compiled stream and how its measures are released. Out: papers like those of a question, written before it is paid
-for. The plan in them is the one that was bounded; the engine is asked for its steps, some at a time (V-PART).
+for. The plan in them is the one that was bounded; the engine is asked for its steps, some at a time (stream.part).
 """
 
 from __future__ import annotations

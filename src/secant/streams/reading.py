@@ -2,7 +2,7 @@
 
 In: a compiled stream, a session, which steps. Out: for each step and group the whole numbers of all measures. Each
 statement takes groups of the bounded aggregate, those of the steps that are asked for, so that history is not read
-again (V-PART).
+again (stream.part).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def groups_of(compiled: Compiled, most: int, session: Session) -> list[Group]:
 
 
 def statement(compiled: Compiled, first: int, last: int) -> n.Aggregate:
-    """Give the bounded aggregate with the groups of some steps only (V-PART)."""
+    """Give the bounded aggregate with the groups of some steps only (stream.part)."""
     exact = compiled.bounded.release.exact
     low, high = compiled.calendar.first(first), compiled.calendar.first(last + 1)
     step = total(compiled.raw_step)
@@ -114,7 +114,7 @@ def _filtered(rows: n.Project, conditions: list[n.Scalar]) -> n.Project:
 def _of_owners(
     rows: n.Project, owner: str, step: n.Scalar, ends: tuple[Moment, Moment, Moment]
 ) -> n.Relation:
-    """Give the rows of some steps, and of those before them the rows of the same owners (V-PART)."""
+    """Give the rows of some steps, and of those before them the rows of the same owners (stream.part)."""
     begin, low, high = ends
     now = _filtered(rows, _between(step, low, high, None))
     before = _filtered(rows, _between(step, begin, low, None))
@@ -183,7 +183,7 @@ def _before(step: n.Scalar, end: Moment) -> n.Scalar:
 
 
 def _came_before(arrival: n.Column, end: Moment) -> n.Scalar:
-    """A row counts if it came before its step was over; NULL has not come (V-LATE)."""
+    """A row counts if it came before its step was over; NULL has not come (stream.late)."""
     kind = arrival.type
     if kind == t.DATE and isinstance(end, datetime.datetime):
         # A date says that a row came some time on that day: in time is what came on a day before the end's.

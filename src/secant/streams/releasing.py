@@ -1,7 +1,7 @@
 """A stream from its name to its series: declare and pay once, read what is complete, draw, show.
 
-In: a compiled stream, an engine, the ledger. Out: the series so far. The order is the proof (V-ONCE): the charge is
-durable before the first statement, a number before it is seen. Which steps are complete is decided by the books'
+In: a compiled stream, an engine, the ledger. Out: the series so far. The order is the proof (stream.once): the charge
+is durable before the first statement, a number before it is seen. Which steps are complete is decided by the books'
 clock, which never goes back, and by `until`; never by rows.
 """
 

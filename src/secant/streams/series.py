@@ -87,7 +87,9 @@ class Series:
     def afterwards(
         self, *, revised: bool = False, isotonic: bool = False, spread: float | None = None
     ) -> Series:
-        """Make better estimates of the same released numbers, for nothing (F-REVISED, F-ISOTONIC, F-FILTER).
+        """Make better estimates of the same released numbers, for nothing.
+
+        Rests on continual.revised, continual.isotonic, continual.filter.
 
         Args:
             revised: Weigh all numbers up to the last step together: earlier steps profit from blocks that were complete
@@ -277,7 +279,7 @@ def _followed(
     ends: tuple[int, int],
     spread: float,
 ) -> list[list[float]]:
-    """Give the numbers of each step and group as a walk through all that was released (F-FILTER)."""
+    """Give the numbers of each step and group as a walk through all that was released (continual.filter)."""
     since, until = ends
     (measure,) = compiled.bounded.release.measures
     drift = (spread / float(measure.step)) ** 2

@@ -1,4 +1,4 @@
-"""Where values move: what a stream needs so that its levels can share epsilon (V-VALUES, V-BOTH).
+"""Where values move: what a stream needs so that its levels can share epsilon (stream.values, stream.both).
 
 In: a stream under a protection of kind `cells` or `rows+cells`, and its bounded release. Out: a refusal, or the release
 with public bounds: how far all numbers of one level move together, a unit of distance. Public facts only.
@@ -76,7 +76,7 @@ def _public(bounded: Bounded, certificate: Certificate, column: str, bound: Move
             f"under {certificate.protection} no public number bounds how fast the {words} moves",
             "declare ranges of its columns; multiply only what has one",
         )
-    # Two databases are each rounded to the grid once (D-GRID).
+    # Two databases are each rounded to the grid once (derivative.grid).
     return GlobalBound(Fraction(bound.cap) + 2 * bound.rounding)
 
 

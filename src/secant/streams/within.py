@@ -1,4 +1,6 @@
-"""Streams that hide what lies within a stretch of time: which questions can be one, how often limits count (V-WINDOW).
+"""Streams that hide what lies within a stretch of time: which questions can be one, how often limits count.
+
+Rests on stream.window.
 
 In: a protection of kind `window`, a question with its step. Out: the protection as the rooms of `analysis` bound it, a
 unit that appears or disappears within one period; how many periods a stretch meets; or a refusal. Never here: data.
@@ -41,7 +43,10 @@ def window_of(in_force: Iterable[Protection]) -> Protection | None:
 def stretches_of(
     stream: Stream, window: Protection, calendar: Calendar, periods: Calendar
 ) -> Stretches:
-    """Say how many periods a stretch meets, and whether a unit is in each of them whole or not at all (V-WINDOW)."""
+    """Say how many periods a stretch meets, and whether a unit is in each of them whole or not at all.
+
+    Rests on stream.window.
+    """
     assert window.within is not None
     end = None if calendar.steps is None else calendar.first(calendar.steps + 1)
     whole = stream.personal is None and within_cells(periods, window.within)

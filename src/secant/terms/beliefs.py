@@ -58,7 +58,7 @@ def reach_of(belief: Belief) -> Fraction:
 
 
 def suggested_range(belief: Belief) -> tuple[object, object]:
-    """Give the range from mean − R to mean + R, rounded outward to a readable number (R-BELIEF).
+    """Give the range from mean − R to mean + R, rounded outward to a readable number (range.belief).
 
     >>> suggested_range(Belief("normal", 40, Fraction(12)))
     (Decimal('-10.92'), Decimal('90.92'))

@@ -43,7 +43,7 @@ class SmoothBound:
     cap: Fraction | None = None
     """A public global bound of the same answer: the mechanism takes the least of the two."""
     jumps: bool = False
-    """Whether neighbors are at distance one and the bound holds on both sides, as for rows and units (N-JUMP)."""
+    """Whether neighbors are at distance one and the bound holds on both sides, as for rows and units (noise.jump)."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.beta, Fraction) or self.beta <= 0:

@@ -41,7 +41,7 @@ class Table:
 
 @frozen
 class View:
-    """A query with a name: it stands wherever its name does (W-VIEW)."""
+    """A query with a name: it stands wherever its name does (workflow.view)."""
 
     text: str
     columns: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class View:
 
 @frozen
 class Constants:
-    """A table that was released before: later questions read its rows as constants (W-RELEASE)."""
+    """A table that was released before: later questions read its rows as constants (workflow.release)."""
 
     columns: tuple[tuple[str, Type], ...]
     rows: tuple[tuple[object, ...], ...]
@@ -84,7 +84,7 @@ class Catalog:
     views: Mapping[str, View | Constants] = field(default_factory=dict)
     """By lower-cased name; none is that of a base table."""
     derived: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Table -> column -> the expression that stands for it, over the other columns (W-DERIVED)."""
+    """Table -> column -> the expression that stands for it, over the other columns (workflow.derived)."""
 
     stored_views: Mapping[str, StoredView] = field(default_factory=dict)
     """Views of the source, by lower-cased name."""

@@ -357,7 +357,7 @@ def _text(value: object) -> str:
 
 
 def exceptional_share(event: Event) -> Fraction:
-    """Add up the shares γ of all random-DP releases of an event (A-RANDOM)."""
+    """Add up the shares γ of all random-DP releases of an event (accounting.random)."""
     if isinstance(event, RandomEvent):
         return event.gamma
     if isinstance(event, Composed):

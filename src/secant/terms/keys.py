@@ -1,7 +1,7 @@
 """Which columns identify a row of a table, and what that rests on. Nobody else reads a key off a policy or a catalog.
 
-In: a policy and a catalog. Out: keys with their trust (C-KEYS). Two rows never agree in all columns of a key that
-holds, none of them NULL: engines allow several rows with a NULL in a unique column. Never here: data, and plans.
+In: a policy and a catalog. Out: keys with their trust (combined.keys). Two rows never agree in all columns of a key
+that holds, none of them NULL: engines allow several rows with a NULL in a unique column. Never here: data, and plans.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def in_order(claims: set[Key] | frozenset[Key]) -> tuple[Key, ...]:
 
 
 def keys_of(table: str, policy: Policy, catalog: Catalog) -> tuple[Key, ...]:
-    """Give the keys of a table, the most trusted first, each set of columns once (C-KEYS)."""
+    """Give the keys of a table, the most trusted first, each set of columns once (combined.keys)."""
     known = catalog.table(table)
     if known is None:
         return ()

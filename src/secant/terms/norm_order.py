@@ -1,7 +1,7 @@
 """When one norm lies under another, and by how much a query's norm must be scaled to do so.
 
 In: two norms; the query's may repeat a column, and so may the other one. Out: a proved bound of
-their ratio, and scalings that fit. A bound is rounded up; True is only said if it is proved (M-RATIO).
+their ratio, and scalings that fit. A bound is rounded up; True is only said if it is proved (norm.ratio).
 Where a gradient is at hand, `norms.dual_of` is exact and none of this is needed.
 """
 
@@ -72,7 +72,7 @@ def block_factor(power: Power, columns: Sequence[str], norm: Norm) -> Fraction |
 
 
 def fit(query_norm: Norm, owner_norm: Norm) -> Fitting | None:
-    """Find large scalings that put the query's norm under the owner's (M-FIT).
+    """Find large scalings that put the query's norm under the owner's (norm.fit).
 
     None if the query's norm names a column that the owner's does not: such a column is public, and
     is to be left out before.
@@ -181,7 +181,7 @@ def _scaled(norm: Norm, scalings: Mapping[str, Fraction]) -> Norm:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _ratio(query: Norm, owner: Norm) -> Fraction:
-    """Bound the ratio of two tidy norms, all of whose atoms the second one has (M-RATIO)."""
+    """Bound the ratio of two tidy norms, all of whose atoms the second one has (norm.ratio)."""
     owner = _restricted(owner, _atoms(query), up=False)
     single_query, single_owner = _leaf(query), _leaf(owner)
     if single_query is not None and single_owner is not None:
@@ -195,7 +195,7 @@ def _ratio(query: Norm, owner: Norm) -> Fraction:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _scalings(query: Norm, owner: Norm) -> Mapping[Atom, Fraction]:
-    """Propose scalings (M-FIT), column by column, along the same splits: what each pair of parts allows."""
+    """Propose scalings (norm.fit), column by column, along the same splits: what each pair of parts allows."""
     owner = _restricted(owner, _atoms(query), up=False)
     single_query, single_owner = _leaf(query), _leaf(owner)
     if single_query is not None and single_owner is not None:

@@ -135,7 +135,7 @@ def _leaves(norm: Norm) -> Iterator[Leaf]:
 
 @lru_cache(maxsize=1024)
 def each_once(norm: Norm) -> Norm:
-    """Give a norm that is at most this one and names each column once: where it counts most (M-ONCE).
+    """Give a norm that is at most this one and names each column once: where it counts most (norm.once).
 
     >>> each_once(parse_norm("l1(l2(x, y), 3*x)")) == parse_norm("l1(l2(y), 3*x)")
     True
@@ -233,7 +233,7 @@ def dual_power(power: Fraction | None) -> Fraction | None:
 
 
 def combined(exponent: Fraction | None, sizes: Iterable[Fraction], *, up: bool = True) -> Fraction:
-    """Give the ℓp combination of sizes: exact for p = 1 and ∞, else rounded (M-LENGTH)."""
+    """Give the ℓp combination of sizes: exact for p = 1 and ∞, else rounded (norm.length)."""
     present = [size for size in sizes if size > 0]
     largest = max(present, default=quick(0))
     if exponent is None or len(present) <= 1:
@@ -246,7 +246,7 @@ def combined(exponent: Fraction | None, sizes: Iterable[Fraction], *, up: bool =
 
 
 def length(norm: Norm, moves: Moves) -> float:
-    """Give the length of a move, column by column, rounded up (M-LENGTH).
+    """Give the length of a move, column by column, rounded up (norm.length).
 
     For a `LogNorm` the entry is the move of ln x, for a `RootNorm` of √x. A column that the norm does not
     name is public and does not move: a move of it has infinite length.
@@ -258,7 +258,7 @@ def length(norm: Norm, moves: Moves) -> float:
 
 
 def dual_of(norm: Norm, gradient: Moves) -> float:
-    """Give the dual norm of a vector of partial derivatives, rounded up (M-DUAL).
+    """Give the dual norm of a vector of partial derivatives, rounded up (norm.dual).
 
     For a `LogNorm` the entry is the derivative by ln x, that is x·∂f/∂x, for a `RootNorm` the one by √x,
     that is 2·√x·∂f/∂x. A derivative by a column that the norm does not name has no bound here: leave out

@@ -36,7 +36,9 @@ def elements_of(table: str) -> str | None:
 
 
 def element_tables(policy: Policy, catalog: Catalog) -> dict[str, TableFacts]:
-    """Give the facts of the tables of elements: the owner of an element is that of the row that holds it (O-ELEMENTS).
+    """Give the facts of the tables of elements: the owner of an element is that of the row that holds it.
+
+    Rests on owner.elements.
 
     The rows of the table of units refer to their unit themselves. No key: a row has many elements.
     """

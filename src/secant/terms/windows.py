@@ -87,7 +87,7 @@ def place_of(moment: Moment) -> int:
 
 
 def span_of(periods: Calendar, window: Window, end: Moment | None) -> Span:
-    """Give the periods of a stream up to its end, with how many of them a stretch meets at most (V-WINDOW)."""
+    """Give the periods of a stream up to its end, with how many of them a stretch meets at most (stream.window)."""
     start, width = place_of(periods.start), periods.width
     regular = width.unit not in MONTHS
     shortest = width.count * _length(width.unit, regular)

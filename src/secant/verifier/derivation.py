@@ -22,32 +22,32 @@ from secant.verifier.rows import Setting
 from secant.verifier.surveys import RULES as SURVEYED
 from secant.verifier.surveys import check_survey
 
-DRAWN = ("G-RANK", "G-MODE")
+DRAWN = ("stability.rank", "stability.mode")
 """Rules of statistics that are drawn from counted cells."""
 OPERATORS = {
-    "G-SCAN": {"Scan"},
-    "G-PUBLIC": {"Values", "Released"},
-    "G-FILTER": {"Filter"},
-    "G-PROJECT": {"Project"},
-    "G-DISTINCT": {"Distinct"},
-    "G-GROUP": {"Aggregate"},
-    "G-JOIN": {"Join"},
-    "G-SET": {"Union", "Intersect", "Except"},
-    "G-TRUNCATE": {"Truncate"},
-    "G-TRUNCATE-GROUPS": {"TruncateGroups"},
-    "G-LIMIT": {"Limit"},
-    "G-WINDOW": {"Window"},
+    "stability.scan": {"Scan"},
+    "stability.public": {"Values", "Released"},
+    "stability.filter": {"Filter"},
+    "stability.project": {"Project"},
+    "stability.distinct": {"Distinct"},
+    "stability.group": {"Aggregate"},
+    "stability.join": {"Join"},
+    "stability.set": {"Union", "Intersect", "Except"},
+    "stability.truncate": {"Truncate"},
+    "stability.truncate_groups": {"TruncateGroups"},
+    "stability.limit": {"Limit"},
+    "stability.window": {"Window"},
 }
 """Rule -> the operators that it speaks of. What is in none of these tables is not known here."""
 MEASURES = {
-    "G-COUNT": ("count", None),
-    "G-SUM": ("sum", False),
-    "G-COUNT-DISTINCT": ("count", True),
-    "G-SUM-DISTINCT": ("sum", True),
-    "G-COUNT-UNITS": ("count", True),
+    "stability.count": ("count", None),
+    "stability.sum": ("sum", False),
+    "stability.count_distinct": ("count", True),
+    "stability.sum_distinct": ("sum", True),
+    "stability.count_units": ("count", True),
 }
 """Rule -> function, and whether it is of different values."""
-LIMITS = ("U-CLIP", "U-DISTINCT", "U-RACE")
+LIMITS = ("truncation.clip", "truncation.distinct", "truncation.race")
 
 
 @dataclass(slots=True)
@@ -83,11 +83,11 @@ class Derivation:
         names = [*self.release["measures"], *self.release["ranked"]]
         if set(self.certificate["bounds"]) != set(names):
             raise Wrong("a measure has no bound, or a bound has no measure")
-        if [self.steps[at]["rule"] for at in roots] == ["G-PUBLIC"] and self.steps[roots[0]][
-            "node"
-        ] is None:
+        if [self.steps[at]["rule"] for at in roots] == ["stability.public"] and self.steps[
+            roots[0]
+        ]["node"] is None:
             self._check_public()
-            return ["G-PUBLIC"]
+            return ["stability.public"]
         for column in names:
             self._check_measure(column, roots)
         for at in roots:  # also what nothing rests on was claimed
@@ -123,7 +123,7 @@ class Derivation:
         if self.setting.owners is not None:
             return
         used = self._reachable([int(at) for at in self.certificate["derivation"]])
-        scans = [self.steps[at] for at in used if self.steps[at]["rule"] == "G-SCAN"]
+        scans = [self.steps[at] for at in used if self.steps[at]["rule"] == "stability.scan"]
         spoken = {
             str(Node(self.nodes, s["node"]).held("table")).lower()
             for s in scans
@@ -149,12 +149,12 @@ class Derivation:
         if said["node"] is None:
             raise NotKnown(f"{rule} has no rule here")
         node = unsorted(Node(self.nodes, said["node"]))
-        if rule in ("G-OWNED", "G-REPLACE"):
+        if rule in ("stability.owned", "stability.replace"):
             if len(premises) != 1 or premises[0][0] != node:
                 raise Wrong(
                     f"step {at + 1} ({rule}) does not rest on the relation that it speaks of"
                 )
-            if rule == "G-OWNED":
+            if rule == "stability.owned":
                 least = self.setting.at_most(node)
                 if least is None:
                     raise NotKnown("how many rows a unit has is not known here")
@@ -243,7 +243,7 @@ class Derivation:
             aggregate = Node(self.nodes, said["node"])
             self.used.add(self.release["ranked"][column]["cells"])
             fraction = self.release["ranked"][column]["fraction"]
-            if (rule == "G-MODE") != (fraction is None):
+            if (rule == "stability.mode") != (fraction is None):
                 raise Wrong(f"step {at + 1} ({rule}) speaks of another statistic than {column}")
             span = Fraction(1) if fraction is None else _span(Fraction(fraction))
             (call,) = aggregate.several("aggregations")
@@ -259,7 +259,7 @@ class Derivation:
         if call.held("function") != function or distinct not in (None, call.held("distinct")):
             raise Wrong(f"step {at + 1} ({rule}) speaks of {call.held('function')}")
         units = counts_units(self.setting, aggregate, call)
-        if rule == "G-COUNT-UNITS" and not units:
+        if rule == "stability.count_units" and not units:
             raise NotKnown("whether units are counted is not known here")
         rows = None if units and not said["premises"] else self._rows(said, aggregate)
         step = Fraction(self.release["measures"][column]["step"])
@@ -312,7 +312,7 @@ class Derivation:
         limits = [int(x) for x in bound["limits"]]
         if limits != sorted(set(limits)) or limits[0] < 1:
             raise Wrong(f"the limits of {column} are out of order")
-        if (self.steps[at]["rule"] == "U-RACE") != bool(bound["race"]):
+        if (self.steps[at]["rule"] == "truncation.race") != bool(bound["race"]):
             raise Wrong(f"step {at + 1} ({self.steps[at]['rule']}) gives the limits of {column}")
         step = Fraction(self.release["measures"][column]["step"])
         asked = {**self.statements, **self._variants()}

@@ -24,7 +24,7 @@ from secant.verifier.plans import (
     unsorted,
 )
 
-RULES = frozenset({"J-COPIES", "J-SPLIT", "J-MEASURES", "J-KEYS"})
+RULES = frozenset({"residual.copies", "residual.split", "residual.measures", "residual.keys"})
 """Steps that say in words what is checked here by figures and formula."""
 Powers = tuple[int, ...]
 Polynomial = dict[tuple[Powers, tuple[int, ...]], int]

@@ -227,7 +227,7 @@ def _derived(made: Callable[[], Derivation]) -> str:
     derivation = made()
     release, said = derivation.release, derivation.certificate
     rules = derivation.check()
-    if rules != ["G-PUBLIC"]:
+    if rules != ["stability.public"]:
         for domain in release["keys"]:
             _check_keys(domain, derivation)
         if release["choice"] is not None:

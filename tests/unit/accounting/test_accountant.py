@@ -12,6 +12,7 @@ from types import ModuleType
 
 import pytest
 
+from secant import proofs
 from secant.errors import BudgetError, UsageError
 from secant.ledger.accounting import FILTERS, THEOREMS, Accountant, accountant, basic
 from secant.ledger.accounting.dp_accounting_bridge import dp_accounting_epsilon
@@ -37,23 +38,30 @@ BUDGET = {"epsilon_budget": 10, "delta_budget": "1e-6"}
 @pytest.mark.parametrize(
     ("events", "theorem"),
     [
-        ([PureEvent(1), PureEvent(2)], "A-RENYI"),
-        ([Repeated(PureEvent("0.1"), 100)], "A-ADV2"),
-        ([Repeated(LaplaceEvent("0.1"), 100)], "A-LOSS"),
-        ([PureEvent(Fraction(n, 300)) for n in range(1, 60)], "A-LOSS"),
-        ([Repeated(GaussianEvent(10), 10)], "A-GAUSS"),
-        ([GaussianEvent(10), PureEvent("0.1")], "A-LOSS"),
-        ([ZCdpEvent("0.01")], "A-ZCDP"),
-        ([ZCdpEvent("0.01"), PureEvent(1)], "A-RENYI"),
-        ([RenyiEvent([(8, "0.1"), (64, 1)])], "A-RENYI"),
-        ([], "A-BASIC"),
+        ([PureEvent(1), PureEvent(2)], "accounting.renyi"),
+        ([Repeated(PureEvent("0.1"), 100)], "accounting.optimal"),
+        ([Repeated(LaplaceEvent("0.1"), 100)], "accounting.loss"),
+        ([PureEvent(Fraction(n, 300)) for n in range(1, 60)], "accounting.loss"),
+        ([Repeated(GaussianEvent(10), 10)], "accounting.gauss"),
+        ([GaussianEvent(10), PureEvent("0.1")], "accounting.loss"),
+        ([ZCdpEvent("0.01")], "accounting.zcdp"),
+        ([ZCdpEvent("0.01"), PureEvent(1)], "accounting.renyi"),
+        ([RenyiEvent([(8, "0.1"), (64, 1)])], "accounting.renyi"),
+        ([], "accounting.basic"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_the_tightest_theorem_is_named(events: list[Event], theorem: str) -> None:
     total = Accountant().total(events, delta="1e-6", adaptive=False)
     assert total.theorem == theorem
-    others = Accountant(theorems=("A-ADV1", "A-SELF", "A-ZCDP", "A-RENYI"))
+    others = Accountant(
+        theorems=(
+            "accounting.advanced",
+            "accounting.self_adaptive",
+            "accounting.zcdp",
+            "accounting.renyi",
+        )
+    )
     if events:
         rival = others.total(events, delta="1e-6", adaptive=False)
         assert total.epsilon <= rival.epsilon * (1 + Fraction(1, 10**4))
@@ -65,20 +73,20 @@ def test_figures_of_beyond() -> None:
         accountant = Accountant(theorems=theorems) if theorems else Accountant()
         return float(accountant.total([Repeated(event, 100)], delta="1e-6", adaptive=False).epsilon)
 
-    assert at(PureEvent("0.1"), "A-SELF") == pytest.approx(5.756, abs=1e-3)
+    assert at(PureEvent("0.1"), "accounting.self_adaptive") == pytest.approx(5.756, abs=1e-3)
     assert at(PureEvent("0.1")) == pytest.approx(4.775, abs=1e-3)
     assert at(LaplaceEvent("0.1")) == pytest.approx(4.693, abs=1e-3)
 
 
 def test_without_delta_pure_releases_add() -> None:
     total = Accountant().total([PureEvent(1), LaplaceEvent(2)], delta=0, adaptive=False)
-    assert (total.epsilon, total.delta, total.theorem) == (3, 0, "A-BASIC")
+    assert (total.epsilon, total.delta, total.theorem) == (3, 0, "accounting.basic")
     own = [ApproximateEvent(1, "1e-6"), ApproximateEvent(2, "1e-6")]
-    total = Accountant(theorems=("A-BASIC",)).total(own, delta="1e-5", adaptive=False)
+    total = Accountant(theorems=("accounting.basic",)).total(own, delta="1e-5", adaptive=False)
     assert (total.epsilon, total.delta) == (3, Fraction(2, 10**6))
     # Independent failures: 1 - (1 - 1e-6)² is a little less than 2e-6.
     product = 1 - (1 - Fraction(1, 10**6)) ** 2 + Fraction(1, 10**30)
-    total = Accountant(theorems=("A-BASIC",)).total(own, delta=product, adaptive=False)
+    total = Accountant(theorems=("accounting.basic",)).total(own, delta=product, adaptive=False)
     assert (total.epsilon, total.delta) == (3, product)
 
 
@@ -89,8 +97,8 @@ def test_fixed_and_adaptive_are_told_apart() -> None:
     assert fixed.epsilon < running.epsilon
     assert not fixed.adaptive
     assert running.adaptive
-    assert "fixed in advance (A-ADV2)" in fixed.statement()
-    assert "so far, parameters chosen adaptively (A-ODOMETER)" in running.statement()
+    assert "fixed in advance (accounting.optimal)" in fixed.statement()
+    assert "so far, parameters chosen adaptively (accounting.odometer)" in running.statement()
     with pytest.raises(TypeError):
         Accountant().total(history, delta="1e-6")  # type: ignore[call-arg]
     between = (fixed.epsilon + running.epsilon) / 2
@@ -103,7 +111,7 @@ def test_fixed_and_adaptive_are_told_apart() -> None:
 
 
 def test_a_budget_is_met_exactly() -> None:
-    decide = Accountant(theorems=("A-BASIC",), filters=("A-FILTER-BASIC",)).fits
+    decide = Accountant(theorems=("accounting.basic",), filters=("accounting.filter_basic",)).fits
     tenth = PureEvent("0.1")
     for adaptive in (True, False):
         exactly = decide(
@@ -142,11 +150,15 @@ def test_metric_releases_add_per_unit_of_distance() -> None:
     history: list[Event] = [Repeated(MetricEvent("0.1"), 50), MetricEvent("0.5")]
     for adaptive in (False, True):
         total = Accountant().total(history, delta="1e-6", adaptive=adaptive)
-        assert (total.epsilon, total.delta, total.theorem) == (Fraction(11, 2), 0, "A-METRIC")
+        assert (total.epsilon, total.delta, total.theorem) == (
+            Fraction(11, 2),
+            0,
+            "accounting.metric",
+        )
         assert "per unit of distance" in total.statement()
     near = Accountant().total(history, delta="1e-6", adaptive=False, distance="0.5")
     assert near.epsilon < Fraction(11, 4)
-    assert near.theorem == "A-METRIC with A-LOSS"
+    assert near.theorem == "accounting.metric with accounting.loss"
     assert "only for databases at most 0.5 apart" in near.statement()
     as_pure: list[Event] = [Repeated(PureEvent("0.05"), 50), PureEvent("0.25")]
     assert near.epsilon == Accountant().total(as_pure, delta="1e-6", adaptive=False).epsilon
@@ -172,9 +184,9 @@ def test_a_metric_budget_is_per_unit_of_distance() -> None:
 
 def test_random_releases_add_their_shares() -> None:
     history: list[Event] = [Repeated(RandomEvent("0.5", "1e-8", "0.01"), 3), PureEvent(1)]
-    total = Accountant(theorems=("A-BASIC",)).total(history, delta="1e-6", adaptive=False)
+    total = Accountant(theorems=("accounting.basic",)).total(history, delta="1e-6", adaptive=False)
     assert total.gamma == Fraction(3, 100)
-    assert total.theorem == "A-RANDOM with A-BASIC"
+    assert total.theorem == "accounting.random with accounting.basic"
     assert total.statement().startswith("random differential privacy:")
     assert total.epsilon == Fraction(5, 2)
     many = Accountant().total([Repeated(RandomEvent(1, 0, "0.3"), 5)], delta="1e-6", adaptive=False)
@@ -231,7 +243,11 @@ def test_bad_deltas_are_refused(delta: object) -> None:
 
 
 def test_unknown_theorems_are_refused() -> None:
-    for wrong in ({"theorems": ("A-MAGIC",)}, {"filters": ("A-LOSS",)}, {"slack_share": 1}):
+    for wrong in (
+        {"theorems": ("accounting.magic",)},
+        {"filters": ("accounting.loss",)},
+        {"slack_share": 1},
+    ):
         with pytest.raises(UsageError):
             Accountant(**wrong)  # type: ignore[arg-type]
 
@@ -250,7 +266,9 @@ def test_dp_accounting_is_asked_only_on_demand(monkeypatch: pytest.MonkeyPatch) 
     history = [Repeated(LaplaceEvent("0.1"), 10)]
     assert Accountant().total(history, delta="1e-6", adaptive=False).epsilon > 0
     with pytest.raises(UsageError) as refusal:
-        Accountant(theorems=("A-DPA",)).total(history, delta="1e-6", adaptive=False)
+        Accountant(theorems=("accounting.dp_accounting",)).total(
+            history, delta="1e-6", adaptive=False
+        )
     assert refusal.value.code == "USE-006"
 
 
@@ -271,7 +289,7 @@ def test_every_id_has_a_proof_and_every_proof_a_use() -> None:
         for part in ("*Claim.*", "*Needs.*", "*Proof.*", "*Numerics.*"):
             assert section.count(part) == 1, section.split()[0]
     sources = "\n".join(path.read_text() for path in FOLDER.glob("*.py"))
-    used = set(re.findall(r"\bA-[A-Z]+[A-Z0-9]*(?:-[A-Z]+)*\b", sources))
+    used = {rule for rule in proofs.ID.findall(sources) if rule.startswith("accounting.")}
     assert used == proved
     named = {rule.name for rule in THEOREMS} | {rule.theorem for rule in FILTERS}
     assert named <= proved

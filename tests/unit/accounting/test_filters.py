@@ -56,7 +56,11 @@ def _events(menu: tuple[float, ...], counts: tuple[int, ...]) -> list[Event]:
 @pytest.mark.parametrize(("budget", "delta", "menu"), GAMES)
 @pytest.mark.parametrize(
     "filters",
-    [("A-FILTER-BASIC", "A-FILTER-RENYI"), ("A-FILTER-ADV",), tuple(f.theorem for f in FILTERS)],
+    [
+        ("accounting.filter_basic", "accounting.filter_renyi"),
+        ("accounting.filter_adv",),
+        tuple(f.theorem for f in FILTERS),
+    ],
     ids=["default", "advanced", "all"],
 )
 def test_the_worst_analyst_stays_within_the_budget(
@@ -95,7 +99,7 @@ def _dropped_count(counts: Tally, budget: float, delta: float) -> bool:
         once,
         epsilon=Fraction(budget),
         delta=Fraction(delta),
-        theorems=("A-FILTER-RENYI",),
+        theorems=("accounting.filter_renyi",),
         share=Fraction(1, 2),
     )
     return (total is None or total[0] <= budget) and sum(counts.values()) <= 24
@@ -151,12 +155,12 @@ def test_many_small_releases_beat_addition() -> None:
 
 
 def test_a_gaussian_filter_is_exact_and_for_gaussians_only() -> None:
-    accountant = Accountant(filters=("A-FILTER-GAUSS",), slack_share=Fraction(999, 1000))
+    accountant = Accountant(filters=("accounting.filter_gauss",), slack_share=Fraction(999, 1000))
     fits = accountant.fits([Repeated(GaussianEvent("42.3"), 99)], [GaussianEvent("42.4")],
                            epsilon_budget="1.01", delta_budget="1e-6")  # fmt: skip
     assert fits
     assert fits.total is not None
-    assert fits.total.theorem == "A-FILTER-GAUSS"
+    assert fits.total.theorem == "accounting.filter_gauss"
     mixed = accountant.fits([GaussianEvent(40)], [PureEvent("0.1")],
                             epsilon_budget=5, delta_budget="1e-6")  # fmt: skip
     assert not mixed
@@ -219,16 +223,16 @@ def test_the_odometer_reads_small_releases_below_their_sum() -> None:
     counts = tally([Repeated(PureEvent("0.01"), 2000)])
     found = odometer(counts, delta=Fraction(1, 10**6), share=Fraction(1, 2))
     assert found is not None
-    assert found[1] == "A-ODOMETER"
+    assert found[1] == "accounting.odometer"
     assert 1 < found[0] < 5
     assert odometer(tally([ZCdpEvent(1)]), delta=Fraction(0), share=Fraction(1, 2)) is None
     sums = odometer(tally([LaplaceEvent(1)]), delta=Fraction(0), share=Fraction(1, 2))
-    assert sums == (1, "A-FILTER-BASIC")
+    assert sums == (1, "accounting.filter_basic")
 
 
 # ── releases that are zCDP and were priced as (ε, δ) ─────────────────────────────────────────────
 
-# ρ = 0.00067 implies (0.2, 1e-8): N-DGAUSSIAN, rounded down.
+# ρ = 0.00067 implies (0.2, 1e-8): noise.discrete_gaussian, rounded down.
 NORMAL = ConcentratedEvent("0.0004", "0.2", "1e-8")
 
 

@@ -15,17 +15,32 @@ kind = "cells"
 epsilon = 9
 distance = { orders = "l1(total, rate)" }
 """
-STEP = re.compile(r"^ +(\d+)\. ([A-Z]-[A-Z-]+) ", re.MULTILINE)
+STEP = re.compile(r"^ +(\d+)\. (derivative\.\w+) ", re.MULTILINE)
 BASIS = re.compile(r"\(from ([\d, ]+)\)$", re.MULTILINE)
 
 NAMED = {
-    "SELECT sum(total) FROM orders": {"D-CLAMP"},
-    "SELECT sum(total * rate) FROM orders": {"D-CLAMP", "D-PRODUCT"},
-    "SELECT sum(total) FROM orders WHERE total > 5": {"D-RAMP", "D-SUM", "D-PRODUCT"},
-    "SELECT sum(exp(rate) - abs(total)) FROM orders": {"D-EXP", "D-ABS", "D-SUM"},
-    "SELECT sum(ln(total + 1) / (total + 2)) FROM orders": {"D-LN", "D-QUOTIENT", "D-SUM"},
-    "SELECT sum(least(rate, sqrt(total + 1))) FROM orders": {"D-EXTREME", "D-POWER"},
-    "SELECT sum(CASE WHEN id = 1 THEN total ELSE rate END) FROM orders": {"D-CASE"},
+    "SELECT sum(total) FROM orders": {"derivative.clamp"},
+    "SELECT sum(total * rate) FROM orders": {"derivative.clamp", "derivative.product"},
+    "SELECT sum(total) FROM orders WHERE total > 5": {
+        "derivative.ramp",
+        "derivative.sum",
+        "derivative.product",
+    },
+    "SELECT sum(exp(rate) - abs(total)) FROM orders": {
+        "derivative.exp",
+        "derivative.abs",
+        "derivative.sum",
+    },
+    "SELECT sum(ln(total + 1) / (total + 2)) FROM orders": {
+        "derivative.ln",
+        "derivative.quotient",
+        "derivative.sum",
+    },
+    "SELECT sum(least(rate, sqrt(total + 1))) FROM orders": {
+        "derivative.extreme",
+        "derivative.power",
+    },
+    "SELECT sum(CASE WHEN id = 1 THEN total ELSE rate END) FROM orders": {"derivative.case"},
 }
 
 
@@ -38,7 +53,7 @@ def shop(tmp_path_factory):
 @pytest.mark.parametrize("text", NAMED)
 def test_the_rules_that_bounded_a_summand_are_named(shop, text):
     found = {rule for _, rule in STEP.findall(str(shop.explain(text, epsilon=1)))}
-    assert found >= NAMED[text] | {"D-GATHER", "D-RATES", "D-SMOOTH"}
+    assert found >= NAMED[text] | {"derivative.gather", "derivative.rates", "derivative.smooth"}
 
 
 def test_steps_rest_on_steps_before_them(shop):
@@ -51,7 +66,7 @@ def test_steps_rest_on_steps_before_them(shop):
 
 
 def test_a_rule_that_is_not_noted_would_be_missed(shop, monkeypatch):
-    monkeypatch.setitem(calculus.CALCULUS.ids, calculus.n.Case, "D-OTHER")
+    monkeypatch.setitem(calculus.CALCULUS.ids, calculus.n.Case, "derivative.other")
     text = "SELECT sum(CASE WHEN id = 1 THEN total ELSE rate END) FROM orders"
     found = {rule for _, rule in STEP.findall(str(shop.explain(text, epsilon=1)))}
     assert not found >= NAMED[text]
@@ -59,9 +74,9 @@ def test_a_rule_that_is_not_noted_would_be_missed(shop, monkeypatch):
 
 def test_shared_steps_are_written_once():
     """As a tree these would be 2^200 steps."""
-    step = Step("G-SCAN", "t", "0")
+    step = Step("stability.scan", "t", "0")
     for number in range(200):
-        step = Step("G-JOIN", str(number), "0", (step, step))
+        step = Step("stability.join", str(number), "0", (step, step))
     lines = derivation(Certificate("stability", "p", {}, 0, 0, 0, (), (step,)))
     assert len(lines) == 201
     assert lines[-1].endswith("(from 200, 200)")

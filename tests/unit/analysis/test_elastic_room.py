@@ -229,7 +229,7 @@ def test_keys_that_follow_from_rows_need_no_list():
     assert survey_of(text.format("a"), policy)[1].groups == 1
     refused = bound_of(text.format("b"), policy)
     assert isinstance(refused, Refusal)
-    assert (refused.rule, "declare" in refused.hint) == ("E-KEYS", True)
+    assert (refused.rule, "declare" in refused.hint) == ("elastic.keys", True)
 
 
 def test_keys_are_followed_through_the_plan():
@@ -246,13 +246,13 @@ def test_keys_are_followed_through_the_plan():
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
-        ("SELECT count(*) FROM (SELECT a FROM r LIMIT 3) x", "E-LIMIT"),
-        ("SELECT count(*) FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.b = r.b)", "E-FILTER"),
-        ("SELECT count(*) FROM r WHERE a > (SELECT max(c) FROM s)", "E-FILTER"),
-        ("SELECT count(x) FROM (SELECT (SELECT max(c) FROM s WHERE s.b = r.b) AS x FROM r) y", "E-PROJECT"),
-        ("SELECT count(*) FROM p JOIN r ON p.a = r.a AND r.b IN (SELECT c FROM s)", "E-FILTER"),
-        ("SELECT s.b, count(*) FROM s, r WHERE r.b = s.b GROUP BY s.b", "E-KEYS"),
-        ("SELECT median(b), count(*) FROM r", "E-RANK"),
+        ("SELECT count(*) FROM (SELECT a FROM r LIMIT 3) x", "elastic.limit"),
+        ("SELECT count(*) FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.b = r.b)", "elastic.filter"),
+        ("SELECT count(*) FROM r WHERE a > (SELECT max(c) FROM s)", "elastic.filter"),
+        ("SELECT count(x) FROM (SELECT (SELECT max(c) FROM s WHERE s.b = r.b) AS x FROM r) y", "elastic.project"),
+        ("SELECT count(*) FROM p JOIN r ON p.a = r.a AND r.b IN (SELECT c FROM s)", "elastic.filter"),
+        ("SELECT s.b, count(*) FROM s, r WHERE r.b = s.b GROUP BY s.b", "elastic.keys"),
+        ("SELECT median(b), count(*) FROM r", "elastic.rank"),
     ],
 )  # fmt: skip
 def test_what_has_no_bound_is_refused_with_a_hint(text, rule):
@@ -267,7 +267,7 @@ def test_other_kinds_of_protection_are_refused():
     unit = Protection("people", "unit", Fraction(1), unit=("u", "k"))
     found = bound_of("SELECT count(*) FROM u", Policy("", {}, (unit,)))
     assert isinstance(found, Refusal)
-    assert found.rule == "E-KIND"
+    assert found.rule == "elastic.kind"
 
 
 def test_a_public_limit_and_a_public_subquery_are_no_hindrance():
@@ -287,7 +287,7 @@ def test_every_table_is_protected_without_a_list():
 def test_a_derivation_names_tables_and_no_number_of_the_data():
     _, _, certificate = survey_of("SELECT count(*) FROM r, s WHERE r.b = s.b")
     text = "\n".join(derivation(certificate))
-    assert "E-JOIN" in text
+    assert "elastic.join" in text
     assert "[rows of s for one b + k] rows differ" in text
 
 

@@ -421,7 +421,12 @@ def test_the_derivation_names_the_copies():
         step = pending.pop()
         rules.add(step.rule)
         pending.extend(step.premises)
-    assert {"M-MEASURES", "M-MERGE", "M-FILL", "M-PATTERN"} <= rules
+    assert {
+        "multiplicity.measures",
+        "multiplicity.merge",
+        "multiplicity.fill",
+        "multiplicity.pattern",
+    } <= rules
 
 
 @pytest.mark.parametrize(
@@ -440,19 +445,25 @@ def test_groups_that_one_row_moves(text, groups):
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
-        ("SELECT count(*) FROM r LEFT JOIN s ON r.b = s.b", "M-SHAPE"),
-        ("SELECT count(*) FROM (SELECT b FROM r UNION ALL SELECT b FROM s) AS u", "M-SHAPE"),
-        ("SELECT count(*) FROM (SELECT DISTINCT r.b FROM r, s) AS u", "M-SHAPE"),
-        ("SELECT count(*) FROM (SELECT b FROM r ORDER BY b LIMIT 2) AS u", "M-SHAPE"),
-        ("SELECT count(*) FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.b = r.b)", "M-SHAPE"),
+        ("SELECT count(*) FROM r LEFT JOIN s ON r.b = s.b", "multiplicity.shape"),
+        (
+            "SELECT count(*) FROM (SELECT b FROM r UNION ALL SELECT b FROM s) AS u",
+            "multiplicity.shape",
+        ),
+        ("SELECT count(*) FROM (SELECT DISTINCT r.b FROM r, s) AS u", "multiplicity.shape"),
+        ("SELECT count(*) FROM (SELECT b FROM r ORDER BY b LIMIT 2) AS u", "multiplicity.shape"),
+        (
+            "SELECT count(*) FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.b = r.b)",
+            "multiplicity.shape",
+        ),
         (
             "SELECT count(*) FROM "
             + ", ".join(f"r x{i}" for i in range(MOST_ATOMS + 1))
             + " WHERE "
             + " AND ".join(f"x{i}.b = x{i + 1}.b" for i in range(MOST_ATOMS)),
-            "M-SHAPE",
+            "multiplicity.shape",
         ),
-        ("SELECT median(a) FROM r", "M-RANK"),
+        ("SELECT median(a) FROM r", "multiplicity.rank"),
     ],
 )
 def test_what_has_no_rule_is_refused_with_a_hint(text, rule):
@@ -467,7 +478,7 @@ def test_without_numpy_there_is_a_hint(monkeypatch):
     monkeypatch.setitem(sys.modules, "numpy", None)
     _, found = asked("SELECT count(*) FROM r, s WHERE r.b = s.b")
     assert isinstance(found, Refusal)
-    assert found.rule == "M-MISSING"
+    assert found.rule == "multiplicity.missing"
     assert "secant[numeric]" in found.hint
 
 
@@ -476,7 +487,7 @@ def test_other_kinds_of_protection_are_refused():
     release = release_of("SELECT count(*) FROM r")
     found = MultiplicityRoom().bound(Request(release, Facts(POLICY, CATALOG), units))
     assert isinstance(found, Refusal)
-    assert found.rule == "M-KIND"
+    assert found.rule == "multiplicity.kind"
 
 
 def test_keys_that_are_chosen_privately_are_refused():
@@ -490,7 +501,7 @@ def test_keys_that_are_chosen_privately_are_refused():
         Policy("", bare, (protection,)),
     )
     assert isinstance(found, Refusal)
-    assert found.rule == "M-GROUPS"
+    assert found.rule == "multiplicity.groups"
 
 
 def test_ten_copies_have_a_bound():

@@ -1,4 +1,4 @@
-"""The largest bound over rows, put together after them, against the largest of all rows' bounds (D-FLOOR)."""
+"""The largest bound over rows, put together after them, against the largest of all rows' bounds (derivative.floor)."""
 
 from __future__ import annotations
 

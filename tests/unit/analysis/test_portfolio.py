@@ -111,7 +111,7 @@ def test_every_protection_needs_a_certificate():
     policy = Policy(source="", tables=POLICY.tables, protections=(ROWS, both))
     found = prepared("SELECT sum(cost) FROM visit", policy)
     assert not isinstance(found, Prepared)
-    assert {refusal.rule for refusal in found} == {"C-BOTH"}  # no row has a distance
+    assert {refusal.rule for refusal in found} == {"combined.both"}  # no row has a distance
 
 
 def test_one_noise_serves_rows_and_values_together():

@@ -109,7 +109,7 @@ def test_the_chain_is_bounded_by_what_is_there():
         math.exp(-0.1 * (i + j)) * (40 + i * (30 + j)) for i in range(40) for j in range(40)
     )
     assert exact <= smooth(bounded(CHAIN), rows) * (1 + 1e-9) <= 1.2 * exact
-    assert "J-SPLIT" in used_rules(bounded(CHAIN))
+    assert "residual.split" in used_rules(bounded(CHAIN))
 
 
 def test_the_chain_is_within_twice_the_exact_smooth_sensitivity():
@@ -235,7 +235,7 @@ def test_triangles_are_within_twice_the_exact_smooth_sensitivity(text, unique):
     nodes = 120
     edges = power_law(nodes, 3)
     found = bounded(text, unique=unique)
-    assert "J-TRIANGLE" in used_rules(found)
+    assert "residual.triangle" in used_rules(found)
     exact = exact_triangles(edges, nodes, 0.1)
     bound = smooth(found, {"e": edges})
     assert exact <= bound * (1 + 1e-9)
@@ -259,18 +259,18 @@ def test_triangles_are_within_twice_the_exact_smooth_sensitivity(text, unique):
 )
 def test_other_triangles_are_plain_joins(text, unique):
     found = used_rules(bounded(text, unique=unique))
-    assert ("J-TRIANGLE" in found) == (unique == {"e": ("src",)})
+    assert ("residual.triangle" in found) == (unique == {"e": ("src",)})
 
 
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
-        ("SELECT count(*) FROM " + ", ".join(f"g g{i}" for i in range(10)), "J-COPIES"),
-        ("SELECT count(*) FROM c LEFT JOIN o ON c.ck = o.ck", "J-FORM"),
-        ("SELECT count(*) FROM c WHERE ck IN (SELECT ck FROM o)", "J-FORM"),
-        ("SELECT count(*) FROM (SELECT ck FROM c LIMIT 3) AS q", "J-FORM"),
-        ("SELECT count(*) FROM s", "J-FORM"),
-        ("SELECT median(c.ck) FROM c, o WHERE c.ck = o.ck", "J-RANK"),
+        ("SELECT count(*) FROM " + ", ".join(f"g g{i}" for i in range(10)), "residual.copies"),
+        ("SELECT count(*) FROM c LEFT JOIN o ON c.ck = o.ck", "residual.form"),
+        ("SELECT count(*) FROM c WHERE ck IN (SELECT ck FROM o)", "residual.form"),
+        ("SELECT count(*) FROM (SELECT ck FROM c LIMIT 3) AS q", "residual.form"),
+        ("SELECT count(*) FROM s", "residual.form"),
+        ("SELECT median(c.ck) FROM c, o WHERE c.ck = o.ck", "residual.rank"),
     ],
 )
 def test_refusals(text, rule):
@@ -292,7 +292,7 @@ def test_groups():
     assert other.groups == 3  # an order does not tell its customer's segment
     chosen = asked("SELECT seg, count(*) FROM c GROUP BY seg", listed=False)
     assert isinstance(chosen, Refusal)
-    assert chosen.rule == "J-KEYS"
+    assert chosen.rule == "residual.keys"
 
 
 STATEMENTS = (

@@ -1,4 +1,4 @@
-"""From what may be guessed to epsilon, and back; and what was charged before counts (K-INVERSE)."""
+"""From what may be guessed to epsilon, and back; and what was charged before counts (attack.inverse)."""
 
 import math
 import re

@@ -55,7 +55,7 @@ def test_points_and_draws_follow_the_prior():
 
 
 def test_one_row_alone_is_told_by_its_noise_only():
-    """Nobody else is in the data: the best answer of Laplace noise reaches what K-PEAK says."""
+    """Nobody else is in the data: the best answer of Laplace noise reaches what attack.peak says."""
     values = np.arange(5.0)
     shares = np.full(5, 0.2)
     targets = targets_of(values, 0.0, None)

@@ -42,7 +42,7 @@ class Explanation:
     statements: tuple[str, ...] = ("SELECT count(*) FROM t", "SELECT 2")
 
     def __str__(self) -> str:
-        return "G-COUNT  bound 1"
+        return "stability.count  bound 1"
 
     def to_dict(self) -> dict[str, Any]:
         return {"bound": 1}

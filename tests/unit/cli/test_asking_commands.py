@@ -142,7 +142,7 @@ def test_a_long_answer_is_cut_on_screen_only(connection, run):
 def test_explain_prints_the_report_and_spends_nothing(connection, run):
     connection.result = Explanation()
     status, out, _ = run("explain", "SELECT 1")
-    assert (status, out) == (0, "G-COUNT  bound 1\n")
+    assert (status, out) == (0, "stability.count  bound 1\n")
     assert connection.asked[0][0] == "explain"
     assert connection.asked[0][2]["epsilon"] is None
     _, out, _ = run("explain", "SELECT 1", "--sql", "--epsilon", "2")
@@ -172,20 +172,20 @@ def test_inspect_warns_that_it_is_for_the_owner(connection, run):
 def test_a_rule_is_shown_without_a_database(connection, run):
     status, out, err = run("explain", "--rule", "g-count", "--policy", "no such file")
     assert (status, err) == (0, "")
-    assert out.startswith("G-COUNT rows or values\n")
+    assert out.startswith("stability.count rows or values\n")
     for part in ("\nClaim. ", "\nProof. ", "\n  tests/soundness/"):
         assert part in out
     assert (connection.opened, connection.asked) == ({}, [])
-    status, out, _ = run("explain", "--rule", "G-COUNT", "--json")
+    status, out, _ = run("explain", "--rule", "stability.count", "--json")
     assert status == 0
-    assert json.loads(out)["id"] == "G-COUNT"
+    assert json.loads(out)["id"] == "stability.count"
 
 
 def test_a_rule_that_is_not_there_is_wrong_use(connection, run):
-    status, out, err = run("explain", "--rule", "G-CUONT")
+    status, out, err = run("explain", "--rule", "stability.cuont")
     assert (status, out) == (2, "")
-    assert "G-COUNT" in err
-    assert run("explain", "SELECT 1", "--rule", "G-COUNT")[0] == 2
+    assert "stability.count" in err
+    assert run("explain", "SELECT 1", "--rule", "stability.count")[0] == 2
     status, _, err = run("explain")
     assert status == 2
     assert "--rule" in err

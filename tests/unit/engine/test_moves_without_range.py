@@ -87,7 +87,7 @@ def test_statistics_without_a_range(engine, kind, tmp_path, request):
 def test_what_one_row_moves_is_the_noise(on_duckdb, tmp_path):
     with secant.connect(policy=policy_for(tmp_path, on_duckdb)) as db:
         told = db.explain("SELECT avg(income) FROM people", epsilon=2)
-        assert "G-MOVES" in told.text
+        assert "stability.moves" in told.text
         assert "discrete Laplace of scale 0.05" in told.text
         (seen,) = db.inspect("SELECT avg(income) FROM people WHERE id < 9000", epsilon=2)
         assert seen["softened"] == pytest.approx(seen["exact"], abs=1e-9)
@@ -110,7 +110,7 @@ def test_what_needs_a_range_does_not_rest_on_moves(text, on_duckdb, tmp_path):
             told = db.explain(text, epsilon=1).text
         except Refused:
             return
-        assert "G-MOVES" not in told
+        assert "stability.moves" not in told
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ def test_values_at_the_ends_fail_nothing(tmp_path, ranges):
             assert None not in found
         ((low, high),) = db.sql("SELECT min(d), max(b) FROM h", epsilon=500).rows
     assert answered >= len(ranges) + 6
-    assert all("T-RANGE" in line for line in refused)
+    assert all("rewrite.range" in line for line in refused)
     assert isinstance(low, datetime.date)
     assert -(2**63) <= high < 2**63
 
@@ -265,7 +265,7 @@ def test_inspect_shows_the_owner_how_far_draws_stray(db):
 
 def test_explain_names_the_rule_and_the_grid(db):
     text = str(db.explain("SELECT quantile_cont(total, 0.9) FROM orders", epsilon=1))
-    assert "G-RANK" in text
+    assert "stability.rank" in text
     assert "10001 points" in text
 
 
@@ -275,9 +275,9 @@ def test_explain_names_the_rule_and_the_grid(db):
 @pytest.mark.parametrize(
     ("text", "rule", "hint"),
     [
-        ("SELECT min(note) FROM orders", "T-RANGE", "a number or a date"),
-        ("SELECT median(DISTINCT total) FROM orders", "T-RANK", "DISTINCT"),
-        ("SELECT mode(note) FROM orders", "T-RANGE", "declare the column's values"),
+        ("SELECT min(note) FROM orders", "rewrite.range", "a number or a date"),
+        ("SELECT median(DISTINCT total) FROM orders", "rewrite.rank", "DISTINCT"),
+        ("SELECT mode(note) FROM orders", "rewrite.range", "declare the column's values"),
     ],
 )
 def test_refusals_say_what_to_do(db, text, rule, hint):

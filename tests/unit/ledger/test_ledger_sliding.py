@@ -1,4 +1,4 @@
-"""Accounts that slide: the worst stretch of time keeps to the budget, and nothing else does (L-WINDOW)."""
+"""Accounts that slide: the worst stretch of time keeps to the budget, and nothing else does (ledger.window)."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_no_stretch_is_overlooked():
         )
         read = sliding.read_sliding((), charges, BUDGETS["recent"], window)
         assert read.spent.epsilon >= by_hand(charges, window, cells)
-        assert read.theorem == "L-WINDOW"
+        assert read.theorem == "ledger.window"
 
 
 def test_planted_an_account_that_looks_at_stretches_by_themselves_is_caught(monkeypatch):

@@ -1,4 +1,4 @@
-"""A budget spent in very many different prices is read from a few hundred, and never too low (L-GATHER)."""
+"""A budget spent in very many different prices is read from a few hundred, and never too low (ledger.gather)."""
 
 import random
 from fractions import Fraction

@@ -169,5 +169,5 @@ def test_every_mechanism_is_listed_once_with_its_proof() -> None:
     keys = [(mechanism.name, repr(mechanism)) for mechanism in MECHANISMS]
     assert len(set(keys)) == len(keys)
     for mechanism in MECHANISMS:
-        assert mechanism.proof.startswith("N-")
+        assert mechanism.proof.startswith("noise.")
         assert all(field.init for field in fields(mechanism))

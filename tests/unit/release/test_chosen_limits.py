@@ -244,7 +244,7 @@ def test_beside_another_protection_the_declared_limits_hold(shop_directory):
     (bounded,) = job.prepared.bounded
     for certificate in bounded.certificates:
         assert all(isinstance(b, GlobalBound) for b in certificate.bounds.values())
-        assert "U-CLIP" not in {s.rule for s in certificate.derivation}
+        assert "truncation.clip" not in {s.rule for s in certificate.derivation}
 
 
 def test_a_measure_that_moves_is_never_shown_without_noise(shop_directory):
@@ -265,4 +265,4 @@ def test_the_room_refuses_other_kinds(shop_directory):
         from secant.analysis.interface import Request
 
         request = Request(bounded.release, Facts(db.policy, db.catalog), db.policy.protections[0])
-    assert TruncationRoom().bound(request).rule == "U-CLIP"
+    assert TruncationRoom().bound(request).rule == "truncation.clip"

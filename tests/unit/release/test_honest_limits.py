@@ -289,7 +289,7 @@ def test_ranks_of_what_no_data_can_exceed_say_nothing(events):
         assert db.sql(text, epsilon=4).error["leaves_out"]["ranges"] == []
 
 
-# ── the number of units that were cut (U-CUT) ────────────────────────────────────────────────────
+# ── the number of units that were cut (truncation.cut) ────────────────────────────────────────────────────
 
 LIMITS = tuple(2**i for i in range(11))
 SPENT = CHOOSING, NOISING = Fraction(1, 2), Fraction(2)

@@ -89,7 +89,7 @@ def test_a_hundred_groups_of_one_unit_have_the_promised_error(many):
     told = many.explain(BY_DAY, epsilon=1, delta="1e-5").text
     assert "Gaussian of deviation" in told
     assert "(Laplace noise: 300 at 95%)" in told
-    assert "(G-LENGTH)" in told
+    assert "(stability.length)" in told
 
 
 def test_without_a_delta_noise_stays_pure(many):

@@ -1,4 +1,4 @@
-"""Running sums over public steps: fewer errors by blocks, numbers that add up, errors that hold (F-BATCH)."""
+"""Running sums over public steps: fewer errors by blocks, numbers that add up, errors that hold (continual.batch)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers that chose the keys that are shown have ends that allow for it (N-REACHED)."""
+"""Numbers that chose the keys that are shown have ends that allow for it (noise.reached)."""
 
 import math
 from fractions import Fraction

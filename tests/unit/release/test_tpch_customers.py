@@ -120,8 +120,8 @@ STAGES = {"q17": 2, "q20": 1, "q22": 2}
 def test_subqueries_over_customers_are_released_first(tpch, name):
     told = tpch.explain(QUERIES[name], epsilon=1)
     assert len(told.record["releases"]) == STAGES[name]
-    assert ("W-STAGED" in told.text) == (STAGES[name] > 1)
-    assert ("W-LOOKUP" in told.text) == (name != "q22")
+    assert ("workflow.staged" in told.text) == (STAGES[name] > 1)
+    assert ("workflow.lookup" in told.text) == (name != "q22")
 
 
 KEYED = {"q01": 2, "q04": 1, "q05": 1, "q06": 0, "q12": 1, "q14": 0, "q20": 2, "q22": 1}

@@ -1,4 +1,4 @@
-"""`bool_and` and `bool_or` say by how many rows they may be off (N-TRUTHS)."""
+"""`bool_and` and `bool_or` say by how many rows they may be off (noise.truths)."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def test_an_auditor_asks_nothing(opened, tmp_path):
     with pytest.raises(AccessError) as caught:
         desk.ask(User("eve", "auditor"), Question(COUNT, epsilon=1))
     assert caught.value.code == "AUT-002"
-    assert "G-SCAN" in desk.explain(User("eve", "auditor"), Question(COUNT)).result().text
+    assert "stability.scan" in desk.explain(User("eve", "auditor"), Question(COUNT)).result().text
     assert spent(desk) == 0
 
 

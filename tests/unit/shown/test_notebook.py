@@ -72,9 +72,15 @@ def test_the_extension_loads_and_a_refusal_stops_the_notebook(names):
 
 
 def test_a_derivation_is_a_tree_with_every_step_once():
-    lines = ["  1. G-SCAN  t: 1", "  2. G-FILTER  f: 1  (from 1)", "  3. G-SUM  s: 2  (from 2, 1)"]
+    lines = [
+        "  1. stability.scan  t: 1",
+        "  2. stability.filter  f: 1  (from 1)",
+        "  3. stability.sum  s: 2  (from 2, 1)",
+    ]
     page = derivation_tree(lines)
     assert page.startswith("<details")
-    assert page.count("G-FILTER") == 1
-    assert page.index("G-SUM") < page.index("G-FILTER") < page.index("G-SCAN")
+    assert page.count("stability.filter") == 1
+    assert (
+        page.index("stability.sum") < page.index("stability.filter") < page.index("stability.scan")
+    )
     assert derivation_tree(["no step at all"]) == ""

@@ -197,7 +197,7 @@ def test_large_data_are_bounded_in_range_and_out_of_it():
     found = bounded("mean", values, delta_f=2 / count, bounds=(0, 1))
     assert found.exact
     assert found.value == pytest.approx(0.5)
-    assert found.proof == "P-RANGE"
+    assert found.proof == "preprocess.range"
     assert bounded("variance", values, delta_f=0.1).exact
     assert bounded("variance", values, delta_f=1e-9).value < (count - 1) * 1e-9
     for name, rest in (("mean", {}), ("trimmed_mean", {}), ("quantile", {"q": 0.25})):
@@ -249,7 +249,7 @@ def test_individual_limits_are_promised_one_by_one():
     assert found.promise.individual == (Fraction(1, 2), 1, 2)
     assert found.promise.sensitivity == 2
     assert "individual i" in str(found.promise)
-    assert found.proof == "P-CLASSES"
+    assert found.proof == "preprocess.classes"
     assert bounded("mean", [5.0], delta_f=[0], classes=[0], empty=1).value == 1
     same = bounded("mean", [0.0, 10.0, 20.0], delta_f=[1, 1, 1], classes=[1], empty=0)
     assert same.value == pytest.approx(bounded("mean", [0, 10, 20], delta_f=1).value, abs=1e-9)
@@ -265,7 +265,7 @@ def test_any_function_of_a_few_entries():
     found = bounded(lambda names: len({n[0] for n in names}), ["ann", "al", "bob"], delta_f=1)
     assert found.value == 2
     assert found.exact
-    assert found.proof == "P-SUBSETS"
+    assert found.proof == "preprocess.subsets"
     assert bounded(lambda part: 9.0, [], delta_f=1, empty=4).value == 4
     with pytest.raises(UsageError, match="at most"):
         bounded(len, range(LARGEST_GENERAL + 1), delta_f=1)

@@ -58,7 +58,7 @@ def drawn(source: random.Random, largest: int) -> np.ndarray:
 
 
 def sweep(windows: Windows) -> int:
-    """Give g by P-ORDERED as it is written: all windows, one row of windows of equal size after another."""
+    """Give g by preprocess.ordered as it is written: all windows, one row of windows of equal size after another."""
     count, window, one = windows.count, windows.reader(), int(ONE)
     bounded = [0] * (count + 1)
     for size in range(1, count + 1):
@@ -144,7 +144,7 @@ def test_the_range_condition_gives_what_the_sweep_gives():
         low = 3 - source.random() * count / 7
         values = np.sort([low + source.random() * count / 7 * 0.999 for _ in range(count)])
         found = ordered_finding(mean_statistic(), values, units)
-        shortcuts += found.proof == "P-RANGE"
+        shortcuts += found.proof == "preprocess.range"
         assert found.exact_value == units.back(sweep(means(units.of(values)))), (SEED, values)
     assert shortcuts > 200
 

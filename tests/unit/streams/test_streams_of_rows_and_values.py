@@ -56,7 +56,7 @@ def test_noise_is_for_the_larger_of_a_slope_and_a_row_over_its_distance(
     told = found.record["measures"][0]
     assert told["bound"] == bound
     assert {way["law"] for way in told["compared"]} == {"laplace"}
-    assert "numbers of rows get noise (V-BOTH)" in found.text
+    assert "numbers of rows get noise (stream.both)" in found.text
 
 
 def test_numbers_of_rows_get_noise(clinic):

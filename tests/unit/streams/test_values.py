@@ -124,7 +124,7 @@ def test_what_values_could_decide_is_refused(clinic, query, keys, message):
 
 
 def test_a_row_that_is_joined_into_one_step_counts_and_into_several_does_not(clinic):
-    """Levels share epsilon only if a row lies in one block of each (D-GROUPS)."""
+    """Levels share epsilon only if a row lies in one block of each (derivative.groups)."""
     filled(clinic)
     clinic.execute(
         "UPDATE visits SET week = cost",
@@ -140,7 +140,7 @@ def test_a_row_that_is_joined_into_one_step_counts_and_into_several_does_not(cli
         if key:
             assert clinic.numbers_of("c", until="2025-01-07") == list(range(1, 8))
         else:
-            with clinic.connect() as database, pytest.raises(Refused, match="D-GROUPS"):
+            with clinic.connect() as database, pytest.raises(Refused, match=r"derivative\.groups"):
                 database.stream("s")
 
 

@@ -1,4 +1,7 @@
-"""Under limits a step reads, of what came before, the rows of its own units alone, and counts the same (V-PART)."""
+"""Under limits a step reads, of what came before, the rows of its own units alone, and counts the same.
+
+Rests on stream.part.
+"""
 
 import random
 

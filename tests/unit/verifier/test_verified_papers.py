@@ -178,7 +178,7 @@ def test_a_lowered_bound_of_a_stream_is_seen(released: Any, name: str) -> None:
 def test_a_swapped_rule_of_a_stream_is_seen(released: Any, name: str) -> None:
     record, documents = copy.deepcopy(released[name])
     for step in documents["certificate"]["steps"]:
-        step["rule"] = {"G-TRUNCATE": "G-FILTER"}.get(step["rule"], step["rule"])
+        step["rule"] = {"stability.truncate": "stability.filter"}.get(step["rule"], step["rule"])
     assert judged(record, documents).outcome == "wrong"
 
 

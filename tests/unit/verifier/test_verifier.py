@@ -78,26 +78,26 @@ def _halve_bound(record: dict[str, Any], documents: dict[str, Any]) -> None:
 def _halve_bound_and_step(record: dict[str, Any], documents: dict[str, Any]) -> None:
     _halve_bound(record, documents)
     for step in documents["certificate"]["steps"]:
-        if step["rule"] in ("G-SUM", "G-COUNT"):
+        if step["rule"] in ("stability.sum", "stability.count"):
             step["bound"] = str(Fraction(step["bound"]) / 2)
 
 
 def _halve_everything(record: dict[str, Any], documents: dict[str, Any]) -> None:
     _halve_bound_and_step(record, documents)
     for step in documents["certificate"]["steps"]:
-        if step["rule"] == "G-TRUNCATE":
+        if step["rule"] == "stability.truncate":
             step["bound"] = "3"
 
 
 def _drop_step(record: dict[str, Any], documents: dict[str, Any]) -> None:
     for step in documents["certificate"]["steps"]:
-        if step["rule"] == "G-TRUNCATE":
+        if step["rule"] == "stability.truncate":
             step["premises"] = []
 
 
 def _skip_step(record: dict[str, Any], documents: dict[str, Any]) -> None:
     steps = documents["certificate"]["steps"]
-    truncate = next(i for i, s in enumerate(steps) if s["rule"] == "G-TRUNCATE")
+    truncate = next(i for i, s in enumerate(steps) if s["rule"] == "stability.truncate")
     for step in steps:
         step["premises"] = [
             steps[truncate]["premises"][0] if p == truncate else p for p in step["premises"]
@@ -225,11 +225,11 @@ def test_normal_noise_that_is_too_small_is_seen(clinic: Path) -> None:
 def test_a_rule_that_is_not_known_is_not_verified(clinic: Path) -> None:
     record, documents = papers_of(clinic, 0)
     for step in documents["certificate"]["steps"]:
-        if step["rule"] == "G-PROJECT":
-            step["rule"] = "G-SOMETHING-NEW"
+        if step["rule"] == "stability.project":
+            step["rule"] = "stability.something_new"
     verdict = judged(record, documents)
     assert verdict.outcome == "not verified"
-    assert any("G-SOMETHING-NEW" in p.words for p in verdict.points)
+    assert any("stability.something_new" in p.words for p in verdict.points)
 
 
 @pytest.mark.parametrize("kind", KINDS)

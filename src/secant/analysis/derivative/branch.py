@@ -61,7 +61,7 @@ NO_FLOOR = ratio(1, 2**60)
 """Where a limit was not declared: its cap says nothing about how a value really moves."""
 TOLERATED = ratio(1, 2**20)
 MOST_ROWS = 2**32
-"""Joined rows of one release, at most: each is rounded to the grid once (D-GRID)."""
+"""Joined rows of one release, at most: each is rounded to the grid once (derivative.grid)."""
 
 
 @frozen
@@ -80,7 +80,7 @@ class Moving:
     each: Mapping[str, Fraction | None]
     """Scan -> the most that the bound of one joined row comes to."""
     several: int
-    """Joined rows of one row that move at once, in groups of their own (D-LISTED)."""
+    """Joined rows of one row that move at once, in groups of their own (derivative.listed)."""
     declared: bool
     """Whether every limit in the value was declared."""
     floor: Fraction
@@ -111,7 +111,7 @@ class Branch:
         )
         if not isinstance(rows, n.Project):
             raise CannotBound(
-                "D-TRUNCATE",
+                "derivative.truncate",
                 rows,
                 "which rows are kept for a unit may depend on protected values",
                 "let the owner list the protections as alternatives",
@@ -119,14 +119,14 @@ class Branch:
         self.rows = strip(rows, protected)
         if moves(self.rows.relation, protected):
             raise CannotBound(
-                "D-STRIP",
+                "derivative.strip",
                 rows,
                 "protected values are read that no rule accounts for",
                 "report this",
             )
         if self.rows.conditions:
             raise CannotBound(
-                "D-STRIP",
+                "derivative.strip",
                 self.rows.conditions[0],
                 "a condition on protected values jumps",
                 "this is a fault of the softener",
@@ -145,7 +145,7 @@ class Branch:
         inner = [r for r in space.roles if used.get(r) not in lookups.leaves]
         if any(self._moving_in(r) for r in inner):
             raise CannotBound(
-                "D-STRIP", rows, "a protected table stands too deep", "join it directly"
+                "derivative.strip", rows, "a protected table stands too deep", "join it directly"
             )
 
     def _moving_in(self, role: str) -> bool:
@@ -158,7 +158,10 @@ class Branch:
         for key in keys:
             if moves(substitute(key.expression, self.rows.definitions), self.protected):
                 raise CannotBound(
-                    "D-KEYS", key, "groups by a protected value would show where it lies", ""
+                    "derivative.keys",
+                    key,
+                    "groups by a protected value would show where it lies",
+                    "",
                 )
 
     def keys_of(self, scan: n.Scan) -> tuple[str, ...] | None:
@@ -181,14 +184,18 @@ class Branch:
         if argument is None or not moves(argument, self.protected):
             return None
         if call.distinct or call.function not in ("sum", "min", "max", "count"):
-            raise CannotBound("D-AGGREGATE", call, f"{call.function} jumps", "use sum, min or max")
+            raise CannotBound(
+                "derivative.aggregate", call, f"{call.function} jumps", "use sum, min or max"
+            )
         if call.function == "count":
             if isinstance(argument, n.Column):
                 return None  # whether a cell is empty is public
-            raise CannotBound("D-AGGREGATE", call, "which values are there may vary", "count rows")
+            raise CannotBound(
+                "derivative.aggregate", call, "which values are there may vary", "count rows"
+            )
         if self.counted and call.function != "sum":
             raise CannotBound(
-                "D-SETS",
+                "derivative.sets",
                 call,
                 f"{call.function} over a set, or over inner sums, has no rule here",
                 "count, or sum",
@@ -241,13 +248,13 @@ class Branch:
         found = [self.request.fan(*fan) for fan in gathering.fans or ()]
         if gathering.fans is None or None in found:
             return None
-        # Counted in the session that will answer, which sees one state of the data (D-GATHER).
+        # Counted in the session that will answer, which sees one state of the data (derivative.gather).
         return math.prod(max(1, f) for f in found if f is not None)
 
     def _row_power(self, role: str) -> Fraction | None:
         """Dual exponent over the rows of a role's table: None takes the largest row.
 
-        At most 2: high powers leave the floats, and a lower one only makes the bound larger (D-REACH).
+        At most 2: high powers leave the floats, and a lower one only makes the bound larger (derivative.reach).
         """
         power = dual_power(self.space.row_powers[self.space.roles[role].table])
         return None if power is None else min(power, HIGHEST_POWER)
@@ -255,9 +262,10 @@ class Branch:
     def _groups_moved(
         self, role: str, gathering: Gathering, call: n.Aggregation, value: n.Scalar
     ) -> int:
-        """Every protected row must fall into one group, so that groups move apart (D-GROUPS): then 1.
+        """Every protected row must fall into one group, so that groups move apart (derivative.groups): then 1.
 
-        Where groups come from lists of values, a row may move a few of them, which then share a cap (D-LISTED).
+        Where groups come from lists of values, a row may move a few of them, which then share a cap
+        (derivative.listed).
         """
         keys = self.request.release.exact.keys
         if not keys:
@@ -276,7 +284,7 @@ class Branch:
             return max(2, moved_at_once(value, self.lists))
         if not apart or not alone:
             raise CannotBound(
-                "D-GROUPS",
+                "derivative.groups",
                 call,
                 f"one row of {table} may move several groups",
                 "group by columns of the protected table, or declare the keys that it is joined by",
@@ -286,7 +294,7 @@ class Branch:
     def _floor(
         self, value: n.Scalar, caps: Mapping[str, Fraction | None], calculus: Calculus
     ) -> Fraction:
-        """Give the part of its peak below which a fading bound need not fall (D-FLOOR).
+        """Give the part of its peak below which a fading bound need not fall (derivative.floor).
 
         A value that moves by itself keeps the bound up anyway: half of that costs nothing.
         """
@@ -383,7 +391,7 @@ class Branch:
     def _above_floor(
         self, role: str, entries: dict[Key, n.Scalar], found: Bound, floor: Fraction
     ) -> dict[Key, n.Scalar]:
-        """Leave out columns that never move the value by more than the floor does (D-FLOOR).
+        """Leave out columns that never move the value by more than the floor does (derivative.floor).
 
         Under an l1 norm the largest column decides, and the floor is part of the bound in any case.
         """
@@ -411,7 +419,9 @@ class Branch:
         return kept
 
     def typical(self, value: n.Scalar, beta: Fraction, floor: Fraction) -> float | None:
-        """Say how large the bound is where values lie evenly, for values that may change steeply (D-SMOOTHNESS).
+        """Say how large the bound is where values lie evenly, for values that may change steeply.
+
+        Rests on derivative.smoothness.
 
         Only those want a rougher bound than sums do.
         """
@@ -454,7 +464,7 @@ class Branch:
         return declared(self.request.policy, table, variable.column)
 
     def _only_protected_rows(self, role: str, entries: dict[Key, n.Scalar]) -> dict[Key, n.Scalar]:
-        """Rows that the owner has marked public do not move (D-ROWS)."""
+        """Rows that the owner has marked public do not move (derivative.rows)."""
         condition = self.request.public_rows.get(role)
         if condition is None:
             return entries
@@ -462,7 +472,7 @@ class Branch:
         return {k: n.Case((n.Branch(condition, zero),), e) for k, e in entries.items()}
 
     def _smooth(self, value: n.Scalar, beta: Fraction, floor: Fraction) -> Bound:
-        """Scale the rate until the bound is beta-smooth (D-RATES)."""
+        """Scale the rate until the bound is beta-smooth (derivative.rates)."""
         rate, before = beta, None
         for _ in range(12):
             calculus = Calculus(self.space, rate, floor, self.calculus)
@@ -481,7 +491,7 @@ class Branch:
             before = rate, rough
             rate = quick(shapes.float_below(lower * ratio(999_999, 1_000_000)))
         raise CannotBound(
-            "D-RATES",
+            "derivative.rates",
             value,
             "a part of the value changes faster than the noise can hide at this epsilon",
             "ask with a larger epsilon, or let the owner weigh the logarithm more",
@@ -496,14 +506,17 @@ class Branch:
         known = {r: v for r, v in reach.items() if v is not None}
         if len(known) < len(reach) or rounding > self.space.reach(known) * factor:
             raise CannotBound(
-                "D-RANGE",
+                "derivative.range",
                 value,
                 "without declared ranges the value may be too large to be summed exactly",
                 "declare the ranges of its columns",
             )
 
     def _check_floats(self, calculus: Calculus) -> None:
-        """A bound e^(-alpha·x) is as wrong as alpha times the error of x: that must drown in the slack (D-FLOATS)."""
+        """A bound e^(-alpha·x) is as wrong as alpha times the error of x: that must drown in the slack.
+
+        Rests on derivative.floats.
+        """
         total = quick(0)
         rates = [(x, calculus.alpha(b) if b.reach else None) for x, b in calculus.known.items()]
         for node, alpha in [*rates, *calculus.coordinates]:
@@ -515,27 +528,30 @@ class Branch:
             total += TOLERATED + 1 if error is None else 2 * alpha * error
             if total > TOLERATED:
                 raise CannotBound(
-                    "D-FLOATS",
+                    "derivative.floats",
                     node,
                     "floats compute a part of the value too roughly",
                     "avoid numbers of very different size, and declare ranges",
                 )
 
     def _rounding(self, value: n.Scalar, factor: Fraction, roles: list[str]) -> Fraction:
-        """Give what rounding rows to the grid, and floats, can add up to, in whole steps (D-GRID)."""
+        """Give what rounding rows to the grid, and floats, can add up to, in whole steps (derivative.grid)."""
         error = self.floats.of(value)
         if error is None:
             raise CannotBound(
-                "D-FLOATS",
+                "derivative.floats",
                 value,
                 "how exactly floats compute the value is not known",
                 "declare the ranges of its columns",
             )
-        if self.counted:  # what a row counts in its group was rounded before (D-SETS)
+        if self.counted:  # what a row counts in its group was rounded before (derivative.sets)
             most = self.floats.most(value)
             if most is None:
                 raise CannotBound(
-                    "D-RANGE", value, "the size of the value is not known", "declare ranges"
+                    "derivative.range",
+                    value,
+                    "the size of the value is not known",
+                    "declare ranges",
                 )
             error += most / sets.FINE
         return self._most_rows(roles) * (1 + error * factor)
@@ -555,7 +571,7 @@ class Branch:
 
 
 def tables_in_one_group(branches: Iterable[Branch]) -> frozenset[str]:
-    """Give the tables of which every row falls into one group, whichever scan shows it (D-GROUPS).
+    """Give the tables of which every row falls into one group, whichever scan shows it (derivative.groups).
 
     That is so where one scan reads the table, and where all scans have the same keys, made of its own columns.
     """

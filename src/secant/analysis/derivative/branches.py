@@ -1,8 +1,8 @@
 """UNION ALL over values that move: the branches of a union, each of which is read as if it were asked for alone.
 
 In: rows below an aggregate. Out: relations with the same columns whose rows, put together, are those rows. Filters,
-projections and inner joins go into the branches, so that each of them is a tree that can be stripped (D-UNION).
-Never here: data, a bound.
+projections and inner joins go into the branches, so that each of them is a tree that can be stripped
+(derivative.union). Never here: data, a bound.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def spread(relation: n.Relation, protected: frozenset[str]) -> tuple[n.Relation,
     found = _spread(relation, protected)
     if len(found) > MOST_BRANCHES:
         raise CannotBound(
-            "D-UNION",
+            "derivative.union",
             relation,
             f"joins of unions have {len(found)} branches, more than {MOST_BRANCHES}",
             "ask for some of the branches by themselves, and add the answers up",

@@ -6,7 +6,7 @@ block, where only a dual norm is known), each with the rates of its logarithm an
 One rule, one function; what has no rule is refused (I3). Never here: filters, sums over rows, epsilon.
 
 The rate s says how fast a single factor may change along a unit of distance; products add rates up,
-and the room scales s until the whole is as smooth as the noise needs (D-RATES).
+and the room scales s until the whole is as smooth as the noise needs (derivative.rates).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from secant.records import frozen
 from secant.terms import types as t
 
 LOWEST_FLOOR, HIGHEST_FLOOR = ratio(1, 1024), ratio(1, 16)
-"""A fading bound stops at a part of its peak between these: far rows need no exponential then (D-FLOOR)."""
+"""A fading bound stops at a part of its peak between these: far rows need no exponential then (derivative.floor)."""
 HIGHEST_POWERED = quick(2**1000)
 """A power that may exceed this has no bound: exp is held back not far above it."""
 
@@ -103,7 +103,7 @@ class Calculus:
         rule = CALCULUS.find(scalar)
         if rule is None:
             raise CannotBound(
-                "D-UNKNOWN",
+                "derivative.unknown",
                 scalar,
                 f"{type(scalar).__name__.lower()} over protected columns has no derivative here",
                 "use sums, products, powers, exp, ln, abs, least, greatest of protected columns",
@@ -115,7 +115,7 @@ class Calculus:
         return found
 
     def _narrowed(self, found: Bound, scalar: n.Arithmetic) -> Bound:
-        """Use what is known of the range where a column stands on both sides (R-AFFINE)."""
+        """Use what is known of the range where a column stands on both sides (range.affine)."""
         if not columns_of(scalar.left) & columns_of(scalar.right):
             return found
         both = iv.meet(found.range, self.ranges.of(scalar))
@@ -124,7 +124,7 @@ class Calculus:
         return replace(found, range=both, sized=Later(lambda: limited(found.size, both)))
 
     def alpha(self, bound: Bound) -> Fraction | None:
-        """Give the rate a unit of an expression's own value may have: s over what it moves (D-COMPOSE)."""
+        """Give the rate a unit of an expression's own value may have: s over what it moves (derivative.compose)."""
         if any(value is None for value in bound.reach.values()):
             return None
         whole = self.space.reach({k: v for k, v in bound.reach.items() if v is not None})
@@ -212,7 +212,7 @@ def _less(a: Fraction | None, b: Fraction | None) -> Fraction | None:
 
 
 def _public(scalar: n.Scalar, plain: Ranges) -> Bound:
-    """An expression of public columns and constants does not move (D-PUBLIC)."""
+    """An expression of public columns and constants does not move (derivative.public)."""
     found = plain.of(scalar)  # only what the plan itself clamps counts
     cap = max(abs(e) for e in found.ends()) if found.bounded else None
     if isinstance(scalar, n.Literal) and cap is not None:
@@ -235,7 +235,7 @@ def double(scalar: n.Scalar) -> n.Scalar:
 # ── variables ────────────────────────────────────────────────────────────────────────────────────
 
 
-@CALCULUS.rule(n.Column, id="D-IDENTITY")
+@CALCULUS.rule(n.Column, id="derivative.identity")
 def _column(calculus: Calculus, node: n.Column) -> Bound:
     return _variable(calculus, node, calculus.space.variables[node.name], _of_type(node.type))
 
@@ -251,7 +251,7 @@ def _of_type(kind: t.Type) -> iv.Interval:
 
 
 def _variable(calculus: Calculus, node: n.Scalar, variable: Variable, range_: iv.Interval) -> Bound:
-    """A value that moves by itself: x, or a function of what the owner measures in (D-IDENTITY)."""
+    """A value that moves by itself: x, or a function of what the owner measures in (derivative.identity)."""
     if variable.measure != "x":
         return power_of_measured(calculus, node, variable, range_, quick(1))
     weight, alpha = calculus.weight(variable)
@@ -297,7 +297,9 @@ def coordinate(
         needed = "positive lower end" if positive else "lower end of at least 0"
         where = f"{variable.column} moves in {variable.measure}({variable.column})"
         hint = f"declare a range with a {needed}"
-        raise CannotBound("D-IDENTITY", node, f"{where}, and its range does not allow that", hint)
+        raise CannotBound(
+            "derivative.identity", node, f"{where}, and its range does not allow that", hint
+        )
     w = shapes.call(variable.measure, double(node))
     weight, alpha = calculus.weight(variable)
     calculus.coordinates.append((w, alpha))
@@ -319,7 +321,7 @@ def power_of_measured(
     caps = [HIGHEST_POWERED + 1 if m is None else m for m in (most, steepest)]
     if max(caps) > HIGHEST_POWERED or abs(rate) * caps[1] > HIGHEST_POWERED:
         raise CannotBound(
-            "D-EXP" if logarithm else "D-POWER",
+            "derivative.exp" if logarithm else "derivative.power",
             node,
             "the power may overflow",
             "declare a range on which it stays small",
@@ -351,18 +353,18 @@ def most_of(range_: iv.Interval) -> Fraction | None:
 
 def _no_range(node: n.Node) -> CannotBound:
     return CannotBound(
-        "D-RANGE",
+        "derivative.range",
         node,
         "the size of a protected column is not known",
         "declare its range in the policy",
     )
 
 
-@CALCULUS.rule(n.Clamp, id="D-CLAMP")
+@CALCULUS.rule(n.Clamp, id="derivative.clamp")
 def _clamp(calculus: Calculus, node: n.Clamp) -> Bound:
     ends = [as_number(e.value) if isinstance(e, n.Literal) else None for e in (node.low, node.high)]
     if ends[0] is None or ends[1] is None:
-        raise CannotBound("D-CLAMP", node, "the limits are not constants", "use constants")
+        raise CannotBound("derivative.clamp", node, "the limits are not constants", "use constants")
     limits = iv.Interval(ends[0], ends[1])
     inner = node.operand
     while isinstance(inner, n.Cast) and inner.type.kind == "DOUBLE":
@@ -382,7 +384,7 @@ def _clamp(calculus: Calculus, node: n.Clamp) -> Bound:
     return replace(found, range=kept, sized=Later(size))
 
 
-@CALCULUS.rule(n.Cast, id="D-CAST")
+@CALCULUS.rule(n.Cast, id="derivative.cast")
 def _cast(calculus: Calculus, node: n.Cast) -> Bound:
     kinds = type_of(node.operand), node.type
     same_values = kinds[1].kind == "DOUBLE" or (
@@ -392,12 +394,15 @@ def _cast(calculus: Calculus, node: n.Cast) -> Bound:
     )
     if not same_values:
         raise CannotBound(
-            "D-CAST", node, "a cast that rounds a protected value jumps", "cast to DOUBLE instead"
+            "derivative.cast",
+            node,
+            "a cast that rounds a protected value jumps",
+            "cast to DOUBLE instead",
         )
     return calculus.of(node.operand)
 
 
-@CALCULUS.rule(n.Attempt, id="D-ATTEMPT")
+@CALCULUS.rule(n.Attempt, id="derivative.attempt")
 def _attempt(calculus: Calculus, node: n.Attempt) -> Bound:
     return calculus.of(node.operand)
 
@@ -405,18 +410,18 @@ def _attempt(calculus: Calculus, node: n.Attempt) -> Bound:
 # ── arithmetic ───────────────────────────────────────────────────────────────────────────────────
 
 
-@CALCULUS.rule(n.Negate, id="D-NEGATE")
+@CALCULUS.rule(n.Negate, id="derivative.negate")
 def _negate(calculus: Calculus, node: n.Negate) -> Bound:
     found = calculus.of(node.operand)
     return replace(found, range=iv.negate(found.range))
 
 
-@CALCULUS.rule(n.Arithmetic, id="D-ARITHMETIC")
+@CALCULUS.rule(n.Arithmetic, id="derivative.arithmetic")
 def _arithmetic(calculus: Calculus, node: n.Arithmetic) -> Bound:
     if node.op in ("+", "-"):
         return _sum(calculus, node)
     if node.op == "*":
-        calculus.rules[node] = "D-PRODUCT"
+        calculus.rules[node] = "derivative.product"
         a, b = calculus.of(node.left), calculus.of(node.right)
         range_ = (
             iv.whole_power(a.range, 2)
@@ -426,20 +431,20 @@ def _arithmetic(calculus: Calculus, node: n.Arithmetic) -> Bound:
         return _leaning(calculus, node, multiplied(calculus, a, b, range_))
     if node.op == "/":
         return _quotient(calculus, node)
-    raise CannotBound("D-ARITHMETIC", node, f"{node.op} jumps", "use + - * /")
+    raise CannotBound("derivative.arithmetic", node, f"{node.op} jumps", "use + - * /")
 
 
 def _leaning(calculus: Calculus, node: n.Arithmetic, plain: Bound) -> Bound:
-    """D-LEANING: soft steps of one column that pull in opposite directions."""
+    """derivative.leaning: soft steps of one column that pull in opposite directions."""
     slopes = tightened(calculus, node, plain)
     if slopes is plain.slopes:
         return plain
-    calculus.rules[node] = "D-LEANING"
+    calculus.rules[node] = "derivative.leaning"
     return replace(plain, slopes=slopes)
 
 
 def _either(calculus: Calculus, node: n.Arithmetic) -> Bound | None:
-    """D-OR: 1 − Π(1 − p) is at most Σ p and moves no further; None for any other difference."""
+    """derivative.or: 1 − Π(1 − p) is at most Σ p and moves no further; None for any other difference."""
     if node.op != "-" or not _is_one(node.left):
         return None
     left_out = flat(node.right, "*")
@@ -453,7 +458,7 @@ def _either(calculus: Calculus, node: n.Arithmetic) -> Bound | None:
         return None
     if any(iv.meet(p.range, unit) != p.range for p in parts):
         return None
-    calculus.rules[node] = "D-OR"
+    calculus.rules[node] = "derivative.or"
     slopes = parts[0].slopes
     for part in parts[1:]:
         slopes = {
@@ -469,14 +474,16 @@ def _is_one(scalar: n.Scalar) -> bool:
 
 
 def _sum(calculus: Calculus, node: n.Arithmetic) -> Bound:
-    """D-SUM: sizes and slopes add up, whatever the signs."""
+    """derivative.sum: sizes and slopes add up, whatever the signs."""
     either = _either(calculus, node)
     if either is not None:
         return either
     kinds = {type_of(node.left).kind, type_of(node.right).kind}
     if kinds & {"INTERVAL", "TIMESTAMP"}:
-        raise CannotBound("D-SUM", node, "a moment in time has no distance here", "use dates")
-    calculus.rules[node] = "D-SUM"
+        raise CannotBound(
+            "derivative.sum", node, "a moment in time has no distance here", "use dates"
+        )
+    calculus.rules[node] = "derivative.sum"
     a, b = calculus.of(node.left), calculus.of(node.right)
     other = b.range if node.op == "+" else iv.negate(b.range)
     range_ = iv.add(a.range, other)
@@ -506,7 +513,7 @@ def _plus(a: Fraction | None, b: Fraction | None) -> Fraction | None:
 
 
 def multiplied(calculus: Calculus, a: Bound, b: Bound, range_: iv.Interval) -> Bound:
-    """D-PRODUCT: (fg)' = f'g + fg', also where both move with the same variables."""
+    """derivative.product: (fg)' = f'g + fg', also where both move with the same variables."""
     slopes: dict[Key, Term] = {}
     for key in _keys(a, b):
         left, right = a.slopes.get(key), b.slopes.get(key)
@@ -519,8 +526,8 @@ def multiplied(calculus: Calculus, a: Bound, b: Bound, range_: iv.Interval) -> B
 
 
 def _quotient(calculus: Calculus, node: n.Arithmetic) -> Bound:
-    """D-QUOTIENT: by a public number, or by a protected one that keeps away from 0."""
-    calculus.rules[node] = "D-QUOTIENT"
+    """derivative.quotient: by a public number, or by a protected one that keeps away from 0."""
+    calculus.rules[node] = "derivative.quotient"
     a, b = calculus.of(node.left), calculus.of(node.right)
     if not b.slopes:
         divisor = shapes.call("nullif", double(node.right), shapes.number(0.0))
@@ -542,7 +549,7 @@ def _holds_zero(range_: iv.Interval) -> bool:
 def _inverse(calculus: Calculus, node: n.Scalar, b: Bound) -> Bound:
     if _holds_zero(b.range):
         raise CannotBound(
-            "D-QUOTIENT",
+            "derivative.quotient",
             node,
             "the divisor may be 0",
             "declare ranges that keep the divisor away from 0",
@@ -568,7 +575,7 @@ def _inverse(calculus: Calculus, node: n.Scalar, b: Bound) -> Bound:
 
 
 def chain(calculus: Calculus, inner: Bound, range_: iv.Interval, size: Term, slope: Term) -> Bound:
-    """D-COMPOSE: (h∘g)' = h'(g)·g'."""
+    """derivative.compose: (h∘g)' = h'(g)·g'."""
     slopes = {k: product(slope, x) for k, x in inner.slopes.items()}
     by_cap: dict[str, Fraction | None] = {
         r: None if v is None or slope.cap is None else slope.cap * v for r, v in inner.reach.items()

@@ -2,7 +2,7 @@
 
 In: a margin that is a straight line in one clamped column, and an edge. Out: a comparison of the bare
 column with a constant of its own type that holds for every row whose margin is above the edge, and perhaps
-for a few more: it only spares work (D-FLOOR). None where the margin is not of that form.
+for a few more: it only spares work (derivative.floor). None where the margin is not of that form.
 """
 
 from __future__ import annotations

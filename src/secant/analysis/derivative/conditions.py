@@ -3,9 +3,9 @@
 In: a condition and how soft it is to be. Out: an expression between 0 and 1 that is the condition's
 truth except near its thresholds. With ramps the condition is a signed distance u to its border, AND
 a minimum, OR a maximum, NOT a change of sign, and the filter is ramp(u): as many conditions as one
-likes move it no further than the steepest of them (D-MARGIN). With sigmoids AND is a product (the
+likes move it no further than the steepest of them (derivative.margin). With sigmoids AND is a product (the
 calculus paper, docs/explanation/papers.md). Columns that move in steps get exact steps where that
-is asked for (D-STEP). Never here: data.
+is asked for (derivative.step). Never here: data.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def comparisons(condition: n.Scalar, softness: Softness) -> list[Leaf]:
     return []
 
 
-# ── margins (D-MARGIN) ───────────────────────────────────────────────────────────────────────────
+# ── margins (derivative.margin) ───────────────────────────────────────────────────────────────────────────
 
 
 def margin(condition: n.Scalar, softness: Softness, *, positive: bool = True) -> n.Scalar:
@@ -178,7 +178,7 @@ def _public(condition: n.Scalar, positive: bool, yes: float, no: float) -> n.Sca
 
 
 def _known(u: n.Scalar, condition: n.Scalar, softness: Softness) -> n.Scalar:
-    """An empty cell makes a comparison unknown, which does not pass (D-NULL)."""
+    """An empty cell makes a comparison unknown, which does not pass (derivative.null)."""
     if columns_of(condition) <= softness.filled:
         return u
     return shapes.call("coalesce", u, shapes.number(-SURE))
@@ -226,7 +226,7 @@ def _apart(gap: n.Scalar) -> tuple[n.Scalar, Fraction]:
 
 
 def threshold(leaf: Leaf) -> Fraction:
-    """Give the middle between the last value that fails and the first that passes (D-STEP)."""
+    """Give the middle between the last value that fails and the first that passes (derivative.step)."""
     if leaf.lattice is None:
         return quick(0)
     step, offset = leaf.lattice.step, leaf.lattice.offset
@@ -260,7 +260,7 @@ def _equality(
 
 def _no_soft_form(condition: n.Scalar) -> CannotBound:
     return CannotBound(
-        "D-CONDITION",
+        "derivative.condition",
         condition,
         f"{type(condition).__name__.lower()} on a protected value has no soft form",
         "compare the value with numbers: < <= > >= = <> BETWEEN IN",

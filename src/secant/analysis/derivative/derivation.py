@@ -48,21 +48,21 @@ def derivation_of(
         told = "by data" if most is None else f"at most {_number(most * unit)}"
         gathered.append(
             Step(
-                "D-GATHER",
+                "derivative.gather",
                 f"{role} ({names}): {how}",
                 f"moves {told} per unit of distance",
                 summand,
             )
         )
     rates = Step(
-        "D-RATES",
+        "derivative.rates",
         "rates of all factors are scaled together",
         "the bound varies as slowly as the noise asks",
         summand,
     )
     told = "no public limit" if cap is None else f"at most {_number(cap * measure.step)}"
     return Step(
-        "D-SMOOTH",
+        "derivative.smooth",
         f"{measure.words} as {_short(value)}",
         f"a smooth bound from the data, {told} per unit of distance",
         (*gathered, rates),

@@ -2,7 +2,7 @@
 
 In: expressions over columns. Out: a condition over which cells are empty, or that it cannot be said.
 The owner's norms measure how far a value moves; an empty cell has no value to move. So which cells are
-empty is public (D-NULL), and so is whether an expression is empty that only passes emptiness on.
+empty is public (derivative.null), and so is whether an expression is empty that only passes emptiness on.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _all(parts: list[Empty]) -> Empty:
 
 
 def moves(scalar: n.Node, protected: frozenset[str]) -> bool:
-    """Whether an expression depends on a protected value; on emptiness alone it does not (D-NULL)."""
+    """Whether an expression depends on a protected value; on emptiness alone it does not (derivative.null)."""
     if columns_of(scalar).isdisjoint(protected):
         return False
     return any(not columns.isdisjoint(protected) for columns in _read(scalar))

@@ -43,7 +43,7 @@ _STEEPEST = 1024
 """Beyond this multiple of a filter's own steepness a smaller bound would drown in rounding."""
 
 
-# ── sigmoid (D-SIGMOID) ──────────────────────────────────────────────────────────────────────────
+# ── sigmoid (derivative.sigmoid) ──────────────────────────────────────────────────────────────────────────
 
 
 def sigmoid(x: n.Scalar, a: Fraction) -> n.Scalar:
@@ -88,7 +88,7 @@ def _sigmoid_derivative(x: n.Scalar, a: Fraction, reach: End) -> n.Scalar:
     return over(number(float(a)), shifted(_grow_and_shrink(float(a), x, reach), 2))
 
 
-# ── tauoid (D-TAUOID) ────────────────────────────────────────────────────────────────────────────
+# ── tauoid (derivative.tauoid) ────────────────────────────────────────────────────────────────────────────
 
 
 def tauoid(x: n.Scalar, a: Fraction) -> n.Scalar:
@@ -149,7 +149,7 @@ def _tauoid_derivative(size: n.Scalar, a: Fraction, reach: End) -> n.Scalar:
     return times(float(a), n.Arithmetic("*", _tauoid(size, a, reach), tangent))
 
 
-# ── ramp (D-RAMP) ────────────────────────────────────────────────────────────────────────────────
+# ── ramp (derivative.ramp) ────────────────────────────────────────────────────────────────────────────────
 
 
 def ramp(x: n.Scalar, width: Fraction) -> n.Scalar:
@@ -181,7 +181,7 @@ def ramp_slope(x: n.Scalar, width: Fraction, alpha: Fraction) -> Smooth:
     return _plateau(x, width / 2, 1 / width, alpha)
 
 
-# ── tent (D-TENT) ────────────────────────────────────────────────────────────────────────────────
+# ── tent (derivative.tent) ────────────────────────────────────────────────────────────────────────────────
 
 
 def tent(x: n.Scalar, half: Fraction) -> n.Scalar:

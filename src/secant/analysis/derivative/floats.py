@@ -2,7 +2,7 @@
 
 In: an expression as the engine computes it, and the ranges of its parts. Out: the largest error of its
 value, from declared ranges only; None where nothing limits it. Engines add, multiply and divide with a
-relative error of 2^-53, and their elementary functions with at most 2^-50 (D-FLOATS). An error has the
+relative error of 2^-53, and their elementary functions with at most 2^-50 (derivative.floats). An error has the
 size of the largest number on the way, not of the result: that is what this is for.
 """
 

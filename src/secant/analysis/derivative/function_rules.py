@@ -51,11 +51,11 @@ from secant.terms.norm_order import block_factor
 UNIT = iv.interval(0, 1)
 
 
-@CALCULUS.rule(n.Call, id="D-CALL")
+@CALCULUS.rule(n.Call, id="derivative.call")
 def _call(calculus: Calculus, node: n.Call) -> Bound:
     if node.function not in _CALLS:
         raise CannotBound(
-            "D-CALL",
+            "derivative.call",
             node,
             f"{node.function} of a protected value has no derivative here",
             "use exp, ln, sqrt, power, abs, least or greatest",
@@ -69,18 +69,18 @@ def _call(calculus: Calculus, node: n.Call) -> Bound:
 
 
 def _absolute(calculus: Calculus, node: n.Call) -> Bound:
-    """D-ABS: the size stays, and no value moves further."""
+    """derivative.abs: the size stays, and no value moves further."""
     inner = calculus.of(node.arguments[0])
     return replace(inner, range=iv.absolute(inner.range))
 
 
 def _exponential(calculus: Calculus, node: n.Call) -> Bound:
-    """D-EXP."""
+    """derivative.exp."""
     inner, x = calculus.of(node.arguments[0]), double(node.arguments[0])
     ends = inner.range
     if ends.high is None or ends.high > shapes.REACH:
         raise CannotBound(
-            "D-EXP",
+            "derivative.exp",
             node,
             "the exponential may overflow",
             "declare ranges that keep its argument small",
@@ -91,17 +91,17 @@ def _exponential(calculus: Calculus, node: n.Call) -> Bound:
         calculus, inner, lambda a: shapes.exponent_size(x, quick(1), a, ends.low, ends.high), cap
     )
     if size is None:
-        raise _unbounded("D-EXP", node)
+        raise _unbounded("derivative.exp", node)
     return chain(calculus, inner, range_, size, size)
 
 
 def _logarithm(calculus: Calculus, node: n.Call) -> Bound:
-    """D-LN: only where the argument keeps away from 0."""
+    """derivative.ln: only where the argument keeps away from 0."""
     inner, x = calculus.of(node.arguments[0]), double(node.arguments[0])
     ends = inner.range
     if ends.low is None or ends.low <= 0:
         raise CannotBound(
-            "D-LN",
+            "derivative.ln",
             node,
             "the logarithm's argument may touch 0",
             "declare a range with a positive lower end",
@@ -113,7 +113,7 @@ def _logarithm(calculus: Calculus, node: n.Call) -> Bound:
         calculus, inner, lambda a: shapes.logarithm_size(x, a, ends.low, ends.high), cap
     )
     if size is None:
-        raise _unbounded("D-LN", node)
+        raise _unbounded("derivative.ln", node)
     if plain is not None and plain.measure == "ln":
         weight = calculus.space.dual(plain.role, {plain: quick(1)})
         return Bound(range_, limited(size, range_), {plain: ONE}, {plain.role: weight})
@@ -129,14 +129,14 @@ def _logarithm(calculus: Calculus, node: n.Call) -> Bound:
         1 / low if low else None,
     )
     if slope is None:
-        raise _unbounded("D-LN", node)
+        raise _unbounded("derivative.ln", node)
     if root is not None:  # ln x = 2·ln w
         slope = product(constant_term(quick(2)), slope)
     return chain(calculus, inner, range_, size, slope)
 
 
 def _root(calculus: Calculus, node: n.Call) -> Bound:
-    """D-POWER with exponent 1/2, or D-LENGTH for sqrt(x*x + y*y)."""
+    """derivative.power with exponent 1/2, or derivative.length for sqrt(x*x + y*y)."""
     length = _length(calculus, node)
     return length if length is not None else _powered(calculus, node, ratio(1, 2))
 
@@ -146,7 +146,10 @@ def _power(calculus: Calculus, node: n.Call) -> Bound:
     value = as_number(exponent.value) if isinstance(exponent, n.Literal) else None
     if value is None:
         raise CannotBound(
-            "D-POWER", node, "the exponent is not a constant", "write the exponent as a number"
+            "derivative.power",
+            node,
+            "the exponent is not a constant",
+            "write the exponent as a number",
         )
     if value == ratio(1, 2):
         length = _length(calculus, node)
@@ -156,7 +159,7 @@ def _power(calculus: Calculus, node: n.Call) -> Bound:
 
 
 def _powered(calculus: Calculus, node: n.Call, exponent: Fraction) -> Bound:
-    """D-POWER."""
+    """derivative.power."""
     inner, x = calculus.of(node.arguments[0]), double(node.arguments[0])
     ends = inner.range
     variable = plain_variable(calculus, node.arguments[0])
@@ -165,7 +168,7 @@ def _powered(calculus: Calculus, node: n.Call, exponent: Fraction) -> Bound:
     whole = exponent.denominator == 1 and exponent >= 0
     if not whole and (ends.low is None or ends.low <= 0):
         raise CannotBound(
-            "D-POWER",
+            "derivative.power",
             node,
             "a power of a value that may be 0 or negative is not bounded",
             "declare a range with a positive lower end, or use a whole exponent of at least 1",
@@ -185,12 +188,12 @@ def _powered(calculus: Calculus, node: n.Call, exponent: Fraction) -> Bound:
         None if steepest is None else abs(exponent) * steepest,
     )
     if size is None or slope is None:
-        raise _unbounded("D-POWER", node)
+        raise _unbounded("derivative.power", node)
     return chain(calculus, inner, range_, size, slope)
 
 
 def _length(calculus: Calculus, node: n.Call) -> Bound | None:
-    """D-LENGTH: sqrt(x*x + y*y) of variables of one row moves as far as the norm of (x, y) does."""
+    """derivative.length: sqrt(x*x + y*y) of variables of one row moves as far as the norm of (x, y) does."""
     squares = _squares(node.arguments[0])
     if squares is None or len(squares) < 2:
         return None
@@ -220,8 +223,8 @@ def _length(calculus: Calculus, node: n.Call) -> Bound | None:
         most_of(range_),
     )
     if size is None:
-        raise _unbounded("D-LENGTH", node)
-    calculus.rules[node] = "D-LENGTH"
+        raise _unbounded("derivative.length", node)
+    calculus.rules[node] = "derivative.length"
     return replace(plain, sized=limited(size, range_))
 
 
@@ -248,17 +251,17 @@ def _unbounded(rule: str, node: n.Node) -> CannotBound:
 
 
 def _days(calculus: Calculus, node: n.Call) -> Bound:
-    """D-DAYS: the days between two dates move as the dates do."""
+    """derivative.days: the days between two dates move as the dates do."""
     part, start, end = node.arguments
     if as_text(part) != "day" or calculus.moves(start):
-        raise CannotBound("D-DAYS", node, "whole months and years jump", "count days")
+        raise CannotBound("derivative.days", node, "whole months and years jump", "count days")
     inner = calculus.of(end)
     offset = calculus.ranges.of(start)
     range_ = iv.add(inner.range, iv.negate(offset))
     alpha = calculus.alpha(inner)
     ends = range_.low, range_.high
     if alpha is None:
-        raise _unbounded("D-DAYS", node)
+        raise _unbounded("derivative.days", node)
 
     def size() -> Term:
         x = double(node)
@@ -266,17 +269,19 @@ def _days(calculus: Calculus, node: n.Call) -> Bound:
             calculus, inner, lambda a: shapes.identity_size(x, a, *ends), most_of(range_)
         )
         if found is None:
-            raise _unbounded("D-DAYS", node)
+            raise _unbounded("derivative.days", node)
         return found
 
     return replace(inner, range=range_, sized=Later(size) if shapes.has_size(alpha) else size())
 
 
-@CALCULUS.rule(n.Extract, id="D-DAYS")
+@CALCULUS.rule(n.Extract, id="derivative.days")
 def _seconds(calculus: Calculus, node: n.Extract) -> Bound:
-    """D-DAYS: seconds since 1970 move as the moment does, which is measured in days."""
+    """derivative.days: seconds since 1970 move as the moment does, which is measured in days."""
     if node.part != "epoch":
-        raise CannotBound("D-DAYS", node, f"the {node.part} of a moment jumps", "compare moments")
+        raise CannotBound(
+            "derivative.days", node, f"the {node.part} of a moment jumps", "compare moments"
+        )
     inner = calculus.of(node.operand)
     day = quick(86_400)
     each = constant_term(day)
@@ -290,7 +295,7 @@ def _seconds(calculus: Calculus, node: n.Extract) -> Bound:
 
 
 def _extreme(calculus: Calculus, node: n.Call) -> Bound:
-    """D-EXTREME: at each point one argument decides, so the largest slope bounds; variables may repeat."""
+    """derivative.extreme: at each point one argument decides, so the largest slope bounds; variables may repeat."""
     parts = [calculus.of(a) for a in node.arguments]
     join = iv.smaller if node.function in ("least", "lowest") else iv.larger
     range_ = parts[0].range
@@ -327,7 +332,7 @@ def _dual(calculus: Calculus, part: Bound, role: str) -> Term:
 
 
 def _coalesced(calculus: Calculus, node: n.Call) -> Bound:
-    """D-NULL: whether a cell is empty is public, so is which argument counts."""
+    """derivative.null: whether a cell is empty is public, so is which argument counts."""
     parts = [_filled(calculus.of(a)) for a in node.arguments]
     range_ = parts[0].range
     for part in parts[1:]:
@@ -348,13 +353,13 @@ def _filled(part: Bound) -> Bound:
     return replace(part, sized=Later(lambda: filled(part.size)), slopes=slopes)
 
 
-@CALCULUS.rule(n.Case, id="D-CASE")
+@CALCULUS.rule(n.Case, id="derivative.case")
 def _case(calculus: Calculus, node: n.Case) -> Bound:
     """With public conditions one branch counts, whatever moves."""
     for branch in node.branches:
         if calculus.moves(branch.condition):
             raise CannotBound(
-                "D-CASE",
+                "derivative.case",
                 branch.condition,
                 "a condition on protected values jumps",
                 "move it to WHERE",
@@ -395,11 +400,11 @@ def _largest_of(calculus: Calculus, parts: list[Bound], range_: iv.Interval) -> 
 
 
 def _ramp(calculus: Calculus, node: n.Call) -> Bound:
-    """D-RAMP: min(1, max(0, u + 1/2)); its motion fades with the distance from the ramp (D-FLOOR)."""
+    """derivative.ramp: min(1, max(0, u + 1/2)); its motion fades with the distance from the ramp (derivative.floor)."""
     inner, x = calculus.of(node.arguments[0]), node.arguments[0]
     alpha = calculus.alpha(inner)
     if alpha is None:
-        raise _unbounded("D-RAMP", node)
+        raise _unbounded("derivative.ramp", node)
     slower = min(alpha, quick(1))
     along = calculus.along(inner, quick(1))
     one = quick(1)
@@ -428,36 +433,38 @@ def _soft(
         given = node.arguments[1]
         slope_parameter = as_number(given.value) if isinstance(given, n.Literal) else None
         if slope_parameter is None or slope_parameter <= 0:
-            raise CannotBound("D-SIGMOID", node, "the slope is not a positive constant", "write it")
+            raise CannotBound(
+                "derivative.sigmoid", node, "the slope is not a positive constant", "write it"
+            )
         a = slope_parameter
         size = composed(calculus, inner, lambda alpha: size_of(x, a, alpha), quick(1))
         slope = composed(calculus, inner, lambda alpha: slope_of(x, a, alpha), a * steepest)
         if size is None or slope is None:
-            raise _unbounded("D-SIGMOID", node)
+            raise _unbounded("derivative.sigmoid", node)
         return chain(calculus, inner, UNIT, size, slope)
 
     return rule
 
 
 _CALLS: dict[str, tuple[str, Callable[[Calculus, n.Call], Bound]]] = {
-    "abs": ("D-ABS", _absolute),
-    "date_diff": ("D-DAYS", _days),
-    "exp": ("D-EXP", _exponential),
-    "ln": ("D-LN", _logarithm),
-    "sqrt": ("D-POWER", _root),
-    "power": ("D-POWER", _power),
-    "least": ("D-EXTREME", _extreme),
-    "lowest": ("D-EXTREME", _extreme),
-    "highest": ("D-EXTREME", _extreme),
-    "greatest": ("D-EXTREME", _extreme),
-    "coalesce": ("D-NULL", _coalesced),
-    "ramp": ("D-RAMP", _ramp),
+    "abs": ("derivative.abs", _absolute),
+    "date_diff": ("derivative.days", _days),
+    "exp": ("derivative.exp", _exponential),
+    "ln": ("derivative.ln", _logarithm),
+    "sqrt": ("derivative.power", _root),
+    "power": ("derivative.power", _power),
+    "least": ("derivative.extreme", _extreme),
+    "lowest": ("derivative.extreme", _extreme),
+    "highest": ("derivative.extreme", _extreme),
+    "greatest": ("derivative.extreme", _extreme),
+    "coalesce": ("derivative.null", _coalesced),
+    "ramp": ("derivative.ramp", _ramp),
     "sigmoid": (
-        "D-SIGMOID",
+        "derivative.sigmoid",
         _soft(filters_shapes.sigmoid_size, filters_shapes.sigmoid_slope, ratio(1, 4)),
     ),
     "tauoid": (
-        "D-TAUOID",
+        "derivative.tauoid",
         _soft(filters_shapes.tauoid_size, filters_shapes.tauoid_slope, ratio(1, 2)),
     ),
 }

@@ -2,8 +2,8 @@
 
 In: products and sums of sigmoids and tauoids over straight lines in protected columns. Out: for each
 column the slope of the logarithm, with its sign, and how fast that slope turns; and from these a smooth
-bound of the product's own slope (D-LEANING). Everything that is not of this form is left to D-PRODUCT
-and D-SUM. Never here: a shape whose bound is not its own, data, norms beyond what the space tells.
+bound of the product's own slope (derivative.leaning). Everything that is not of this form is left to derivative.product
+and derivative.sum. Never here: a shape whose bound is not its own, data, norms beyond what the space tells.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Line = dict[Variable, tuple[n.Scalar, Fraction]]
 
 
 def tightened(calculus: Calculus, node: n.Arithmetic, plain: Bound) -> Mapping[Key, Term]:
-    """Give slopes of a product, or of a sum of positive parts, that know of opposite signs (D-LEANING)."""
+    """Give slopes of a product, or of a sum of positive parts, that know of opposite signs (derivative.leaning)."""
     parts = flat(node, node.op)
     if sum(calculus.moves(p) for p in parts) < 2:
         return plain.slopes

@@ -2,7 +2,7 @@
 
 In: rows that public columns decide, the keys of a grouping, declared values. Out: the rows joined with the lists, with
 the equality of column and list item as one more condition to soften; and how many joined rows of one row move at once,
-at most (D-LISTED). Which groups are shown follows from the lists alone. Never here: data.
+at most (derivative.listed). Which groups are shown follows from the lists alone. Never here: data.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def with_lists(
         values = values_of(written) if isinstance(written, n.Column) else None
         if values is None or not isinstance(written, n.Column):
             raise CannotBound(
-                "D-KEYS",
+                "derivative.keys",
                 key.expression,
                 "groups by a protected value would show where it lies",
                 "group by public columns, or let the owner declare the `values` of the column",
@@ -48,7 +48,7 @@ def with_lists(
         joined *= len(numbers)
         if joined > MOST_LISTED or any(number is None for number in numbers):
             raise CannotBound(
-                "D-LISTED",
+                "derivative.listed",
                 key.expression,
                 "the values of the column are too many, or no numbers and dates",
                 "ask for each group with a condition of its own",
@@ -66,7 +66,10 @@ def with_lists(
 
 
 def moved_at_once(value: n.Scalar, lists: Iterable[n.Values]) -> int:
-    """Give how many joined rows of one row move at once, at most: a row is near few values of a list (D-LISTED)."""
+    """Give how many joined rows of one row move at once, at most: a row is near few values of a list.
+
+    Rests on derivative.listed.
+    """
     filtering = _filter_of(value)
     margins = [] if filtering is None else all_of(filtering.arguments[0])
     number = 1

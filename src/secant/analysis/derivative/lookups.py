@@ -2,8 +2,8 @@
 
 In: rows that public conditions decide, and keys that are declared or kept by the engine. Out: for each
 scan whether its rows stand in at most one joined row, the keys that this rests on, and else the columns
-by which joined rows are gathered. A key is believed only as far as C-KEYS goes, and gathering by too few columns only
-makes a bound larger (D-GATHER).
+by which joined rows are gathered. A key is believed only as far as combined.keys goes, and gathering by too few columns
+only makes a bound larger (derivative.gather).
 """
 
 from __future__ import annotations

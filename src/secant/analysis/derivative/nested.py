@@ -2,7 +2,7 @@
 
 In: the rows of a release that are groups of inner rows. Out: those inner rows, with what the release reads of a group
 written over one row of it. A least or greatest value is, wherever it has a derivative, that of one row, so the inner
-rows move at least as far, all together, as the groups do (D-NESTED). Never here: a bound.
+rows move at least as far, all together, as the groups do (derivative.nested). Never here: a bound.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ class Flat:
 
     rows: n.Project
     counted: bool
-    """Whether groups count or sum their rows (D-SETS), rather than take the least or greatest (D-NESTED)."""
+    """Whether groups count or sum their rows (derivative.sets), rather than take the least or greatest.
+
+    Rests on derivative.nested.
+    """
 
 
 def flattened(rows: n.Relation, keys: Iterable[n.Named], protected: frozenset[str]) -> Flat | None:
@@ -78,7 +81,7 @@ def flattened(rows: n.Relation, keys: Iterable[n.Named], protected: frozenset[st
     jumping = next((p for p in predicates if moves(p, frozenset(moving))), None)
     if jumping is not None:
         raise CannotBound(
-            "D-STRIP",
+            "derivative.strip",
             jumping,
             "a condition on protected values jumps",
             "this is a fault of the softener",
@@ -110,7 +113,7 @@ def _over_rows(
 
 def _refused(expression: n.Scalar, what: str) -> CannotBound:
     return CannotBound(
-        "D-NESTED",
+        "derivative.nested",
         expression,
         f"{what} has no rule here",
         "aggregate one min() or max() of each inner group at a time; a sum of sums is one sum",

@@ -1,7 +1,8 @@
 """The largest of a bound over many rows, with what can be done after the rows taken out of them.
 
 In: the bound of one row, as an expression. Out: aggregates over rows, and the largest bound as an expression over their
-columns. A bound that only falls with a distance is largest at the least one: no row needs an exponential (D-FLOOR).
+columns. A bound that only falls with a distance is largest at the least one: no row needs an exponential
+(derivative.floor).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In: the owner's condition as written in the policy, and the scans of a plan. Out: for each scan the
 condition over its columns. It may read public columns only; otherwise moving a value would change
-whether the value is hidden (D-ROWS).
+whether the value is hidden (derivative.rows).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _condition(marked: PublicRows, scan: n.Scan, policy: Policy, catalog: Catalo
         plan = from_sql(f'SELECT 1 AS one FROM "{scan.table}" AS marked WHERE {written}', stored)
     except SecantError:
         raise CannotBound(
-            "D-ROWS",
+            "derivative.rows",
             scan,
             f"public_rows of {scan.table} is not a condition on its columns",
             "correct public_rows in the policy",
@@ -70,7 +70,7 @@ def _condition(marked: PublicRows, scan: n.Scan, policy: Policy, catalog: Catalo
     covered = any(is_protected(s.table.lower(), policy, others) for s in inner)
     if covered or not filters or any(_reads(f, protected) for f in filters):
         raise CannotBound(
-            "D-ROWS",
+            "derivative.rows",
             scan,
             f"public_rows of {scan.table} rests on protected values",
             "let public_rows read public columns only",

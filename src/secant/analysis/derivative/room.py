@@ -43,7 +43,7 @@ class DerivativeRoom:
         if request.protection.kind != "cells":
             return Refusal(
                 self.name,
-                "D-KIND",
+                "derivative.kind",
                 f"protections of kind {request.protection.kind} are not bounded here",
                 "use kind `cells`",
             )
@@ -70,7 +70,7 @@ class _Work:
                 reader = _Reader(self.request, space, protected)
             if reader is not None and measure.preprocessed is not None:
                 raise CannotBound(
-                    "D-AGGREGATE",
+                    "derivative.aggregate",
                     release.original,
                     "values that move have no bound beside a declared `moves`",
                     "let the owner list the protections as alternatives",
@@ -86,7 +86,7 @@ class _Work:
         for ranked in release.ranked:
             if moves(ranked.cells, protected):
                 raise CannotBound(
-                    "D-AGGREGATE",
+                    "derivative.aggregate",
                     release.original,
                     "ranks of protected values have no bound beside a protection of rows",
                     "let the owner list the protections as alternatives",
@@ -106,7 +106,7 @@ class _Work:
 
 
 def _still(words: str) -> Step:
-    return Step("D-PUBLIC", f"{words}: reads public values only", "does not move")
+    return Step("derivative.public", f"{words}: reads public values only", "does not move")
 
 
 def _touches(rows: n.Relation, call: n.Aggregation, protected: frozenset[str]) -> bool:
@@ -153,15 +153,18 @@ class _Reader:
             return self._derivation(measure, found, cap)
 
         if any(x.several > 1 for x in found):
-            # Scales that vary would tell of the row in every group: the cap for all (D-LISTED).
+            # Scales that vary would tell of the row in every group: the cap for all (derivative.listed).
             if cap is None:
                 raise CannotBound(
-                    "D-LISTED", call, "no public limit bounds the groups together", "declare ranges"
+                    "derivative.listed",
+                    call,
+                    "no public limit bounds the groups together",
+                    "declare ranges",
                 )
             told = f"all groups together move at most {float(cap * measure.step):.6g} per unit of distance"
 
             def listed() -> Step:
-                return replace(step(), rule="D-LISTED", value=told)
+                return replace(step(), rule="derivative.listed", value=told)
 
             return GlobalBound(cap + 2 * rounding), listed, claims
         slopes = [term for x in found for term in x.probe.slopes.values()]
@@ -204,7 +207,7 @@ class _Reader:
         if self.inner is not None:
             told = "no public limit" if cap is None else f"at most {float(cap * measure.step):.6g}"
             return Step(
-                "D-SETS" if self.inner.counted else "D-NESTED",
+                "derivative.sets" if self.inner.counted else "derivative.nested",
                 f"{measure.words}: every row of an inner group stands for it",
                 f"moves no further than all rows together, {told} per unit of distance",
                 tuple(steps),
@@ -213,7 +216,7 @@ class _Reader:
             return steps[0]
         told = "no public limit" if cap is None else f"at most {float(cap * measure.step):.6g}"
         return Step(
-            "D-UNION",
+            "derivative.union",
             f"{measure.words}: rows of {len(self.branches)} branches",
             f"branches of one table add up, {told} per unit of distance",
             tuple(steps),

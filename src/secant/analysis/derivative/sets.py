@@ -2,7 +2,7 @@
 
 In: a set operation whose rows protected conditions decide. Out: its members as groups of all rows that may make them,
 each with a soft number of times that it occurs on either side, and how far it is a member; and the other way round,
-groups of members as the rows that they are made of, for whoever bounds them (D-SETS). Never here: a bound.
+groups of members as the rows that they are made of, for whoever bounds them (derivative.sets). Never here: a bound.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def set_of(relation: n.Relation, protected: frozenset[str]) -> SetOperation | No
         return None
     if isinstance(relation, (n.Intersect, n.Except)) and relation.all:
         raise CannotBound(
-            "D-SETS",
+            "derivative.sets",
             relation,
             "how often a row occurs on both sides has no declared limit",
             "leave ALL out, or ask for each side by itself",
@@ -135,7 +135,10 @@ class _Slope:
 def members_as_rows(
     items: Mapping[str, n.Scalar], inner: n.Aggregate, moving: frozenset[str]
 ) -> n.Project:
-    """Write values of groups over the rows that they count: each row with what one more of it may change (D-SETS)."""
+    """Write values of groups over the rows that they count: each row with what one more of it may change.
+
+    Rests on derivative.sets.
+    """
     keys: dict[str, n.Scalar] = {k.name: k.expression for k in inner.keys}
     needed = tuple(
         n.Named(c.name, c.argument) for c in inner.aggregations if c.argument is not None
@@ -259,7 +262,7 @@ def _added(parts: Sequence[Mapping[str, _Slope]], place: n.Scalar) -> dict[str, 
 
 def _refused(place: n.Scalar) -> CannotBound:
     return CannotBound(
-        "D-SETS",
+        "derivative.sets",
         place,
         "more than sums, counts and averages over a set has no rule here",
         "count the set, or sum public columns of it",

@@ -4,7 +4,7 @@ In: a plan expression x of type DOUBLE, the smoothness alpha per unit of x, and 
 x (None: no end there), into which x has been clamped. Out: `Smooth`, a plan expression that is at
 least the size |f(x)| or the slope |f'(x)|, with the rate at which its logarithm can move at most; None
 where there is no bound. Every bound here is the smallest one that is alpha-smooth on the range
-(D-ENVELOPE), unless its docstring says otherwise. Never here: data, aggregates, norms, the owner's budget.
+(derivative.envelope), unless its docstring says otherwise. Never here: data, aggregates, norms, the owner's budget.
 Expressions are total: for a number x in the range they give a positive number, or 0 for a shape that
 is 0 everywhere.
 """
@@ -161,7 +161,7 @@ def checked(alpha: Fraction, low: End, high: End) -> Fraction:
     return alpha
 
 
-# ── wings (D-ENVELOPE) ───────────────────────────────────────────────────────────────────────────
+# ── wings (derivative.envelope) ───────────────────────────────────────────────────────────────────────────
 
 
 def knee(
@@ -213,7 +213,7 @@ def falling(x: n.Scalar, start: Knee, shape: n.Scalar, high: End = None) -> n.Sc
     return choice(x, "<=", start.at, shape, decay(start, minus(x, start.at), farthest))
 
 
-# ── powers (D-POWER) ─────────────────────────────────────────────────────────────────────────────
+# ── powers (derivative.power) ─────────────────────────────────────────────────────────────────────────────
 
 
 def identity_size(x: n.Scalar, alpha: Fraction, low: End, high: End) -> Smooth | None:
@@ -392,7 +392,7 @@ def _raised(x: n.Scalar, factor: Fraction, exponent: Fraction, far: End) -> n.Sc
     return times(float_above(factor), raised)
 
 
-# ── exponentials (D-EXP) ─────────────────────────────────────────────────────────────────────────
+# ── exponentials (derivative.exp) ─────────────────────────────────────────────────────────────────────────
 
 
 def exponent_size(
@@ -436,7 +436,7 @@ def _exponential(
     return Smooth(fall, alpha)
 
 
-# ── logarithms (D-LN) ────────────────────────────────────────────────────────────────────────────
+# ── logarithms (derivative.ln) ────────────────────────────────────────────────────────────────────────────
 
 
 def logarithm_slope(x: n.Scalar, alpha: Fraction, low: End, high: End) -> Smooth | None:

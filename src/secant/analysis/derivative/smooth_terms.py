@@ -1,7 +1,8 @@
 """Smooth bounds as records, and how they add up, multiply and fade.
 
 In: positive expressions with the rates of their logarithms and public caps. Out: the same for sums,
-products, maxima, and products with a fading factor (D-RATES, D-FLOOR). Nothing here knows a node's rule.
+products, maxima, and products with a fading factor (derivative.rates, derivative.floor). Nothing here knows a node's
+rule.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ class Term:
     rates: Rates
     cap: Fraction | None
     fade: Fade | None = None
-    """A fading factor of the expression, which a product keeps outermost: far rows then cost nothing (D-FLOOR)."""
+    """A fading factor of the expression, which a product keeps outermost: far rows then cost nothing.
+
+    Rests on derivative.floor.
+    """
     core: n.Scalar | None = None
     """The expression without its fading factor."""
 
@@ -91,7 +95,10 @@ def product(a: Term, b: Term) -> Term:
 
 
 def faded(fade: Fade, core: n.Scalar | None, rates: Rates, cap: Fraction) -> Term:
-    """Write core·e^(-alpha·distance), never below the floor of its cap, with constants for far rows (D-FLOOR)."""
+    """Write core·e^(-alpha·distance), never below the floor of its cap, with constants for far rows.
+
+    Rests on derivative.floor.
+    """
     floor = shapes.number(shapes.float_above(fade.floor * cap))
     falling: n.Scalar = n.Case(
         (n.Branch(n.Compare("<=", fade.distance, shapes.number(0.0)), shapes.number(1.0)),),
@@ -192,7 +199,7 @@ def largest(terms: list[Term]) -> Term:
 
 
 def least(term: Term, limit: Fraction) -> Term:
-    """Keep a bound below a constant that also bounds it (D-LEAST)."""
+    """Keep a bound below a constant that also bounds it (derivative.least)."""
     if term.cap is not None and term.cap <= limit:
         return term
     top = shapes.number(shapes.float_above(limit))

@@ -72,9 +72,12 @@ class Softener:
     agreed: Agreed | None = None
     """For a branch of a union: what holds for all branches."""
     inner: dict[str, n.Scalar] = field(default_factory=dict)
-    """Columns of inner groups that move with protected values, and what a row of a group gives them (D-NESTED)."""
+    """Columns of inner groups that move with protected values, and what a row of a group gives them.
+
+    Rests on derivative.nested.
+    """
     weight: n.Scalar | None = None
-    """How far each row is there at all, where rows are members of a set (D-SETS)."""
+    """How far each row is there at all, where rows are members of a set (derivative.sets)."""
     notes: list[str] = field(default_factory=list)
     calls: list[n.Aggregation] = field(default_factory=list)
     exact: bool = True
@@ -115,7 +118,7 @@ class Softener:
     # ── rows and keys ────────────────────────────────────────────────────────────────────────────
 
     def _not_empty(self, stripped: Stripped) -> Stripped:
-        """A comparison with an empty cell fails: such rows go before anything is computed (D-NULL)."""
+        """A comparison with an empty cell fails: such rows go before anything is computed (derivative.null)."""
         empty: dict[str, n.Scalar] = {}
         for condition in stripped.conditions:
             if isinstance(condition, (n.Compare, n.InList)) and is_strict(condition):
@@ -145,7 +148,7 @@ class Softener:
         argument = self.argument(call)
         if call.distinct:
             raise CannotBound(
-                "D-DISTINCT",
+                "derivative.distinct",
                 call,
                 "the number of different values jumps when a protected value moves",
                 "count rows instead",
@@ -153,7 +156,7 @@ class Softener:
         rule = _OUTPUTS.get(call.function)
         if rule is None:
             raise CannotBound(
-                "D-AGGREGATE",
+                "derivative.aggregate",
                 call,
                 f"{call.function} over protected values has no derivative here",
                 "use count, sum, avg, min, max, variance or stddev",
@@ -266,13 +269,13 @@ class Softener:
         return shapes.call("greatest", number, shapes.number(1.0))
 
     def _product(self, call: n.Aggregation, argument: n.Scalar | None) -> n.Scalar:
-        """PRODUCT is e to the sum of logarithms: a row that does not pass counts as 1 (D-PRODUCTS)."""
+        """PRODUCT is e to the sum of logarithms: a row that does not pass counts as 1 (derivative.products)."""
         assert argument is not None
         value = self.numeric(argument)
         low, _ = self._range(value, call)
         if low <= 0:
             raise CannotBound(
-                "D-PRODUCTS",
+                "derivative.products",
                 call,
                 "a product of values that may be 0 or negative moves without limit",
                 "declare a range with a positive lower end",
@@ -286,7 +289,7 @@ class Softener:
         return shapes.call("exp", held)
 
     def _extreme(self, call: n.Aggregation, argument: n.Scalar | None) -> n.Scalar:
-        """MIN and MAX: a row that does not pass counts as the far end of the declared range (D-MINMAX)."""
+        """MIN and MAX: a row that does not pass counts as the far end of the declared range (derivative.min_max)."""
         assert argument is not None
         value = self.numeric(argument)
         low, high = self._range(value, call)
@@ -299,7 +302,7 @@ class Softener:
         kind = type_of(argument).kind
         if kind == "TIMESTAMP":
             raise CannotBound(
-                "D-VALUE", call, "the first of moments is no number", "use a DATE column"
+                "derivative.value", call, "the first of moments is no number", "use a DATE column"
             )
         if kind != "DATE":
             return found
@@ -315,7 +318,7 @@ class Softener:
             kind = type_of(scalar)
             if not (kind.numeric or kind.kind in ("DATE", "BOOLEAN", "NULL")):
                 raise CannotBound(
-                    "D-VALUE",
+                    "derivative.value",
                     scalar,
                     f"{kind} beside protected values is no number",
                     "use numbers and dates",
@@ -342,7 +345,7 @@ class Softener:
         if isinstance(scalar, n.Case):
             return self._case(scalar)
         raise CannotBound(
-            "D-VALUE",
+            "derivative.value",
             scalar,
             f"{word_for(scalar)} of a protected value jumps or has no derivative here",
             "use + - * / abs exp ln sqrt power least greatest and CASE",
@@ -362,12 +365,15 @@ class Softener:
         value = scalar.value if isinstance(scalar, n.Literal) else None
         if not isinstance(value, tuple) or value[0] != 0:
             raise CannotBound(
-                "D-VALUE", scalar, "months are not equally long", "add a number of days instead"
+                "derivative.value",
+                scalar,
+                "months are not equally long",
+                "add a number of days instead",
             )
         return shapes.number(float(value[1] + ratio(value[2], 86_400_000_000)))
 
     def _case(self, scalar: n.Case) -> n.Scalar:
-        """CASE: public conditions choose, protected ones mix the branches (D-CASE)."""
+        """CASE: public conditions choose, protected ones mix the branches (derivative.case)."""
         result = self._branch(scalar.default)
         for branch in reversed(scalar.branches):
             value = self._branch(branch.value)
@@ -376,7 +382,7 @@ class Softener:
                 continue
             if is_null(value) or is_null(result):
                 raise CannotBound(
-                    "D-CASE",
+                    "derivative.case",
                     branch.condition,
                     "whether a value is there would depend on a protected one",
                     "give CASE a value for ELSE",
@@ -390,11 +396,11 @@ class Softener:
         return n.Literal(None, t.DOUBLE) if is_null(scalar) else self.numeric(scalar)
 
     def _presence(self, argument: n.Scalar) -> n.Scalar | None:
-        """Give 1 where a value is there and 0 where it is not; None if it always is (D-NULL)."""
+        """Give 1 where a value is there and 0 where it is not; None if it always is (derivative.null)."""
         found = present(argument)
         if found is None:
             raise CannotBound(
-                "D-NULL",
+                "derivative.null",
                 argument,
                 "whether the value is there may depend on protected values",
                 "count or average a plain expression of columns",
@@ -443,7 +449,7 @@ class Softener:
         found = self.plain.of(value)
         if not found.bounded:
             raise CannotBound(
-                "D-RANGE",
+                "derivative.range",
                 call,
                 "the value has no bound that follows from declared ranges",
                 "declare the ranges of its columns",
@@ -510,7 +516,7 @@ class Softener:
         reach = self.reaches[gap]
         if reach is None:
             raise CannotBound(
-                "D-WIDTH",
+                "derivative.width",
                 gap,
                 "how fast the compared value moves is not known",
                 "declare the ranges of its columns",
@@ -539,7 +545,7 @@ class Softener:
         return Summand(size, None if reach is None else float(reach))
 
     def _width_for(self, condition: n.Scalar, summand: Summand | None = None) -> Fraction:
-        """Choose the width of ramps, in units of distance (D-WIDTH)."""
+        """Choose the width of ramps, in units of distance (derivative.width)."""
         chosen = self._chosen()
         if chosen is not None and chosen.kind == "exact":
             return joint_width(self._edges(condition), quick(0))

@@ -19,12 +19,12 @@ class Softened:
     exact: bool
     """Whether every filter is exact for values that move in their declared steps."""
     listed: bool = False
-    """Whether groups are those of a protected column's declared values (D-LISTED)."""
+    """Whether groups are those of a protected column's declared values (derivative.listed)."""
 
 
 @frozen
 class Agreed:
-    """What the branches of a union agree on before each is softened, by the name of an aggregate (D-UNION)."""
+    """What the branches of a union agree on before each is softened, by the name of an aggregate (derivative.union)."""
 
     ends: dict[str, tuple[Fraction, Fraction]] = field(default_factory=dict)
     """Least and greatest value of any branch."""

@@ -99,16 +99,16 @@ class Space:
         return tuple(r for r in self.roles.values() if r.table == table)
 
     def dual(self, role: str, gradient: Mapping[Key, Fraction]) -> Fraction:
-        """Give the dual norm of a gradient in one role's row, rounded up (D-DUAL)."""
+        """Give the dual norm of a gradient in one role's row, rounded up (derivative.dual)."""
         return _dual_number(self.roles[role].norm, _in_role(role, gradient))
 
     def dual_expression(self, role: str, gradient: Mapping[Key, n.Scalar]) -> n.Scalar:
-        """Write the dual norm of a gradient whose entries are computed from the row (D-DUAL)."""
+        """Write the dual norm of a gradient whose entries are computed from the row (derivative.dual)."""
         found = _dual_scalar(self.roles[role].norm, _in_role(role, gradient))
         return shapes.number(0.0) if found is None else found
 
     def reach(self, by_role: Mapping[str, Fraction]) -> Fraction:
-        """Give the most that a function moves a unit of distance, from what it moves in each role (D-REACH).
+        """Give the most that a function moves a unit of distance, from what it moves in each role (derivative.reach).
 
         Scans of one table may show the same row: their parts add up.
         """
@@ -122,7 +122,7 @@ class Space:
         return combined(dual_power(self.table_power), tables.values())
 
     def smoothness(self, rates: Mapping[Key, Fraction]) -> Fraction:
-        """Give the smoothness of a positive function from the rates of its logarithm (D-RATES)."""
+        """Give the smoothness of a positive function from the rates of its logarithm (derivative.rates)."""
         return self.reach(
             {role: self.dual(role, rates) for role in self.roles if _in_role(role, rates)}
         )
@@ -162,7 +162,7 @@ def space_of(protection: Protection, scans: Iterable[n.Scan]) -> Space:
     return Space(found.roles, found.variables, rows, read_power(protection.table_norm))
 
 
-# ── duals (D-DUAL) ───────────────────────────────────────────────────────────────────────────────
+# ── duals (derivative.dual) ───────────────────────────────────────────────────────────────────────────────
 
 
 def _in_role(role: str, gradient: Mapping[Key, V]) -> dict[Key, V]:
@@ -247,7 +247,7 @@ _WEIGHTS: dict[tuple[int, str], tuple[Norm, Fraction]] = {}
 
 
 def _weight(norm: Norm, column: str) -> Fraction:
-    """Multiply the factors on the way down to a column, which stands once (M-ONCE): what a unit of it alone counts."""
+    """Multiply the factors on the way down to a column, which stands once (norm.once): what a unit of it alone counts."""
     known = _WEIGHTS.get((id(norm), column))
     if known is not None and known[0] is norm:
         return known[1]

@@ -50,7 +50,7 @@ class Motion:
     branch: int = 0
     """In which branch of the release's rows the scan stands."""
     rows: n.Project | None = None
-    """Rows to look at where those of the release are groups of them (D-NESTED); None for the release's own."""
+    """Rows to look at where those of the release are groups of them (derivative.nested); None for the release's own."""
 
 
 @frozen
@@ -139,7 +139,7 @@ def _beside_groups(release: Release, motions: list[Motion]) -> Instrument:
 
 
 def _near(release: Release, motions: list[Motion]) -> n.Scalar | None:
-    """Give the condition under which a joined row matters to any measure; None if all rows do (D-FLOOR)."""
+    """Give the condition under which a joined row matters to any measure; None if all rows do (derivative.floor)."""
     nears = {m.measure: m.near for m in motions if m.near is not None}
     measures = {m.column for m in release.measures}
     plain = all(
@@ -242,7 +242,7 @@ def _extended(rows: n.Project, items: Iterable[_Item], release: Release) -> n.Pr
     """Add items to a projection; what measures and motions share is computed once.
 
     Of a union each branch computes its own items; rows of other branches have nothing there, and maxima and sums
-    pass over them (D-UNION).
+    pass over them (derivative.union).
     """
     items = list(items)
     branches = branches_of(rows)
@@ -267,7 +267,10 @@ def _extended(rows: n.Project, items: Iterable[_Item], release: Release) -> n.Pr
 
 
 def _with_far_rows(summed: n.Scalar, near: n.Column, times: int, floor: float) -> n.Scalar:
-    """Add what the rows that were left out would have been: floor each, up to the most there can be (D-FLOOR)."""
+    """Add what the rows that were left out would have been: floor each, up to the most there can be.
+
+    Rests on derivative.floor.
+    """
     left = n.Arithmetic("-", shapes.number(float(times)), n.Cast(near, DOUBLE))
     return shapes.plus(summed, shapes.times(floor, left))
 

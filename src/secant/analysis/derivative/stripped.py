@@ -2,7 +2,7 @@
 
 In: the rows below an aggregate. Out: the same rows with public conditions only, what each column is
 made of, and the protected conditions, apart. What remains depends on public columns alone: which rows
-there are, and which belong together, cannot tell of a protected value (D-STRIP). Never here: softening.
+there are, and which belong together, cannot tell of a protected value (derivative.strip). Never here: softening.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def strip(relation: n.Relation, protected: frozenset[str]) -> Stripped:
 def _refusal(relation: n.Relation) -> CannotBound:
     reason, hint = _WITHOUT_RULE.get(type(relation), (None, None))
     return CannotBound(
-        "D-STRIP",
+        "derivative.strip",
         relation,
         reason or f"{type(relation).__name__.lower()} over protected values jumps",
         hint or "aggregate the joined and filtered rows directly",
@@ -126,7 +126,10 @@ def _sort(relation: n.Sort, protected: frozenset[str]) -> Stripped:
 
 @STRIPPED.rule(n.Aggregate)
 def _aggregate(relation: n.Aggregate, protected: frozenset[str]) -> Stripped:
-    """Groups stay whole where nothing protected is in them, or where what moves in them is known by name (D-NESTED)."""
+    """Groups stay whole where nothing protected is in them, or where what moves in them is known by name.
+
+    Rests on derivative.nested.
+    """
     named = any(c.name in protected for c in relation.aggregations)
     if sees(relation, protected) and not named:
         raise _refusal(relation)
@@ -143,7 +146,7 @@ def _written(scalar: n.Scalar, definitions: dict[str, n.Scalar]) -> n.Scalar:
     written = substitute(scalar, definitions)
     if _written_out(written, {}) > MOST_NODES:
         raise CannotBound(
-            "D-STRIP", scalar, "the expression repeats itself too often", "shorten it"
+            "derivative.strip", scalar, "the expression repeats itself too often", "shorten it"
         )
     return written
 
@@ -164,7 +167,7 @@ def _parted(
     for part in private:
         if n.has_subquery(part):
             raise CannotBound(
-                "D-STRIP",
+                "derivative.strip",
                 place,
                 "a subquery over protected values jumps",
                 "join the inner table instead",
@@ -203,7 +206,7 @@ def _joined(relation: n.Join, protected: frozenset[str]) -> Stripped:
         plain = all(isinstance(d, n.Column) for d in right.definitions.values())
         if right.conditions or not plain or any(moves(p, protected) for p in parts):
             raise CannotBound(
-                "D-STRIP",
+                "derivative.strip",
                 relation,
                 "a left join that depends on protected values pads rows",
                 "use an inner join",

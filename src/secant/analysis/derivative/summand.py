@@ -69,7 +69,10 @@ def all_of(margin: n.Scalar) -> list[n.Scalar]:
 
 
 def peeled(argument: n.Scalar, measure: Measure) -> tuple[n.Scalar, Fraction, bool]:
-    """Take the rounding to whole steps off a summand (D-GRID): the value, steps a unit, and whether it rounds."""
+    """Take the rounding to whole steps off a summand: the value, steps a unit, and whether it rounds.
+
+    Rests on derivative.grid.
+    """
     inner = argument
     cast = inner.operand if isinstance(inner, n.Clamp) else inner
     if isinstance(cast, n.Cast):

@@ -51,7 +51,7 @@ class Summand:
 def ramp_width(
     edges: Sequence[Edge], summand: Summand, rows: int | None, epsilon: float
 ) -> Fraction:
-    """Give the width of ramps, in units of distance, with the least expected noise and bias (D-WIDTH).
+    """Give the width of ramps, in units of distance, with the least expected noise and bias (derivative.width).
 
     0 stands for exact steps where columns move in steps.
     """
@@ -86,7 +86,7 @@ def _candidates(edges: Sequence[Edge]) -> list[float]:
 
 
 def joint_width(edges: Sequence[Edge], wanted: Fraction) -> Fraction:
-    """Give the one width, in units of distance, that all ramps of a condition get (D-WIDTH).
+    """Give the one width, in units of distance, that all ramps of a condition get (derivative.width).
 
     A column that moves in steps needs one step at least, and equality exactly one. The narrowest of
     these decides how fast the condition moves, so the others may be as narrow at no cost.
@@ -125,7 +125,7 @@ ERROR_BY_RATIO = {2: 7.49, 3: 5.36, 5: 4.19, 10: 3.53, 20: 3.25}
 def smoothness(
     epsilon: Fraction, *, capped: bool, typical: Callable[[Fraction], float | None]
 ) -> Fraction:
-    """Give k = epsilon/beta (D-SMOOTHNESS).
+    """Give k = epsilon/beta (derivative.smoothness).
 
     A bound that nothing caps grows by leaps of 1/beta and wants a rough one; otherwise a smooth one has
     lighter noise, and a bound that fades too slowly sees rows that are far away. A value that changes
@@ -154,7 +154,7 @@ def floored_smoothness(
     cap: Fraction | None,
     usual: Callable[[Fraction], float | None],
 ) -> Fraction | None:
-    """Give k = epsilon/beta where a bound has a floor; None where the cap with Laplace noise is best (C-CAP).
+    """Give k = epsilon/beta where a bound has a floor; None where the cap with Laplace noise is best (combined.cap).
 
     What is compared is the mean noise at the floor, or what one row does where values lie evenly if that is more, with
     that at the cap. `usual` is in whole steps.
@@ -183,7 +183,7 @@ TYPICAL_PARTNERS = 10
 def fanned_smoothness(
     epsilon: Fraction, each: Callable[[Fraction], Fraction], nearest: Fraction
 ) -> Fraction:
-    """Give k = epsilon/beta where a row that comes stands in several joined rows (C-FANS).
+    """Give k = epsilon/beta where a row that comes stands in several joined rows (combined.fans).
 
     What is compared is the mean noise if a row has a few partners, and one more for each row that has come.
     """

@@ -2,7 +2,7 @@
 
 In: an aggregate, and what is known beside it. Out: what is released instead. Branches of a union are softened each by
 itself, in the same way: what they must agree on is settled first, the ends of a value, whether a sum stays exact,
-whether a count is public (D-UNION). Inner groups are softened before what is made of them (D-NESTED).
+whether a count is public (derivative.union). Inner groups are softened before what is made of them (derivative.nested).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def soften(
         try:
             return Softener(aggregate, policy, protections, epsilon, rows, ends).soften()
         except CannotBound as verdict:
-            counted = counted_once(aggregate) if verdict.rule == "D-DISTINCT" else None
+            counted = counted_once(aggregate) if verdict.rule == "derivative.distinct" else None
             if counted is None:
                 raise
             return soften(counted, policy, protections, epsilon, rows, ends)
@@ -89,7 +89,7 @@ def _over_set(
     rows: Callable[[n.Relation], int | None],
     ends: Callable[[str, str], tuple[Fraction, Fraction] | None],
 ) -> Softened:
-    """Soften what decides whether a row is in a set, and weigh the members by it (D-SETS)."""
+    """Soften what decides whether a row is in a set, and weigh the members by it (derivative.sets)."""
     source = unshared(aggregate.input)
     node = set_of(source, frozenset(_variables(protections, source)))
     assert node is not None, "other names change nothing"
@@ -107,7 +107,7 @@ def _over_set(
             )
             if any(moves(x.expression, softener.protected) for x in shown):
                 raise CannotBound(
-                    "D-SETS",
+                    "derivative.sets",
                     node,
                     "whether two rows are equal jumps when a protected value moves",
                     "compare public columns only, and sum or count rows instead",
@@ -146,7 +146,7 @@ def _with_groups(source: n.Relation, inner: n.Aggregate, found: Softened) -> n.R
     """Put softened groups in place of the exact ones."""
     if found.listed:
         raise CannotBound(
-            "D-NESTED",
+            "derivative.nested",
             inner,
             "inner groups by a protected value have no rule here",
             "group the inner rows by public columns",
@@ -159,7 +159,7 @@ def _agreed(softeners: Sequence[Softener]) -> Agreed:
     listed = [k for s in softeners for k in s.aggregate.keys if k.name in s.listed]
     if listed:
         raise CannotBound(
-            "D-KEYS",
+            "derivative.keys",
             listed[0].expression,
             "groups by a protected value have no rule over a union",
             "ask for each branch of the union by itself",
@@ -193,7 +193,7 @@ def _together(aggregate: n.Aggregate, softened: Sequence[Softened]) -> Softened:
         )
         if not alike:
             raise CannotBound(
-                "D-UNION",
+                "derivative.union",
                 aggregate,
                 "the branches of the union cannot be aggregated in the same way",
                 "ask for each branch by itself",

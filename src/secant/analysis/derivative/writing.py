@@ -60,7 +60,7 @@ def held_moment(column: n.Column, found: iv.Interval) -> n.Scalar:
     """Clamp a moment in time to its declared range, which it needs: microseconds, rounded outward."""
     if not found.bounded:
         raise CannotBound(
-            "D-RANGE",
+            "derivative.range",
             column,
             "how late a moment in time may be is not known",
             "declare the range of the column",

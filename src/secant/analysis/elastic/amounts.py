@@ -1,4 +1,6 @@
-"""Numbers of rows as formulas over measured figures and the distance k, which never fall when either rises (E-SMOOTH).
+"""Numbers of rows as formulas over measured figures and the distance k, which never fall when either rises.
+
+Rests on elastic.smooth.
 
 In: constants, figures, sums, products, the least and the most. Out: a formula that knows how fast it grows, its
 figures, and a function that computes it. Never here: data; figures come in as numbers when a survey is computed.

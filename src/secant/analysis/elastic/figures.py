@@ -14,8 +14,8 @@ from secant.plan.show import same
 from secant.plan.typing import fields_of
 from secant.terms import types as t
 
-ROWS = "elastic.rows"
-MOST = "elastic.most"
+ROWS = "elastic rows"
+MOST = "elastic most"
 SCANNED = "elastic"
 
 

@@ -39,7 +39,7 @@ class ElasticRoom:
         return surveyed(self.name, request, _count, RULES)
 
 
-RULES = Rules("E-KIND", "E-RANK", "E-PUBLIC", "E-MEASURES")
+RULES = Rules("elastic.kind", "elastic.rank", "elastic.public", "elastic.measures")
 
 
 def _count(request: Request) -> Counted | None:
@@ -55,9 +55,9 @@ def _count(request: Request) -> Counted | None:
     groups = _groups(release, total, pins, varying)
     premises = tuple(found.steps[t] for t in sorted(varying) if found.rows[t] is not ZERO)
     words = f"the largest of {shown(total)}, discounted by exp(-beta k), over all k >= 0"
-    smooth = Step("E-SMOOTH", "the worst table", words, premises)
+    smooth = Step("elastic.smooth", "the worst table", words, premises)
     said = "1 group moves" if groups == 1 else f"{groups} groups move"
-    keys = Step("E-KEYS", "keys beside one row", said) if release.exact.keys else None
+    keys = Step("elastic.keys", "keys beside one row", said) if release.exact.keys else None
     survey = _survey(ElasticRoom.name, total)
     return Counted(survey, groups, smooth, keys, frozenset(work.claims))
 
@@ -70,7 +70,7 @@ def _pins(release: Release) -> Pins:
 
 
 def _survey(room: str, total: Amount) -> Survey:
-    """Give the survey that measures the figures of an amount and smooths it (E-SMOOTH)."""
+    """Give the survey that measures the figures of an amount and smooths it (elastic.smooth)."""
     figures, compute = computation(total)
     statements, which = told_apart(figures)
     keyed = {place: figure.keys is not None for place, figure in zip(which, figures, strict=True)}
@@ -89,10 +89,10 @@ def _one_number(answer: Figures) -> int:
 
 
 def _groups(release: Release, total: Amount, pins: Pins, varying: frozenset[str]) -> int:
-    """Bound the groups that one row moves, by their measures or by their figures (E-KEYS)."""
+    """Bound the groups that one row moves, by their measures or by their figures (elastic.keys)."""
     if not release.exact.keys:
         return 1
-    only_known_keys(release, rule="E-KEYS")
+    only_known_keys(release, rule="elastic.keys")
     ordered, listed = list(release.listed_values), release.listed_groups
     figures, _ = computation(total)
     shared = any(f.keys is None and _varies(f.relation, varying) for f in figures)
@@ -101,7 +101,7 @@ def _groups(release: Release, total: Amount, pins: Pins, varying: frozenset[str]
     if moved is None or (listed is not None and listed < moved):
         moved = listed
     if moved is None:
-        raise unknown_groups(release, rule="E-KEYS")
+        raise unknown_groups(release, rule="elastic.keys")
     return max(1, moved)
 
 

@@ -73,7 +73,9 @@ class Elastic:
             rule = ELASTIC.find(relation)
             if rule is None:
                 word = type(relation).__name__
-                raise CannotBound("E-UNKNOWN", relation, f"{word} has no rule", "rewrite the query")
+                raise CannotBound(
+                    "elastic.unknown", relation, f"{word} has no rule", "rewrite the query"
+                )
             self.row_by_row(relation)
             found = self._accounted(relation, rule(self, relation, pins))
             self.readings[relation, pins] = found
@@ -91,7 +93,7 @@ class Elastic:
         return found
 
     def frequency(self, relation: n.Relation, columns: Columns, pins: Pins) -> Amount:
-        """Give how many rows of a relation agree in some columns, none of them NULL, at most (E-MEASURE)."""
+        """Give how many rows of a relation agree in some columns, none of them NULL, at most (elastic.measure)."""
         if isinstance(relation, n.Sort):
             return self.frequency(relation.input, columns, pins)
         if isinstance(relation, n.Project):
@@ -152,7 +154,7 @@ class Elastic:
 # ── sources ──────────────────────────────────────────────────────────────────────────────────────
 
 
-@ELASTIC.rule(n.Scan, id="E-SCAN")
+@ELASTIC.rule(n.Scan, id="elastic.scan")
 def _scan(e: Elastic, node: n.Scan, pins: Pins) -> Reading:
     table = node.table.lower()
     # Only keys that hold in every neighbor, too.
@@ -166,18 +168,18 @@ def _scan(e: Elastic, node: n.Scan, pins: Pins) -> Reading:
         return ONE
 
     words = f"{table} differs in one row" if table in e.varying else f"{table} does not differ"
-    return e.reading("E-SCAN", words, lambda x: ONE if x == table else ZERO, (), agreeing)
+    return e.reading("elastic.scan", words, lambda x: ONE if x == table else ZERO, (), agreeing)
 
 
-@ELASTIC.rule(n.Values, n.Released, id="E-PUBLIC")
+@ELASTIC.rule(n.Values, n.Released, id="elastic.public")
 def _public(e: Elastic, node: n.Values | n.Released, pins: Pins) -> Reading:
-    return e.reading("E-PUBLIC", "public values", lambda x: ZERO, (), lambda columns: None)
+    return e.reading("elastic.public", "public values", lambda x: ZERO, (), lambda columns: None)
 
 
 # ── row by row ───────────────────────────────────────────────────────────────────────────────────
 
 
-@ELASTIC.rule(n.Filter, id="E-FILTER")
+@ELASTIC.rule(n.Filter, id="elastic.filter")
 def _filter(e: Elastic, node: n.Filter, pins: Pins) -> Reading:
     (below,) = pins_below(node, pins)
     inner = e.of(node.input, below)
@@ -186,10 +188,10 @@ def _filter(e: Elastic, node: n.Filter, pins: Pins) -> Reading:
     def agreeing(columns: Columns) -> Amount:
         return e.frequency(node.input, columns, below)
 
-    return e.reading("E-FILTER", words, inner.rows.__getitem__, (inner,), agreeing)
+    return e.reading("elastic.filter", words, inner.rows.__getitem__, (inner,), agreeing)
 
 
-@ELASTIC.rule(n.Project, id="E-PROJECT")
+@ELASTIC.rule(n.Project, id="elastic.project")
 def _project(e: Elastic, node: n.Project, pins: Pins) -> Reading:
     (below,) = pins_below(node, pins)
     inner = e.of(node.input, below)
@@ -197,23 +199,23 @@ def _project(e: Elastic, node: n.Project, pins: Pins) -> Reading:
     def agreeing(columns: Columns) -> Amount:
         return e.frequency(node.input, frozenset(renamed(node, columns).values()), below)
 
-    return e.reading("E-PROJECT", "columns", inner.rows.__getitem__, (inner,), agreeing)
+    return e.reading("elastic.project", "columns", inner.rows.__getitem__, (inner,), agreeing)
 
 
-@ELASTIC.rule(n.Sort, id="E-SORT")
+@ELASTIC.rule(n.Sort, id="elastic.sort")
 def _sort(e: Elastic, node: n.Sort, pins: Pins) -> Reading:
     return e.of(node.input, pins)
 
 
-@ELASTIC.rule(n.Limit, id="E-LIMIT")
+@ELASTIC.rule(n.Limit, id="elastic.limit")
 def _limit(e: Elastic, node: n.Limit, pins: Pins) -> Reading:
     inner = e.of(node.input, None)
-    _must_be_still("E-LIMIT", node, inner, "which rows LIMIT keeps depends on protected rows")
+    _must_be_still("elastic.limit", node, inner, "which rows LIMIT keeps depends on protected rows")
 
     def agreeing(columns: Columns) -> Amount:
         return e.frequency(node.input, columns, None)
 
-    return e.reading("E-LIMIT", "public rows by position", lambda x: ZERO, (inner,), agreeing)
+    return e.reading("elastic.limit", "public rows by position", lambda x: ZERO, (inner,), agreeing)
 
 
 def _must_be_still(rule: str, node: n.Relation, inner: Reading, reason: str) -> None:
@@ -224,7 +226,7 @@ def _must_be_still(rule: str, node: n.Relation, inner: Reading, reason: str) -> 
 # ── rows that become one ─────────────────────────────────────────────────────────────────────────
 
 
-@ELASTIC.rule(n.Distinct, id="E-DISTINCT")
+@ELASTIC.rule(n.Distinct, id="elastic.distinct")
 def _distinct(e: Elastic, node: n.Distinct, pins: Pins) -> Reading:
     (below,) = pins_below(node, pins)
     inner = e.of(node.input, below)
@@ -233,10 +235,12 @@ def _distinct(e: Elastic, node: n.Distinct, pins: Pins) -> Reading:
     def agreeing(columns: Columns) -> Amount:
         return ONE if whole <= columns else e.frequency(node.input, columns, below)
 
-    return e.reading("E-DISTINCT", "different rows", inner.rows.__getitem__, (inner,), agreeing)
+    return e.reading(
+        "elastic.distinct", "different rows", inner.rows.__getitem__, (inner,), agreeing
+    )
 
 
-@ELASTIC.rule(n.Aggregate, id="E-GROUP")
+@ELASTIC.rule(n.Aggregate, id="elastic.group")
 def _aggregate(e: Elastic, node: n.Aggregate, pins: Pins) -> Reading:
     (below,) = pins_below(node, pins)
     inner = e.of(node.input, below)
@@ -254,13 +258,13 @@ def _aggregate(e: Elastic, node: n.Aggregate, pins: Pins) -> Reading:
         plain = frozenset(x.name for x in held if isinstance(x, n.Column))
         return e.frequency(node.input, plain, below)
 
-    return e.reading("E-GROUP", "inner groups", rows, (inner,), agreeing)
+    return e.reading("elastic.group", "inner groups", rows, (inner,), agreeing)
 
 
 # ── joins ────────────────────────────────────────────────────────────────────────────────────────
 
 
-@ELASTIC.rule(n.Join, id="E-JOIN")
+@ELASTIC.rule(n.Join, id="elastic.join")
 def _join(e: Elastic, node: n.Join, pins: Pins) -> Reading:
     return _Joined(e, node, pins).reading()
 
@@ -281,8 +285,8 @@ class _Joined:
         words = ", ".join(f"{a} = {b}" for a, b in pairs) or "any pair of rows"
         if node.kind == "left":
             rows = self._padded_rows(*inputs)
-            return self.e.reading("E-LEFT-JOIN", words, rows, inputs, self._padded)
-        return self.e.reading("E-JOIN", words, self._rows(*inputs), inputs, self._pairs)
+            return self.e.reading("elastic.left_join", words, rows, inputs, self._padded)
+        return self.e.reading("elastic.join", words, self._rows(*inputs), inputs, self._pairs)
 
     def _keys(self) -> tuple[Columns, Columns]:
         pairs = equal_columns(self.node)
@@ -357,7 +361,7 @@ class _Joined:
 # ── set operations ───────────────────────────────────────────────────────────────────────────────
 
 
-@ELASTIC.rule(n.Union, n.Intersect, n.Except, id="E-SET")
+@ELASTIC.rule(n.Union, n.Intersect, n.Except, id="elastic.set")
 def _set_operation(e: Elastic, node: n.Union | n.Intersect | n.Except, pins: Pins) -> Reading:
     sides = tuple(zip((node.left, node.right), pins_below(node, pins), strict=True))
     left, right = (e.of(side, below) for side, below in sides)
@@ -377,13 +381,13 @@ def _set_operation(e: Elastic, node: n.Union | n.Intersect | n.Except, pins: Pin
     def rows(table: str) -> Amount:
         return add(left.rows[table], right.rows[table])
 
-    return e.reading("E-SET", type(node).__name__, rows, (left, right), agreeing)
+    return e.reading("elastic.set", type(node).__name__, rows, (left, right), agreeing)
 
 
 # ── limits of another protection ─────────────────────────────────────────────────────────────────
 
 
-@ELASTIC.rule(n.Truncate, id="E-TRUNCATE")
+@ELASTIC.rule(n.Truncate, id="elastic.truncate")
 def _truncate(e: Elastic, node: n.Truncate, pins: Pins) -> Reading:
     inner = e.of(node.input, None)
 
@@ -392,17 +396,17 @@ def _truncate(e: Elastic, node: n.Truncate, pins: Pins) -> Reading:
 
     words = f"first {node.limit} rows of each {node.owner[0].rsplit('.', 1)[-1]}"
     return e.reading(
-        "E-TRUNCATE", words, lambda x: times(number(2), inner.rows[x]), (inner,), agreeing
+        "elastic.truncate", words, lambda x: times(number(2), inner.rows[x]), (inner,), agreeing
     )
 
 
-@ELASTIC.rule(n.TruncateGroups, id="E-TRUNCATE-GROUPS")
+@ELASTIC.rule(n.TruncateGroups, id="elastic.truncate_groups")
 def _truncate_groups(e: Elastic, node: n.TruncateGroups, pins: Pins) -> Reading:
     inner = e.of(node.input, None)
     reason = "one row can push a whole group of another protection's unit out"
-    _must_be_still("E-TRUNCATE-GROUPS", node, inner, reason)
+    _must_be_still("elastic.truncate_groups", node, inner, reason)
 
     def agreeing(columns: Columns) -> Amount:
         return e.frequency(node.input, columns, None)
 
-    return e.reading("E-TRUNCATE-GROUPS", "first groups", lambda x: ZERO, (inner,), agreeing)
+    return e.reading("elastic.truncate_groups", "first groups", lambda x: ZERO, (inner,), agreeing)

@@ -1,4 +1,6 @@
-"""What a condition on a whole combination still says of some of its rows, the others being anything (M-EXISTS).
+"""What a condition on a whole combination still says of some of its rows, the others being anything.
+
+Rests on multiplicity.exists.
 
 In: a condition, the columns that are known, and columns that the join makes equal to them. Out: a weaker condition on
 the known columns alone, or None if nothing is left of it. NOT is pushed to the leaves first: a leaf with an unknown

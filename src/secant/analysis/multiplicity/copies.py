@@ -1,4 +1,6 @@
-"""From a query to what the engine counts: for every copy of a protected table, what its rows meet (M-COPY, M-KEYED).
+"""From a query to what the engine counts: for every copy of a protected table, what its rows meet.
+
+Rests on multiplicity.copy, multiplicity.keyed.
 
 In: a query as atoms, classes and conditions, and what is known of keys. Out: for each copy the parts that the other
 atoms fall into, which factors of the product grow, and the statements that count them, each written once. Never here:
@@ -180,7 +182,7 @@ class Planner:
             groups[groups.index(pair[1])] = pair[1] | {pair[0]}
 
     def _settled(self, place: int) -> frozenset[int]:
-        """Give the public atoms of which a combination of the others meets at most one row (M-KEYED)."""
+        """Give the public atoms of which a combination of the others meets at most one row (multiplicity.keyed)."""
         known = {place} | {j for j, a in enumerate(self.query.atoms) if a.varying}
         waiting = [j for j in range(len(self.query.atoms)) if j not in known]
         settled: set[int] = set()
@@ -268,7 +270,7 @@ class Planner:
         return n.Column(name, self.types[name])
 
     def _joined(self, group: frozenset[int]) -> n.Relation:
-        """Join atoms by their classes and by what the conditions say of them alone (M-EXISTS)."""
+        """Join atoms by their classes and by what the conditions say of them alone (multiplicity.exists)."""
         conditions: list[n.Scalar] = []
         for members in self.query.classes:
             inside = sorted(c for c in members if self.query.home[c] in group)

@@ -2,7 +2,7 @@
 
 In: for many patterns at once, the rows of each other copy that fit (`counts`), the combinations that there are now
 (`joined`), and which copies grow together. Out: sup over whole k of exp(-beta k) A(k), as doubles whose error
-`margin` bounds (M-FILL). Never here: where the counts come from, and a range of k that depends on them.
+`margin` bounds (multiplicity.fill). Never here: where the counts come from, and a range of k that depends on them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from secant.records import frozen
 _RELATIVE = 2.0**-38
 """More than the relative error of one discounted value: some hundred roundings of 2^-53 each."""
 _SEARCH = 2.0**-78
-"""More than four squared errors of a ratio of neighboring values, see M-FILL."""
+"""More than four squared errors of a ratio of neighboring values, see multiplicity.fill."""
 _FEW = 1 << 10
 _CHUNK = 1 << 15
 """Patterns in one go: what is computed of them stays in the cache."""
@@ -39,7 +39,7 @@ class Growth:
 
 
 def margin(beta: Fraction, degree: int) -> float:
-    """Bound the relative error of a computed bound (M-FILL); what is shown is raised by twice that."""
+    """Bound the relative error of a computed bound (multiplicity.fill); what is shown is raised by twice that."""
     rate = float(beta)
     if not (math.isfinite(rate) and rate > 0):
         raise UsageError("USE-001", "beta must be positive")
@@ -61,7 +61,7 @@ def raised(value: float, beta: Fraction, degree: int) -> Fraction:
 
 
 def smooth(counts: Floats, joined: Floats, fixed: Floats, growth: Growth, rate: float) -> Floats:
-    """Give sup over whole k >= 0 of exp(-rate k) A(k) for each pattern (M-FILL).
+    """Give sup over whole k >= 0 of exp(-rate k) A(k) for each pattern (multiplicity.fill).
 
     counts: a row a pattern, a column a copy that grows; fixed: the product of what does not grow.
     """
@@ -90,7 +90,7 @@ def _different(figures: Floats) -> tuple[Wholes, Wholes]:
 
 
 def _smooth(counts: Floats, joined: Floats, fixed: Floats, growth: Growth, rate: float) -> Floats:
-    """Search the first k from which on A grows by less than exp(rate) a step: ratios only fall (M-FILL)."""
+    """Search the first k from which on A grows by less than exp(rate) a step: ratios only fall (multiplicity.fill)."""
     at = _Filled(counts, joined, fixed, growth)
     low = np.zeros(len(joined))
     high = np.full(len(joined), float(math.ceil(growth.degree / rate) + 1))

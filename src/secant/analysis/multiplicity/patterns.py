@@ -2,7 +2,7 @@
 
 In: grouped counts as columns of values. Out: maps from patterns to numbers, their merge (sums where patterns meet),
 and the largest sum over all rows that a table could have. Every map holds the pattern of all stars, TOP, so that a row
-that one map does not know still gets what the others say of it (M-MERGE). Never here: what the numbers mean.
+that one map does not know still gets what the others say of it (multiplicity.merge). Never here: what the numbers mean.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def forget(known: PatternMap, columns: Iterable[str]) -> PatternMap:
 
 
 def largest_sum(maps: Sequence[PatternMap]) -> float:
-    """Give the largest sum over all rows, some columns of some maps being chosen freely (M-MERGE).
+    """Give the largest sum over all rows, some columns of some maps being chosen freely (multiplicity.merge).
 
     Which columns these are follows from the shapes that the maps could have, never from what patterns there are.
     """

@@ -1,7 +1,8 @@
 """From figures to a bound: patterns with their counts, smoothed, summed over copies, and the largest of all.
 
 In: how the copies are laid out, and the engine's figures for one group. Out: how many joined rows one row can stand
-for, smooth and rounded up (M-COPY, M-PATTERN). Figures are private; nothing of them is kept or raised in an error.
+for, smooth and rounded up (multiplicity.copy, multiplicity.pattern). Figures are private; nothing of them is kept or
+raised in an error.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _AS_THEY_ARE = frozenset(("INTEGER", "DECIMAL", "TEXT", "BOOLEAN"))
 
 
 def rows_that_differ(layout: Layout, beta: Fraction, figures: tuple[Figures, ...]) -> Fraction:
-    """Give a smooth bound of the joined rows that come or go with one row of a protected table (M-COPY)."""
+    """Give a smooth bound of the joined rows that come or go with one row of a protected table (multiplicity.copy)."""
     degree = max(copy.growth.degree for copy in layout.copies)
     rate = discount(beta, degree)
     plain = all(kinds == {"INTEGER"} for kinds in layout.kinds)
@@ -105,12 +106,12 @@ class _Reader:
             together.counts, tuple((f, c.of(part.classes, together.codes)) for f, c in factors)
         )
         if not _nested([f.classes for f in part.factors]):
-            # M-COARSE: whatever is not seen is at most what the largest counts would give
+            # multiplicity.coarse: whatever is not seen is at most what the largest counts would give
             unseen = _Vectors(np.zeros(1), tuple((f, np.array([c.largest])) for f, c in factors))
             found, top = shared.smoothed([seen, unseen])
             known = [(part.classes, together.codes, np.maximum(found, top[0]))]
             return _labeled(copy, float(top[0]), known)
-        # M-FRESH: what each table shows by itself, and a value that no table has
+        # multiplicity.fresh: what each table shows by itself, and a value that no table has
         alone = [c for _, c in factors if c.classes]
         fresh = _Vectors(
             np.zeros(1),
@@ -223,7 +224,10 @@ def _labeled(
 
 
 def _nested(sets: list[tuple[int, ...]]) -> bool:
-    """Whether of any two sets of classes one holds the other: then unseen patterns can be listed (M-FRESH)."""
+    """Whether of any two sets of classes one holds the other: then unseen patterns can be listed.
+
+    Rests on multiplicity.fresh.
+    """
     return all(set(a) <= set(b) or set(b) <= set(a) for a in sets for b in sets)
 
 

@@ -41,7 +41,9 @@ class MultiplicityRoom:
         return surveyed(self.name, request, _count, RULES)
 
 
-RULES = Rules("M-KIND", "M-RANK", "M-PUBLIC", "M-MEASURES")
+RULES = Rules(
+    "multiplicity.kind", "multiplicity.rank", "multiplicity.public", "multiplicity.measures"
+)
 
 
 def _count(request: Request) -> Counted | None:
@@ -51,7 +53,10 @@ def _count(request: Request) -> Counted | None:
         return None
     if not installed():
         raise CannotBound(
-            "M-MISSING", release.exact, "numpy is not installed", "install secant[numeric]"
+            "multiplicity.missing",
+            release.exact,
+            "numpy is not installed",
+            "install secant[numeric]",
         )
     keys = over_atoms(query, release.exact.keys)
     layout = Planner(query, keys, request.facts.keys, f"{release.name}_m").layout()
@@ -59,20 +64,20 @@ def _count(request: Request) -> Counted | None:
     rows = partial(rows_that_differ, layout)
     survey = Survey(MultiplicityRoom.name, layout.statements, layout.keyed, rows)
     said = f"{groups} group{'' if groups == 1 else 's'} move with one row"
-    told = Step("M-GROUPS", "what one row's group follows from", said) if keys else None
+    told = Step("multiplicity.groups", "what one row's group follows from", said) if keys else None
     return Counted(survey, groups, _smoothing(query, layout), told, layout.claims)
 
 
 def _query(request: Request) -> Conjunctive:
-    """Take the release apart, or say why that cannot be done (M-SHAPE)."""
+    """Take the release apart, or say why that cannot be done (multiplicity.shape)."""
     exact = request.release.exact
     query = conjunctive(exact.input, request.covered.__contains__)
     if isinstance(query, NotConjunctive):
-        raise CannotBound("M-SHAPE", query.node, query.reason, query.hint)
+        raise CannotBound("multiplicity.shape", query.node, query.reason, query.hint)
     for part in (*exact.keys, *exact.aggregations):
         if reads(part, request.covered.__contains__):
             raise CannotBound(
-                "M-SHAPE",
+                "multiplicity.shape",
                 part,
                 "a subquery looks at protected rows",
                 "join the table instead, or protect units rather than rows",
@@ -80,14 +85,14 @@ def _query(request: Request) -> Conjunctive:
     for atom in query.atoms:
         if atom.varying and any(_merges_reals(node) for node in n.walk(atom.relation)):
             raise CannotBound(
-                "M-SHAPE",
+                "multiplicity.shape",
                 atom.relation,
                 "DISTINCT over real numbers does not say which of 0.0 and -0.0 it keeps",
                 "round the column, or count distinct values instead",
             )
     if len(query.atoms) > MOST_ATOMS:
         raise CannotBound(
-            "M-SHAPE",
+            "multiplicity.shape",
             exact,
             f"more than {MOST_ATOMS} tables are joined",
             "join fewer copies, or protect a unit that owns the rows",
@@ -103,10 +108,10 @@ def _merges_reals(node: n.Node) -> bool:
 
 
 def _groups(release: Release, query: Conjunctive, keys: tuple[n.Scalar, ...]) -> int:
-    """Bound the groups whose measure or whose noise moves with one row (M-GROUPS)."""
+    """Bound the groups whose measure or whose noise moves with one row (multiplicity.groups)."""
     if not keys:
         return 1
-    only_known_keys(release, rule="M-GROUPS")
+    only_known_keys(release, rule="multiplicity.groups")
     listed = release.listed_groups
     ways: dict[str, set[tuple[object, ...]]] = {}
     for place, atom in enumerate(query.atoms):
@@ -115,7 +120,7 @@ def _groups(release: Release, query: Conjunctive, keys: tuple[n.Scalar, ...]) ->
         found = keys_over(query, keys, frozenset((place,)))
         if found is None:
             if listed is None:
-                raise unknown_groups(release, rule="M-GROUPS")
+                raise unknown_groups(release, rule="multiplicity.groups")
             return max(1, listed)
         # A formula counts as another way in every copy; a column is the same in all of them.
         way = tuple(
@@ -136,12 +141,14 @@ def _smoothing(query: Conjunctive, layout: Layout) -> Step:
     merged = len({c.table for c in layout.copies}) < len(layout.copies)
     words = "the largest over all rows that a table could hold, discounted by exp(-beta k), over all k >= 0"
     tables = "copies of a table are summed pattern by pattern" if merged else "the worst table"
-    smooth = Step("M-FILL", tables, words, copies)
+    smooth = Step("multiplicity.fill", tables, words, copies)
     if merged:
-        smooth = Step("M-MERGE", "patterns of all copies", "sums where patterns meet", (smooth,))
+        smooth = Step(
+            "multiplicity.merge", "patterns of all copies", "sums where patterns meet", (smooth,)
+        )
     if layout.claims:
         held = ", ".join(sorted(c.table for c in layout.claims))
-        smooth = Step("M-KEYED", f"keys of {held}", "met at most once", (smooth,))
+        smooth = Step("multiplicity.keyed", f"keys of {held}", "met at most once", (smooth,))
     return smooth
 
 
@@ -151,8 +158,10 @@ def _told(query: Conjunctive, copy: Copy) -> Step:
     place = f"a row of {query.atoms[copy.place].name}"
     if copy.patterned is None:
         return Step(
-            "M-COPY", place, f"largest counts of {len(others)} other tables, {growing} grow"
+            "multiplicity.copy",
+            place,
+            f"largest counts of {len(others)} other tables, {growing} grow",
         )
     nested = sorted(label for labels in copy.labels.values() for label in labels)
     told = f"{', '.join(nested)} and *: counts of {len(others)} other tables, {growing} grow"
-    return Step("M-PATTERN", place, told)
+    return Step("multiplicity.pattern", place, told)

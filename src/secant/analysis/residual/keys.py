@@ -1,4 +1,4 @@
-"""Which groups one row moves, and which atoms tell the group: J-KEYS.
+"""Which groups one row moves, and which atoms tell the group: residual.keys.
 
 In: a release and the shape of its rows. Out: for each atom that determines the keys by itself an expression for each
 key, and how many groups one row can move. Never here: values of keys.
@@ -30,12 +30,12 @@ class Grouping:
 
 
 def grouping_of(release: Release, shape: Shape) -> Grouping:
-    """Find the atoms that determine the keys, and bound the groups that one row moves (J-KEYS)."""
+    """Find the atoms that determine the keys, and bound the groups that one row moves (residual.keys)."""
     if not release.exact.keys:
         return Grouping({}, (), 1, "no groups")
     if not all(isinstance(d, (Listed, Looked)) for d in release.domains):
         raise CannotBound(
-            "J-KEYS",
+            "residual.keys",
             release.exact,
             "keys that are chosen privately have no smooth bound",
             "declare the values of the grouped columns",
@@ -52,7 +52,7 @@ def grouping_of(release: Release, shape: Shape) -> Grouping:
         return Grouping(keys, types, groups, "each row tells its group")
     if release.listed_groups is None:
         raise CannotBound(
-            "J-KEYS",
+            "residual.keys",
             release.exact,
             "one row can move every group, and their number is not known before",
             "group by a column of each protected table, or declare the values of the grouped columns",

@@ -31,7 +31,7 @@ from secant.analysis.surveying import Counted, Rules, surveyed
 from secant.plan.conjunctive import NotConjunctive, conjunctive
 
 MOST_CELLS = 20_000
-"""About as many splits are looked at; where there are more, every table gets all changes (J-SPLIT)."""
+"""About as many splits are looked at; where there are more, every table gets all changes (residual.split)."""
 MOST_REMEMBERED = 4096
 """Groups with the same figures have the same bound."""
 _WHOLE = 2**53
@@ -48,18 +48,21 @@ class ResidualRoom:
         return surveyed(self.name, request, _count, RULES)
 
 
-RULES = Rules("J-KIND", "J-RANK", "J-FORM", "J-MEASURES")
+RULES = Rules("residual.kind", "residual.rank", "residual.form", "residual.measures")
 
 
 def _count(request: Request) -> Counted:
     release, room = request.release, ResidualRoom.name
     form = conjunctive(release.exact.input, request.covered.__contains__)
     if isinstance(form, NotConjunctive):
-        raise CannotBound("J-FORM", form.node, form.reason, form.hint)
+        raise CannotBound("residual.form", form.node, form.reason, form.hint)
     shape = shape_of(form, request.facts)
     if not shape.varying:
         raise CannotBound(
-            "J-FORM", release.exact, "no table of this protection is read", "it needs no noise"
+            "residual.form",
+            release.exact,
+            "no table of this protection is read",
+            "it needs no noise",
         )
     grouping = grouping_of(release, shape)
     triangle = None
@@ -70,7 +73,7 @@ def _count(request: Request) -> Counted:
     )
     keys = None
     if release.exact.keys:
-        keys = Step("J-KEYS", grouping.words, f"{grouping.groups} groups move")
+        keys = Step("residual.keys", grouping.words, f"{grouping.groups} groups move")
     claims = shape.claims | (triangle.claims if triangle else frozenset())
     return Counted(survey, grouping.groups, counted, keys, claims)
 
@@ -89,11 +92,11 @@ def _told(shape: Shape, growth: Growth, found: Residuals) -> Step:
     )
     places = f"{len(growth.products)} way{'' if len(growth.products) == 1 else 's'} to stand in it"
     value = "; ".join(named) or "1 row"
-    return Step("J-COPIES", f"one row of {growth.table}, {places}", value)
+    return Step("residual.copies", f"one row of {growth.table}, {places}", value)
 
 
 def _triangle_survey(room: str, triangle: Triangle) -> tuple[Survey, Step]:
-    """One row more or less changes common neighbors by one at most (J-TRIANGLE)."""
+    """One row more or less changes common neighbors by one at most (residual.triangle)."""
 
     def rows(beta: Fraction, answers: tuple[Figures, ...]) -> Fraction:
         ((most,),) = answers[0]
@@ -101,7 +104,7 @@ def _triangle_survey(room: str, triangle: Triangle) -> tuple[Survey, Step]:
         return largest_discounted(lambda k: triangle.times * (common + k), beta, 1)
 
     words = f"{triangle.times} for each common neighbor of two nodes, and for each row that came"
-    step = Step("J-TRIANGLE", "one edge of a triangle", words)
+    step = Step("residual.triangle", "one edge of a triangle", words)
     return Survey(room, (triangle.statement,), (False,), rows), step
 
 
@@ -137,7 +140,9 @@ def _survey(room: str, shape: Shape, grouping: Grouping) -> tuple[Survey, Step]:
     )
     words = f"{len(numbered)} figure{'' if len(numbered) == 1 else 's'} measured"
     premises = tuple(_told(shape, growth, found) for growth in growths)
-    step = Step("J-SPLIT", f"the worst table, {words}", "discounted by exp(-beta k)", premises)
+    step = Step(
+        "residual.split", f"the worst table, {words}", "discounted by exp(-beta k)", premises
+    )
     return survey, step
 
 
@@ -162,7 +167,7 @@ def _written(shape: Shape, growths: tuple[Growth, ...]) -> dict[str, Any]:
 
 
 def _counted(value: object) -> int:
-    """Read a figure, rounded up where doubles are no longer exact (J-FIGURES)."""
+    """Read a figure, rounded up where doubles are no longer exact (residual.figures)."""
     if value is None:
         return 0
     assert isinstance(value, float)
@@ -171,7 +176,7 @@ def _counted(value: object) -> int:
 
 
 def _smoother(growth: Growth, tables: int) -> Callable[[Fraction, tuple[int, ...]], Fraction]:
-    """Give the smooth bound of what one row of a table adds, from the values of all figures (J-SPLIT)."""
+    """Give the smooth bound of what one row of a table adds, from the values of all figures (residual.split)."""
     degrees = _degrees(growth, tables)
 
     def smooth(beta: Fraction, values: tuple[int, ...]) -> Fraction:

@@ -2,7 +2,8 @@
 
 In: a shape. Out: the figures to be measured, and for each table a polynomial in the rows that came to every table,
 whose coefficients are products of figures. One row takes the place of every nonempty set of copies of its table at
-once (J-COPIES); what is left is counted part by part (J-PARTS), and rows that came replace further atoms (J-GROW).
+once (residual.copies); what is left is counted part by part (residual.parts), and rows that came replace further atoms
+(residual.grow).
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Residuals:
         """Give what one row of each varying table can add."""
         if len(self.shape.varying) > MOST_COPIES:
             raise CannotBound(
-                "J-COPIES",
+                "residual.copies",
                 self.shape.form.atoms[0].relation,
                 f"more than {MOST_COPIES} protected tables, or copies of them, are joined",
                 "join fewer tables, or protect a unit that owns the rows",
@@ -78,13 +79,13 @@ class Residuals:
         return tuple(Growth(t, self._products(t)) for t in self.shape.tables)
 
     def _products(self, table: str) -> tuple[Product, ...]:
-        """Sum over the sets of copies that one row of the table can stand in for (J-COPIES)."""
+        """Sum over the sets of copies that one row of the table can stand in for (residual.copies)."""
         shape = self.shape
         copies, paired = shape.copies(table), self._ordered_pair(table)
         found = []
         for chosen in subsets(copies, 1):
             if paired is not None and paired in chosen:
-                continue  # counted with the other of the two (J-ORDER)
+                continue  # counted with the other of the two (residual.order)
             if self._impossible(chosen):
                 continue
             rest = shape.everything - chosen
@@ -99,7 +100,7 @@ class Residuals:
         return tuple(found)
 
     def _impossible(self, chosen: Atoms) -> bool:
-        """Whether one row cannot stand for all these copies: it is not less than itself (J-COPIES)."""
+        """Whether one row cannot stand for all these copies: it is not less than itself (residual.copies)."""
         origin = [self.shape.form.atoms[i].origin for i in sorted(chosen)]
         base = {c: b for names in origin for c, b in names.items()}
         for condition in self.shape.form.conditions:
@@ -116,7 +117,7 @@ class Residuals:
     # ── parts ────────────────────────────────────────────────────────────────────────────────────
 
     def _split(self, atoms: Atoms, boundary: Classes) -> Iterator[tuple[Atoms, Classes]]:
-        """Give parts whose counts multiply to a bound of the whole's (J-PARTS)."""
+        """Give parts whose counts multiply to a bound of the whole's (residual.parts)."""
         shape = self.shape
         sure = shape.determined(atoms, boundary, shape.kept) & shape.varying
         if sure:
@@ -169,7 +170,7 @@ class Residuals:
             yield part, shape.classes(part) & (boundary | shape.classes(atoms - part))
 
     def _grown(self, atoms: Atoms, boundary: Classes) -> Part:
-        """Sum over the sets of atoms that rows that came stand in for (J-GROW)."""
+        """Sum over the sets of atoms that rows that came stand in for (residual.grow)."""
         terms = []
         for gone in subsets(tuple(sorted(atoms & self.shape.varying))):
             left = self._left(atoms, boundary, gone)
@@ -195,7 +196,7 @@ class Residuals:
         if name not in self._numbers:
             if len(self.figures) >= MOST_FIGURES:
                 raise CannotBound(
-                    "J-GROW",
+                    "residual.grow",
                     self.shape.form.atoms[min(atoms)].relation,
                     "the join has too many different residuals",
                     "join fewer protected tables",
@@ -247,7 +248,10 @@ class Residuals:
     # ── two ordered copies ───────────────────────────────────────────────────────────────────────
 
     def _ordered_pair(self, table: str) -> int | None:
-        """Give one of two copies that a strict order of one column tells apart and nothing else does (J-ORDER)."""
+        """Give one of two copies that a strict order of one column tells apart and nothing else does.
+
+        Rests on residual.order.
+        """
         shape, form = self.shape, self.shape.form
         copies = shape.copies(table)
         # Keys would tell the copies apart, too.

@@ -1,8 +1,8 @@
 """The statements that measure figures: group counts, passed from atom to atom, and the largest of them.
 
 In: a shape, its figures, and the release's keys. Out: relations whose rows are (keys..., number of the figure, value).
-Counts are multiplied and summed as doubles, which are exact below 2^53 and never overflow here (J-FIGURES). A count
-that several figures need is one shared node, which the printer writes once.
+Counts are multiplied and summed as doubles, which are exact below 2^53 and never overflow here (residual.figures). A
+count that several figures need is one shared node, which the printer writes once.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Statements:
         return n.Project(grouped, tuple(items))
 
     def _counted(self, atoms: Atoms, boundary: Classes) -> Counted:
-        """Count the combinations of rows of some atoms for each value of the boundary (J-FIGURES)."""
+        """Count the combinations of rows of some atoms for each value of the boundary (residual.figures)."""
         place = (atoms, boundary)
         if place not in self._done:
             if self.shape.conditions(atoms):

@@ -1,4 +1,4 @@
-"""Triangles in one table of edges: a rule of its own, J-TRIANGLE.
+"""Triangles in one table of edges: a rule of its own, residual.triangle.
 
 In: a shape. Out: what measures the largest number of common neighbors of two nodes, and how many triangles a third
 node can make with one row; None if the query is no triangle whose nodes its conditions tell apart, or if an edge can
@@ -58,7 +58,7 @@ class _Side:
 
 
 def triangle_of(shape: Shape, keys: tuple[Key, ...]) -> Triangle | None:
-    """Recognize a triangle, given the keys of its table (J-TRIANGLE)."""
+    """Recognize a triangle, given the keys of its table (residual.triangle)."""
     sides = _sides(shape)
     if sides is None:
         return None

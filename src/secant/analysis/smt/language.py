@@ -43,7 +43,7 @@ def load(node: n.Node) -> Any:
         import z3  # here, for most installations do without its 85 MB
     except ImportError:
         raise CannotBound(
-            "S-MISSING", node, "the solver is not installed", "pip install 'secant[smt]'"
+            "smt.missing", node, "the solver is not installed", "pip install 'secant[smt]'"
         ) from None
     return z3
 

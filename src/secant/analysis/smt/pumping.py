@@ -29,7 +29,7 @@ class Pump:
 def boundless(
     encoder: Encoder, relation: n.Relation, labels: frozenset[str], deadline: float
 ) -> str | None:
-    """Give rows that show that any number of rows can differ, if the query is simple (S-UNBOUNDED)."""
+    """Give rows that show that any number of rows can differ, if the query is simple (smt.unbounded)."""
     for pump in _pumps(encoder, relation):
         solver = solver_of(encoder)
         item = encoder.item(pump.relation)

@@ -59,14 +59,17 @@ class SmtRoom:
         exact = release.exact
         if request.protection.kind != "rows":
             raise CannotBound(
-                "S-KIND", exact, "only rows that come and go are bounded here", "use kind `rows`"
+                "smt.kind", exact, "only rows that come and go are bounded here", "use kind `rows`"
             )
         if release.ranked:
             raise CannotBound(
-                "S-RANK", exact, "order statistics are not bounded here", "ask for counts and sums"
+                "smt.rank",
+                exact,
+                "order statistics are not bounded here",
+                "ask for counts and sums",
             )
         work = _Proofs(request, self.most, time.monotonic() + self.seconds)
-        rows, differ = 0, Step("S-ROWS", "nothing else is counted", "0 rows differ")
+        rows, differ = 0, Step("smt.rows", "nothing else is counted", "0 rows differ")
         by_rows = not exact.aggregations or any(not call.distinct for call in exact.aggregations)
         if by_rows:
             rows, differ = work.changed(exact.input)
@@ -152,7 +155,7 @@ class _Proofs:
         return sorted(t for t in tables_read(relation) if t in self.request.covered)
 
     def swaps(self, exact: n.Aggregate) -> bool:
-        """Say whether a replaced row brings into the one group at most what one row can (C-GROWS)."""
+        """Say whether a replaced row brings into the one group at most what one row can (combined.grows)."""
         tables = self.tables(exact.input)
         grows = growth(exact.input, lambda table: table in tables) is not None
         return self.request.protection.replace and not exact.keys and grows
@@ -170,7 +173,7 @@ class _Proofs:
         rows, step = self.changed_once(relation)
         if self.request.protection.replace:
             rows *= 2
-            step = Step("S-REPLACE", "one row is replaced", rows_differ(rows), (step,))
+            step = Step("smt.replace", "one row is replaced", rows_differ(rows), (step,))
         return rows, step
 
     def changed_once(self, relation: n.Relation) -> tuple[int, Step]:
@@ -181,7 +184,7 @@ class _Proofs:
             rows = max(rows, found)
             proved.append(step)
         words = "the worst of all protected tables" if proved else "no protected table is read"
-        return rows, Step("S-ROWS", words, _differ(rows), tuple(proved))
+        return rows, Step("smt.rows", words, _differ(rows), tuple(proved))
 
     def _without(self, relation: n.Relation, table: str) -> tuple[int, Step]:
         """Take a row out of one table: precisely, and if that takes too long one use of it after another."""
@@ -194,7 +197,7 @@ class _Proofs:
             witness = boundless(encoder, relation, labels, half)
             if witness is not None:
                 raise CannotBound(
-                    "S-UNBOUNDED",
+                    "smt.unbounded",
                     relation,
                     f"one row of {table} can change any number of rows, for example with copies of what it meets in "
                     f"{witness} (made up by the solver)",
@@ -204,10 +207,12 @@ class _Proofs:
         words = f"a row of {table} is taken out"
         if verdict.state == "unknown" and len(encoder.uses) > 1:
             verdict = self._copy_by_copy(relation, table, len(encoder.uses), labels)
-            words = f"a row of {table} is taken out, one use of the table after another (S-COPIES)"
+            words = (
+                f"a row of {table} is taken out, one use of the table after another (smt.copies)"
+            )
         if verdict.state == "large":
             raise CannotBound(
-                "S-LARGE",
+                "smt.large",
                 relation,
                 f"one row of {table} can change {verdict.rows} rows or more, for example {verdict.witness} "
                 "(made up by the solver)",
@@ -215,19 +220,19 @@ class _Proofs:
             )
         if verdict.state == "unknown":
             raise CannotBound(
-                "S-TIME",
+                "smt.time",
                 relation,
                 f"the solver did not settle in time how many rows one row of {table} can change",
                 "simplify the conditions, or give the solver more time",
             )
         self.used |= verdict.used
         assumed = tuple(
-            Step("S-KEY", f"{label} is accepted by the owner", "not checked")
+            Step("smt.key", f"{label} is accepted by the owner", "not checked")
             for label in sorted(verdict.used)
             if label.startswith(_ASSUMED)
         )
         told = f"there is no database where {rows_differ(verdict.rows + 1)}"
-        return verdict.rows, Step("S-ROWS", f"{words}: {told}", _differ(verdict.rows), assumed)
+        return verdict.rows, Step("smt.rows", f"{words}: {told}", _differ(verdict.rows), assumed)
 
     def _encoder(self, relation: n.Relation, table: str, copy: int | None = None) -> Encoder:
         return Encoder(Language(load(relation)), table, self.keys, copy, self.counted)
@@ -235,7 +240,7 @@ class _Proofs:
     def _copy_by_copy(
         self, relation: n.Relation, table: str, uses: int, labels: frozenset[str]
     ) -> Verdict:
-        """Add up what each use of the table can change while the others are any tables (S-COPIES)."""
+        """Add up what each use of the table can change while the others are any tables (smt.copies)."""
         rows, used = 0, frozenset[str]()
         for use in range(uses):
             encoder = self._encoder(relation, table, use)
@@ -253,7 +258,7 @@ class _Proofs:
         return frozenset(key.label for table in read for key in self.keys(table) if key.label)
 
     def keys(self, table: str) -> tuple[EncodedKey, ...]:
-        """Give the keys that proofs may use (S-KEY)."""
+        """Give the keys that proofs may use (smt.key)."""
         known = self.request.catalog.table(table)
         kinds = {name.lower(): kind.kind for name, kind in known.columns} if known else {}
         return tuple(

@@ -79,7 +79,7 @@ class Encoder:
     table: str
     keys: Callable[[str], tuple[EncodedKey, ...]]
     copy: int | None = None
-    """With a number, only that use of the table differs, and every use is a table of its own (S-COPIES)."""
+    """With a number, only that use of the table differs, and every use is a table of its own (smt.copies)."""
     counted: n.Relation | None = None
     """A DISTINCT whose values are only counted: which of several equal values stands for them is not seen."""
     uses: dict[str, int] = field(default_factory=dict)
@@ -103,11 +103,11 @@ class Encoder:
         rule = RELATIONS.find(relation)
         if rule is None:
             word = type(relation).__name__
-            raise CannotBound("S-UNKNOWN", relation, f"{word} has no rule", "rewrite the query")
+            raise CannotBound("smt.unknown", relation, f"{word} has no rule", "rewrite the query")
         for part in expressions(relation):
             if self.table in tables_read(part):
                 raise CannotBound(
-                    "S-SUBQUERY",
+                    "smt.subquery",
                     part,
                     "a subquery looks at protected rows",
                     "join on a key instead of using a subquery",
@@ -137,7 +137,7 @@ RELATIONS: RuleTable[Callable[..., Item]] = RuleTable("smt relations")
 rule = RELATIONS.rule
 
 
-@rule(n.Scan, id="S-SCAN")
+@rule(n.Scan, id="smt.scan")
 def _scan(e: Encoder, node: n.Scan, path: str, wanted: frozenset[str]) -> Item:
     language, table = e.language, node.table.lower()
     row = language.whole(f"row of {node.alias}!{next(language.numbers)}")
@@ -170,7 +170,7 @@ def _scan(e: Encoder, node: n.Scan, path: str, wanted: frozenset[str]) -> Item:
     )
 
 
-@rule(n.Values, id="S-CONSTANT")
+@rule(n.Values, id="smt.constant")
 def _values(e: Encoder, node: n.Values, path: str, wanted: frozenset[str]) -> Item:
     language = e.language
     row = language.whole(f"constant!{next(language.numbers)}")
@@ -190,7 +190,7 @@ def _values(e: Encoder, node: n.Values, path: str, wanted: frozenset[str]) -> It
     return Item(held, tuple(guard), language.truth(False), Rows(row), (row,))
 
 
-@rule(n.Released, id="S-CONSTANT")
+@rule(n.Released, id="smt.constant")
 def _released(e: Encoder, node: n.Released, path: str, wanted: frozenset[str]) -> Item:
     language = e.language
     row = language.whole(f"released!{next(language.numbers)}")
@@ -201,13 +201,13 @@ def _released(e: Encoder, node: n.Released, path: str, wanted: frozenset[str]) -
     return Item(held, (), language.truth(False), Rows(row), (row,))
 
 
-@rule(n.Filter, id="S-FILTER")
+@rule(n.Filter, id="smt.filter")
 def _filter(e: Encoder, node: n.Filter, path: str, wanted: frozenset[str]) -> Item:
     inner = e.item(node.input, path, wanted | columns_of(node.predicate))
     return replace(inner, guard=(*inner.guard, e.scope(inner.columns).holds(node.predicate)))
 
 
-@rule(n.Project, id="S-FILTER")
+@rule(n.Project, id="smt.filter")
 def _project(e: Encoder, node: n.Project, path: str, wanted: frozenset[str]) -> Item:
     items = [i for i in node.items if i.name in wanted]
     inner = e.item(node.input, path, _read(items))
@@ -215,11 +215,11 @@ def _project(e: Encoder, node: n.Project, path: str, wanted: frozenset[str]) -> 
     return replace(inner, columns={i.name: scope.value(i.expression) for i in items})
 
 
-@rule(n.Sort, n.Limit, id="S-ORDER")
+@rule(n.Sort, n.Limit, id="smt.order")
 def _ordered(e: Encoder, node: n.Sort | n.Limit, path: str, wanted: frozenset[str]) -> Item:
     if isinstance(node, n.Limit) and e.differs(node):
         raise CannotBound(
-            "S-ORDER",
+            "smt.order",
             node,
             "which rows LIMIT keeps depends on protected rows",
             "aggregate first, then limit",
@@ -227,7 +227,7 @@ def _ordered(e: Encoder, node: n.Sort | n.Limit, path: str, wanted: frozenset[st
     return e.item(node.input, path, wanted)
 
 
-@rule(n.Join, id="S-JOIN")
+@rule(n.Join, id="smt.join")
 def _join(e: Encoder, node: n.Join, path: str, wanted: frozenset[str]) -> Item:
     language = e.language
     read = wanted if node.condition is None else wanted | columns_of(node.condition)
@@ -265,7 +265,7 @@ def _join(e: Encoder, node: n.Join, path: str, wanted: frozenset[str]) -> Item:
     )
 
 
-@rule(n.Distinct, id="S-DISTINCT")
+@rule(n.Distinct, id="smt.distinct")
 def _distinct(e: Encoder, node: n.Distinct, path: str, wanted: frozenset[str]) -> Item:
     inner = e.item(node.input, path)
     return _merged(e, inner, inner.columns, seen=node is not e.counted)
@@ -293,7 +293,7 @@ def _twice(language: Language, item: Item) -> Item:
     )
 
 
-@rule(n.Aggregate, id="S-GROUP")
+@rule(n.Aggregate, id="smt.group")
 def _aggregate(e: Encoder, node: n.Aggregate, path: str, wanted: frozenset[str]) -> Item:
     """A group that differs has a row on D and another one on D'; one that does not differ has one row."""
     language = e.language
@@ -320,7 +320,7 @@ def _aggregate(e: Encoder, node: n.Aggregate, path: str, wanted: frozenset[str])
 # ── set operations ───────────────────────────────────────────────────────────────────────────────
 
 
-@rule(n.Union, id="S-SET")
+@rule(n.Union, id="smt.set")
 def _union(e: Encoder, node: n.Union, path: str, wanted: frozenset[str]) -> Item:
     language = e.language
     left, right = _sides(e, node, path, wanted if node.all else _names(node))
@@ -346,7 +346,7 @@ def _union(e: Encoder, node: n.Union, path: str, wanted: frozenset[str]) -> Item
     return item if node.all else _merged(e, item, item.columns)
 
 
-@rule(n.Intersect, n.Except, id="S-SET")
+@rule(n.Intersect, n.Except, id="smt.set")
 def _cut(e: Encoder, node: n.Intersect | n.Except, path: str, wanted: frozenset[str]) -> Item:
     """An occurrence has a row on the left; it can differ because that one does, or an equal one on the right."""
     language = e.language
@@ -365,7 +365,7 @@ def _cut(e: Encoder, node: n.Intersect | n.Except, path: str, wanted: frozenset[
         return _merged(e, item, item.columns)
     if e.differs(node) and any(value.kind in MANY_FACES for value in left.columns.values()):
         raise CannotBound(
-            "S-SET",
+            "smt.set",
             node,
             "which of several equal values are left depends on protected rows",
             "cast them to DECIMAL first",

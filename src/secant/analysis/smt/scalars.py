@@ -30,13 +30,13 @@ class Scope:
     differs: Callable[[n.Relation], bool]
 
     def value(self, scalar: n.Scalar) -> Value:
-        """Give the value of an expression (S-SCALAR)."""
+        """Give the value of an expression (smt.scalar)."""
         if not isinstance(scalar, n.Literal) and _is_constant(scalar):
             return self._computed(scalar)
         rule = SCALARS.find(scalar)
         if rule is None:
             word = type(scalar).__name__
-            raise CannotBound("S-UNKNOWN", scalar, f"{word} has no rule", "rewrite the query")
+            raise CannotBound("smt.unknown", scalar, f"{word} has no rule", "rewrite the query")
         return rule(self, scalar)
 
     def holds(self, condition: n.Scalar | None) -> object:
@@ -254,7 +254,7 @@ def _subquery(s: Scope, node: n.ScalarSubquery | n.InSubquery | n.Exists) -> Val
     """What does not differ gives one row the same value on both sides, and nothing more is used."""
     if s.differs(node.relation):
         raise CannotBound(
-            "S-SUBQUERY",
+            "smt.subquery",
             node,
             "a subquery looks at protected rows",
             "join on a key instead of using a subquery",

@@ -85,7 +85,7 @@ def ask(encoder: Encoder, solver: Any, labels: Iterable[str], deadline: float) -
 def search(
     encoder: Encoder, relation: n.Relation, labels: frozenset[str], most: int, deadline: float
 ) -> Verdict:
-    """Find the least number of rows that cannot differ (S-ROWS)."""
+    """Find the least number of rows that cannot differ (smt.rows)."""
     state = Search(encoder, relation)
     solver = solver_of(encoder)
     witness = ""

@@ -40,7 +40,7 @@ class StabilityRoom:
         """Bound every measure of the release, or say which node stands in the way."""
         if not any(t in request.covered for t in tables_read(*request.release.aggregates)):
             words = "no table of this protection is read"
-            step = Step("G-PUBLIC", words, "0 rows differ", bound=0)
+            step = Step("stability.public", words, "0 rows differ", bound=0)
             columns = [m.column for m in request.release.measures]
             columns += [r.column for r in request.release.ranked]
             still = {column: GlobalBound(Fraction(0)) for column in columns}
@@ -55,13 +55,13 @@ class StabilityRoom:
         if request.protection.kind == "window":
             return Refusal(
                 self.name,
-                "G-KIND",
+                "stability.kind",
                 f"{request.protection.name} hides what lies within a stretch of time, and pays for streams only",
                 "ask under another protection, if the owner lists both under `alternatives`, or declare a stream",
             )
         return Refusal(
             self.name,
-            "G-KIND",
+            "stability.kind",
             f"protections of kind {request.protection.kind} are not bounded here",
             "use kind `rows` or `unit`",
         )
@@ -109,7 +109,7 @@ def _units_once(request: Request, ownerships: Ownerships) -> Certificate | None:
     if not found:
         return None
     words = "a unit counts once, however many rows it has"
-    steps = tuple(Step("G-COUNT-UNITS", words, "moves by 1", (), c, 1) for c in found)
+    steps = tuple(Step("stability.count_units", words, "moves by 1", (), c, 1) for c in found)
     bounds = {c.name: GlobalBound(Fraction(1)) for c in found}
     name = request.protection.name
     return Certificate(StabilityRoom.name, name, bounds, 0, 1, 1, (), steps)
@@ -133,7 +133,7 @@ def _row_change(request: Request, relation: n.Relation, claims: set[Key]) -> tup
     if protection.replace:
         changed *= 2
         words = "one row is replaced"
-        step = Step("G-REPLACE", words, rows_differ(changed), (step,), relation, changed)
+        step = Step("stability.replace", words, rows_differ(changed), (step,), relation, changed)
     return changed, step
 
 
@@ -159,7 +159,7 @@ class _Change:
 
 
 def _swap(request: Request, relation: n.Relation, changed: int) -> _Swap | None:
-    """Say what a replaced row takes away and brings; None if what comes and goes may be either (C-GROWS)."""
+    """Say what a replaced row takes away and brings; None if what comes and goes may be either (combined.grows)."""
     covered = request.covered
     found = [growth(relation, _only(t)) for t in tables_read(relation) if t in covered]
     if None in found:
@@ -177,7 +177,7 @@ def _unit_change(
     try:
         found = work.of(relation)
     except CannotBound:
-        if blocked is None or blocked.rule == "O-TRUNCATE":
+        if blocked is None or blocked.rule == "owner.truncate":
             raise  # the rule that stopped says more than that rows were limited on the way
         raise CannotBound(blocked.rule, blocked.node, blocked.reason, blocked.hint) from None
     claims |= work.claims
@@ -189,12 +189,12 @@ def _unit_change(
     ):
         changed = owned.guaranteed
         words = "rows that a unit has by construction"
-        step = Step("G-OWNED", words, rows_differ(changed), (step,), relation, changed)
+        step = Step("stability.owned", words, rows_differ(changed), (step,), relation, changed)
     if changed is None and blocked is not None:
         raise CannotBound(blocked.rule, blocked.node, blocked.reason, blocked.hint)
     if changed is None:
         raise CannotBound(
-            "G-TRUNCATE",
+            "stability.truncate",
             request.release.exact,
             "rows of one unit are not limited",
             f"declare limits in protections.{request.protection.name}",
@@ -205,7 +205,7 @@ def _unit_change(
 def rows_moved(relation: n.Relation, table: str, facts: Facts) -> int | None:
     """Give how many rows of a relation one row of a table moves, at most; None if no number bounds them.
 
-    An explanation: sums over all paths from the table to the relation, of products along each (W-STABILITY).
+    An explanation: sums over all paths from the table to the relation, of products along each (workflow.stability).
     """
     try:
         return Stabilities(_only(table), facts, None).of(relation).changed
@@ -261,7 +261,7 @@ def _certificate(
         if request.release.exact.keys and square < value**2:
             squares[measure.column] = square
             length = float(square) ** 0.5 * float(measure.step)
-            told += f", by a length of {length:.6g} in all groups together (G-LENGTH)"
+            told += f", by a length of {length:.6g} in all groups together (stability.length)"
         steps.append(Step(rule, f"{measure.words}: {words}", told, (rows,), call, value))
     for ranked, (differ, counted) in zip(request.release.ranked, ranks, strict=True):
         value = _rank_bound(ranked, differ)
@@ -269,10 +269,10 @@ def _certificate(
         place = f"{ranked.words}: {differ} rows, {amount(ranked.span)} each"
         if ranked.fraction is None:
             told = f"how many rows a value lacks moves by at most {amount(value)}"
-            steps.append(Step("G-MODE", place, told, (counted,), ranked.cells, value))
+            steps.append(Step("stability.mode", place, told, (counted,), ranked.cells, value))
             continue
         told = f"rank distances of two points move apart by at most {amount(value)} rows"
-        steps.append(Step("G-RANK", place, told, (counted,), ranked.cells, value))
+        steps.append(Step("stability.rank", place, told, (counted,), ranked.cells, value))
     together = changed if swap is None else swap.once  # one group loses what the other gains
     contribution = _contribution(request.release, together, owned)
     return Certificate(
@@ -291,12 +291,12 @@ def _certificate(
 def _square(
     rule: str, call: n.Aggregation, value: Fraction, change: _Change, step: Fraction
 ) -> Fraction:
-    """Bound the squared length of a measure's move over the groups, in squared steps (G-LENGTH)."""
+    """Bound the squared length of a measure's move over the groups, in squared steps (stability.length)."""
     if not value or not change.rows:
         return value**2
-    if rule == "G-COUNT-UNITS":
+    if rule == "stability.count_units":
         return value  # once in each group
-    if rule == "G-MOVES":
+    if rule == "stability.moves":
         return value**2
     each = value / change.rows
     if change.swap is not None:
@@ -306,12 +306,14 @@ def _square(
 
 
 def _rank_bound(ranked: Ranked, changed: int) -> Fraction:
-    """Bound how far the rank distances of two points move apart, all groups together, in rows (G-RANK)."""
+    """Bound how far the rank distances of two points move apart, all groups together, in rows (stability.rank)."""
     (count,) = ranked.cells.aggregations
     if any(n.has_subquery(k.expression) for k in ranked.cells.keys) or (
         count.function != "count" or count.argument is not None
     ):
-        raise CannotBound("G-RANK", ranked.cells, "cells are not numbers of rows", "report this")
+        raise CannotBound(
+            "stability.rank", ranked.cells, "cells are not numbers of rows", "report this"
+        )
     return changed * ranked.span
 
 

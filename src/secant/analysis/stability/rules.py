@@ -58,7 +58,9 @@ class Stabilities:
             rule = STABILITY.find(relation)
             if rule is None:
                 word = type(relation).__name__
-                raise CannotBound("G-UNKNOWN", relation, f"{word} has no rule", "rewrite the query")
+                raise CannotBound(
+                    "stability.unknown", relation, f"{word} has no rule", "rewrite the query"
+                )
             self._row_by_row(relation)
             found = self.done[relation] = self._accounted(relation, rule(self, relation))
         return found
@@ -94,20 +96,24 @@ def _step(rule: str, node: n.Node, value: int | None, *premises: Stable, words: 
     return Step(rule, words or type(node).__name__, shown, before, node, value)
 
 
-@STABILITY.rule(n.Scan, id="G-SCAN")
+@STABILITY.rule(n.Scan, id="stability.scan")
 def _scan(s: Stabilities, node: n.Scan) -> Stable:
     table = node.table.lower()
     keys = tuple((columns, key.claims) for columns, key in s.facts.keys_in(node) if key.holds)
     if not s.varying(table):
-        return Stable(0, _step("G-SCAN", node, 0, words=f"{table} does not differ"), keys)
+        return Stable(0, _step("stability.scan", node, 0, words=f"{table} does not differ"), keys)
     if s.ownerships is not None:
-        return Stable(None, _step("G-SCAN", node, None, words=f"{table} holds rows of units"), keys)
-    return Stable(1, _step("G-SCAN", node, 1, words=f"{table} differs in one row"), keys)
+        return Stable(
+            None, _step("stability.scan", node, None, words=f"{table} holds rows of units"), keys
+        )
+    return Stable(1, _step("stability.scan", node, 1, words=f"{table} differs in one row"), keys)
 
 
-@STABILITY.rule(n.Values, n.Released, id="G-PUBLIC")
+@STABILITY.rule(n.Values, n.Released, id="stability.public")
 def _public(s: Stabilities, node: n.Relation) -> Stable:
-    return Stable(0, _step("G-PUBLIC", node, 0, words="public values"), _constant_keys(node))
+    return Stable(
+        0, _step("stability.public", node, 0, words="public values"), _constant_keys(node)
+    )
 
 
 def _constant_keys(node: n.Relation) -> Keys:
@@ -123,16 +129,18 @@ def _constant_keys(node: n.Relation) -> Keys:
     return tuple(found)
 
 
-@STABILITY.rule(n.Filter, id="G-FILTER")
+@STABILITY.rule(n.Filter, id="stability.filter")
 def _filter(s: Stabilities, node: n.Filter) -> Stable:
     inner = s.of(node.input)
     words = f"rows with {shortened(show_scalar(node.predicate), 70)}"
     return Stable(
-        inner.changed, _step("G-FILTER", node, inner.changed, inner, words=words), inner.keys
+        inner.changed,
+        _step("stability.filter", node, inner.changed, inner, words=words),
+        inner.keys,
     )
 
 
-@STABILITY.rule(n.Project, id="G-PROJECT")
+@STABILITY.rule(n.Project, id="stability.project")
 def _project(s: Stabilities, node: n.Project) -> Stable:
     inner = s.of(node.input)
     names = {i.expression.name: i.name for i in node.items if isinstance(i.expression, n.Column)}
@@ -141,92 +149,102 @@ def _project(s: Stabilities, node: n.Project) -> Stable:
         for key, claims in inner.keys
         if all(c in names for c in key)
     )
-    return Stable(inner.changed, _step("G-PROJECT", node, inner.changed, inner), keys)
+    return Stable(inner.changed, _step("stability.project", node, inner.changed, inner), keys)
 
 
-@STABILITY.rule(n.Sort, id="G-SORT")
+@STABILITY.rule(n.Sort, id="stability.sort")
 def _sort(s: Stabilities, node: n.Sort) -> Stable:
     inner = s.of(node.input)
     return Stable(inner.changed, inner.step, inner.keys)
 
 
-@STABILITY.rule(n.Window, id="G-WINDOW")
+@STABILITY.rule(n.Window, id="stability.window")
 def _window(s: Stabilities, node: n.Window) -> Stable:
     inner = s.of(node.input)
     owned = s.ownerships.of(node) if s.ownerships is not None else None
     if inner.changed != 0 and (owned is None or not owned.local):
         blocked = owned.blocked if owned is not None else None
         raise CannotBound(
-            "G-WINDOW",
+            "stability.window",
             node,
             blocked.reason if blocked is not None else "a window shows a row what others hold",
             blocked.hint
             if blocked is not None
             else "protect units, and let windows be of one unit",
         )
-    return Stable(inner.changed, _step("G-WINDOW", node, inner.changed, inner), inner.keys)
+    return Stable(inner.changed, _step("stability.window", node, inner.changed, inner), inner.keys)
 
 
-@STABILITY.rule(n.Limit, id="G-LIMIT")
+@STABILITY.rule(n.Limit, id="stability.limit")
 def _limit(s: Stabilities, node: n.Limit) -> Stable:
     inner = s.of(node.input)
     if inner.changed != 0:
         raise CannotBound(
-            "G-LIMIT",
+            "stability.limit",
             node,
             "which rows LIMIT keeps depends on protected rows",
             "aggregate first, then limit",
         )
-    return Stable(0, _step("G-LIMIT", node, 0, inner))
+    return Stable(0, _step("stability.limit", node, 0, inner))
 
 
-@STABILITY.rule(n.Distinct, id="G-DISTINCT")
+@STABILITY.rule(n.Distinct, id="stability.distinct")
 def _distinct(s: Stabilities, node: n.Distinct) -> Stable:
     inner = s.of(node.input)
     whole = frozenset(f.name for f in fields_of(node))
-    return Stable(inner.changed, _step("G-DISTINCT", node, inner.changed, inner), ((whole, ()),))
+    return Stable(
+        inner.changed, _step("stability.distinct", node, inner.changed, inner), ((whole, ()),)
+    )
 
 
-@STABILITY.rule(n.Aggregate, id="G-GROUP")
+@STABILITY.rule(n.Aggregate, id="stability.group")
 def _aggregate(s: Stabilities, node: n.Aggregate) -> Stable:
     inner = s.of(node.input)
     keys = ((frozenset(k.name for k in node.keys), ()),)
     if inner.changed is None:
-        return Stable(None, _step("G-GROUP", node, None, inner), keys)
+        return Stable(None, _step("stability.group", node, None, inner), keys)
     # A changed row changes its group's one output row: the old one goes, a new one comes.
     changed = 2 * inner.changed
-    return Stable(changed, _step("G-GROUP", node, changed, inner, words="inner groups"), keys)
+    return Stable(
+        changed, _step("stability.group", node, changed, inner, words="inner groups"), keys
+    )
 
 
-@STABILITY.rule(n.Join, id="G-JOIN")
+@STABILITY.rule(n.Join, id="stability.join")
 def _join(s: Stabilities, node: n.Join) -> Stable:
     left, right = s.of(node.left), s.of(node.right)
     if s.ownerships is not None and s.ownerships.of(node).local:
-        return Stable(None, _step("G-JOIN", node, None, left, right, words="join inside units"))
+        return Stable(
+            None, _step("stability.join", node, None, left, right, words="join inside units")
+        )
     equal = equal_columns(node)
     if left.changed == 0 and right.changed == 0:
-        step = _step("G-JOIN", node, 0, left, right, words="nothing that is joined differs")
+        step = _step("stability.join", node, 0, left, right, words="nothing that is joined differs")
         return Stable(0, step, _keys_after(left, right, equal, node.kind))
     if right.changed == 0 and left.changed is not None:
         claims = _partner(s, node, right, [b for _, b in equal], node.right)
-        step = _step("G-JOIN", node, left.changed, left, right, words=f"join on a key of {claims}")
+        step = _step(
+            "stability.join", node, left.changed, left, right, words=f"join on a key of {claims}"
+        )
         return Stable(left.changed, step, _keys_after(left, right, equal, node.kind))
     if left.changed == 0 and right.changed is not None and node.kind != "left":
         claims = _partner(s, node, left, [a for a, _ in equal], node.left)
-        step = _step("G-JOIN", node, right.changed, left, right, words=f"join on a key of {claims}")
+        step = _step(
+            "stability.join", node, right.changed, left, right, words=f"join on a key of {claims}"
+        )
         return Stable(right.changed, step, _keys_after(left, right, equal, node.kind))
     if left.changed == 0 and right.changed is not None:
         claims = _partner(s, node, left, [a for a, _ in equal], node.left)
         changed = 2 * right.changed  # the joined row, and the padded one that it stands for
         words = f"rows of {claims} on their key, padded"
-        return Stable(changed, _step("G-JOIN", node, changed, left, right, words=words))
+        return Stable(changed, _step("stability.join", node, changed, left, right, words=words))
     if left.changed is not None and right.changed is not None and _meets_one(left, right, equal):
         # A right row that comes or goes also unpads or pads the left row that it meets.
         changed = left.changed + right.changed * (2 if node.kind == "left" else 1)
         words = "each row meets at most one row of the other side"
-        return Stable(changed, _step("G-JOIN", node, changed, left, right, words=words))
+        return Stable(changed, _step("stability.join", node, changed, left, right, words=words))
     raise CannotBound(
-        "G-JOIN",
+        "stability.join",
         node,
         "both sides of the join hold protected rows, so one row can meet many",
         "join on a declared key of each side, or tie them by a unit that owns both",
@@ -249,7 +267,7 @@ def _partner(
             s.claims.update(claims)
             return tables or "constants"
     raise CannotBound(
-        "G-JOIN",
+        "stability.join",
         node,
         f"a row may meet many rows of {tables}: the join is not on a key of it that can be checked",
         f"join {tables} on its key, and declare tables.{tables}.key",
@@ -267,16 +285,18 @@ def _keys_after(left: Stable, right: Stable, equal: list[tuple[str, str]], kind:
     return found
 
 
-@STABILITY.rule(n.Union, n.Intersect, n.Except, id="G-SET")
+@STABILITY.rule(n.Union, n.Intersect, n.Except, id="stability.set")
 def _set_operation(s: Stabilities, node: n.Union | n.Intersect | n.Except) -> Stable:
     left, right = s.of(node.left), s.of(node.right)
     if left.changed is None or right.changed is None:
-        return Stable(None, _step("G-SET", node, None, left, right))
+        return Stable(None, _step("stability.set", node, None, left, right))
     changed = left.changed + right.changed
-    return Stable(changed, _step("G-SET", node, changed, left, right, words=type(node).__name__))
+    return Stable(
+        changed, _step("stability.set", node, changed, left, right, words=type(node).__name__)
+    )
 
 
-@STABILITY.rule(n.Truncate, id="G-TRUNCATE")
+@STABILITY.rule(n.Truncate, id="stability.truncate")
 def _truncate(s: Stabilities, node: n.Truncate) -> Stable:
     inner = s.of(node.input)
     words = f"first {node.limit} rows of each {node.owner[0].rsplit('.', 1)[-1]}"
@@ -284,12 +304,12 @@ def _truncate(s: Stabilities, node: n.Truncate) -> Stable:
     keys = ((frozenset(node.owner), ()), *inner.keys) if node.limit <= 1 else inner.keys
     if s.ownerships is not None and owned_by(s.ownerships, node.input, node.owner):
         known = node.limit if inner.changed is None else min(node.limit, inner.changed)
-        return Stable(known, _step("G-TRUNCATE", node, known, inner, words=words), keys)
+        return Stable(known, _step("stability.truncate", node, known, inner, words=words), keys)
     if inner.changed is None:
-        return Stable(None, _step("G-TRUNCATE", node, None, inner, words=words), keys)
+        return Stable(None, _step("stability.truncate", node, None, inner, words=words), keys)
     # A new row can push another one of the same owner out.
     changed = 2 * inner.changed
-    return Stable(changed, _step("G-TRUNCATE", node, changed, inner, words=words), keys)
+    return Stable(changed, _step("stability.truncate", node, changed, inner, words=words), keys)
 
 
 def owned_by(ownerships: Ownerships, relation: n.Relation, owner: tuple[str, ...]) -> bool:
@@ -299,17 +319,19 @@ def owned_by(ownerships: Ownerships, relation: n.Relation, owner: tuple[str, ...
     return found.local and len(owner) == 1 and owner[0] in units
 
 
-@STABILITY.rule(n.TruncateGroups, id="G-TRUNCATE-GROUPS")
+@STABILITY.rule(n.TruncateGroups, id="stability.truncate_groups")
 def _truncate_groups(s: Stabilities, node: n.TruncateGroups) -> Stable:
     inner = s.of(node.input)
     if s.ownerships is not None and owned_by(s.ownerships, node.input, node.owner):
         return Stable(
-            inner.changed, _step("G-TRUNCATE-GROUPS", node, inner.changed, inner), inner.keys
+            inner.changed,
+            _step("stability.truncate_groups", node, inner.changed, inner),
+            inner.keys,
         )
     if inner.changed == 0:
-        return Stable(0, _step("G-TRUNCATE-GROUPS", node, 0, inner), inner.keys)
+        return Stable(0, _step("stability.truncate_groups", node, 0, inner), inner.keys)
     raise CannotBound(
-        "G-TRUNCATE-GROUPS",
+        "stability.truncate_groups",
         node,
         "one row can push a whole group of another protection's unit out",
         "remove `groups` from the limits of the other protection",

@@ -31,10 +31,16 @@ class Additions:
     """COUNT and SUM without DISTINCT, named as the measures' columns."""
     measures: Mapping[str, Measure]
     together: tuple[frozenset[str], ...] = ()
-    """Measures of one quotient: a unit that one of their limits cuts down is scaled down in all of them (U-WEIGHT)."""
+    """Measures of one quotient: a unit that one of their limits cuts down is scaled down in all of them.
+
+    Rests on truncation.weight.
+    """
 
     alone: bool = False
-    """Whether rows without a unit are added up as they are: each is a unit of its own that no limit cuts (U-NOBODY)."""
+    """Whether rows without a unit are added up as they are: each is a unit of its own that no limit cuts.
+
+    Rests on truncation.nobody.
+    """
     fine: Mapping[str, int] = field(default_factory=dict)
     """Measure -> parts of a whole step that cut-down numbers are counted in: most of a count of two would be lost."""
 
@@ -57,7 +63,7 @@ class Additions:
 def each_unit(a: Additions) -> n.Aggregate:
     """Give what each unit adds to each measure in each group.
 
-    Rows without a unit stand together under NULL; they go unless each of them keeps to every limit (U-NOBODY).
+    Rows without a unit stand together under NULL; they go unless each of them keeps to every limit (truncation.nobody).
     """
     unit = _column(a.rows, a.unit)
     rows = a.rows if a.alone else n.Filter(a.rows, n.Not(n.IsNull(unit)))
@@ -158,12 +164,12 @@ def at_once(a: Additions, limits: Mapping[str, Sequence[int]]) -> n.Aggregate:
 
 
 def cut_down(a: Additions, limits: Mapping[str, int]) -> n.Aggregate:
-    """Give the measures with every unit's additions scaled down to its limit where they exceed it (U-CLIP)."""
+    """Give the measures with every unit's additions scaled down to its limit where they exceed it (truncation.clip)."""
     return _cut(a, [(name, name, limit) for name, limit in limits.items()])
 
 
 def cut_down_to_each(a: Additions, limits: Mapping[str, Sequence[int]]) -> n.Aggregate:
-    """Give every measure once for each of its limits, measure after measure, in whole steps (U-RACE)."""
+    """Give every measure once for each of its limits, measure after measure, in whole steps (truncation.race)."""
     return _cut(
         replace(a, fine={}),
         [
@@ -211,7 +217,7 @@ def _cut(a: Additions, wanted: Sequence[tuple[str, str, int]]) -> n.Aggregate:
 def different_values(a: Additions) -> n.Distinct:
     """Give which values each unit has in each group, for a measure that counts different values.
 
-    Rows without a unit have one value each, which no limit cuts (U-NOBODY).
+    Rows without a unit have one value each, which no limit cuts (truncation.nobody).
     """
     (call,) = a.calls
     assert isinstance(call.argument, n.Column)
@@ -233,7 +239,7 @@ def above_values(a: Additions, limits: Sequence[int]) -> n.Aggregate:
 
 
 def cut_values(a: Additions, limits: Mapping[str, int]) -> n.Aggregate:
-    """Count different values, of which each unit brings in the first ones only (U-DISTINCT)."""
+    """Count different values, of which each unit brings in the first ones only (truncation.distinct)."""
     (call,) = a.calls
     values = a.values
     order = tuple(f.name for f in fields_of(values) if f.name != a.unit)
@@ -247,7 +253,9 @@ def _weighted(
     measure: Measure,
     fine: int,
 ) -> n.Scalar:
-    """Scale a unit's additions by the least of several shares, toward zero, to whole parts of a step (U-WEIGHT).
+    """Scale a unit's additions by the least of several shares, toward zero, to whole parts of a step.
+
+    Rests on truncation.weight.
 
     Each weight is what a unit adds to a measure, all groups together, and that measure's limit.
     """

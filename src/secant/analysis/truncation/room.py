@@ -67,15 +67,17 @@ class TruncationRoom:
         if protection.personal is not None:
             reason = "units give different amounts of epsilon, so one limit does not fit all"
             hint = f"declare limits in protections.{protection.name}"
-            raise CannotBound("G-PERSONAL", release.exact, reason, hint)
+            raise CannotBound("stability.personal", release.exact, reason, hint)
         if protection.kind not in self.kinds:
-            raise CannotBound("U-CLIP", release.exact, "only units add up", "use kind `unit`")
+            raise CannotBound(
+                "truncation.clip", release.exact, "only units add up", "use kind `unit`"
+            )
         ownerships = request.facts.owners(protection)
         rows, limit, unit = owned_rows(release, ownerships)
         found = _limits(request, rows, limit, ownerships)
         if not found:
             raise CannotBound(
-                "U-CLIP",
+                "truncation.clip",
                 release.exact,
                 "no measure adds up what single units add",
                 "use COUNT and SUM, or declare limits",
@@ -189,7 +191,10 @@ def _within(
     *,
     alone: bool,
 ) -> int | None:
-    """Give what one unit adds to one group at most, in whole steps; None if its limit alone says it (U-LENGTH)."""
+    """Give what one unit adds to one group at most, in whole steps; None if its limit alone says it.
+
+    Rests on truncation.length.
+    """
     if call.distinct and is_owner(call.argument, ownerships, owned):
         return 1
     return _one(call, measure) if alone else None
@@ -212,14 +217,16 @@ def _told(call: n.Aggregation, measure: Measure, bound: Clipped) -> Step:
     if call.distinct:
         place = f"{measure.words}: of which each unit brings in no more than a limit, all groups together"
         told = f"the limit is chosen privately from {len(limits)}, {least} to {most}"
-        return Step("U-DISTINCT", place, told, (), call, limits[-1])
+        return Step("truncation.distinct", place, told, (), call, limits[-1])
     if len(limits) == 1:
-        return Step("U-CLIP", place, f"moves by at most {most}, as declared", (), call, limits[-1])
+        return Step(
+            "truncation.clip", place, f"moves by at most {most}, as declared", (), call, limits[-1]
+        )
     if bound.race:
         told = f"{len(limits)} limits race, {least} to {most}"
-        return Step("U-RACE", place, told, (), call, limits[-1])
+        return Step("truncation.race", place, told, (), call, limits[-1])
     told = f"the limit is chosen privately from {len(limits)}, {least} to {most}"
-    return Step("U-CLIP", place, told, (), call, limits[-1])
+    return Step("truncation.clip", place, told, (), call, limits[-1])
 
 
 def owned_rows(release: Release, ownerships: Ownerships) -> tuple[n.Relation, int | None, str]:
@@ -230,7 +237,7 @@ def owned_rows(release: Release, ownerships: Ownerships) -> tuple[n.Relation, in
     unit = unit_column(ownerships.of(rows), ownerships)
     if unit is None or not owned_by(ownerships, rows, (unit,)):
         raise CannotBound(
-            "U-CLIP",
+            "truncation.clip",
             release.exact,
             "rows do not belong to single units",
             "group by the unit's key inside",

@@ -1,7 +1,8 @@
 """Plans that count units by their largest and smallest values: what a choice of an undeclared range or limit looks at.
 
 In: a table, a protection that hides its rows or its units, public lists of candidates. Out: plans made of nodes that
-every engine prints, each of which counts every unit at most once (U-RANGE, U-ROWS). Nothing is read or chosen here.
+every engine prints, each of which counts every unit at most once (truncation.range, truncation.rows). Nothing is read
+or chosen here.
 """
 
 from __future__ import annotations

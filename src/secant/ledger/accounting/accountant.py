@@ -70,19 +70,19 @@ def _loss_distribution(counts: Tally, delta: Fraction) -> Fraction | None:
 
 # In order of cost (I8). Once one of them is optimal for the history, the others are not asked.
 THEOREMS: tuple[Theorem, ...] = (
-    Theorem("A-BASIC", _basic_within),
-    Theorem("A-ADV1", advanced_first),
-    Theorem("A-SELF", self_adaptive),
-    Theorem("A-ADV2", advanced_second),
-    Theorem("A-GAUSS", gaussian),
-    Theorem("A-LOSS", _loss_distribution),
-    Theorem("A-ZCDP", zero_concentrated),
-    Theorem("A-RENYI", renyi),
-    Theorem("A-DPA", dp_accounting_epsilon, default=False),
+    Theorem("accounting.basic", _basic_within),
+    Theorem("accounting.advanced", advanced_first),
+    Theorem("accounting.self_adaptive", self_adaptive),
+    Theorem("accounting.optimal", advanced_second),
+    Theorem("accounting.gauss", gaussian),
+    Theorem("accounting.loss", _loss_distribution),
+    Theorem("accounting.zcdp", zero_concentrated),
+    Theorem("accounting.renyi", renyi),
+    Theorem("accounting.dp_accounting", dp_accounting_epsilon, default=False),
 )
 DEFAULT_THEOREMS = tuple(theorem.name for theorem in THEOREMS if theorem.default)
 _FEW = 32
-DEFAULT_FILTERS = ("A-FILTER-BASIC", "A-FILTER-RENYI")
+DEFAULT_FILTERS = ("accounting.filter_basic", "accounting.filter_renyi")
 
 
 @frozen
@@ -160,7 +160,7 @@ class Accountant:
         >>> from secant.terms.events import PureEvent, Repeated
         >>> history = [Repeated(PureEvent("0.1"), 100)]
         >>> print(Accountant().total(history, delta="1e-6", adaptive=False).statement())
-        differential privacy: epsilon 4.774568, delta 0.000001; fixed in advance (A-ADV2)
+        differential privacy: epsilon 4.774568, delta 0.000001; fixed in advance (accounting.optimal)
         """
         allowed = exact_delta(delta)
         history = tuple(events)
@@ -221,31 +221,33 @@ class Accountant:
         plain = on_good_databases(plain)
         if adaptive:
             priced = self._adaptive(plain, delta, budget)
-        else:  # either reading of concentrated releases is a theorem of its own (A-BOTH)
+        else:  # either reading of concentrated releases is a theorem of its own (accounting.both)
             both = [self._fixed(view, delta) for view in _readings(plain)]
             priced = min((found for found in both if found is not None), default=None)
         if priced is None:
             return None, "no chosen theorem covers these releases within this delta"
         epsilon, used, theorem = priced
         if gamma:
-            theorem = f"A-RANDOM with {theorem}"
+            theorem = f"accounting.random with {theorem}"
         if apart is not None:
-            theorem = f"A-METRIC with {theorem}"
+            theorem = f"accounting.metric with {theorem}"
         return Total(epsilon, used, gamma, theorem, adaptive, apart), ""
 
     def _per_distance(
         self, counts: Tally, metric: list[MetricEvent], adaptive: bool
     ) -> tuple[Total | None, str]:
-        """A-METRIC: ε per unit of distance adds up, also when chosen adaptively."""
+        """accounting.metric: ε per unit of distance adds up, also when chosen adaptively."""
         if len(metric) != len(counts):
             return None, "metric releases cannot be added to releases of another kind"
         epsilon = exact_sum(counts[leaf] * leaf.epsilon for leaf in metric)
-        return Total(epsilon, Fraction(0), Fraction(0), "A-METRIC", adaptive, None, True), ""
+        return Total(
+            epsilon, Fraction(0), Fraction(0), "accounting.metric", adaptive, None, True
+        ), ""
 
     def _fixed(self, counts: Tally, delta: Fraction) -> tuple[Fraction, Fraction, str] | None:
         """Take the least ε over the chosen theorems, cheap ones first."""
         if not counts:
-            return Fraction(0), Fraction(0), "A-BASIC"
+            return Fraction(0), Fraction(0), "accounting.basic"
         best: tuple[Fraction, str] | None = None
         optimal = False
         for theorem in THEOREMS:
@@ -260,7 +262,7 @@ class Accountant:
         if best is None:
             return None
         sums = basic_sums(counts)
-        added = best[1] == "A-BASIC" and sums is not None
+        added = best[1] == "accounting.basic" and sums is not None
         return best[0], min(sums[1], delta) if added and sums else delta, best[1]
 
     def _adaptive(
@@ -268,7 +270,7 @@ class Accountant:
     ) -> tuple[Fraction, Fraction, str] | None:
         """Read the filters against a budget; without a budget, read the odometer."""
         if not counts:
-            return Fraction(0), Fraction(0), "A-FILTER-BASIC"
+            return Fraction(0), Fraction(0), "accounting.filter_basic"
         if budget is None:
             read = odometer(counts, delta=delta, share=self.slack_share)
             return None if read is None else (read[0], delta, read[1])
@@ -278,11 +280,11 @@ class Accountant:
 
 
 def _is_optimal(theorem: str, counts: Tally) -> bool:
-    # Equal ε are composed optimally by A-ADV2 only if nothing more than ε is known of each release.
-    if theorem == "A-ADV2":
+    # Equal ε are composed optimally by accounting.optimal only if nothing more than ε is known of each release.
+    if theorem == "accounting.optimal":
         return not any(isinstance(leaf, LaplaceEvent) for leaf in counts)
-    # The grid of A-LOSS costs about 1e-4; where the Rényi orders are cheap they may do better.
-    return theorem == "A-GAUSS" or (theorem == "A-LOSS" and len(counts) > _FEW)
+    # The grid of accounting.loss costs about 1e-4; where the Rényi orders are cheap they may do better.
+    return theorem == "accounting.gauss" or (theorem == "accounting.loss" and len(counts) > _FEW)
 
 
 def _readings(counts: Tally) -> list[Tally]:
@@ -297,7 +299,7 @@ def _at_distance(leaf: Leaf, apart: Fraction | None) -> Leaf:
 def _exceptional(
     events: Sequence[Event], counts: Tally, adaptive: bool
 ) -> tuple[Fraction | None, str]:
-    """A-RANDOM: add the shares γ, where the union bound holds.
+    """accounting.random: add the shares γ, where the union bound holds.
 
     An exceptional set must be fixed before an answer is seen: a function chosen afterwards may be
     chosen to be bad on this very database. So with adaptive choices only the first event of a

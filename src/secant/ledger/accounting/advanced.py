@@ -1,4 +1,6 @@
-"""Closed formulas for releases whose (ε, δ) are fixed in advance (A-ADV1, A-ADV2, A-SELF).
+"""Closed formulas for releases whose (ε, δ) are fixed in advance.
+
+Rests on accounting.advanced, accounting.optimal, accounting.self_adaptive.
 
 In: a tally and the δ of the whole. Out: the ε of the whole, rounded up, or None where a theorem
 says nothing. The mechanisms may be chosen adaptively, their parameters and their number may not:
@@ -25,7 +27,7 @@ _MOST_TERMS = 200_000
 
 
 def advanced_first(counts: Tally, delta: Fraction) -> Fraction | None:
-    """A-ADV1: √(2·ln(1/δ')·Σε²) + Σ ε·(e^ε - 1)."""
+    """accounting.advanced: √(2·ln(1/δ')·Σε²) + Σ ε·(e^ε - 1)."""
     view, rest = approximate_view(counts), slack(counts, delta)
     if not view or rest is None:
         return None
@@ -37,7 +39,7 @@ def advanced_first(counts: Tally, delta: Fraction) -> Fraction | None:
 
 
 def self_adaptive(counts: Tally, delta: Fraction) -> Fraction | None:
-    """A-SELF: the least of Σε and two formulas, for equal and for unequal parameters."""
+    """accounting.self_adaptive: the least of Σε and two formulas, for equal and for unequal parameters."""
     view, rest = approximate_view(counts), slack(counts, delta)
     if not view or rest is None:
         return None
@@ -55,7 +57,7 @@ def self_adaptive(counts: Tally, delta: Fraction) -> Fraction | None:
 
 
 def advanced_second(counts: Tally, delta: Fraction) -> Fraction | None:
-    """A-ADV2: the optimum for equal (ε, δ); None for unequal ones."""
+    """accounting.optimal: the optimum for equal (ε, δ); None for unequal ones."""
     view, rest = approximate_view(counts), slack(counts, delta)
     if view is None or len(view) != 1 or rest is None or view[0].count > _MOST_TERMS:
         return None
@@ -63,7 +65,7 @@ def advanced_second(counts: Tally, delta: Fraction) -> Fraction | None:
 
 
 def optimal_identical(epsilon: Fraction, count: int, delta: Fraction) -> Fraction:
-    """Give the least ε' for which `count` ε-private releases are (ε', δ)-private together (A-ADV2).
+    """Give the least ε' for which `count` ε-private releases are (ε', δ)-private together (accounting.optimal).
 
     It is attained by randomized response, whose privacy loss is (count - 2l)·ε with a binomial l,
     so the curve of δ is known exactly, and on each stretch between two losses it is inverted in

@@ -1,4 +1,4 @@
-"""Basic composition: ε and δ add, for mechanisms and parameters chosen adaptively (A-BASIC).
+"""Basic composition: ε and δ add, for mechanisms and parameters chosen adaptively (accounting.basic).
 
 In: events. Out: exact sums, never rounded. A release without an (ε, δ) of its own is refused.
 """

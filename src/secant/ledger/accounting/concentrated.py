@@ -1,4 +1,4 @@
-"""Rényi divergences of releases, and composition by adding them (A-ZCDP, A-RENYI, A-GAUSS).
+"""Rényi divergences of releases, and composition by adding them (accounting.zcdp, accounting.renyi, accounting.gauss).
 
 In: a tally and the δ of the whole. Out: the ε of the whole, rounded up, or None where nothing is
 known. Orders are looked for in floats, for any order is valid; what is reported for the order that
@@ -83,7 +83,7 @@ def composed_divergence(counts: Tally, order: Fraction) -> Fraction | None:
 
 
 def from_renyi(order: Fraction, divergence: Fraction, delta: Fraction) -> Fraction:
-    """Give the ε at δ of anything whose Rényi divergence of one order is bounded (A-CONVERT)."""
+    """Give the ε at δ of anything whose Rényi divergence of one order is bounded (accounting.convert)."""
     with working_precision(PRECISION):
         alpha = ball(order)
         saved = (1 - 1 / alpha).log() - (ball(delta).log() + alpha.log()) / (alpha - 1)
@@ -91,7 +91,7 @@ def from_renyi(order: Fraction, divergence: Fraction, delta: Fraction) -> Fracti
 
 
 def renyi(counts: Tally, delta: Fraction) -> Fraction | None:
-    """A-RENYI: add divergences order by order, convert at the best order."""
+    """accounting.renyi: add divergences order by order, convert at the best order."""
     rest, kept = slack(counts, delta), without_failures(counts)
     if not kept or rest is None:
         return None
@@ -99,7 +99,7 @@ def renyi(counts: Tally, delta: Fraction) -> Fraction | None:
 
 
 def zero_concentrated(counts: Tally, delta: Fraction) -> Fraction | None:
-    """A-ZCDP: add ρ, where ε counts as ρ = ε²/2 and Gaussian noise as ρ = 1/(2σ²)."""
+    """accounting.zcdp: add ρ, where ε counts as ρ = ε²/2 and Gaussian noise as ρ = 1/(2σ²)."""
     rest, kept = slack(counts, delta), without_failures(counts)
     rhos = [(_rho(leaf), count) for leaf, count in kept.items()]
     if not kept or rest is None or any(rho is None for rho, _ in rhos):
@@ -162,7 +162,7 @@ def best_order(
 
 
 def gaussian(counts: Tally, delta: Fraction) -> Fraction | None:
-    """A-GAUSS: Gaussian releases are one Gaussian release; its exact curve is inverted."""
+    """accounting.gauss: Gaussian releases are one Gaussian release; its exact curve is inverted."""
     if not counts or delta <= 0:
         return None
     precision = Fraction(0)

@@ -1,4 +1,4 @@
-"""Privacy-loss distributions of the dp-accounting package, as a second opinion (A-DPA).
+"""Privacy-loss distributions of the dp-accounting package, as a second opinion (accounting.dp_accounting).
 
 In: a tally and the δ of the whole. Out: the ε that dp-accounting reports, nudged up. Its accountant
 ignores the count of randomized response, so its accountant is not used: each release becomes a
@@ -31,7 +31,7 @@ _SMALLEST_DELTA = Fraction(1, 10**12)
 def dp_accounting_epsilon(
     counts: Tally, delta: Fraction, *, interval: float | None = None
 ) -> Fraction | None:
-    """A-DPA: let dp-accounting compose; None for events or a δ that it cannot be trusted with."""
+    """accounting.dp_accounting: let dp-accounting compose; None for events or a δ that it cannot be trusted with."""
     if not counts or delta < _SMALLEST_DELTA:
         return None
     kinds = (PureEvent, ApproximateEvent, LaplaceEvent, GaussianEvent)

@@ -45,7 +45,10 @@ ODOMETER_ORDERS: tuple[Fraction, ...] = tuple(
 
 
 CONCENTRATED = Fraction(1, 4)
-"""The part of a budget's δ up to which filters of (ε, δ) read concentrated releases by their prices (A-BOTH)."""
+"""The part of a budget's δ up to which filters of (ε, δ) read concentrated releases by their prices.
+
+Rests on accounting.both.
+"""
 
 
 @frozen
@@ -61,13 +64,13 @@ class Filter:
 
 
 def _basic_reading(counts: Tally, epsilon: Fraction, delta: Fraction) -> Fraction | None:
-    """A-FILTER-BASIC: Σε."""
+    """accounting.filter_basic: Σε."""
     view = approximate_view(counts)
     return None if view is None else exact_sum(term.count * term.epsilon for term in view)
 
 
 def _advanced_reading(counts: Tally, epsilon: Fraction, delta: Fraction) -> Fraction | None:
-    """A-FILTER-ADV: Σε²/2 + √(2·ln(1/δ')·Σε²)."""
+    """accounting.filter_adv: Σε²/2 + √(2·ln(1/δ')·Σε²)."""
     view = approximate_view(counts)
     if view is None or delta <= 0:
         return None
@@ -77,7 +80,7 @@ def _advanced_reading(counts: Tally, epsilon: Fraction, delta: Fraction) -> Frac
 
 
 def _renyi_reading(counts: Tally, epsilon: Fraction, delta: Fraction) -> Fraction | None:
-    """A-FILTER-RENYI: divergences added at the one order that the budget fixes, then converted."""
+    """accounting.filter_renyi: divergences added at the one order that the budget fixes, then converted."""
     if delta <= 0 or epsilon <= 0:
         return None
     order = filter_order(epsilon, delta)
@@ -86,15 +89,15 @@ def _renyi_reading(counts: Tally, epsilon: Fraction, delta: Fraction) -> Fractio
 
 
 def _gaussian_reading(counts: Tally, epsilon: Fraction, delta: Fraction) -> Fraction | None:
-    """A-FILTER-GAUSS: Gaussian releases only; Σ1/σ² adds, and the exact curve is inverted."""
+    """accounting.filter_gauss: Gaussian releases only; Σ1/σ² adds, and the exact curve is inverted."""
     return gaussian(counts, delta)
 
 
 FILTERS: tuple[Filter, ...] = (
-    Filter("A-FILTER-BASIC", False, False, _basic_reading),
-    Filter("A-FILTER-ADV", True, False, _advanced_reading),
-    Filter("A-FILTER-RENYI", True, True, _renyi_reading),
-    Filter("A-FILTER-GAUSS", True, True, _gaussian_reading),
+    Filter("accounting.filter_basic", False, False, _basic_reading),
+    Filter("accounting.filter_adv", True, False, _advanced_reading),
+    Filter("accounting.filter_renyi", True, True, _renyi_reading),
+    Filter("accounting.filter_gauss", True, True, _gaussian_reading),
 )
 
 
@@ -119,12 +122,12 @@ def filter_reading(
     theorems: tuple[str, ...],
     share: Fraction,
 ) -> tuple[Fraction, Fraction, str] | None:
-    """Give (ε used, δ used at most, theorem) by the best of the chosen filters (A-FILTER-UNION).
+    """Give (ε used, δ used at most, theorem) by the best of the chosen filters (accounting.filter_union).
 
     `share` of δ is set aside for the filters that need it, in equal parts; the rest is for the
     releases' own δ. None if no filter can read this history or the releases' own δ exceed the rest.
     Concentrated releases are paid for by ρ; as long as their prices' δ stays within CONCENTRATED they
-    are read by price as well, and that δ counts as their own (A-BOTH).
+    are read by price as well, and that δ counts as their own (accounting.both).
     """
     chosen = [rule for rule in FILTERS if rule.theorem in theorems]
     hungry = sum(rule.uses_slack for rule in chosen)
@@ -149,7 +152,7 @@ def filter_reading(
 
 
 def odometer(counts: Tally, *, delta: Fraction, share: Fraction) -> tuple[Fraction, str] | None:
-    """A-ODOMETER: a running ε that the privacy loss exceeds at no time, but for probability δ.
+    """accounting.odometer: a running ε that the privacy loss exceeds at no time, but for probability δ.
 
     It is no (ε, δ) fixed in advance: the reading itself depends on the answers. None if it cannot
     be read, or if the releases' own δ exceed their part.
@@ -161,12 +164,12 @@ def odometer(counts: Tally, *, delta: Fraction, share: Fraction) -> tuple[Fracti
     readings: list[tuple[Fraction, str]] = []
     sum_of_all = _basic_reading(kept, Fraction(0), Fraction(0))
     if sum_of_all is not None:
-        readings.append((sum_of_all, "A-FILTER-BASIC"))
+        readings.append((sum_of_all, "accounting.filter_basic"))
     if aside > 0:
         for order in ODOMETER_ORDERS:
             total = composed_divergence(kept, order)
             if total is not None:
-                readings.append((_exceeded_at_no_time(order, total, aside), "A-ODOMETER"))
+                readings.append((_exceeded_at_no_time(order, total, aside), "accounting.odometer"))
     return min(readings, default=None)
 
 

@@ -1,4 +1,4 @@
-"""Optimal composition of unequal releases by their privacy losses on a public grid (A-LOSS).
+"""Optimal composition of unequal releases by their privacy losses on a public grid (accounting.loss).
 
 In: a tally of pure, approximate, Laplace and Gaussian releases whose parameters are fixed in
 advance, and the δ of the whole. Out: the ε of the whole, above the optimum by about one part in
@@ -50,7 +50,7 @@ class Losses:
 
 
 def loss_distribution(counts: Tally, delta: Fraction) -> Fraction | None:
-    """A-LOSS: convolve the losses of all releases, then read off ε where δ is met."""
+    """accounting.loss: convolve the losses of all releases, then read off ε where δ is met."""
     rest, kept = slack(counts, delta), without_failures(counts)
     if not kept or rest is None or rest < _SMALLEST_SLACK or not _supported(kept):
         return None
@@ -124,7 +124,7 @@ def _grid_step(counts: Tally, rest: Fraction) -> float:
 
 
 def _split(losses: Row, masses: Row, step: float) -> Losses:
-    """Put each mass on the grid points around its loss, keeping Σ mass·e^(-loss) (A-DOMINATION)."""
+    """Put each mass on the grid points around its loss, keeping Σ mass·e^(-loss) (accounting.domination)."""
     places = losses / step
     places = places + np.abs(places) * 2.0**-50 + 2.0**-60
     below = np.floor(places)

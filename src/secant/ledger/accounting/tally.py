@@ -77,12 +77,12 @@ def approximate_view(counts: Tally) -> tuple[Term, ...] | None:
 
 
 def by_price(counts: Tally) -> dict[Leaf, int]:
-    """Read every concentrated release by its (ε, δ) (A-BOTH)."""
+    """Read every concentrated release by its (ε, δ) (accounting.both)."""
     return _read_as(counts, lambda leaf: ApproximateEvent(leaf.epsilon, leaf.delta))
 
 
 def by_rho(counts: Tally) -> dict[Leaf, int]:
-    """Read every concentrated release by its ρ (A-BOTH)."""
+    """Read every concentrated release by its ρ (accounting.both)."""
     return _read_as(counts, lambda leaf: ZCdpEvent(leaf.rho))
 
 
@@ -96,7 +96,7 @@ def _read_as(counts: Tally, reading: Callable[[ConcentratedEvent], Leaf]) -> dic
 
 
 def without_failures(counts: Tally) -> dict[Leaf, int]:
-    """Replace every (ε, δ) release by the ε release that it is when it does not fail (A-SPLIT)."""
+    """Replace every (ε, δ) release by the ε release that it is when it does not fail (accounting.split)."""
     kept: dict[Leaf, int] = {}
     for leaf, count in counts.items():
         if isinstance(leaf, ApproximateEvent):
@@ -106,7 +106,7 @@ def without_failures(counts: Tally) -> dict[Leaf, int]:
 
 
 def on_good_databases(counts: Tally) -> dict[Leaf, int]:
-    """Replace every random-DP release by its promise outside the exceptional share (A-RANDOM)."""
+    """Replace every random-DP release by its promise outside the exceptional share (accounting.random)."""
     kept: dict[Leaf, int] = {}
     for leaf, count in counts.items():
         if isinstance(leaf, RandomEvent):
@@ -147,7 +147,7 @@ def failures(counts: Tally) -> Ball:
 
 
 def slack(counts: Tally, delta: Fraction) -> Fraction | None:
-    """Give the δ' with 1 - (1-δ')·∏(1-δᵢ) ≤ δ, rounded down; None if nothing is left (A-SPLIT)."""
+    """Give the δ' with 1 - (1-δ')·∏(1-δᵢ) ≤ δ, rounded down; None if nothing is left (accounting.split)."""
     if not any(isinstance(leaf, ApproximateEvent) and leaf.delta for leaf in counts):
         return delta if delta > 0 else None
     with working_precision(PRECISION):

@@ -1,4 +1,4 @@
-"""What can be made of a released series for nothing (F-REVISED, F-ISOTONIC, F-FILTER).
+"""What can be made of a released series for nothing (continual.revised, continual.isotonic, continual.filter).
 
 In: released numbers and public facts. Out: all steps estimated at once, series that cannot fall, filtered series.
 Everything here is computed from what was released; nothing is drawn, read or paid. A running maximum is not offered: it
@@ -67,7 +67,7 @@ def _kinds(part: Stretch, tree: Tree, steps: int, t: int, single: bool) -> list[
 
 
 def isotonic(values: Sequence[float]) -> list[float]:
-    """Give the rising series nearest to a series, for totals that cannot fall (F-ISOTONIC)."""
+    """Give the rising series nearest to a series, for totals that cannot fall (continual.isotonic)."""
     levels: list[tuple[float, int]] = []
     for value in values:
         mean, count = float(value), 1
@@ -79,13 +79,13 @@ def isotonic(values: Sequence[float]) -> list[float]:
 
 
 def filtered(seen: Sequence[LevelRelease | Estimate], drift: float) -> list[float]:
-    """Follow a value that wanders, through numbers whose noise is known (F-FILTER).
+    """Follow a value that wanders, through numbers whose noise is known (continual.filter).
 
     The model, a walk whose steps have variance `drift`, is the reader's belief: no error is given, because none is
     promised. A wrong model spoils accuracy, never privacy.
 
     Args:
-        seen: One for each step: an answer with its revealed noise level (N-REVEAL), or a step of a series (its
+        seen: One for each step: an answer with its revealed noise level (noise.reveal), or a step of a series (its
             `increment` where every step is released by itself, so that noises are independent).
         drift: The variance of the walk's steps, at least 0.
     """
@@ -113,7 +113,7 @@ MOST_FOLLOWED = 4000
 
 
 def followed(way: Way, released: Mapping[str, int], until: int, drift: float) -> Floats:
-    """Give steps 1 to `until` as a walk through all numbers so far, of blocks as well as of steps (F-FILTER).
+    """Give steps 1 to `until` as a walk through all numbers so far, of blocks as well as of steps (continual.filter).
 
     The same belief as in `filtered`, of which it is the last word: of each step it gives what is likeliest after all
     numbers up to `until`, and for the last step what a Kalman filter over all blocks gives.

@@ -1,4 +1,6 @@
-"""All steps at once: the blocks of a tree over known steps, and running sums by least squares (F-BATCH, F-REVISED).
+"""All steps at once: the blocks of a tree over known steps, and running sums by least squares.
+
+Rests on continual.batch, continual.revised.
 
 In: a tree, how many steps there are, the released numbers of its blocks. Out: estimates of all steps, of which noises
 any weighted sum of running sums consists, and the tree with the least error. No numpy: questions in SQL come here.
@@ -33,13 +35,19 @@ def blocks(tree: Tree, values: Sequence[int]) -> list[int]:
 
 
 def moved(tree: Tree, size: Fraction, squared: Fraction) -> tuple[Fraction, Fraction]:
-    """Give the size and the squared length that all blocks together move by, from those of the steps (F-BATCH)."""
+    """Give the size and the squared length that all blocks together move by, from those of the steps.
+
+    Rests on continual.batch.
+    """
     lengths = (min(size**2, tree.block(level) * squared) for level in range(tree.levels))
     return tree.levels * size, sum(lengths, Fraction(0))
 
 
 def steps_of(tree: Tree, steps: int, numbers: Sequence[int]) -> list[int]:
-    """Give whole numbers of all steps whose running sums are the nearest to those of least squares (F-REVISED)."""
+    """Give whole numbers of all steps whose running sums are the nearest to those of least squares.
+
+    Rests on continual.revised.
+    """
     counts = [steps // tree.block(level) for level in range(tree.levels)]
     starts = [0, *accumulate(counts)]
     drawn = [numbers[low:high] for low, high in pairwise(starts)]
@@ -55,7 +63,7 @@ def steps_of(tree: Tree, steps: int, numbers: Sequence[int]) -> list[int]:
 
 
 def leaves(tree: Tree, numbers: Sequence[Sequence[float]]) -> list[float]:
-    """Give the least-squares estimates of all steps from the numbers of blocks, level by level (F-REVISED)."""
+    """Give the least-squares estimates of all steps from the numbers of blocks, level by level (continual.revised)."""
     b, (_, own) = tree.branching, tree.shares()
     below = [list(numbers[0])]
     for level in range(1, tree.levels):
@@ -144,7 +152,7 @@ def _trees(steps: int) -> Iterator[Tree]:
 
 
 def _variance(tree: Tree, steps: int, t: int) -> float:
-    """Give the variance of the sum of the first t steps, in units of one noise's (F-REVISED)."""
+    """Give the variance of the sum of the first t steps, in units of one noise's (continual.revised)."""
     b, (variances, _) = tree.branching, tree.shares()
     total = 0.0
     for level, start in _largest(tree, steps):

@@ -1,4 +1,4 @@
-"""Which way a stream is released: all candidates, compared by public facts before anything is read (F-CHOICE).
+"""Which way a stream is released: all candidates, compared by public facts before anything is read (continual.choice).
 
 In: facts of a stream. Out: the way with the least error, and how the others compare. Candidates are plain increments,
 open trees of 2 to 40 branches, the whole encoder where there is a delta, and the seed's binary tree for comparison.

@@ -1,4 +1,4 @@
-"""The whole square-root encoder: every step releases a weighted sum of all steps so far (F-ENCODER).
+"""The whole square-root encoder: every step releases a weighted sum of all steps so far (continual.encoder).
 
 In: a number of steps, and what was released. Out: whole coefficients, how far they carry a move, and the decoded steps.
 The coefficients are 1024 times the power series of 1/sqrt(1 - x), rounded; decoding is in floats, after the release.
@@ -43,7 +43,7 @@ class Encoder:
         )
 
     def squared(self, moved: Moved) -> int:
-        """Bound the squared length of what is moved, in proportion to the sum of sizes (F-ENCODER)."""
+        """Bound the squared length of what is moved, in proportion to the sum of sizes (continual.encoder)."""
         steps = min(self.length, -(-moved.size // moved.each))
         one, row = lags(self, 1)[0], _row(self._lags(steps), steps)
         return moved.size * min(moved.size * one, moved.each * row)

@@ -1,4 +1,4 @@
-"""How far the noise of a series may lead it from the truth: ends by the law of the noise (F-ENDS).
+"""How far the noise of a series may lead it from the truth: ends by the law of the noise (continual.ends).
 
 In: weights of independent whole noises in each estimate, all public. Out: half widths, rounded up, so that intervals
 hold. Nothing is drawn here, and nothing private is seen.

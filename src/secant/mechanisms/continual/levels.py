@@ -1,4 +1,6 @@
-"""The open tree: blocks of b^l steps for each level l, released when they are complete (F-LEVELS, F-BELOW).
+"""The open tree: blocks of b^l steps for each level l, released when they are complete.
+
+Rests on continual.levels, continual.below.
 
 In: branching, levels, and the released numbers of blocks. Out: which blocks end at a step, estimates of any stretch of
 steps, and of how many noises of which weight their errors consist. One level is plain increments. Estimates are in
@@ -43,7 +45,7 @@ class Tree:
             yield Output(f"{level}:{first}-{last}", first, last)
 
     def squared(self, moved: Moved) -> int:
-        """Bound the squared length that all blocks together move by, of any part of what is moved (F-LEVELS).
+        """Bound the squared length that all blocks together move by, of any part of what is moved (continual.levels).
 
         It is a product with the sum of sizes, so that parts of a move in several trees add up.
         """
@@ -105,7 +107,7 @@ class Tree:
         return found
 
     def below(self, numbers: Sequence[Floats]) -> list[Floats]:
-        """Give the estimate of each block from its own number and the blocks below it (F-BELOW)."""
+        """Give the estimate of each block from its own number and the blocks below it (continual.below)."""
         _, own = self.shares()
         found = [numbers[0]]
         for level in range(1, self.levels):

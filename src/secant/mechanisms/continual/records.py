@@ -65,7 +65,7 @@ class StreamFacts:
 
     @property
     def moved(self) -> Moved:
-        """How far all steps move together (F-WINDOW)."""
+        """How far all steps move together (continual.window)."""
         times = self.times
         if self.window is None:
             size, squared, each = self.bound, self.squared or self.bound**2, self.each or self.bound
@@ -129,7 +129,7 @@ class Estimate:
     deviation: float
     """The standard error."""
     low: float
-    """At the level that was asked for, by the law of the noise (F-ENDS)."""
+    """At the level that was asked for, by the law of the noise (continual.ends)."""
     high: float
 
 

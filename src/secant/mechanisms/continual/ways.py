@@ -169,7 +169,9 @@ class Way:
     def series(
         self, released: Mapping[str, int], until: int, since: int = 1, level: float = LEVEL
     ) -> tuple[Point, ...]:
-        """Give the series from released numbers, of steps `since` to `until`, with errors (F-BELOW, F-ENDS).
+        """Give the series from released numbers, of steps `since` to `until`, with errors.
+
+        Rests on continual.below, continual.ends.
 
         Args:
             released: The numbers of all outputs that were due up to `until`, by name.
@@ -354,7 +356,7 @@ def noise_of(facts: StreamFacts, law: LawName, design: Design) -> WholeLaw:
     if law == "laplace":
         if not isinstance(design, Tree):
             raise UsageError("USE-001", "an encoder takes normal noise")
-        # F-LEVELS: each level sees a move once
+        # continual.levels: each level sees a move once
         return WholeLaplace(Fraction(design.levels * moved.size) / facts.epsilon)
     squared = design.squared(moved) if in_epochs(facts) else design.least_squared(moved)
     wide = multiplier(facts.epsilon, facts.delta)
@@ -362,5 +364,5 @@ def noise_of(facts: StreamFacts, law: LawName, design: Design) -> WholeLaw:
 
 
 def in_epochs(facts: StreamFacts) -> bool:
-    """Say whether steps are cut into epochs: running totals without a horizon (F-EPOCHS)."""
+    """Say whether steps are cut into epochs: running totals without a horizon (continual.epochs)."""
     return facts.horizon is None and facts.shows == "running"

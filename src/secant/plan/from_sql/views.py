@@ -1,7 +1,8 @@
 """Names that stand for queries or for released rows: put where they are used before anything is proved.
 
 In: a binder, the syntax tree of a question, the catalog with its views. Out: the views that the question needs, bound
-as WITH clauses are. What is bounded is the whole plan, so a view has no bound of its own (W-VIEW). Never here: data.
+as WITH clauses are. What is bounded is the whole plan, so a view has no bound of its own (workflow.view). Never here:
+data.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def _named(tree: Any) -> Iterator[str]:
 def with_derived(
     binder: Binder, scan: n.Scan, columns: Columns, table: str
 ) -> tuple[n.Relation, Columns]:
-    """Compute derived columns of a table from the others; what is stored in them is not read (W-DERIVED)."""
+    """Compute derived columns of a table from the others; what is stored in them is not read (workflow.derived)."""
     derived = binder.catalog.derived.get(table.lower(), {})
     if not derived:
         return scan, columns

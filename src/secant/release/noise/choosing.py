@@ -55,7 +55,7 @@ def choose(
         for m in b.release.measures:
             moving = {c.protection for c in b.certificates if not is_still(c.bounds[m.column])}
             either = noise[m.column].either()
-            if either is not None and not pure & moving:  # for `cells`: N-APART
+            if either is not None and not pure & moving:  # for `cells`: noise.apart
                 plain.append(Plain(m.column, m.weight, *either))
     normal = choose_normal(plain, delta)
     for column, rho in normal.rhos.items():
@@ -66,7 +66,7 @@ def choose(
 
 
 def _noise(b: Bounded, column: str, share: Fraction, protections: Sequence[Protection]) -> Noise:
-    """Pick by the kind of the bound; one that varies is the only one that is not zero (C-ONE)."""
+    """Pick by the kind of the bound; one that varies is the only one that is not zero (combined.one)."""
     bounds = {c.protection: c.bounds[column] for c in b.certificates}
     truthful = b.softened is None or b.softened.exact
     for bound in bounds.values():
@@ -96,7 +96,10 @@ def _clipped(bound: Clipped, share: Fraction) -> Noise:
 
 
 def _surveyed(bound: Surveyed, share: Fraction, truthful: bool) -> Noise:
-    """Share epsilon among the groups that one row moves, and let each have smooth noise of its own (C-GROUPS)."""
+    """Share epsilon among the groups that one row moves, and let each have smooth noise of its own.
+
+    Rests on combined.groups.
+    """
     each = share / bound.groups
     beta = each / SMOOTHNESS
     smooth = OptimalNoise().calibrate(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @frozen
 class ClippedNoise(LawfulNoise):
-    """Noise for a limit of what one unit adds; what it adds is cut down to that (U-CLIP)."""
+    """Noise for a limit of what one unit adds; what it adds is cut down to that (truncation.clip)."""
 
     bound: Clipped
     limit: int
@@ -49,7 +49,7 @@ class ClippedNoise(LawfulNoise):
         return self
 
     def cost(self, certificate: Certificate, column: str) -> Cost:
-        """Cost all of it: under the one protection that the measure moves under (C-ONE)."""
+        """Cost all of it: under the one protection that the measure moves under (combined.one)."""
         return self.share.cost(Fraction(1), Fraction(1))
 
     @property
@@ -102,7 +102,7 @@ class ChosenLimit(ClippedNoise):
 
 @frozen
 class LimitToChoose(ClippedNoise):
-    """Noise for a limit that is yet to be chosen privately (U-CHOOSE); `limit` is the largest that there is."""
+    """Noise for a limit that is chosen privately (truncation.choose); `limit` is the largest that there is."""
 
     choosing: Fraction
     """What of epsilon the choice takes."""
@@ -165,7 +165,7 @@ class LimitToChoose(ClippedNoise):
 
 @frozen
 class RaceNoise(Noise):
-    """Every limit has noise of its own, and the largest answer wins that noise does not explain (U-RACE)."""
+    """Every limit has noise of its own, and the largest answer wins that noise does not explain (truncation.race)."""
 
     bound: Clipped
 

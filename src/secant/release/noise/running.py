@@ -1,4 +1,6 @@
-"""Noise for running sums over public steps: on the sums of blocks of steps, put together by least squares (F-BATCH).
+"""Noise for running sums over public steps: on the sums of blocks of steps, put together by least squares.
+
+Rests on continual.batch.
 
 In: plain noise, a tree, and in which order groups follow each other. Out: numbers of all groups, and how far any sum of
 running sums is from the truth. Public facts only. Shown steps add up to the running sums that are shown.
@@ -69,7 +71,7 @@ class RunningNoise(LawfulNoise):
         return [found[i] for i in range(len(found))]
 
     def reach(self, weights: Mapping[Place, float], level: Fraction) -> float:
-        """Give how far a weighted sum of shown running sums is from the true one, in whole steps (F-BATCH)."""
+        """Give how far a weighted sum of shown running sums is from the true one, in whole steps (continual.batch)."""
         counted: dict[float, int] = {}
         for run in dict.fromkeys(run for run, _ in weights):
             inside = {steps: w for (other, steps), w in weights.items() if other == run}
@@ -119,7 +121,7 @@ class RunningNoise(LawfulNoise):
         sizes = ", ".join(str(self.tree.block(x)) for x in range(self.tree.levels))
         return (
             f"{self.share.words(self.law, step)} on the sums of blocks of {sizes} steps, for running sums over "
-            f"{steps} steps (F-BATCH); the last one within {errors[0]:.6g} at "
+            f"{steps} steps (continual.batch); the last one within {errors[0]:.6g} at "
             f"{float(level):.0%}, by plain sums {errors[1]:.6g}"
         )
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SMOOTH = "optimal smooth noise"
 SLACK = Fraction(1, 2**18)
-"""What floats and rounding up may add to a smooth bound, relatively (D-FLOATS)."""
+"""What floats and rounding up may add to a smooth bound, relatively (derivative.floats)."""
 
 
 @frozen

@@ -108,7 +108,7 @@ class Noise(ABC):
         return ()
 
     def units_cut(self, miss: float) -> int:
-        """Give how many units the chosen limit cuts at most, but for `miss` of all choices (U-CUT)."""
+        """Give how many units the chosen limit cuts at most, but for `miss` of all choices (truncation.cut)."""
         return 0
 
     def left_out(self, units: int, step: Fraction) -> Span:
