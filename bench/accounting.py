@@ -36,8 +36,8 @@ def run() -> dict[str, Any]:
         "zcdp_and_pure": _fixed([Repeated(ZCdpEvent("0.001"), 100), *distinct[:100]]),
         "adaptive_decision": _decision(history),
         "releases_of_0.01_in_a_budget_of_1": {
-            "addition": _room(0),
-            "adaptive": _room(DELTA),
+            "addition": _analysis(0),
+            "adaptive": _analysis(DELTA),
         },
     }
 
@@ -55,7 +55,7 @@ def _decision(history: list[Event]) -> dict[str, Any]:
     return {"fits": decision.fits, "theorem": decision.total.theorem, "seconds": seconds}
 
 
-def _room(delta: Fraction | int) -> int:
+def _analysis(delta: Fraction | int) -> int:
     """How many releases of ε = 0.01 a budget of ε = 1 admits when they are chosen adaptively."""
     low, high = 0, 100_000
     while high - low > 1:

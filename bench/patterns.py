@@ -1,4 +1,4 @@
-"""How fast patterns are merged and smoothed: the multiplicity room on self-joins with a million patterns.
+"""How fast patterns are merged and smoothed: the multiplicity analysis on self-joins with a million patterns.
 
 `python -m bench patterns` writes bench/results/patterns.json. A table of edges is joined with itself: paths of two and
 triangles. The engine groups; what is measured here is everything after it, from tuples of figures to one smooth bound:
@@ -16,7 +16,7 @@ import numpy as np
 
 from secant.analysis.certificate import Certificate, Surveyed
 from secant.analysis.interface import Request
-from secant.analysis.multiplicity.room import MultiplicityRoom
+from secant.analysis.multiplicity.analysis import MultiplicityAnalysis
 from secant.plan import nodes as n
 from secant.plan.enforce import Release, enforce
 from secant.plan.facts import Facts
@@ -95,7 +95,7 @@ def _surveyed(text: str) -> Surveyed:
     ]
     release = enforce(aggregate, "release1", Facts(POLICY, CATALOG), POLICY.protections)
     assert isinstance(release, Release)
-    found = MultiplicityRoom().bound(
+    found = MultiplicityAnalysis().bound(
         Request(release, Facts(POLICY, CATALOG), POLICY.protections[0])
     )
     assert isinstance(found, Certificate)

@@ -159,7 +159,7 @@ def ask(db: Connection, question: Question, repeat: int) -> dict[str, Any]:
         "over_best_peer": found / best,
         "as_small_by_luck": luck,
         "within": found <= ALLOWED * best or luck >= RARE,
-        "analysis": ", ".join(ready.rooms),
+        "analysis": ", ".join(ready.analyses),
         "seconds": seconds,
         "release_over_per_customer": seconds["release"] / seconds["per_customer"],
         "runs": runs,

@@ -17,7 +17,7 @@ from typing import Any
 import secant
 from bench.suites.laud import database, forms
 from bench.suites.laud.database import TABLES
-from secant.analysis.certificate import Curve
+from secant.analysis.certificate import SmoothSensitivity
 from secant.analysis.derivative.tuning import RATIOS, floored_smoothness
 from secant.analysis.portfolio import Prepared, PublicFacts, prepare
 from secant.numeric.optimal_law import mean as mean_noise
@@ -70,7 +70,7 @@ def _row(db: secant.Connection, query: str, distance: Fraction) -> dict[str, Any
     found = prepare(plan, db.policy, db.policy.protections, db.catalog, PublicFacts(EPSILON))
     assert isinstance(found, Prepared), found
     (curve,) = found.bounded[0].certificates[0].bounds.values()
-    assert isinstance(curve, Curve)
+    assert isinstance(curve, SmoothSensitivity)
     assert curve.cap is not None
     assert curve.least is not None
     (seen,) = db.inspect(text, epsilon=EPSILON)

@@ -23,7 +23,7 @@ ELSEWHERE = ("http://", "https://", "mailto:")
 
 
 def place_of(path: Path) -> Path:
-    """Say where in the site a file of the repository is: pages by their folder, proofs by their room."""
+    """Say where in the site a file of the repository is: pages by their folder, proofs by their analysis."""
     if path.is_relative_to(DOCS):
         return path.relative_to(DOCS)
     inside = path.relative_to(ROOT)

@@ -100,16 +100,16 @@ def _tpch(found: dict[str, Any]) -> str:
 
 def _joins(found: dict[str, Any]) -> str:
     rows = found["bounds"]["queries"]
-    rooms = list(dict.fromkeys(room["room"] for row in rows for room in row["rooms"]))
-    titles = ["query", "local", "exact", *rooms, "choice", "ratio", "error of the answer at 95 %"]
+    analyses = list(dict.fromkeys(analysis["analysis"] for row in rows for analysis in row["analyses"]))
+    titles = ["query", "local", "exact", *analyses, "choice", "ratio", "error of the answer at 95 %"]
     lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
     for row in rows:
-        bounds = {room["room"]: room.get("rows") for room in row["rooms"]}
+        bounds = {analysis["analysis"]: analysis.get("rows") for analysis in row["analyses"]}
         cells = [
             row["words"],
             _number(row["local_sensitivity"]),
             _number(row["smooth_sensitivity"]),
-            *(_number(bounds.get(room)) for room in rooms),
+            *(_number(bounds.get(analysis)) for analysis in analyses),
             row["analysis"] or "refused",
             f"{row['ratio']:.2f}" if "ratio" in row else "–",
             _percent(row["relative_error95"]),

@@ -156,7 +156,7 @@ def _wait_until_ready(running: PostgresServer, server: subprocess.Popen[bytes], 
 
 
 def _scratch() -> Path:
-    """Give a file system in memory where there is one with room: fsync, which ledgers ask for, is free there."""
+    """Give a file system in memory where there is one with analysis: fsync, which ledgers ask for, is free there."""
     memory = Path("/dev/shm")
     if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > _ROOM:
         return memory

@@ -20,7 +20,7 @@ import pytest
 import secant
 from apart import apart
 from naming_public import naming_public
-from secant.analysis.certificate import Clipped
+from secant.analysis.certificate import ClippedContribution
 from secant.engine import Connection
 from secant.mechanisms.whole import WholeLaplace, WholeLaw
 from secant.questions import deltas_of, prepared_of
@@ -249,7 +249,7 @@ def louder(noise: Noise, factor: Fraction) -> Noise:
 
 def cost_of(bound: Any, noise: Any) -> Fraction:
     """What the noise of a measure costs, from scratch: the choice of a limit, and the limit over its scale."""
-    if not isinstance(bound, Clipped):
+    if not isinstance(bound, ClippedContribution):
         return bound.value / noise.law.scale
     limit = bound.limits[-1]
     if len(bound.limits) == 1:

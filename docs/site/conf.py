@@ -15,5 +15,5 @@ html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
-# PROOFS.md begins its sections at ## under a # that names the room; some pages open with a table.
+# PROOFS.md begins its sections at ## under a # that names the analysis; some pages open with a table.
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]

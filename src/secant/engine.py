@@ -424,7 +424,7 @@ class Connection:
             with self._question(text) as (plan, _, facts):
                 prepared = prepared_of(text, plan, self.policy, tuple(rowwise), self.catalog, facts)
             known = Facts(self.policy, self.catalog)
-            from secant.analysis.smt.room import obligations
+            from secant.analysis.smt.analysis import obligations
 
             return obligations([b.release for b in prepared.bounded], rowwise, known, rows)
 

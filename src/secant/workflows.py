@@ -14,7 +14,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from secant.analysis.stability.room import rows_moved
+from secant.analysis.stability.analysis import rows_moved
 from secant.errors import SecantError, SqlError
 from secant.ledger.opening import Accounts, accounts_of
 from secant.ledger.store import Ledger

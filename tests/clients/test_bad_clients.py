@@ -268,7 +268,7 @@ def test_a_slow_reader_holds_up_nobody(secant_port):
             _still_works(secant_port)
 
 
-def test_more_connections_than_there_is_room_for(tmp_path):
+def test_more_connections_than_there_is_analysis_for(tmp_path):
     with start(tmp_path) as service:
         port = running(service)
         port.front.port.most = 20
@@ -287,7 +287,7 @@ def test_more_connections_than_there_is_room_for(tmp_path):
 
 
 @pytest.mark.parametrize("words", [b"", b"\x16\x03\x01\x02\x00\x01", b"no TLS at all"])
-def test_handshakes_that_never_end_make_room_again(tmp_path, monkeypatch, words):
+def test_handshakes_that_never_end_make_analysis_again(tmp_path, monkeypatch, words):
     monkeypatch.setattr(port_module, "LOGIN_SECONDS", 1.5)
     with start(tmp_path) as service:
         port = running(service)
@@ -512,7 +512,7 @@ def _still_works(port):
 
 
 def _works_in_time(port):
-    """Wait until there is room again."""
+    """Wait until there is analysis again."""
     deadline = time.monotonic() + 30
     while True:
         try:

@@ -167,7 +167,7 @@ SILENT = {
     "owner.project", "owner.sort", "owner.public", "owner.truncate",
     "owner.truncate_groups", "rewrite.aggregate",
 }  # fmt: skip
-ID = re.compile(r"(?<![\w-])[GOT]-[A-Z]+(?:-[A-Z]+)*")
+ID = re.compile(r"(?<![\w.-])(?:stability|owner|rewrite)\.[a-z_]+")
 
 
 def told(db, query):
@@ -197,7 +197,9 @@ def test_every_rule_that_can_show_is_shown():
     for path in SOURCE.rglob("*.py"):
         known |= {
             rule.strip('"')
-            for rule in re.findall(r'"[GOT]-[A-Z-]+"', path.read_text(encoding="utf-8"))
+            for rule in re.findall(
+                r'"(?:stability|owner|rewrite)\.[a-z_]+"', path.read_text(encoding="utf-8")
+            )
         }
     shown = {
         rule

@@ -184,7 +184,7 @@ def test_no_failure_of_a_question_carries_data(town, monkeypatch, place, failure
 def test_no_failure_of_another_method_carries_data(town, monkeypatch, method):
     for place in ("lower", "planned", "from_sql"):
         monkeypatch.setattr(f"secant.engine.{place}", lambda *a, **k: [][SECRET], raising=True)
-    for place in ("plan.ranges_report.range_report", "analysis.smt.room.obligations"):
+    for place in ("plan.ranges_report.range_report", "analysis.smt.analysis.obligations"):
         monkeypatch.setattr(f"secant.{place}", lambda *a, **k: [][SECRET], raising=True)
     assert_clean(caught(lambda: getattr(town, method)(QUESTION)))
 

@@ -30,7 +30,7 @@ def test_paths_in_prose_exist():
         prose = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
         for word in INLINE.findall(prose):
             if word.startswith(FOLDERS) and " " not in word and not word.startswith(MADE_BY_MAKE):
-                shape = word.rstrip("/").replace("<room>", "*")
+                shape = word.rstrip("/").replace("<analysis>", "*")
                 assert list(ROOT.glob(shape)), f"{named(page)} names {word}"
 
 

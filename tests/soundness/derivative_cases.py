@@ -1,4 +1,4 @@
-"""Directed cases: queries that touch every rule of the derivative room, and the settings they are asked in.
+"""Directed cases: queries that touch every rule of the derivative analysis, and the settings they are asked in.
 
 In: nothing. Out: tables of queries over the schema of `derivative_worlds` and of worlds. A query stands here because
 some rule could be wrong about it: repeated variables, self-joins, empty cells, rows that meet several others.

@@ -23,9 +23,9 @@ from derivative_distance import Database, distance_of
 
 from naming_public import name_public
 from secant.analysis import portfolio
-from secant.analysis.certificate import Certificate, Curve, Refusal
+from secant.analysis.certificate import Certificate, Refusal, SmoothSensitivity
+from secant.analysis.derivative.analysis import DerivativeAnalysis
 from secant.analysis.derivative.branch import MOST_ROWS
-from secant.analysis.derivative.room import DerivativeRoom
 from secant.analysis.interface import Request
 from secant.analysis.portfolio import Bounded, Prepared, PublicFacts, RawRows, prepare
 from secant.errors import Refused, SecantError
@@ -117,7 +117,7 @@ class Question:
     world: World
     bounded: Bounded
     beta: Fraction
-    curves: Mapping[str, Curve]
+    curves: Mapping[str, SmoothSensitivity]
     settled: Certificate
     job: Any
     """What reading measures needs of a `run.Job`."""
@@ -165,7 +165,7 @@ class Question:
             }
             needs: list[tuple[float, str]] = []
             total = sum(moved.values())
-            if curve is None and not isinstance(settled, Curve) and settled.value:
+            if curve is None and not isinstance(settled, SmoothSensitivity) and settled.value:
                 needs.append((_over(total, float(settled.value)), "settled"))
             elif curve is None:
                 needs.append((math.inf if total else 0.0, "does not move"))
@@ -190,7 +190,7 @@ class Question:
                     high = max((max(x) for x in bounds.values()), default=0.0)
                     if high > float(curve.cap) * (1 + 1e-12):
                         needs.append((math.inf, "cap covers the bound"))
-                if not isinstance(settled, Curve):
+                if not isinstance(settled, SmoothSensitivity):
                     needs.append((_over(total, float(settled.value)), "settled"))
             need, promise = max(needs)
             ratio = need / distance if distance > 0 else (math.inf if need > 0 else 0.0)
@@ -264,12 +264,14 @@ def ask(
             facts, count=lambda table: len(known[table]), fan=lambda t, c: _fan(known[t], c)
         )
     recording = _Recording()
-    rooms = portfolio.ANALYSES
-    portfolio.ANALYSES = tuple(recording if isinstance(r, DerivativeRoom) else r for r in rooms)
+    analyses = portfolio.ANALYSES
+    portfolio.ANALYSES = tuple(
+        recording if isinstance(r, DerivativeAnalysis) else r for r in analyses
+    )
     try:
         outcome = prepare(plan, policy, protections, world.catalog, facts)
     finally:
-        portfolio.ANALYSES = rooms
+        portfolio.ANALYSES = analyses
     if isinstance(outcome, RawRows):
         return "raw rows"
     if not isinstance(outcome, Prepared):
@@ -288,8 +290,8 @@ def ask(
     return found
 
 
-class _Recording(DerivativeRoom):
-    """The derivative room, with everything that it says: the portfolio may put a cap in place of a curve."""
+class _Recording(DerivativeAnalysis):
+    """The derivative analysis, with everything that it says: the portfolio may put a cap in place of a curve."""
 
     def __init__(self) -> None:
         self.found: list[tuple[Request, Certificate | Refusal]] = []
@@ -312,12 +314,12 @@ def _question(
     assert isinstance(certificate, Certificate), "the portfolio has accepted it"
     if release.ranked:
         return "ranks are chosen under protections of rows, and are not read here"
-    curves = {c: b for c, b in certificate.bounds.items() if isinstance(b, Curve)}
+    curves = {c: b for c, b in certificate.bounds.items() if isinstance(b, SmoothSensitivity)}
     running = {  # other protections may have smooth bounds in the same statements
         column: bound
         for other in bounded.certificates
         for column, bound in other.bounds.items()
-        if isinstance(bound, Curve)
+        if isinstance(bound, SmoothSensitivity)
     } | curves
     plain: Noise = NoNoise(Fraction(0))  # nothing is drawn here
     calibrated: Any = None

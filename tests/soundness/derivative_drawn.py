@@ -1,4 +1,4 @@
-"""Draws queries and policies for the derivative room: expressions, filters, joins, norms, settings.
+"""Draws queries and policies for the derivative analysis: expressions, filters, joins, norms, settings.
 
 In: a `random.Random`. Out: the text of a query over the schema of `derivative_worlds`, and a world to ask it in.
 Divisors, logarithms and roots are mostly given arguments that keep away from 0, so that enough is answered.

@@ -12,11 +12,11 @@ from fractions import Fraction
 from typing import Any
 
 from secant.analysis.derivative import (
+    analysis,
     branch,
     calculus,
     function_rules,
     leaning,
-    room,
     sets,
     shapes,
     smooth_terms,
@@ -217,13 +217,13 @@ def _hidden_rows(patch: Any) -> None:
 
 
 def _no_floors(patch: Any) -> None:
-    original = room._Reader.curve
+    original = analysis._Reader.curve
 
     def curve(self: Any, *given: Any) -> Any:
         found = original(self, *given)
         return None if found is None else (replace(found[0], floors={}), *found[1:])
 
-    patch.setattr(room._Reader, "curve", curve)
+    patch.setattr(analysis._Reader, "curve", curve)
 
 
 def _groups_apart(patch: Any) -> None:
@@ -240,14 +240,14 @@ def _first_branch(patch: Any) -> None:
 
 
 def _branches_of_one_table_apart(patch: Any) -> None:
-    original = room.tables_in_one_group
+    original = analysis.tables_in_one_group
 
     def every(branches: Any) -> frozenset[str]:
         return frozenset(r.table for b in branches for r in b.space.roles.values()) | original(
             branches
         )
 
-    patch.setattr(room, "tables_in_one_group", every)
+    patch.setattr(analysis, "tables_in_one_group", every)
 
 
 def _left_side_only(patch: Any) -> None:

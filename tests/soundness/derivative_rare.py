@@ -1,7 +1,7 @@
 """Directed cases that were once answered wrongly: each with the databases that show it.
 
 In: nothing. Out: a query, a world and one pair of databases, for every fault that a search has found in the derivative
-room. They stay here so that the fault cannot come back unnoticed.
+analysis. They stay here so that the fault cannot come back unnoticed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Directed cases for joins: queries and databases that random search meets too seldom, and what is known as bad input.
 
-Each case is a question, a world and some databases; it is put to every room. A room may refuse, with a reason and a
-hint; what it accepts must hold on all neighbors of each database and on walks from there.
+Each case is a question, a world and some databases; it is put to every analysis. An analysis may refuse, with a reason
+and a hint; what it accepts must hold on all neighbors of each database and on walks from there.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ class Case:
 
     def findings(
         self,
-        room: Any,
+        analysis: Any,
         *,
         steps: int | None = None,
         first: bool = False,
         betas: tuple[Fraction, ...] = BETAS,
     ) -> Findings:
-        """Put the case to a room and try what it accepts; with `first`, until something is refuted."""
+        """Put the case to an analysis and try what it accepts; with `first`, until something is refuted."""
         findings = Findings()
         draw = random.Random(7)
-        for target in targets_of(self.text, self.world, room, findings, betas, bags=self.bags):
+        for target in targets_of(self.text, self.world, analysis, findings, betas, bags=self.bags):
             for start in self.databases:
                 target.walk(start, draw, self.steps if steps is None else steps, self.values)
                 if first and findings.violations:

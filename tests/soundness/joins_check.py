@@ -1,6 +1,6 @@
-"""Hold a room's certificate for rows against pairs of databases that differ in one row.
+"""Hold an analysis's certificate for rows against pairs of databases that differ in one row.
 
-In: a world, a query, a room. Out: a Target that reads the measures and the survey's figures on databases by
+In: a world, a query, an analysis. Out: a Target that reads the measures and the survey's figures on databases by
 evaluating plans, and Findings: how many comparisons were made and every promise that one of them refutes.
 
 The promises, for every beta, with S the least survey of a group: a group's measure moves by at most each * S(D);
@@ -42,11 +42,11 @@ from secant.plan.values import same_key
 from secant.terms.bounds import GlobalBound
 from secant.terms.keys import Trust
 
-ROOMS = {
-    "elastic": ("secant.analysis.elastic.room", "ElasticRoom"),
-    "residual": ("secant.analysis.residual.room", "ResidualRoom"),
-    "multiplicity": ("secant.analysis.multiplicity.room", "MultiplicityRoom"),
-    "smt": ("secant.analysis.smt.room", "SmtRoom"),
+ANALYSES = {
+    "elastic": ("secant.analysis.elastic.analysis", "ElasticAnalysis"),
+    "residual": ("secant.analysis.residual.analysis", "ResidualAnalysis"),
+    "multiplicity": ("secant.analysis.multiplicity.analysis", "MultiplicityAnalysis"),
+    "smt": ("secant.analysis.smt.analysis", "SmtAnalysis"),
 }
 BETAS = tuple(Fraction(x) for x in ("0.02", "0.1", "0.5", "1", "3"))
 ROUNDING = 1e-9
@@ -56,7 +56,7 @@ Key = tuple[Any, ...]
 
 
 class Portfolio:
-    """All rooms together, as a release asks them."""
+    """All analyses together, as a release asks them."""
 
     def bound(self, request: Request) -> Certificate | Refusal:
         """Give the certificate that a release would rest on, or the first refusal."""
@@ -70,11 +70,11 @@ class Portfolio:
         return found.certificates[0] if isinstance(found, Bounded) else found[0]
 
 
-def room_of(name: str) -> Any:
-    """Give a room by its name."""
+def analysis_of(name: str) -> Any:
+    """Give an analysis by its name."""
     if name == "portfolio":
         return Portfolio()
-    module, class_name = ROOMS[name]
+    module, class_name = ANALYSES[name]
     return getattr(import_module(module), class_name)()
 
 
@@ -82,7 +82,7 @@ def room_of(name: str) -> Any:
 class Violation:
     """A promise that a pair of neighbors refutes."""
 
-    room: str
+    analysis: str
     text: str
     promise: str
     measure: str
@@ -95,7 +95,7 @@ class Violation:
     def __str__(self) -> str:
         kept = {x: self.world.unique(x) for x in COLUMNS if self.world.unique(x)}
         return (
-            f"{self.room}: {self.promise}: claimed {self.claimed}, found {self.found} "
+            f"{self.analysis}: {self.promise}: claimed {self.claimed}, found {self.found} "
             f"({self.measure})\n  {self.text}\n  before {shown(self.before)}"
             f"\n  after  {shown(self.after)}\n  protected {self.world.varying}, kept keys {kept}"
         )
@@ -294,7 +294,7 @@ class Target:
     ) -> None:
         self.findings.violations.append(
             Violation(
-                self.certificate.room, self.text, promise, measure, claimed, found, before, after,
+                self.certificate.analysis, self.text, promise, measure, claimed, found, before, after,
                 self.world,
             )
         )  # fmt: skip
@@ -353,7 +353,7 @@ def whole_rows(release: Release) -> n.Project:
 
 
 def enforced(text: str, world: World) -> list[Release | Problem]:
-    """Give every aggregate over protected rows as a release, or say why it is refused before rooms are asked."""
+    """Give every aggregate over protected rows as a release, or say why it is refused before analyses are asked."""
     try:
         plan = normalize(from_sql(text, world.catalog))
     except SecantError:
@@ -367,7 +367,7 @@ def enforced(text: str, world: World) -> list[Release | Problem]:
 
 
 def releases_of(text: str, world: World) -> list[Release]:
-    """Give the aggregates that rooms are asked about."""
+    """Give the aggregates that analyses are asked about."""
     return [x for x in enforced(text, world) if isinstance(x, Release)]
 
 
@@ -376,9 +376,9 @@ def tables_in(relation: n.Relation) -> frozenset[str]:
     return frozenset(s.table.lower() for s in n.walk(relation) if isinstance(s, n.Scan))
 
 
-def asked(room: Any, release: Release, world: World) -> Certificate | Refusal:
-    """Ask a room; a certificate must speak of every measure."""
-    outcome: Certificate | Refusal = room.bound(
+def asked(analysis: Any, release: Release, world: World) -> Certificate | Refusal:
+    """Ask an analysis; a certificate must speak of every measure."""
+    outcome: Certificate | Refusal = analysis.bound(
         Request(release, Facts(world.policy, world.catalog), world.protection)
     )
     if isinstance(outcome, Certificate):
@@ -389,17 +389,17 @@ def asked(room: Any, release: Release, world: World) -> Certificate | Refusal:
 def targets_of(
     text: str,
     world: World,
-    room: Any,
+    analysis: Any,
     findings: Findings,
     betas: tuple[Fraction, ...] = BETAS,
     *,
     bags: bool = False,
 ) -> list[Target]:
-    """Give what a room accepts of a query."""
+    """Give what an analysis accepts of a query."""
     found = []
     for release in enforced(text, world):
         findings.asked += 1
-        outcome = release if isinstance(release, Problem) else asked(room, release, world)
+        outcome = release if isinstance(release, Problem) else asked(analysis, release, world)
         if isinstance(outcome, (Refusal, Problem)):
             assert all((outcome.reason, outcome.hint, outcome.rule)), outcome
             findings.refusals[outcome.rule] = findings.refusals.get(outcome.rule, 0) + 1
@@ -411,7 +411,9 @@ def targets_of(
         if any(isinstance(d, Chosen) for d in release.domains) and any(
             isinstance(b, Surveyed) for b in outcome.bounds.values()
         ):
-            raise AssertionError(f"{outcome.room} bounds keys that are chosen privately: {text}")
+            raise AssertionError(
+                f"{outcome.analysis} bounds keys that are chosen privately: {text}"
+            )
         tables = tables_in(release.exact)
         found.append(Target(text, world, release, outcome, tables, findings, betas, bags))
     return found
@@ -420,7 +422,7 @@ def targets_of(
 # ── making a violation small ─────────────────────────────────────────────────────────────────────
 
 
-def smallest(violation: Violation, room: Any) -> Violation:
+def smallest(violation: Violation, analysis: Any) -> Violation:
     """Take rows out of both sides as long as some promise stays refuted."""
 
     def common(current: Violation) -> Iterator[tuple[str, Any]]:
@@ -436,7 +438,7 @@ def smallest(violation: Violation, room: Any) -> Violation:
             rows.remove(row)
             sides.append({**side, name: tuple(rows)})
         findings = Findings()
-        for target in targets_of(current.text, current.world, room, findings):
+        for target in targets_of(current.text, current.world, analysis, findings):
             if target.claims_hold(sides[0]):
                 target.try_pair(*sides)
         return next(iter(findings.violations), None)

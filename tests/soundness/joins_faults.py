@@ -1,6 +1,6 @@
-"""Wrong rules for joins: papers.md, errors 7 to 11, and faults of public systems, planted into the rooms.
+"""Wrong rules for joins: papers.md, errors 7 to 11, and faults of public systems, planted into the analyses.
 
-A fault takes pytest's monkeypatch and breaks one step of one room; the directed case that it names must notice.
+A fault takes pytest's monkeypatch and breaks one step of one analysis; the directed case that it names must notice.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any
 from joins_cases import EDGES, TRIANGLE
 from joins_operators import ORDERED as IN_ORDER
 
-from secant.analysis.elastic import room as elastic
+from secant.analysis.elastic import analysis as elastic
 from secant.analysis.elastic import rules as elastic_rules
 from secant.analysis.elastic.amounts import ZERO, most, times
 from secant.analysis.multiplicity import conditions, copies, filling, patterns, reading
-from secant.analysis.residual import room as residual
+from secant.analysis.residual import analysis as residual
 from secant.analysis.residual import rules as residual_rules
 from secant.analysis.residual import triangle
 from secant.analysis.smoothing import largest_until
-from secant.analysis.smt import room as smt_room
+from secant.analysis.smt import analysis as smt_analysis
 from secant.analysis.smt import rules as smt_rules
 from secant.plan import facts
 from secant.plan import nodes as n
@@ -45,11 +45,11 @@ NEGATED = "SELECT count(*) FROM r JOIN s ON NOT (r.b = s.b)"
 
 @dataclass(frozen=True)
 class Planted:
-    """A fault, the room that it breaks, and the directed case that must notice it."""
+    """A fault, the analysis that it breaks, and the directed case that must notice it."""
 
     rule: str
     what: str
-    room: str
+    analysis: str
     plant: Callable[[Any], None]
     case: str
     refused: bool = False
@@ -245,7 +245,7 @@ def _declared_is_enough(patch: Any) -> None:
 def _nothing_is_claimed(patch: Any) -> None:
     """Rest on keys of public tables that nobody checks."""
     patch.setattr(Key, "claims", ())
-    patch.setattr(smt_room._Proofs, "claims", lambda self: ())
+    patch.setattr(smt_analysis._Proofs, "claims", lambda self: ())
 
 
 FAULTS = (

@@ -12,7 +12,7 @@ from joins_worlds import draw_database, draw_world
 
 
 def attack(
-    room: Any,
+    analysis: Any,
     seed: int,
     findings: Findings,
     *,
@@ -21,11 +21,11 @@ def attack(
     replaced: bool = False,
     betas: tuple[Fraction, ...] = BETAS,
 ) -> list[str]:
-    """Put one drawn question to a room; give the violations, in words."""
+    """Put one drawn question to an analysis; give the violations, in words."""
     draw = random.Random(seed)
     place, text = draw_world(draw, replaced=replaced), Questions(draw).question()
     before = len(findings.violations)
-    for target in targets_of(text, place, room, findings, betas):
+    for target in targets_of(text, place, analysis, findings, betas):
         for _ in range(starts):
             target.walk(draw_database(draw, target.tables, place), draw, steps)
     return [f"seed {seed}: {v}" for v in findings.violations[before:]]

@@ -1,8 +1,8 @@
 """Smooth bounds for five joins as papers print them, and as they are right: what the checker must tell apart.
 
-In: nothing. Out: rooms that answer one question each, with figures from plain SQL. The wrong ones are papers.md,
-errors 7, 8 and 11, and two faults known from public systems. They share no code with the rooms, so they show that the
-checker can fail whatever the rooms look like inside.
+In: nothing. Out: analyses that answer one question each, with figures from plain SQL. The wrong ones are papers.md,
+errors 7, 8 and 11, and two faults known from public systems. They share no code with the analyses, so they show that
+the checker can fail whatever the analyses look like inside.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def smooth(at: Callable[[float], float], beta: float, last: int = FAR) -> float:
 
 @dataclass(frozen=True)
 class Textbook:
-    """A room that answers one question by a formula over figures; a figure of no rows is 0."""
+    """An analysis that answers one question by a formula over figures; a figure of no rows is 0."""
 
     what: str
     text: str

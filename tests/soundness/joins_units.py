@@ -20,9 +20,9 @@ from drawn_worlds import COLUMNS, draw_database, draw_world, favored_tables
 from neighbor_check import Database, World, neighbors
 
 from naming_public import name_public
-from secant.analysis.certificate import Certificate, Clipped, Refusal
+from secant.analysis.certificate import Certificate, ClippedContribution, Refusal
 from secant.analysis.interface import Request
-from secant.analysis.truncation.room import TruncationRoom
+from secant.analysis.truncation.analysis import TruncationAnalysis
 from secant.errors import SecantError
 from secant.plan import nodes as n
 from secant.plan.domains import Listed
@@ -55,7 +55,7 @@ class Clipping:
 
     text: str
     release: Release
-    bounds: Mapping[str, Clipped]
+    bounds: Mapping[str, ClippedContribution]
     limits: tuple[Mapping[str, int], ...]
 
     def above(self, database: Database) -> tuple[int, ...]:
@@ -122,7 +122,7 @@ def _steps(value: Any, measure: Any, fine: int) -> Fraction:
 
 
 def attack_units(seed: int, findings: Findings, databases: int = 3) -> None:
-    """Draw a world with one unit protection and a question, and try what the room accepts."""
+    """Draw a world with one unit protection and a question, and try what the analysis accepts."""
     draw = random.Random(seed)
     drawn = draw_world(draw)
     units = [p for p in drawn.policy.protections if p.kind == "unit"]
@@ -157,13 +157,15 @@ def _clippings(text: str, place: World, draw: random.Random) -> list[Clipping]:
         release = enforce(node, "release1", Facts(policy, place.catalog), (protection,))
         if not isinstance(release, Release):
             continue
-        outcome = TruncationRoom().bound(Request(release, Facts(policy, place.catalog), protection))
+        outcome = TruncationAnalysis().bound(
+            Request(release, Facts(policy, place.catalog), protection)
+        )
         if isinstance(outcome, Refusal):
             assert outcome.reason, outcome
             assert outcome.hint, outcome
             continue
         assert isinstance(outcome, Certificate)
-        bounds = {c: b for c, b in outcome.bounds.items() if isinstance(b, Clipped)}
+        bounds = {c: b for c, b in outcome.bounds.items() if isinstance(b, ClippedContribution)}
         for some in _by_statement(bounds):
             limits = tuple(
                 {c: draw.choice(b.limits[:SMALL]) for c, b in some.items()} for _ in range(3)
@@ -172,9 +174,11 @@ def _clippings(text: str, place: World, draw: random.Random) -> list[Clipping]:
     return found
 
 
-def _by_statement(bounds: Mapping[str, Clipped]) -> list[dict[str, Clipped]]:
+def _by_statement(
+    bounds: Mapping[str, ClippedContribution],
+) -> list[dict[str, ClippedContribution]]:
     """Give the measures that are cut down together."""
-    found: dict[int, dict[str, Clipped]] = {}
+    found: dict[int, dict[str, ClippedContribution]] = {}
     for column, bound in bounds.items():
         found.setdefault(id(bound.contributions), {})[column] = bound
     return list(found.values())

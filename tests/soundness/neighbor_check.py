@@ -18,7 +18,7 @@ from typing import Any
 from checked_values import in_steps, made_small, shown
 from staged_tables import with_constants
 
-from secant.analysis.certificate import Certificate, Clipped
+from secant.analysis.certificate import Certificate, ClippedContribution
 from secant.analysis.portfolio import Bounded, Prepared, prepare
 from secant.audit import neighbors as neighboring
 from secant.audit.neighbors import Database, Row, rank_distance
@@ -149,21 +149,21 @@ Cells = Mapping[tuple[Any, ...], Mapping[int, int]]
 class _Limits:
     """Limits that a release may choose, and its statements for some of them, compiled once."""
 
-    bounds: Mapping[str, Clipped]
+    bounds: Mapping[str, ClippedContribution]
     above: Any
     cuts: tuple[tuple[Mapping[str, int], n.Aggregate, Any], ...]
     known: list[tuple[Database, Any]] = field(default_factory=list, compare=False)
 
     @classmethod
     def all_of(cls, certificate: Certificate) -> list[_Limits]:
-        together: dict[int, dict[str, Clipped]] = {}
+        together: dict[int, dict[str, ClippedContribution]] = {}
         for column, bound in certificate.bounds.items():
-            if isinstance(bound, Clipped):
+            if isinstance(bound, ClippedContribution):
                 together.setdefault(id(bound.contributions), {})[column] = bound
         return [cls.of(bounds) for bounds in together.values()]
 
     @classmethod
-    def of(cls, bounds: Mapping[str, Clipped]) -> _Limits:
+    def of(cls, bounds: Mapping[str, ClippedContribution]) -> _Limits:
         made = next(iter(bounds.values())).contributions
         tried = [
             {c: b.limits[len(b.limits) * part // 4] for c, b in bounds.items()} for part in range(4)

@@ -14,9 +14,9 @@ from typing import Any
 
 from secant.analysis import summands
 from secant.analysis.growth import GROWTH, growth
-from secant.analysis.stability import room, rules
+from secant.analysis.stability import analysis, rules
+from secant.analysis.truncation import analysis as clipping_analysis
 from secant.analysis.truncation import clipping
-from secant.analysis.truncation import room as clipping_room
 from secant.plan import enforce, ownership
 from secant.plan import nodes as n
 from secant.plan.ownership import OWNERSHIP, Ownership, Term
@@ -33,7 +33,7 @@ def _changed_cut(change: Callable[[n.Node], n.Node]) -> Fault:
     def plant(patch: Any) -> None:
         original = clipping.cut_down
         wrong = lambda a, limits: transform(original(a, limits), change)  # noqa: E731
-        patch.setattr(clipping_room, "cut_down", wrong)
+        patch.setattr(clipping_analysis, "cut_down", wrong)
 
     return plant
 
@@ -83,19 +83,19 @@ def _rows_for_units(patch: Any) -> None:
         double = n.Union(counted.input, counted.input, True, tuple(fields_of(counted.input)))
         return replace(counted, input=double)
 
-    patch.setattr(clipping_room, "above_limits", wrong)
+    patch.setattr(clipping_analysis, "above_limits", wrong)
 
 
 def _all_values(patch: Any) -> None:
     original = clipping.cut_values
     through = lambda node: node.input if isinstance(node, n.Truncate) else node  # noqa: E731
-    patch.setattr(clipping_room, "cut_values", lambda a, x: transform(original(a, x), through))
+    patch.setattr(clipping_analysis, "cut_values", lambda a, x: transform(original(a, x), through))
 
 
 def _one_limit_for_all(patch: Any) -> None:
     original = clipping.cut_down_to_each
     largest = lambda limits: {c: [max(x)] * len(x) for c, x in limits.items()}  # noqa: E731
-    patch.setattr(clipping_room, "cut_down_to_each", lambda a, x: original(a, largest(x)))
+    patch.setattr(clipping_analysis, "cut_down_to_each", lambda a, x: original(a, largest(x)))
 
 
 _ORIGINAL_TOTALS = clipping.totals
@@ -189,20 +189,20 @@ def _single_truncation(work: Any, node: Any) -> rules.Stable:
 
 def _measure(rule: str, change: Callable[[Fraction], Fraction]) -> Fault:
     def plant(patch: Any) -> None:
-        original = room.measure_bound
+        original = analysis.measure_bound
 
         def wrong(*arguments: Any, **named: Any) -> Any:
             found, value, words = original(*arguments, **named)
             return found, change(value) if found == rule else value, words
 
-        patch.setattr(room, "measure_bound", wrong)
+        patch.setattr(analysis, "measure_bound", wrong)
 
     return plant
 
 
 def _ranks(change: Callable[[Any, int], Fraction]) -> Fault:
     return lambda patch: patch.setattr(
-        room, "_rank_bound", lambda ranked, changed: change(ranked, changed)
+        analysis, "_rank_bound", lambda ranked, changed: change(ranked, changed)
     )
 
 
@@ -226,18 +226,20 @@ def _signs_are_alike(patch: Any) -> None:
         )
         return rule, once * max(high, -low), words
 
-    patch.setattr(room, "replaced_bound", wrong)
+    patch.setattr(analysis, "replaced_bound", wrong)
 
 
 def _no_row_below_zero(patch: Any) -> None:
-    original = room.ends_of_row
-    patch.setattr(room, "ends_of_row", lambda call, step: (original(call, step)[0], Fraction(0)))
+    original = analysis.ends_of_row
+    patch.setattr(
+        analysis, "ends_of_row", lambda call, step: (original(call, step)[0], Fraction(0))
+    )
 
 
 def _never_replaced(patch: Any) -> None:
-    original = room.StabilityRoom.bound
+    original = analysis.StabilityAnalysis.bound
     patch.setattr(
-        room.StabilityRoom,
+        analysis.StabilityAnalysis,
         "bound",
         lambda self, request: original(
             self, replace(request, protection=replace(request.protection, replace=False))
@@ -502,17 +504,17 @@ FAULTS: tuple[Planted, ...] = (
     Planted("stability.replace", "a summand below zero is forgotten", _signs_are_alike,
             "a replaced row of another sign"),
     Planted("stability.length", "the sum of all changes is taken for the square of their length",
-            _skipped(room, "_square", lambda rule, call, value, change, step: value),
+            _skipped(analysis, "_square", lambda rule, call, value, change, step: value),
             "a person's rows in one group"),
     Planted("stability.length", "any rows are taken to be told apart",
-            _skipped(room, "one_a_group", lambda *_: True), "a person's rows in one group"),
+            _skipped(analysis, "one_a_group", lambda *_: True), "a person's rows in one group"),
     Planted("stability.length", "the largest change is taken for the length of all",
-            _skipped(room, "_square", lambda rule, call, value, change, step: Fraction(1)),
+            _skipped(analysis, "_square", lambda rule, call, value, change, step: Fraction(1)),
             "groups of a person"),
     Planted("stability.length", "a replaced summand below zero is forgotten", _no_row_below_zero,
             "a replaced row of another sign in its group"),
     Planted("truncation.length", "what one row adds is taken for what a unit adds to a group",
-            _skipped(clipping_room, "one_a_group", lambda *_: True), "what a person adds to one group"),
+            _skipped(clipping_analysis, "one_a_group", lambda *_: True), "what a person adds to one group"),
     Planted("stability.owned", "several groups of a unit are taken for one",
             _wrapped(OWNERSHIP, n.Aggregate, _one_row_a_unit), "groups of people"),
     Planted("stability.unknown", "a node without a rule passes", _unknown_passes, "the first row of all"),
@@ -562,7 +564,7 @@ FAULTS: tuple[Planted, ...] = (
     Planted("rewrite.limit", "the truncation of groups is lost", _lost(n.TruncateGroups, "input"),
             "groups of a person"),
     Planted("rewrite.keys", "rows choose keys, and each is taken for a unit",
-            _all(_rows_choose_keys, _skipped(room, "_contribution", lambda *_: 1)), "protected keys of people"),
+            _all(_rows_choose_keys, _skipped(analysis, "_contribution", lambda *_: 1)), "protected keys of people"),
     Planted("truncation.clip", "each group has the limit for itself",
             _skipped(clipping, "totals", lambda each, a: _own_sizes(each, a)),
             "what a person adds to groups"),
@@ -578,7 +580,7 @@ FAULTS: tuple[Planted, ...] = (
 )  # fmt: skip
 
 REFUSALS = {
-    "stability.kind": "names a kind of protection that this room does not bound; nothing follows from it",
+    "stability.kind": "names a kind of protection that this analysis does not bound; nothing follows from it",
     "rewrite.aggregate": "names a function without measures; there is no plan to bound",
     "rewrite.correlated": "an aggregate of an outer row has no plan of its own to run",
 }

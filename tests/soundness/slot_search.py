@@ -36,7 +36,7 @@ from slot_worlds import (
 )
 from staged_tables import table_of, with_constants
 
-from secant.analysis.certificate import Certificate, Curve, Surveyed, is_still
+from secant.analysis.certificate import Certificate, SmoothSensitivity, Surveyed, is_still
 from secant.analysis.portfolio import Bounded, Prepared, PublicFacts, prepare
 from secant.errors import Refused, SecantError
 from secant.plan import nodes as n
@@ -348,7 +348,7 @@ def _claims(
         bound = certificate.bounds[measure.column]
         if is_still(bound):
             yield "still", measure.column, Fraction(0), moved
-        elif isinstance(bound, (GlobalBound, Curve)):
+        elif isinstance(bound, (GlobalBound, SmoothSensitivity)):
             limit = bound.value if isinstance(bound, GlobalBound) else bound.cap
             if limit is not None:
                 slack = FLOATS if measure.type.kind == "DOUBLE" else 0

@@ -12,7 +12,13 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from secant.analysis.certificate import Certificate, Clipped, Contributions, Survey, Surveyed
+from secant.analysis.certificate import (
+    Certificate,
+    ClippedContribution,
+    Contributions,
+    Survey,
+    Surveyed,
+)
 from secant.analysis.portfolio import Bounded, Prepared
 from secant.plan import nodes as n
 from secant.plan.domains import Listed
@@ -68,11 +74,11 @@ def certified(certificate: Certificate, put: Any) -> Certificate:
     """Put the constants also into what limits are chosen by."""
     made: dict[int, Contributions] = {}
     for bound in certificate.bounds.values():
-        if isinstance(bound, Clipped) and id(bound.contributions) not in made:
+        if isinstance(bound, ClippedContribution) and id(bound.contributions) not in made:
             made[id(bound.contributions)] = _contributions(bound.contributions, put)
     bounds = {
         column: replace(bound, contributions=made[id(bound.contributions)])
-        if isinstance(bound, Clipped)
+        if isinstance(bound, ClippedContribution)
         else replace(bound, surveys=tuple(_surveyed(x, put) for x in bound.surveys))
         if isinstance(bound, Surveyed)
         else bound

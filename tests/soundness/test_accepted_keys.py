@@ -5,13 +5,13 @@ from fractions import Fraction
 
 import pytest
 from joins_cases import ACCEPTED_KEYS, BELIEVED, UNACCEPTED
-from joins_check import BETAS, ROOMS, Findings, room_of, targets_of
+from joins_check import ANALYSES, BETAS, Findings, analysis_of, targets_of
 
 from chance import LONG
 from secant.analysis.certificate import Certificate, Refusal
 from secant.analysis.interface import Request
 from secant.analysis.portfolio import Bounded, PublicFacts, bound_aggregate
-from secant.analysis.stability.room import StabilityRoom
+from secant.analysis.stability.analysis import StabilityAnalysis
 from secant.plan import nodes as n
 from secant.plan.enforce import Release, enforce
 from secant.plan.facts import Facts
@@ -27,15 +27,15 @@ USING = {"elastic", "residual", "smt"}
 """Analyses for which keys of tables whose rows come and go matter."""
 
 
-@pytest.mark.parametrize("name", ROOMS)
+@pytest.mark.parametrize("name", ANALYSES)
 def test_no_neighbor_refutes_a_bound_that_rests_on_accepted_keys(name):
-    room, claimed = room_of(name), set()
+    analysis, claimed = analysis_of(name), set()
     for case in ACCEPTED_KEYS.values():
         findings = case.findings(
-            room, steps=None if LONG else 0, betas=BETAS if LONG else FEW_BETAS
+            analysis, steps=None if LONG else 0, betas=BETAS if LONG else FEW_BETAS
         )
         assert [str(v) for v in findings.violations[:1]] == []
-        for target in targets_of(case.text, case.world, room, Findings()):
+        for target in targets_of(case.text, case.world, analysis, Findings()):
             claimed |= {c.trust for c in target.certificate.claims}
     assert claimed == ({Trust.ACCEPTED} if name in USING else set())
 
@@ -45,7 +45,7 @@ def test_an_accepted_key_does_not_grow_with_the_rows_that_may_come(name):
     """One row of t meets one row of o; without the key it meets as many as there are, and one more for each change."""
     text, least = "SELECT count(*) FROM t JOIN o ON t.a = o.a", {}
     for world in (BELIEVED, UNACCEPTED):
-        (target,) = targets_of(text, world, room_of(name), Findings())
+        (target,) = targets_of(text, world, analysis_of(name), Findings())
         (bound,) = target.certificate.bounds.values()
         empty = target.read(dict.fromkeys(("r", "s", "t", "e", "p", "m", "o", "d", "n"), ()))
         least[world is BELIEVED] = target.bound(bound, Fraction(1, 100), empty, ())
@@ -75,7 +75,7 @@ def stability(policy: Policy) -> Certificate | Refusal:
     facts = Facts(policy, CATALOG)
     release = enforce(aggregate, "release1", facts, policy.protections)
     assert isinstance(release, Release)
-    return StabilityRoom().bound(Request(release, facts, VISITS))
+    return StabilityAnalysis().bound(Request(release, facts, VISITS))
 
 
 def test_a_key_that_another_protection_hides_is_believed_only_if_the_owner_accepts_it():

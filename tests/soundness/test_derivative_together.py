@@ -13,7 +13,7 @@ from derivative_check import World, ask
 from derivative_moves import Tally, attack, mover
 from derivative_worlds import small_database, small_world
 
-from secant.analysis.certificate import Curve
+from secant.analysis.certificate import SmoothSensitivity
 
 CELLS = '[protections.more]\nkind = "cells"\nepsilon = 10.0\n[protections.more.distance]\n'
 OTHERS = {
@@ -48,7 +48,7 @@ def test_the_charge_covers_the_motion(others, first):
         answered += 1
         for question in questions:
             bounds = question.settled.bounds
-            capped += sum(not isinstance(bounds[c], Curve) for c in question.curves)
+            capped += sum(not isinstance(bounds[c], SmoothSensitivity) for c in question.curves)
         draw = random.Random(text)
         databases = small_database(clean=True)
         attack(draw, questions, mover(world, text), databases, 90, tally)

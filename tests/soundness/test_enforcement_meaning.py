@@ -69,12 +69,12 @@ def shown(release, key_row, database):
     return True
 
 
-def close(truth, found, room=0.0):
+def close(truth, found, analysis=0.0):
     if truth is None:  # a sum over nothing is shown as 0: whether there was a row is protected
         return True
     if isinstance(truth, float) and not math.isfinite(truth):
         return True
-    return abs(float(truth) - float(found)) <= room + CLOSE * max(1.0, abs(float(truth)))
+    return abs(float(truth) - float(found)) <= analysis + CLOSE * max(1.0, abs(float(truth)))
 
 
 def differences(text, world, database):

@@ -1,24 +1,24 @@
-"""Bad input of joins: every room bounds it, and the bound holds, or refuses it with a reason and a hint."""
+"""Bad input of joins: every analysis bounds it, and the bound holds, or refuses it with a reason and a hint."""
 
 from fractions import Fraction
 
 import pytest
 from joins_cases import BAD
-from joins_check import BETAS, ROOMS, room_of
+from joins_check import ANALYSES, BETAS, analysis_of
 
 from chance import LONG
 
 ONE_BETA = (Fraction(1),)
 BOUNDED = {"elastic": 30, "residual": 20, "multiplicity": 20, "smt": 1}
-"""Cases that a room bounds, at least; it refuses the others in words, which `asked` checks."""
+"""Cases that an analysis bounds, at least; it refuses the others in words, which `asked` checks."""
 
 
-@pytest.mark.parametrize("name", ROOMS)
+@pytest.mark.parametrize("name", ANALYSES)
 def test_bad_input_is_bounded_or_refused(name):
-    room, bounded = room_of(name), 0
+    analysis, bounded = analysis_of(name), 0
     for case in BAD.values():
         steps, betas = (None, BETAS) if LONG else (0, ONE_BETA)
-        findings = case.findings(room, steps=steps, betas=betas)
+        findings = case.findings(analysis, steps=steps, betas=betas)
         assert findings.accepted or findings.refusals, case.text
         assert [str(v) for v in findings.violations[:1]] == []
         bounded += bool(findings.accepted)

@@ -3,7 +3,7 @@
 import pytest
 from engine_answers import Engine
 from joins_cases import CASES
-from joins_check import ROOMS, Findings, room_of, targets_of
+from joins_check import ANALYSES, Findings, analysis_of, targets_of
 from joins_worlds import COLUMNS, KINDS, database
 
 from secant.plan import nodes as n
@@ -15,7 +15,7 @@ TABLES = {
     name: tuple((c, KINDS.get(c, t.INTEGER)) for c in columns) for name, columns in COLUMNS.items()
 }
 EVERY = 3
-"""Each room gets every so many of the directed cases, a share of its own."""
+"""Each analysis gets every so many of the directed cases, a share of its own."""
 
 
 def as_mappings(tables):
@@ -36,11 +36,11 @@ def engine():
     made.close()
 
 
-@pytest.mark.parametrize("name", [r for r in ROOMS if r != "smt"])
+@pytest.mark.parametrize("name", [r for r in ANALYSES if r != "smt"])
 def test_the_engine_computes_the_same_figures(name, engine):
-    room, compared = room_of(name), 0
-    for case in list(CASES.values())[sorted(ROOMS).index(name) % EVERY :: EVERY]:
-        for target in targets_of(case.text, case.world, room, Findings()):
+    analysis, compared = analysis_of(name), 0
+    for case in list(CASES.values())[sorted(ANALYSES).index(name) % EVERY :: EVERY]:
+        for target in targets_of(case.text, case.world, analysis, Findings()):
             for statement, (run, _) in target.statements.items():
                 for tables in case.databases[:3]:
                     got = engine.rows(statement, as_mappings(tables))

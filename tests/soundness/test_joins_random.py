@@ -1,4 +1,4 @@
-"""Random search for neighbors that refute what a room, or all of them together, say of joins.
+"""Random search for neighbors that refute what an analysis, or all of them together, say of joins.
 
 The default profile tries some hundred thousand comparisons, the long one (SECANT_PROFILE=long) more than two million.
 Counts are asserted, so that a grammar that is refused too often cannot pass unnoticed.
@@ -7,7 +7,7 @@ Counts are asserted, so that a grammar that is refused too often cannot pass unn
 from fractions import Fraction
 
 import pytest
-from joins_check import BETAS, Findings, room_of, smallest
+from joins_check import BETAS, Findings, analysis_of, smallest
 from joins_search import attack
 
 from chance import LONG, seeds
@@ -21,10 +21,10 @@ FEW_BETAS = (Fraction(1, 10), Fraction(1))
 
 
 def search(name, drawn, betas, *, replaced=False):
-    room, findings = room_of(name), Findings()
+    analysis, findings = analysis_of(name), Findings()
     for seed in drawn:
-        attack(room, seed, findings, replaced=replaced, betas=betas)
-        assert [str(smallest(v, room)) for v in findings.violations[:1]] == []
+        attack(analysis, seed, findings, replaced=replaced, betas=betas)
+        assert [str(smallest(v, analysis)) for v in findings.violations[:1]] == []
     print(
         f"{name}: {findings.checks} checks, {findings.pairs} pairs, "
         f"{findings.accepted} of {findings.asked} releases accepted"
@@ -33,7 +33,7 @@ def search(name, drawn, betas, *, replaced=False):
 
 
 @pytest.mark.parametrize("name", SEEDS)
-def test_no_neighbor_refutes_a_room(name, record_property):
+def test_no_neighbor_refutes_a_analysis(name, record_property):
     drawn = seeds(SEEDS[name] * (MORE if LONG else 1))
     few = name in ("multiplicity", "portfolio")
     findings = search(name, drawn, FEW_BETAS if few else BETAS)
@@ -41,7 +41,7 @@ def test_no_neighbor_refutes_a_room(name, record_property):
     assert findings.checks >= CHECKS[name] * len(drawn)
 
 
-def test_no_replaced_row_refutes_all_rooms_together(record_property):
+def test_no_replaced_row_refutes_all_analyses_together(record_property):
     drawn = seeds(120 if LONG else 10)
     findings = search("portfolio", drawn, FEW_BETAS, replaced=True)
     record_property("checks", findings.checks)

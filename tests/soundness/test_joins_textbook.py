@@ -9,21 +9,21 @@ from joins_textbook import RIGHT, WRONG
 from joins_worlds import draw_database, world
 
 
-def found(room):
+def found(analysis):
     findings, place, draw = Findings(), world(), random.Random(3)
-    for target in targets_of(room.text, place, room, findings):
+    for target in targets_of(analysis.text, place, analysis, findings):
         for start in (*USUAL, *(draw_database(draw, target.tables, place) for _ in range(3))):
             target.walk(start, draw, 1)
     return findings
 
 
-@pytest.mark.parametrize("room", RIGHT, ids=lambda r: r.what)
-def test_a_right_bound_is_not_refuted(room):
-    findings = found(room)
+@pytest.mark.parametrize("analysis", RIGHT, ids=lambda r: r.what)
+def test_a_right_bound_is_not_refuted(analysis):
+    findings = found(analysis)
     assert findings.checks > 500
     assert [str(v) for v in findings.violations[:1]] == []
 
 
-@pytest.mark.parametrize("room", WRONG, ids=lambda r: r.what)
-def test_a_misprint_is_refuted(room):
-    assert found(room).violations
+@pytest.mark.parametrize("analysis", WRONG, ids=lambda r: r.what)
+def test_a_misprint_is_refuted(analysis):
+    assert found(analysis).violations

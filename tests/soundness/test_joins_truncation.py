@@ -4,7 +4,7 @@ import pytest
 from joins_units import Findings, attack_units
 
 from chance import LONG
-from secant.analysis.truncation import clipping, room
+from secant.analysis.truncation import analysis, clipping
 from secant.plan import nodes as n
 
 SEEDS = 3_000 if LONG else 250
@@ -52,7 +52,7 @@ TWO, NONE = n.Literal(2, clipping.t.INTEGER), n.Literal(0, clipping.t.INTEGER)
     ("name", "wrong"), [("cut_down", not_cut), ("above_limits", every_row_counts)]
 )
 def test_a_planted_fault_is_noticed(name, wrong, monkeypatch):
-    monkeypatch.setattr(room, name, wrong)
+    monkeypatch.setattr(analysis, name, wrong)
     findings = Findings()
     for seed in range(300):
         attack_units(seed, findings, databases=2)

@@ -10,7 +10,7 @@ import pytest
 
 from naming_public import name_public
 from secant.analysis.stability import rules
-from secant.analysis.stability.room import rows_moved
+from secant.analysis.stability.analysis import rows_moved
 from secant.plan.evaluate import prepare as compiled
 from secant.plan.facts import Facts
 from secant.plan.from_sql import from_sql

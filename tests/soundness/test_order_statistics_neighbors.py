@@ -16,7 +16,7 @@ from drawn_worlds import draw_database, draw_pool
 from neighbor_check import neighbors, prepared_for, rank_distance
 
 from chance import LONG
-from secant.analysis.stability import room
+from secant.analysis.stability import analysis
 from secant.plan.evaluate import prepare as compiled
 from secant.plan.values import same_key
 from secant.release.shares import calibrate
@@ -157,7 +157,7 @@ def test_a_planted_fault_is_seen(monkeypatch, text, fault):
     largest, _, watched = worst(text, PEOPLE, databases=60)
     assert watched.accepted
     assert largest <= float(watched.noise.epsilon) * (1 + 1e-6)
-    monkeypatch.setattr(room, "_rank_bound", fault)
+    monkeypatch.setattr(analysis, "_rank_bound", fault)
     largest, _, watched = worst(text, PEOPLE, databases=60)
     assert watched.charged == 1
     assert largest > 1.05

@@ -123,9 +123,9 @@ def test_beside_rows_that_do_not_add_up_nothing_is_answered():
 
 def test_the_portfolio_asks_for_one_bound_only_beside_one_other_protection(monkeypatch):
     called = []
-    original = portfolio.CombinedRoom.beside
+    original = portfolio.CombinedAnalysis.beside
     monkeypatch.setattr(
-        portfolio.CombinedRoom,
+        portfolio.CombinedAnalysis,
         "beside",
         lambda self, request, weights: called.append(weights) or original(self, request, weights),
     )

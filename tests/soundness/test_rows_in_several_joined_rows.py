@@ -165,19 +165,19 @@ def _no_jumps(patch):
 
 
 def _behind_the_filter(patch):
-    original = combined.CombinedRoom._asked
+    original = combined.CombinedAnalysis._asked
 
-    def asked_behind(self, room, request, protection):
-        if room is self.joins:
+    def asked_behind(self, analysis, request, protection):
+        if analysis is self.joins:
             rows = request.release.exact.input
             column = n.Column("r.x", t.DOUBLE)
             condition = n.Compare(">", column, n.Literal(1.0, t.DOUBLE))
             behind = replace(rows, input=n.Filter(rows.input, condition))
             exact = replace(request.release.exact, input=behind)
             request = replace(request, release=replace(request.release, exact=exact))
-        return original(self, room, request, protection)
+        return original(self, analysis, request, protection)
 
-    patch.setattr(combined.CombinedRoom, "_asked", asked_behind)
+    patch.setattr(combined.CombinedAnalysis, "_asked", asked_behind)
 
 
 FLAT, FILTERED = f"SELECT sum(r.x) {JOINED}", f"SELECT count(*) {JOINED} WHERE r.x > 1"

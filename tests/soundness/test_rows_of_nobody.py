@@ -14,7 +14,7 @@ import pytest
 
 import chance
 import secant
-from secant.analysis.truncation import clipping, room
+from secant.analysis.truncation import analysis, clipping
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.measures import Measure
@@ -166,7 +166,7 @@ def test_it_is_said_where_rows_of_nobody_go(log):
 
 def test_rows_of_nobody_that_go_are_seen(log, monkeypatch):
     """Planted: they are left out, as they were, and nothing is said."""
-    honest = room.Additions
-    monkeypatch.setattr(room, "Additions", lambda *parts: replace(honest(*parts), alone=False))
+    honest = analysis.Additions
+    monkeypatch.setattr(analysis, "Additions", lambda *parts: replace(honest(*parts), alone=False))
     pairs, _ = shown_and_true(log, "planted", FIXED, TEXTS[0])
     assert any(a != pytest.approx(b) for a, b in pairs)

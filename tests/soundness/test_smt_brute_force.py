@@ -13,8 +13,8 @@ from chance import LONG
 from secant.analysis.certificate import Certificate
 from secant.analysis.interface import Request
 from secant.analysis.smt import marks, rules
+from secant.analysis.smt.analysis import SmtAnalysis
 from secant.analysis.smt.language import Language
-from secant.analysis.smt.room import SmtRoom
 from secant.analysis.smt.rules import EncodedKey, Encoder
 from secant.analysis.smt.search import Search, solver_of
 from secant.plan import nodes as n
@@ -153,10 +153,10 @@ def differing(run, before, after):
     return sum(((one - two) + (two - one)).values())
 
 
-def violations(text, draw, databases, room=None):
+def violations(text, draw, databases, analysis=None):
     """Give the claim and a number of rows that refutes it, if any; None if the query is refused."""
     request = asked(text)
-    found = (room or SmtRoom(seconds=20, most=8)).bound(request)
+    found = (analysis or SmtAnalysis(seconds=20, most=8)).bound(request)
     if not isinstance(found, Certificate):
         return None
     run = prepare(request.release.exact.input)
@@ -234,7 +234,7 @@ def attained(text):
         only = replace(POLICY.protections[0], tables=(table,))
         facts = Facts(replace(POLICY, protections=(only,)), CATALOG)
         request = replace(asked(text), facts=facts, protection=only)
-        found = SmtRoom(seconds=20, most=6).bound(request)
+        found = SmtAnalysis(seconds=20, most=6).bound(request)
         if isinstance(found, Certificate) and found.rows:
             yield found.rows, differing(run, *witness(relation, table, found.rows))
 
@@ -358,7 +358,7 @@ FAULTS = {
     ),
     "only one use of a table changes": (
         lambda patch: patch.setattr(
-            "secant.analysis.smt.room.Encoder",
+            "secant.analysis.smt.analysis.Encoder",
             lambda language, table, keys, *_: Encoder(language, table, keys, 0),
         ),
         "SELECT u.s AS p, v.s AS q FROM b u, b v WHERE u.k = v.k AND u.s IN (1, 2) AND v.s IN (1, 2)",

@@ -15,7 +15,7 @@ import stream_campaign as campaign
 
 import chance
 from secant.analysis import combined
-from secant.analysis.certificate import Curve
+from secant.analysis.certificate import SmoothSensitivity
 from secant.mechanisms.continual import ways
 from secant.mechanisms.whole import WholeLaplace
 from secant.streams import compiling, within
@@ -128,7 +128,7 @@ def test_planted_a_count_that_is_taken_for_public_is_caught(monkeypatch):
 
     def joined(moving, jumps, *, single):
         found = right(moving, jumps, single=single)
-        return found if isinstance(found, Curve) else GlobalBound(Fraction(0))
+        return found if isinstance(found, SmoothSensitivity) else GlobalBound(Fraction(0))
 
     monkeypatch.setattr(combined, "_joined", joined)
     asked = {"rows+cells": ("ward, count(*) AS n, avg(cost) AS a FROM visits",)}
@@ -142,7 +142,7 @@ def test_planted_a_cap_without_rows_is_caught(monkeypatch):
 
     def joined(moving, jumps, *, single):
         found = right(moving, jumps, single=single)
-        return replace(found, cap=moving.cap) if isinstance(found, Curve) else found
+        return replace(found, cap=moving.cap) if isinstance(found, SmoothSensitivity) else found
 
     monkeypatch.setattr(combined, "_joined", joined)
     assert searched("rows+cells", PLANTED, enough=Fraction(1)) > 1

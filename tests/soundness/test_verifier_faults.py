@@ -16,7 +16,7 @@ from planted_faults import FAULTS, without_walls
 
 from secant.analysis import portfolio
 from secant.analysis.portfolio import ANALYSES, Prepared
-from secant.analysis.truncation import room as clipping_room
+from secant.analysis.truncation import analysis as clipping_analysis
 from secant.ledger.amounts import Charge
 from secant.ledger.state import charge_fields
 from secant.release.error import trace
@@ -178,9 +178,9 @@ def test_a_planted_fault_is_never_verified(fault, monkeypatch):
         pytest.skip(UNSEEN[fault.what])
     without_walls(monkeypatch)
     # Each fault is met where it matters: limits in statements of their own, or no limits at all.
-    monkeypatch.setattr(clipping_room, "at_once", lambda a, limits: None)
+    monkeypatch.setattr(clipping_analysis, "at_once", lambda a, limits: None)
     if not fault.rule.startswith("truncation."):
-        others = tuple(room for room in ANALYSES if room.name != "truncation")
+        others = tuple(analysis for analysis in ANALYSES if analysis.name != "truncation")
         monkeypatch.setattr(portfolio, "ANALYSES", others)
     fault.plant(monkeypatch)
     try:

@@ -61,7 +61,7 @@ def ask(db: Connection, question: Question, repeat: int) -> Row:
         lacking = lacking_in(db, question.text)
         ready = _ready(db, question, lacking, engine)
         check_job(ready.job, engine)
-        if not ready.rooms:
+        if not ready.analyses:
             return {"status": "exact"}
         truth = engine.rows(plain_statement(db, question.text))
         released: list[tuple[Rows, Ends | None]] = []

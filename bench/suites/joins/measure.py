@@ -1,4 +1,4 @@
-"""Ask every room alone about a join, and the portfolio, and hold both against what is exactly true.
+"""Ask every analysis alone about a join, and the portfolio, and hold both against what is exactly true.
 
 In: TPC-H data and the cases. Out: one record a case, as `secant bench joins --json` writes it: bounds
 in rows of the join that one row more or less moves, at beta = epsilon / 10. With keys, the worst group
@@ -82,12 +82,12 @@ def _row(db: Connection, case: Case, epsilon: Fraction, repeat: int, releases: i
         "local_sensitivity": true.local,
         "smooth_sensitivity": true.smooth,
         "exact_by": true.how,
-        "rooms": [_room(db, case.text, room, beta) for room in _rooms(db)],
+        "analyses": [_analysis(db, case.text, analysis, beta) for analysis in _analyses(db)],
     }
     choice = _choice(db, case.text, epsilon, beta, repeat)
     if choice is not None:
         found |= {
-            "analysis": choice["room"],
+            "analysis": choice["analysis"],
             "bound": choice["rows"],
             "ratio": choice["rows"] / true.smooth,
             "asked": choice["asked"],
@@ -96,30 +96,30 @@ def _row(db: Connection, case: Case, epsilon: Fraction, repeat: int, releases: i
     return found
 
 
-# ── rooms, each alone ────────────────────────────────────────────────────────────────────────────
+# ── analyses, each alone ────────────────────────────────────────────────────────────────────────────
 
 
-def _rooms(db: Connection) -> list[Any]:
+def _analyses(db: Connection) -> list[Any]:
     kinds = {p.kind for p in db.policy.protections}
-    rooms = [room for room in portfolio.ANALYSES if kinds & set(room.kinds)]
-    return [way for room in rooms for way in getattr(room, "ways", (room,))]
+    analyses = [analysis for analysis in portfolio.ANALYSES if kinds & set(analysis.kinds)]
+    return [way for analysis in analyses for way in getattr(analysis, "ways", (analysis,))]
 
 
-def _room(db: Connection, text: str, room: Any, beta: Fraction) -> Row:
-    """Give the bound of one room, or why it has none."""
+def _analysis(db: Connection, text: str, analysis: Any, beta: Fraction) -> Row:
+    """Give the bound of one analysis, or why it has none."""
     request = _request(db, text)
     if isinstance(request, Problem):
-        return {"room": room.name, "refused": request.reason}
-    outcome = room.bound(request)
+        return {"analysis": analysis.name, "refused": request.reason}
+    outcome = analysis.bound(request)
     if isinstance(outcome, Refusal):
-        return {"room": room.name, "refused": outcome.reason}
+        return {"analysis": analysis.name, "refused": outcome.reason}
     began = time.perf_counter()
     rows, _ = _bound(outcome, len(request.release.exact.keys), beta, engine_of(db))
-    return {"room": room.name, "rows": rows, "seconds": time.perf_counter() - began}
+    return {"analysis": analysis.name, "rows": rows, "seconds": time.perf_counter() - began}
 
 
 def _request(db: Connection, text: str) -> Request | Problem:
-    """Put the question to a room as the portfolio does."""
+    """Put the question to an analysis as the portfolio does."""
     policy = db.policy
     plan = normalize(from_sql(text, db.catalog))
     aggregate = next(node for node in n.walk(plan) if isinstance(node, n.Aggregate))
@@ -147,7 +147,7 @@ def _bound(
     """Give rows that differ at most, in the worst group, and whose bound that is."""
     surveys = _surveys(certificate)
     if not surveys:
-        return float(certificate.rows), certificate.room
+        return float(certificate.rows), certificate.analysis
     return _surveyed(surveys, keys, beta, engine)
 
 
@@ -177,7 +177,7 @@ def _surveyed(
     # A group without rows has figures of its own: none.
     for group in [*sorted(groups), ("",) * keys] if keys else [()]:
         best = min(
-            (float(survey.rows(beta, _figures(survey, tables, group))), survey.room)
+            (float(survey.rows(beta, _figures(survey, tables, group))), survey.analysis)
             for survey, tables in zip(surveys, results, strict=True)
         )
         worst = max(worst, best)
@@ -219,16 +219,16 @@ def _choice(
         began = _clocks()
         engine.rows(plain)
         middle = _clocks()
-        rows, room = _bound(certificate, keys, beta, engine)
+        rows, analysis = _bound(certificate, keys, beta, engine)
         end = _clocks()
         plains.append((middle[0] - began[0], middle[1] - began[1]))
         bounds.append((end[0] - middle[0], end[1] - middle[1]))
-    asked = [s.room for s in _surveys(certificate)] or [certificate.room]
+    asked = [s.analysis for s in _surveys(certificate)] or [certificate.analysis]
     seconds = {}
     for name, times in (("plain", plains), ("bound", bounds)):
         seconds[name] = min(wall for wall, _ in times)
         seconds[f"{name}_processor"] = statistics.median(used for _, used in times)
-    return {"room": room, "asked": asked, "rows": rows, "seconds": seconds}
+    return {"analysis": analysis, "asked": asked, "rows": rows, "seconds": seconds}
 
 
 def _clocks() -> tuple[float, float]:

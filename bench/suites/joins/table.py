@@ -1,4 +1,4 @@
-"""What `secant bench joins` prints: every room's bound beside the exact sensitivities.
+"""What `secant bench joins` prints: every analysis's bound beside the exact sensitivities.
 
 In: records of `measure`. Out: text on standard output. Nothing is measured or judged here.
 """
@@ -16,22 +16,24 @@ Row = Mapping[str, Any]
 
 def print_table(rows: Sequence[Row]) -> None:
     """Print bounds in rows of the join, how far the choice is from the best possible, and times."""
-    names = list(dict.fromkeys(room["room"] for row in rows for room in row["rooms"]))
+    names = list(
+        dict.fromkeys(analysis["analysis"] for row in rows for analysis in row["analyses"])
+    )
     titles = (
         "query", "local", "exact\nsmooth", *names, "choice", "ratio", "error95", "plain\nms",
         "bound\nms", "bound /\nplain",
     )  # fmt: skip
     print_lines(titles, [_cells(row, names) for row in rows])
     for row in rows:
-        for room in row["rooms"]:
-            if "refused" in room:
-                show.say(f"{row['query']}: {room['room']}: {room['refused']}")
+        for analysis in row["analyses"]:
+            if "refused" in analysis:
+                show.say(f"{row['query']}: {analysis['analysis']}: {analysis['refused']}")
         if "refused" in row:
             show.say(f"{row['query']}: {row['refused']['code']} {row['refused']['message']}")
 
 
 def _cells(row: Row, names: Sequence[str]) -> tuple[str, ...]:
-    bounds = {room["room"]: room for room in row["rooms"]}
+    bounds = {analysis["analysis"]: analysis for analysis in row["analyses"]}
     return (
         row["query"],
         number(row["local_sensitivity"]),
@@ -45,7 +47,7 @@ def _cells(row: Row, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def number(value: float | None) -> str:
-    """Print a number of rows; a room that refused has none."""
+    """Print a number of rows; an analysis that refused has none."""
     return "–" if value is None else f"{value:.4g}" if value < 1e4 else f"{value:.3g}"
 
 

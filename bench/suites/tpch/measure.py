@@ -78,7 +78,7 @@ def ask(db: Connection, text: str, epsilon: Fraction, delta: Fraction, repeat: i
             wholes.append(time.perf_counter() - middle)
             plains.append(middle - began)
         seconds |= {"plain": min(plains), "release": min(wholes)}
-        if not ready.rooms:
+        if not ready.analyses:
             return _row("exact", 0.0, None, seconds, rows=len(first))
         memory = Remembering(engine)
         tables = [ready.release(memory) for _ in range(max(1, repeat))]
@@ -90,7 +90,7 @@ def ask(db: Connection, text: str, epsilon: Fraction, delta: Fraction, repeat: i
     return _row(
         "answered" if found.useful else "useless",
         found.relative_error,
-        ", ".join(ready.rooms),
+        ", ".join(ready.analyses),
         seconds,
         rows=len(first),
         best_cell=_finite(found.best_cell),

@@ -111,7 +111,7 @@ class Rehearsal:
     job: Job
     noisy: tuple[bool, ...]
     """For each output column, whether noise decides its values."""
-    rooms: tuple[str, ...]
+    analyses: tuple[str, ...]
     """Analyses that the releases rest on; none if nothing protected is read."""
 
     def release(self, engine: Session) -> Rows:
@@ -133,9 +133,11 @@ def compiled(db: Connection, text: str, epsilon: Fraction, delta: Fraction) -> R
         noise = calibrate(prepared.bounded, protections, epsilon, deltas)
         job = releases.plan_release(prepared, noise, LEVEL, session, db.policy.limits)
     relied = reliance(job)
-    rooms = {r for b in prepared.bounded for c in b.certificates for r in c.room.split(", ")}
+    analyses = {r for b in prepared.bounded for c in b.certificates for r in c.analysis.split(", ")}
     return Rehearsal(
-        job, tuple(bool(relied.columns[name]) for name in job.traced.outputs), tuple(sorted(rooms))
+        job,
+        tuple(bool(relied.columns[name]) for name in job.traced.outputs),
+        tuple(sorted(analyses)),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a room hands back: a certificate with its derivation, or a refusal with its reason. Public values only."""
+"""What an analysis hands back: a certificate with its derivation, or a refusal with its reason. Public values only."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Survey:
     Neighbors differ in one row of one protected table. With keys, a survey bounds each group by itself.
     """
 
-    room: str
+    analysis: str
     statements: tuple[n.Relation, ...]
     """What the engine computes over protected rows."""
     keyed: tuple[bool, ...]
@@ -90,7 +90,7 @@ class Coming:
 
 
 @frozen
-class Curve:
+class SmoothSensitivity:
     """A smooth bound of one measure for every beta: what to compute is written once beta is known."""
 
     cap: Fraction | None
@@ -159,7 +159,7 @@ class Contributions:
 
 
 @frozen
-class Clipped:
+class ClippedContribution:
     """A measure to which one unit adds at most a limit, all groups together; the limit is chosen privately.
 
     Or all limits race: each has noise of its own, and the largest answer that noise does not explain wins.
@@ -187,7 +187,7 @@ class Clipped:
         return Fraction(limit * (limit if self.within is None else min(self.within, limit)))
 
 
-Move = GlobalBound | Curve | Surveyed | Clipped
+Move = GlobalBound | SmoothSensitivity | Surveyed | ClippedContribution
 """How far a measure moves: by a public number, a smooth bound, or a limit that is yet to be chosen."""
 
 
@@ -195,7 +195,7 @@ Move = GlobalBound | Curve | Surveyed | Clipped
 class Certificate:
     """For one protection: how far each measure can move, in whole steps, all groups together (an L1 bound)."""
 
-    room: str
+    analysis: str
     protection: str
     bounds: Mapping[str, Move]
     """Measure column -> bound."""
@@ -225,9 +225,9 @@ class Certificate:
 
 @frozen
 class Refusal:
-    """Why a room cannot bound a query."""
+    """Why an analysis cannot bound a query."""
 
-    room: str
+    analysis: str
     rule: str
     reason: str
     hint: str
@@ -236,16 +236,16 @@ class Refusal:
     """What other ways of the same analysis say."""
 
 
-class CannotBound(Exception):  # noqa: N818 - a verdict that becomes a Refusal at the room's door
-    """Inside a room: which node stands in the way, by which rule, why, and what to do."""
+class CannotBound(Exception):  # noqa: N818 - a verdict that becomes a Refusal at the analysis's door
+    """Inside an analysis: which node stands in the way, by which rule, why, and what to do."""
 
     def __init__(self, rule: str, node: Node, reason: str, hint: str) -> None:
         super().__init__(reason)
         self.rule, self.node, self.reason, self.hint = rule, node, reason, hint
 
-    def refusal(self, room: str) -> Refusal:
-        """Give the verdict as the room's refusal."""
-        return Refusal(room, self.rule, self.reason, self.hint, self.node)
+    def refusal(self, analysis: str) -> Refusal:
+        """Give the verdict as the analysis's refusal."""
+        return Refusal(analysis, self.rule, self.reason, self.hint, self.node)
 
 
 def is_still(bound: Move) -> bool:

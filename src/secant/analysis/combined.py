@@ -16,17 +16,17 @@ from fractions import Fraction
 from secant.analysis.certificate import (
     Certificate,
     Coming,
-    Curve,
     Move,
     Refusal,
+    SmoothSensitivity,
     Step,
     Surveyed,
     is_still,
 )
-from secant.analysis.derivative.room import DerivativeRoom
+from secant.analysis.derivative.analysis import DerivativeAnalysis
 from secant.analysis.interface import Analysis, Request
-from secant.analysis.joins import JoinsRoom
-from secant.analysis.stability.room import StabilityRoom
+from secant.analysis.joins import JoinsAnalysis
+from secant.analysis.stability.analysis import StabilityAnalysis
 from secant.analysis.summands import amount, whole_range
 from secant.numeric.ball import ball, upper, working_precision
 from secant.plan import nodes as n
@@ -45,14 +45,14 @@ Jumps = Mapping[str, tuple[Fraction, Fraction]]
 EXTREMES = ("min", "max")
 
 
-class CombinedRoom:
+class CombinedAnalysis:
     """Bounds in the owner's norm with rows that come and go, under `rows+cells`."""
 
     name = "combined"
     kinds: tuple[str, ...] = ("rows+cells",)
-    values: Analysis = DerivativeRoom()
-    rows: Analysis = StabilityRoom()
-    joins: Analysis = JoinsRoom()
+    values: Analysis = DerivativeAnalysis()
+    rows: Analysis = StabilityAnalysis()
+    joins: Analysis = JoinsAnalysis()
 
     def bound(self, request: Request) -> Certificate | Refusal:
         """Bound every measure, or say which of the two analyses refuses."""
@@ -83,10 +83,10 @@ class CombinedRoom:
         return self._together(request, moving, weights, jumping)
 
     def _asked(
-        self, room: Analysis, request: Request, protection: Protection
+        self, analysis: Analysis, request: Request, protection: Protection
     ) -> Certificate | Refusal:
         """Ask an analysis without any fact about the rows of tables: their number is private here."""
-        return room.bound(Request(request.release, request.facts, protection))
+        return analysis.bound(Request(request.release, request.facts, protection))
 
     def _against(self, request: Request) -> Refusal | None:
         protection, release = request.protection, request.release
@@ -187,7 +187,9 @@ class CombinedRoom:
             else:
                 for table, certificate in jumping.items():
                     jump = certificate.bounds[m.column]
-                    assert isinstance(jump, GlobalBound), "the stability room gives public numbers"
+                    assert isinstance(jump, GlobalBound), (
+                        "the stability analysis gives public numbers"
+                    )
                     jumps[table] = jump.value, weights[table]
             bound = _joined(moving.bounds[m.column], jumps, single=single)
             if bound is None:
@@ -247,7 +249,7 @@ def _joined(moving: Move, jumps: Jumps, *, single: bool) -> Move | None:
     over = max((jump / weight for jump, weight in jumps.values()), default=Fraction(0))
     if is_still(moving):
         return GlobalBound(over)
-    assert isinstance(moving, Curve), "values move by a curve or not at all"
+    assert isinstance(moving, SmoothSensitivity), "values move by a curve or not at all"
     if moving.cap is None:
         return None
     nearest = min((weight for _, weight in jumps.values()), default=Fraction(1))
@@ -262,7 +264,7 @@ def _joined(moving: Move, jumps: Jumps, *, single: bool) -> Move | None:
     )
 
 
-def _fan(moving: Move, survey: Surveyed, nearest: Fraction) -> Curve | None:
+def _fan(moving: Move, survey: Surveyed, nearest: Fraction) -> SmoothSensitivity | None:
     """Put a measure's motion and the joined rows that one row moves together; None without a public number.
 
     Rests on combined.fans.
@@ -272,7 +274,7 @@ def _fan(moving: Move, survey: Surveyed, nearest: Fraction) -> Curve | None:
         slope = Fraction(0)
         curve = _motionless()
     else:
-        assert isinstance(moving, Curve), "values move by a curve or not at all"
+        assert isinstance(moving, SmoothSensitivity), "values move by a curve or not at all"
         if moving.each is None:
             return None
         slope, curve = moving.each, moving
@@ -286,10 +288,10 @@ def _fan(moving: Move, survey: Surveyed, nearest: Fraction) -> Curve | None:
     )
 
 
-def _motionless() -> Curve:
+def _motionless() -> SmoothSensitivity:
     """Give the curve of a measure that no value moves."""
     nothing = Fraction(0)
-    return Curve(
+    return SmoothSensitivity(
         None, True, False, {}, lambda beta: [], lambda beta: None, None, Fraction(1), nothing
     )
 
@@ -343,7 +345,7 @@ def _step(words: str, unit: Fraction, bound: Move, jumps: Jumps) -> Step:
 
 
 def _fan_step(
-    words: str, unit: Fraction, bound: Curve, survey: Surveyed, nearest: Fraction
+    words: str, unit: Fraction, bound: SmoothSensitivity, survey: Surveyed, nearest: Fraction
 ) -> Step:
     assert bound.coming is not None
     slope = "nothing" if bound.each is None else amount(bound.each * unit)

@@ -22,7 +22,7 @@ def derivation(certificate: Certificate) -> list[str]:
         if key not in numbers:
             numbers[key] = len(numbers) + 1
             basis = f"  (from {', '.join(map(str, premises))})" if premises else ""
-            lines.append(f"{numbers[key]:>3}. {step.rule:<18} {step.place}: {step.value}{basis}")
+            lines.append(f"{numbers[key]:>3}. {step.rule:<25} {step.place}: {step.value}{basis}")
         seen[id(step)] = numbers[key]
         return numbers[key]
 
@@ -40,8 +40,8 @@ def claims(certificate: Certificate) -> list[str]:
 
 
 def refusal_line(refusal: Refusal) -> str:
-    """Give one room's reason."""
-    return f"{refusal.room:<12} {refusal.reason} ({refusal.rule})"
+    """Give one analysis's reason."""
+    return f"{refusal.analysis:<12} {refusal.reason} ({refusal.rule})"
 
 
 def summary(bounded: Bounded) -> list[str]:
@@ -52,7 +52,7 @@ def summary(bounded: Bounded) -> list[str]:
         lines.append("  softened query, which is released instead of the exact one:")
         lines += [f"    {line}" for line in show(bounded.softened.aggregate).splitlines()]
     for certificate in bounded.certificates:
-        lines.append(f"  protection {certificate.protection}, proved by {certificate.room}:")
+        lines.append(f"  protection {certificate.protection}, proved by {certificate.analysis}:")
         lines += [f"  {line}" for line in derivation(certificate) + claims(certificate)]
     for refusal in bounded.tried:
         lines.append(f"  not used: {refusal_line(refusal)}")

@@ -1,7 +1,7 @@
 """Does a relation only gain rows where a table gains some? Then a row that is replaced brings back what it takes away.
 
 In: a relation, and which tables may differ. Out: nothing where rows may go as well, else how many rows each row of
-such a table brings. A node without a rule may lose rows (I3). Rooms that price a replaced row ask here
+such a table brings. A node without a rule may lose rows (I3). Analyses that price a replaced row ask here
 (combined.grows).
 """
 

@@ -1,4 +1,4 @@
-"""The one small interface of all rooms."""
+"""The one small interface of all analyses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from secant.terms.policy import Policy, Protection
 
 @frozen
 class Request:
-    """What a room is asked: this release, under this protection, where these facts hold."""
+    """What an analysis is asked: this release, under this protection, where these facts hold."""
 
     release: Release
     facts: Facts

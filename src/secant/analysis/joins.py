@@ -11,23 +11,23 @@ from dataclasses import replace
 from fractions import Fraction
 
 from secant.analysis.certificate import Certificate, Figures, Move, Refusal, Survey, Surveyed
-from secant.analysis.elastic.room import ElasticRoom
+from secant.analysis.elastic.analysis import ElasticAnalysis
 from secant.analysis.growth import growth
 from secant.analysis.interface import Analysis, Request
-from secant.analysis.multiplicity.room import MultiplicityRoom
-from secant.analysis.residual.room import ResidualRoom
+from secant.analysis.multiplicity.analysis import MultiplicityAnalysis
+from secant.analysis.residual.analysis import ResidualAnalysis
 from secant.analysis.summands import replaced_bound
 from secant.numeric.ball import ball, upper, working_precision
 from secant.plan import nodes as n
 from secant.plan.conjunctive import Conjunctive, conjunctive
 
 
-class JoinsRoom:
+class JoinsAnalysis:
     """Smooth bounds for COUNT and SUM over joins, self-joins, unions and inner groups, under `rows`."""
 
     name = "joins"
     kinds: tuple[str, ...] = ("rows",)
-    ways: tuple[Analysis, ...] = (ResidualRoom(), ElasticRoom(), MultiplicityRoom())
+    ways: tuple[Analysis, ...] = (ResidualAnalysis(), ElasticAnalysis(), MultiplicityAnalysis())
 
     def bound(self, request: Request) -> Certificate | Refusal:
         """Bound every measure by the least survey, or say what stands in the way."""
@@ -74,7 +74,7 @@ def _least(found: list[Certificate], request: Request) -> Certificate:
         bounds[column] = Surveyed(surveys, each, groups)
     return replace(
         found[0],
-        room=", ".join(c.room for c in found),
+        analysis=", ".join(c.analysis for c in found),
         bounds=bounds,
         claims=tuple(dict.fromkeys(x for c in found for x in c.claims)),
         derivation=tuple(step for c in found for step in c.derivation),

@@ -1,4 +1,4 @@
-"""Which aggregates are released, and with which proof: the outermost that some room can bound.
+"""Which aggregates are released, and with which proof: the outermost that some analysis can bound.
 
 In: a normalized plan and a policy. Out: the plan with every protected aggregate replaced by a released table, and for
 each of those a release with one certificate per protection. Chooses by public fields only: among global bounds the
@@ -15,26 +15,26 @@ from functools import cache
 from secant.analysis.certificate import (
     CannotBound,
     Certificate,
-    Clipped,
-    Curve,
+    ClippedContribution,
     Move,
     Refusal,
+    SmoothSensitivity,
     Step,
     is_still,
 )
-from secant.analysis.combined import CombinedRoom, adds_up
+from secant.analysis.combined import CombinedAnalysis, adds_up
 from secant.analysis.covered import refuse_uncovered
+from secant.analysis.derivative.analysis import DerivativeAnalysis
 from secant.analysis.derivative.public_rows import public_rows_of
-from secant.analysis.derivative.room import DerivativeRoom
 from secant.analysis.derivative.softened import Softened
 from secant.analysis.derivative.space import space_of
 from secant.analysis.derivative.unions import soften
 from secant.analysis.interface import Analysis, Request
-from secant.analysis.joins import JoinsRoom
-from secant.analysis.smt.room import SmtRoom
+from secant.analysis.joins import JoinsAnalysis
+from secant.analysis.smt.analysis import SmtAnalysis
 from secant.analysis.split import Bounded, Exposed, Split, many_released, with_reals
-from secant.analysis.stability.room import StabilityRoom
-from secant.analysis.truncation.room import TruncationRoom
+from secant.analysis.stability.analysis import StabilityAnalysis
+from secant.analysis.truncation.analysis import TruncationAnalysis
 from secant.errors import InternalError
 from secant.plan import nodes as n
 from secant.plan.enforce import Release, Steps, enforce
@@ -68,12 +68,12 @@ __all__ = [
 ]
 
 ANALYSES: tuple[Analysis, ...] = (
-    StabilityRoom(),
-    TruncationRoom(),
-    SmtRoom(),
-    JoinsRoom(),
-    DerivativeRoom(),
-    CombinedRoom(),
+    StabilityAnalysis(),
+    TruncationAnalysis(),
+    SmtAnalysis(),
+    JoinsAnalysis(),
+    DerivativeAnalysis(),
+    CombinedAnalysis(),
 )
 
 
@@ -324,14 +324,14 @@ def _enforced(
 
 
 def ask(request: Request) -> tuple[Certificate | None, list[Refusal]]:
-    """Ask the rooms in turn, and put together what they prove; a public number ends the search for `rows`."""
+    """Ask the analyses in turn, and put together what they prove; a public number ends the search for `rows`."""
     kind = request.protection.kind
     found: list[Certificate] = []
     refusals: list[Refusal] = []
-    for room in [r for r in ANALYSES if kind in r.kinds] or ANALYSES:
+    for analysis in [r for r in ANALYSES if kind in r.kinds] or ANALYSES:
         if kind == "rows" and any(_is_global(c) for c in found):
             break
-        outcome = room.bound(request)
+        outcome = analysis.bound(request)
         if isinstance(outcome, Certificate):
             found.append(outcome)
             refusals += outcome.tried
@@ -377,9 +377,10 @@ def _least(found: list[Certificate], request: Request) -> Certificate | None:
 
 
 def _limited(found: list[Certificate], request: Request) -> Certificate | None:
-    """Let limits that are chosen privately take the place of declared ones, where the room says that it pays."""
+    """Let limits that are chosen privately take the place of declared ones, where the analysis says that it pays."""
     chosen = next(
-        (c for c in found if any(isinstance(b, Clipped) for b in c.bounds.values())), None
+        (c for c in found if any(isinstance(b, ClippedContribution) for b in c.bounds.values())),
+        None,
     )
     fixed = next((c for c in found if c is not chosen), None)
     release = request.release
@@ -389,7 +390,7 @@ def _limited(found: list[Certificate], request: Request) -> Certificate | None:
     declared = fixed.bounds if fixed is not None else {}
     bounds = dict(declared)
     for column, bound in chosen.bounds.items():
-        assert isinstance(bound, Clipped)
+        assert isinstance(bound, ClippedContribution)
         cap = declared.get(column)
         bounds[column] = replace(bound, cap=cap.value if isinstance(cap, GlobalBound) else None)
     if wanted - set(bounds):
@@ -398,7 +399,9 @@ def _limited(found: list[Certificate], request: Request) -> Certificate | None:
         return replace(chosen, bounds=bounds)
     return replace(
         fixed,
-        room=f"{fixed.room}, {chosen.room}" if set(declared) - set(chosen.bounds) else chosen.room,
+        analysis=f"{fixed.analysis}, {chosen.analysis}"
+        if set(declared) - set(chosen.bounds)
+        else chosen.analysis,
         bounds=bounds,
         derivation=(*fixed.derivation, *chosen.derivation),
     )
@@ -432,13 +435,13 @@ def _beside(
     ((moving, curved),), ((hiding, jumping),) = cells, rows
     covered = held.covered(hiding)
     weights = {t: Fraction(1) for t in tables_read(*release.aggregates) if t in covered}
-    found = CombinedRoom().beside(Request(release, held, moving), weights)
+    found = CombinedAnalysis().beside(Request(release, held, moving), weights)
     if isinstance(found, Refusal):
         return certificates
     shared: dict[str, Move] = {}
     for column, bound in found.bounds.items():
         both = not is_still(curved.bounds[column]) and not is_still(jumping.bounds[column])
-        if both and isinstance(bound, Curve) and not bound.steady:
+        if both and isinstance(bound, SmoothSensitivity) and not bound.steady:
             public = {c.protection: _cap(c.bounds[column]) for c in (curved, jumping)}
             known = {name: cap for name, cap in public.items() if cap is not None}
             shared[column] = replace(bound, public=known)
@@ -460,7 +463,7 @@ def _cap(bound: Move) -> Fraction | None:
     """Give a public number that a bound never exceeds, widened by the rounding of both databases."""
     if isinstance(bound, GlobalBound):
         return bound.value
-    if isinstance(bound, Curve) and bound.cap is not None:
+    if isinstance(bound, SmoothSensitivity) and bound.cap is not None:
         return bound.cap + 2 * bound.rounding
     return bound.cap
 
@@ -479,7 +482,7 @@ def _one_noise(
         moved = [c for c in settled if not is_still(c.bounds[measure.column])]
         for index, certificate in enumerate(settled):
             bound = certificate.bounds[measure.column]
-            steady = isinstance(bound, Curve) and bound.steady
+            steady = isinstance(bound, SmoothSensitivity) and bound.steady
             alone = all(c.bounds[measure.column] is bound for c in moved)
             if isinstance(bound, GlobalBound) or (alone and not steady):
                 continue
@@ -503,7 +506,7 @@ def _one_noise(
                     for s in certificate.derivation
                     if not (s.rule.startswith("truncation.") and told in s.place)
                 )
-                if isinstance(bound, Clipped)
+                if isinstance(bound, ClippedContribution)
                 else certificate.derivation,
             )
     return tuple(settled)

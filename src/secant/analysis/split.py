@@ -87,7 +87,7 @@ class Split:
                     return outcome.release.finish
                 return n.Project(outcome.release.finish, outcome.softened.outputs)
             self._refuse(outcome)
-        # Not an aggregate, or one that no room can bound: it may still work on releases further in.
+        # Not an aggregate, or one that no analysis can bound: it may still work on releases further in.
         return n.rebuild(relation, lambda node: self._descend(node, relation))
 
     def _bound(self, aggregate: n.Aggregate) -> Bounded | Sequence[Refusal]:
@@ -124,7 +124,7 @@ class Split:
 
         Rests on workflow.staged.
 
-        Tried only for an aggregate that no room bounds as it stands; whether it is depends on public facts.
+        Tried only for an aggregate that no analysis bounds as it stands; whether it is depends on public facts.
         """
         before, done = len(self.bounded), dict(self.done)
         staged = self._staged(aggregate)

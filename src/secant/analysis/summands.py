@@ -1,7 +1,7 @@
 """What one row more or less is worth to a measure, read off what the plan itself clamps.
 
 In: an aggregate call, and how many rows and groups of its input differ. Out: a bound in whole steps, with the rule
-that gives it. Never here: how many rows differ; that is what rooms find out, and all of them price rows here.
+that gives it. Never here: how many rows differ; that is what analyses find out, and all of them price rows here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What every room that surveys joins does in the same way: whom it turns away, and what its survey means for measures.
+"""What every analysis that surveys joins does in the same way: whom it turns away, what its survey means.
 
-In: a request, and what the room itself has to say: how to count the rows that differ, and the ids of its rules. Out: a
-certificate or a refusal. Never here: a survey; how many rows differ is what the rooms find out.
+In: a request, and what the analysis itself has to say: how to count the rows that differ, and the ids of its rules.
+Out: a certificate or a refusal. Never here: a survey; how many rows differ is what the analyses find out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from secant.terms.keys import Key, in_order
 
 @frozen
 class Rules:
-    """The ids under which a room says what all of them say."""
+    """The ids under which an analysis says what all of them say."""
 
     kind: str
     rank: str
@@ -31,7 +31,7 @@ class Rules:
 
 @frozen
 class Counted:
-    """How a room counts the rows that differ: its survey, the groups that one row moves, and why."""
+    """How an analysis counts the rows that differ: its survey, the groups that one row moves, and why."""
 
     survey: Survey
     groups: int
@@ -43,7 +43,7 @@ class Counted:
 
 
 def surveyed(
-    room: str, request: Request, count: Callable[[Request], Counted | None], rules: Rules
+    analysis: str, request: Request, count: Callable[[Request], Counted | None], rules: Rules
 ) -> Certificate | Refusal:
     """Bound every measure by the rows that a survey counts, or say what stands in the way.
 
@@ -56,7 +56,7 @@ def surveyed(
         if found is None:
             step = Step(rules.public, "no table of this protection is read", "0 rows differ")
             still = {m.column: GlobalBound(Fraction(0)) for m in release.measures}
-            return Certificate(room, name, still, 0, 0, 0, (), (step,))
+            return Certificate(analysis, name, still, 0, 0, 0, (), (step,))
         bounds: dict[str, Surveyed] = {}
         steps = [found.why] if found.keys is None else [found.why, found.keys]
         for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
@@ -65,9 +65,9 @@ def surveyed(
             value = f"moves by at most {amount(each * measure.step)} for each row that differs"
             steps.append(Step(rules.measures, measure.words, value, (found.why,)))
     except CannotBound as verdict:
-        return verdict.refusal(room)
+        return verdict.refusal(analysis)
     claims = in_order(found.claims)
-    return Certificate(room, name, bounds, 0, found.groups, 0, claims, tuple(steps))
+    return Certificate(analysis, name, bounds, 0, found.groups, 0, claims, tuple(steps))
 
 
 def _only_rows_that_add_up(request: Request, rules: Rules) -> None:

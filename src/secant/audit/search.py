@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from secant.analysis.certificate import Certificate, Clipped
+from secant.analysis.certificate import Certificate, ClippedContribution
 from secant.analysis.split import Bounded
 from secant.audit.databases import Drawing, as_kind, constants_of
 from secant.audit.drawn import DrawnEngine
@@ -314,7 +314,7 @@ def _claims(
             def claim(what: str, about: str = about) -> Claim:
                 return Claim(protection, about, what)
 
-            if isinstance(bound, Clipped):
+            if isinstance(bound, ClippedContribution):
                 yield from _cut_claims(bound, m.column, one, two, claim)
                 continue
             if isinstance(bound, GlobalBound):
@@ -348,7 +348,7 @@ def _changes(one: Unsealed, two: Unsealed, column: str) -> list[Fraction]:
 
 
 def _cut_claims(
-    bound: Clipped, column: str, one: _Figures, two: _Figures, claim: Any
+    bound: ClippedContribution, column: str, one: _Figures, two: _Figures, claim: Any
 ) -> Iterator[tuple[Claim, Fraction, Fraction]]:
     """Units above a limit are one fewer at most, all counts alike; sums that are cut down move by the limit."""
     moves = [

@@ -109,7 +109,7 @@ class Limits:
         return surely_covered(accounts, new, budget, self.composition(protection))
 
     def composition(self, protection: str) -> str:
-        """Give the chosen composition; by default the tight one wherever a δ gives it room."""
+        """Give the chosen composition; by default the tight one wherever a δ gives it analysis."""
         chosen = self.compositions.get(protection)
         return chosen or (TIGHT if self.budgets[protection].delta else BASIC)
 

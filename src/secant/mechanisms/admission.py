@@ -43,19 +43,19 @@ def _branch(
     score: Score, epsilon: Fraction, beta: Fraction, *, sign: int, low: Fraction, high: Fraction
 ) -> Fraction:
     """Give the largest b that the tangent at the tightest w certifies on [low, high]."""
-    room = [epsilon - beta * sign * (score.slope * end - 1) for end in (low, high)]
-    if min(room) <= 0:
+    analysis = [epsilon - beta * sign * (score.slope * end - 1) for end in (low, high)]
+    if min(analysis) <= 0:
         return Fraction(0)
     touch = _tightest(score, float(epsilon), float(beta), sign, float(low), float(high))
     with working_precision(_PRECISION):
-        # The concave factor lies below its tangent, and the room is affine in w: if the tangent
+        # The concave factor lies below its tangent, and the analysis is affine in w: if the tangent
         # fits at both ends of the branch, the score fits everywhere on it.
         share, at = ball(1 / score.root), ball(touch)
         height = (at.log() * (1 - share) + (1 - at).log() * share).exp()
         incline = height * ((1 - share) / at - share / (1 - at))
         gain = ball(score.gain_squared).sqrt()
         rates = []
-        for end, free in zip((low, high), room, strict=True):
+        for end, free in zip((low, high), analysis, strict=True):
             tangent = gain * (height + incline * (ball(end) - at))
             if tangent > 0:
                 rates.append(_lower_end(ball(free) / tangent))
@@ -69,7 +69,7 @@ def _lower_end(value: Ball) -> Fraction:
 def _tightest(
     score: Score, epsilon: float, beta: float, sign: int, low: float, high: float
 ) -> Fraction:
-    """Search w in [low, high] where room / score is least; the quotient has a single valley."""
+    """Search w in [low, high] where analysis / score is least; the quotient has a single valley."""
     share, slope = float(1 / score.root), float(score.slope)
 
     def quotient(t: float) -> float:

@@ -2,7 +2,7 @@
 
 In: one aggregate over protected rows, and the policy. Out: a Release: an exact aggregate over enforced rows that
 computes whole-number measures only, and formulas that turn noisy measures into what the user asked for.
-A room bounds exactly this plan, and exactly this plan runs (I1).
+An analysis bounds exactly this plan, and exactly this plan runs (I1).
 """
 
 from __future__ import annotations

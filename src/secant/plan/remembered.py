@@ -35,7 +35,7 @@ class _Remembered:
     _own: tuple[Node, ...]
     """`scopes.own_parts`, of relations."""
     _reads: frozenset[str]
-    """`rewrite.columns_of`."""
+    """`columns_of`."""
     _scans: tuple[Scan, ...]
     """`reads.scans`."""
     _sound: bool

@@ -2,7 +2,7 @@
 
 In: the plan over released and public tables. Out: the same plan, in which what would fail on a row gives NULL: an
 expression, also one around a subquery, and a scalar subquery that has several rows. Never here: protected rows; what
-stands below a release is made total by `total`, since the rooms read its shape; scalar subqueries over public tables
+stands below a release is made total by `total`, since the analyses read its shape; scalar subqueries over public tables
 become single there as well.
 """
 

@@ -10,7 +10,7 @@ import datetime
 import math
 from collections.abc import Mapping
 
-from secant.analysis.certificate import Clipped
+from secant.analysis.certificate import ClippedContribution
 from secant.analysis.portfolio import Bounded
 from secant.analysis.summands import never_negative
 from secant.plan import nodes as n
@@ -58,7 +58,7 @@ def rests_on_found_limit(b: Bounded, column: str) -> bool:
         return False
     bounds = [c.bounds.get(column) for c in b.certificates]
     cut = any(isinstance(x, n.Truncate) for x in n.walk(b.release.exact))
-    return cut or any(isinstance(x, Clipped) for x in bounds)
+    return cut or any(isinstance(x, ClippedContribution) for x in bounds)
 
 
 def below_and_above(release: Release, column: str) -> Span:
@@ -131,7 +131,7 @@ def nobodys_rows(b: Bounded) -> bool:
     ):
         return True
     bounds = [x for c in b.certificates for x in c.bounds.values()]
-    return any(isinstance(x, Clipped) and not x.nobodys for x in bounds)
+    return any(isinstance(x, ClippedContribution) and not x.nobodys for x in bounds)
 
 
 def _ends_of(clamp: n.Clamp) -> tuple[object, object] | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from secant.analysis.certificate import Certificate, Clipped, Move
+from secant.analysis.certificate import Certificate, ClippedContribution, Move
 from secant.analysis.interface import Request
 from secant.analysis.portfolio import ask
 from secant.analysis.split import Bounded
@@ -158,7 +158,7 @@ def _public(found: Certificate | None, measure: Measure) -> float | None:
     bound: Move | None = None if found is None else found.bounds.get(measure.column)
     if bound is None:
         return None
-    if isinstance(bound, Clipped):
+    if isinstance(bound, ClippedContribution):
         return float(bound.limits[-1] * measure.step)
     value = bound.value if isinstance(bound, GlobalBound) else bound.cap
     return None if value is None else float(value * measure.step)

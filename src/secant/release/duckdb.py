@@ -181,8 +181,8 @@ class DuckDB:
         before = settled_state(self._files())
         spill = Spill()
         memory = part_of(self._limits.memory, self._most)
-        room = {"memory_limit": memory, "temp_directory": str(spill.path)}
-        connection = duckdb.connect(":memory:", config=dict(room))
+        analysis = {"memory_limit": memory, "temp_directory": str(spill.path)}
+        connection = duckdb.connect(":memory:", config=dict(analysis))
         try:
             self._fill(connection)
             found, reading = read_catalog(connection, self._homes, own_views=self._views)

@@ -161,7 +161,7 @@ def inspection(
         scales += [scale_of(job.noise.ranks[r.column]) for r in ranks]
         described = [job.noise.noise[m.column].describe(m.step) for m in used]
         betas = [record["beta"] for record in described if "beta" in record]
-        rooms = [_rooms(job, m) for m in used] + [_rooms(job, r) for r in ranks]
+        analyses = [_analyses(job, m) for m in used] + [_analyses(job, r) for r in ranks]
         found.append(
             {
                 "column": column,
@@ -173,7 +173,7 @@ def inspection(
                 f"error{percent}": error,
                 f"relative_error{percent}": relative,
                 "mechanism": ", ".join([*_names(job, used), *_choices(job, ranks)]) or "none",
-                "analysis": ", ".join(dict.fromkeys(rooms)) or "public",
+                "analysis": ", ".join(dict.fromkeys(analyses)) or "public",
                 "noisy_rows": bool(relied.rows),
                 "seconds": seconds,
             }
@@ -244,11 +244,11 @@ def _strays(
     return found
 
 
-def _rooms(job: Job, measure: Measure | Ranked) -> str:
+def _analyses(job: Job, measure: Measure | Ranked) -> str:
     for b in job.prepared.bounded:
         if measure in b.release.measures or measure in b.release.ranked:
             certificates = [c for c in b.certificates if not is_still(c.bounds[measure.column])]
-            return ", ".join(dict.fromkeys(c.room for c in certificates)) or "public"
+            return ", ".join(dict.fromkeys(c.analysis for c in certificates)) or "public"
     return "public"
 
 

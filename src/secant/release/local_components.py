@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from secant.analysis.certificate import CannotBound, Certificate, Curve, is_still
+from secant.analysis.certificate import CannotBound, Certificate, SmoothSensitivity, is_still
 from secant.analysis.derivative.statement import instrument
 from secant.analysis.split import Bounded
 from secant.plan import nodes as n
@@ -88,7 +88,7 @@ def _seen(
         return None
     if is_still(bound):
         return {}
-    if isinstance(bound, Curve):
+    if isinstance(bound, SmoothSensitivity):
         noise = job.noise.noise[measure.column]
         beta = getattr(noise, "beta", None) or noise.epsilon / SMOOTHNESS
         return _slopes(release, bound, measure, beta, session) if beta else None
@@ -142,7 +142,7 @@ def _sizes(
 
 
 def _slopes(
-    release: Release, curve: Curve, measure: Measure, beta: Fraction, session: Session
+    release: Release, curve: SmoothSensitivity, measure: Measure, beta: Fraction, session: Session
 ) -> Here | None:
     """Give how fast the measure moves with the rows that are there, a unit of distance."""
     try:

@@ -13,7 +13,14 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from secant.analysis.certificate import Certificate, Clipped, Curve, Move, Step, Surveyed
+from secant.analysis.certificate import (
+    Certificate,
+    ClippedContribution,
+    Move,
+    SmoothSensitivity,
+    Step,
+    Surveyed,
+)
 from secant.analysis.split import Bounded
 from secant.errors import UsageError
 from secant.plan import nodes as n
@@ -228,7 +235,7 @@ def _domain(domain: Domain, writer: Writer) -> dict[str, Any]:
 def _certificate(c: Certificate, writer: Writer) -> dict[str, Any]:
     return {
         "protection": c.protection,
-        "room": c.room,
+        "analysis": c.analysis,
         "bounds": {column: _bound(bound, writer) for column, bound in c.bounds.items()},
         "squares": {column: str(square) for column, square in c.squares.items()},
         "rows": c.rows,
@@ -242,17 +249,17 @@ def _certificate(c: Certificate, writer: Writer) -> dict[str, Any]:
 def _bound(bound: Move, writer: Writer) -> dict[str, Any]:
     if isinstance(bound, GlobalBound):
         return {"kind": "global", "value": str(bound.value), "norm": bound.norm}
-    if isinstance(bound, Clipped):
+    if isinstance(bound, ClippedContribution):
         within = None if bound.within is None else str(bound.within)
         sizes = {"limits": list(bound.limits), "fine": bound.fine, "within": within}
         return {"kind": "limits", **sizes, "partners": list(bound.partners), "race": bound.race}
-    assert isinstance(bound, (Curve, Surveyed))
+    assert isinstance(bound, (SmoothSensitivity, Surveyed))
     cap = {"cap": None if bound.cap is None else str(bound.cap)}
-    if isinstance(bound, Curve):
+    if isinstance(bound, SmoothSensitivity):
         return {"kind": "smooth", **cap}
     surveys = [
         {
-            "room": s.room,
+            "analysis": s.analysis,
             "statements": [writer.plans.place(x) for x in s.statements],
             "formula": None if any(s.keyed) else s.formula,
             "replaced": s.replaced,

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from secant.analysis import explain as wording
-from secant.analysis.certificate import Clipped, Move
+from secant.analysis.certificate import ClippedContribution, Move
 from secant.analysis.portfolio import Bounded
 from secant.plan.facts import Facts
 from secant.plan.measures import Measure
@@ -196,7 +196,7 @@ def _other_law(normal: NormalPart, measure: Measure) -> str:
 
 def _public_bound(bound: Move, measure: Measure) -> object:
     """Give a bound's public part: all of a global one, the cap of a smooth one, the largest limit."""
-    if isinstance(bound, Clipped):
+    if isinstance(bound, ClippedContribution):
         return plain(bound.limits[-1] * measure.step)
     value = bound.value if isinstance(bound, GlobalBound) else bound.cap
     return None if value is None else plain(value * measure.step)
@@ -214,7 +214,7 @@ def _release_record(b: Bounded, job: Job) -> dict[str, Any]:
         "certificates": [
             {
                 "protection": c.protection,
-                "room": c.room,
+                "analysis": c.analysis,
                 "derivation": wording.derivation(c),
                 "sensitivity": {
                     m.column: _public_bound(c.bounds[m.column], m) for m in b.release.measures

@@ -82,7 +82,7 @@ class Logins:
             times, latest = row if row is not None else (0, 0.0)
             wait = latest + _waiting(times) - now
             if row is None:
-                _make_room(rows, now)
+                _make_analysis(rows, now)
                 rows.do("INSERT INTO failures (key, times, latest) VALUES (?, 1, ?)", key, now)
             elif wait <= 0:
                 rows.do("UPDATE failures SET times = times + 1, latest = ? WHERE key = ?", now, key)
@@ -127,7 +127,7 @@ def _waiting(times: int) -> float:
     return float(min(LONGEST_WAIT, 2.0 ** min(times - FREE_FAILURES, 30)))
 
 
-def _make_room(rows: Rows, now: float) -> None:
+def _make_analysis(rows: Rows, now: float) -> None:
     rows.do("DELETE FROM failures WHERE latest < ?", now - _FORGOTTEN_AFTER)
     row = rows.one("SELECT count(*) FROM failures")
     if row is not None and row[0] >= _MOST_NAMES:

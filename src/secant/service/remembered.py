@@ -88,7 +88,7 @@ class Remembered:
         with self._store.writing() as rows:
             self._history(rows, ticket_id, who, note, outcome)
             if body and stored_as is not None:
-                self._make_room(rows, now)
+                self._make_analysis(rows, now)
                 rows.do("DELETE FROM answers WHERE key = ?", stored_as)
                 rows.do(
                     "INSERT INTO answers (key, at, expires, body) VALUES (?, ?, ?, ?)",
@@ -101,7 +101,7 @@ class Remembered:
                     json.dumps(kept), who, key,
                 )  # fmt: skip
 
-    def _make_room(self, rows: Rows, now: float) -> None:
+    def _make_analysis(self, rows: Rows, now: float) -> None:
         rows.do("DELETE FROM answers WHERE expires <= ?", now)
         row = rows.one("SELECT count(*) FROM answers")
         if row is not None and row[0] >= self._reuse.most:

@@ -60,7 +60,7 @@ class HttpFront:
         shown = f"[{name}]" if ":" in name else name
         self.address = f"{'https' if files else 'http'}://{shown}:{port}"
         context = None if files is None else server_context(files)
-        room_for_connections(settings.http.connections)
+        analysis_for_connections(settings.http.connections)
         config = uvicorn.Config(
             build(desk),
             access_log=False,  # addresses may hold secrets that somebody put there by mistake
@@ -87,7 +87,7 @@ class HttpFront:
         self._thread.join()
 
 
-def room_for_connections(most: int) -> None:
+def analysis_for_connections(most: int) -> None:
     """Let the process open as many files as there may be connections: served, refused, and about to be encrypted."""
     try:
         import resource

@@ -53,7 +53,7 @@ def explanation_page(record: Mapping[str, Any], text: str) -> str:
     for place, release in enumerate(record.get("releases", ()), start=1):
         inside = [*release.get("noise", ()), *release.get("enforced", ())]
         for certificate in release.get("certificates", ()):
-            inside.append(f"proved by {certificate['room']}")
+            inside.append(f"proved by {certificate['analysis']}")
         inside += release.get("refusals", ())
         trees = [derivation_tree(c["derivation"]) for c in release.get("certificates", ())]
         title = f"Release {place}: noise and proof"

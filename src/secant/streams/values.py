@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from secant.analysis.certificate import Certificate, Curve, Move
+from secant.analysis.certificate import Certificate, Move, SmoothSensitivity
 from secant.analysis.derivative.space import space_of
 from secant.analysis.split import Bounded
 from secant.errors import Refused
@@ -67,7 +67,7 @@ def with_public_bounds(bounded: Bounded) -> Bounded:
 
 
 def _public(bounded: Bounded, certificate: Certificate, column: str, bound: Move) -> Move:
-    if not isinstance(bound, Curve):
+    if not isinstance(bound, SmoothSensitivity):
         return bound
     # A cap that rests on a range which nobody declared is a number, and useless.
     if bound.cap is None or not (bound.steady or bound.bounded):

@@ -2,8 +2,8 @@
 
 Rests on stream.window.
 
-In: a protection of kind `window`, a question with its step. Out: the protection as the rooms of `analysis` bound it, a
-unit that appears or disappears within one period; how many periods a stretch meets; or a refusal. Never here: data.
+In: a protection of kind `window`, a question with its step. Out: the protection as the analyses of `analysis` bound it,
+a unit that appears or disappears within one period; how many periods a stretch meets; or a refusal. Never here: data.
 """
 
 from __future__ import annotations

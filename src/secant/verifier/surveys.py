@@ -54,7 +54,7 @@ def check_survey(
     used: set[int] = set()
     for survey in bound["surveys"]:
         if survey["formula"] is None or survey["replaced"]:
-            raise NotKnown(f"surveys of {survey['room']} are not checked here")
+            raise NotKnown(f"surveys of {survey['analysis']} are not checked here")
         figures: dict[int, Node] = {}
         for at in survey["statements"]:
             figures |= _figures(Node(nodes, at))

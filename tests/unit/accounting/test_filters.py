@@ -125,8 +125,8 @@ def test_the_order_depends_on_the_budget_only() -> None:
     def releases(at: Fraction) -> float:
         one = composed_divergence(small, at)
         assert one is not None
-        room = 1 - from_renyi(at, Fraction(0), Fraction(1, 10**6))
-        return float(room / one)
+        analysis = 1 - from_renyi(at, Fraction(0), Fraction(1, 10**6))
+        return float(analysis / one)
 
     best = max(releases(1 + Fraction(n)) for n in range(10, 60))
     assert releases(order) >= 0.995 * best

@@ -39,9 +39,9 @@ def largest_bound(found):
     return max(bound.value for c in bounded.certificates for bound in c.bounds.values())
 
 
-def test_rooms_are_an_explicit_tuple_with_names():
+def test_analyses_are_an_explicit_tuple_with_names():
     assert isinstance(ANALYSES, tuple)
-    names = [room.name for room in ANALYSES]
+    names = [analysis.name for analysis in ANALYSES]
     assert len(set(names)) == len(names) > 0
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import secant
-from secant.analysis.stability import room
+from secant.analysis.stability import analysis
 from secant.audit import Found, audit
 from secant.cli.demo_data import make_clinic
 from secant.cli.program import main
@@ -72,14 +72,14 @@ def test_joins_under_rows_have_bounds_that_hold_on_both_sides(policy: Path) -> N
 
 
 def _halved(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = room._certificate
+    original = analysis._certificate
 
     def wrong(*arguments: Any, **options: Any) -> Any:
         made = original(*arguments, **options)
         bounds = {c: GlobalBound(b.value / 2) for c, b in made.bounds.items()}
         return replace(made, bounds=bounds, squares={})
 
-    monkeypatch.setattr(room, "_certificate", wrong)
+    monkeypatch.setattr(analysis, "_certificate", wrong)
 
 
 def _unlimited(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""`secant bench joins`: exact sensitivities against brute force, and what becomes of a room's survey."""
+"""`secant bench joins`: exact sensitivities against brute force, and what becomes of an analysis's survey."""
 
 import itertools
 import json
@@ -117,7 +117,7 @@ def test_all_distances_that_matter_are_searched():
     assert (found.local, found.smooth) == (1, pytest.approx(far))
 
 
-# ── rooms ────────────────────────────────────────────────────────────────────────────────────────
+# ── analyses ────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.fixture(scope="session")
@@ -126,7 +126,7 @@ def parquet(tmp_path_factory):
 
 
 class Surveying:
-    """A room whose bound is what its statement counts, over beta."""
+    """An analysis whose bound is what its statement counts, over beta."""
 
     name = "surveying"
     kinds = ("rows",)
@@ -144,7 +144,7 @@ class Surveying:
 
 
 class Refusing:
-    """A room that cannot."""
+    """An analysis that cannot."""
 
     name = "refusing"
     kinds = ("rows",)
@@ -153,12 +153,12 @@ class Refusing:
         return Refusal(self.name, "Z-NO", "not here", "ask elsewhere")
 
 
-def test_every_room_is_asked_alone_and_the_choice_is_measured(monkeypatch, parquet):
+def test_every_analysis_is_asked_alone_and_the_choice_is_measured(monkeypatch, parquet):
     monkeypatch.setattr(portfolio, "ANALYSES", (Refusing(), Surveying()))
     asked = cases.chosen_cases("group-pairs")
     (row,) = measure.measure(parquet, asked, epsilon=Fraction(1), repeat=1, releases=2)
-    (no, yes) = row["rooms"]
-    assert (no["room"], no["refused"]) == ("refusing", "not here")
+    (no, yes) = row["analyses"]
+    assert (no["analysis"], no["refused"]) == ("refusing", "not here")
     pairs = yes["rows"] / 10  # beta is a tenth
     assert pairs > 6001
     assert row["analysis"] == "surveying"
@@ -175,7 +175,7 @@ def test_with_keys_the_worst_group_counts(monkeypatch, parquet):
     engine = apart(open_source(f"parquet:{parquet}"))
     largest = max(count for _, count in engine.rows(case.text))
     engine.close()
-    assert row["rooms"][0]["rows"] / 10 == largest
+    assert row["analyses"][0]["rows"] / 10 == largest
     assert row["local_sensitivity"] <= row["smooth_sensitivity"]
 
 
@@ -190,9 +190,9 @@ def test_measurements_are_written_in_the_promised_shape(parquet, run, tmp_path):
     assert (triangles["local_sensitivity"], chain["local_sensitivity"]) == (17, 4856)
     for row in (triangles, chain):
         assert {"query", "status", "relative_error95", "analysis", "seconds"} <= set(row)
-        for room in row["rooms"]:
+        for analysis in row["analyses"]:
             # No sound bound lies below what is exactly true.
-            assert "refused" in room or room["rows"] >= row["smooth_sensitivity"]
+            assert "refused" in analysis or analysis["rows"] >= row["smooth_sensitivity"]
     assert "triangles" in out
 
 

@@ -147,7 +147,7 @@ def test_statements_over_protected_rows_run_once(db):
 def test_columns_that_noise_decides_are_told_apart(db, query, noisy):
     ready = rehearsal.compiled(db, texts.text_of(query), ONE, TINY)
     assert ready.noisy == noisy
-    assert bool(ready.rooms) is any(noisy)
+    assert bool(ready.analyses) is any(noisy)
 
 
 def test_the_truth_is_the_users_own_query(db):

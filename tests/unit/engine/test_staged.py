@@ -326,7 +326,7 @@ def test_a_released_table_does_not_hide_a_table_of_the_engine(tmp_path):
         assert db.sql(text, epsilon=1).rows
 
 
-def test_a_subquery_that_a_room_bounds_as_it_stands_is_not_released_first(tmp_path):
+def test_a_subquery_that_a_analysis_bounds_as_it_stands_is_not_released_first(tmp_path):
     with open_shop(tmp_path, UNIT) as db:
         orders = "(SELECT count(*) FROM orders AS o WHERE o.customer = c.id)"
         text = f"SELECT count(*) FROM customers AS c WHERE 2 < {orders}"

@@ -174,8 +174,8 @@ def test_the_sharp_quantiles_are_sharp(law: Law) -> None:
     """Claimed: within 2^-44 (1 + v) above u = 2^-16, for every real that starts with the bits."""
     for u in [2.0**-16 * 1.01, 1e-3, 0.1, 0.3, 0.5, 0.6, 0.66, 0.67, 0.7, 0.9, 0.999, 1 - 2.0**-50]:
         v = Fraction(law.quantile(u))
-        room = Fraction(1, 2**44) * (1 + v)
+        analysis = Fraction(1, 2**44) * (1 + v)
         low, high = Fraction(u) * (1 - Fraction(1, 2**47)), Fraction(u) * (1 + Fraction(1, 2**47))
         with working_precision(256):
-            assert v <= room or lower(law.survival(ball(v - room), 256)) >= min(high, 1)
-            assert upper(law.survival(ball(v + room), 256)) <= low
+            assert v <= analysis or lower(law.survival(ball(v - analysis), 256)) >= min(high, 1)
+            assert upper(law.survival(ball(v + analysis), 256)) <= low

@@ -8,8 +8,8 @@ import pytest
 
 from apart import apart
 from private_shop import ROWWISE, UNIT, compile_release, open_shop
-from secant.analysis.certificate import Clipped
-from secant.analysis.truncation.room import TruncationRoom
+from secant.analysis.certificate import ClippedContribution
+from secant.analysis.truncation.analysis import TruncationAnalysis
 from secant.errors import InternalError, Refused
 from secant.mechanisms.limits import choose_limit, race, scores_of
 from secant.plan.evaluate import prepare as compiled
@@ -54,7 +54,7 @@ def test_public_facts_and_the_owner_decide_whether_limits_are_chosen(
     shop_directory, mode, query, several
 ):
     found, _ = bounds(shop_directory, policy(mode), query)
-    assert all(isinstance(b, Clipped) for b in found)
+    assert all(isinstance(b, ClippedContribution) for b in found)
     assert [len(b.limits) > 1 for b in found] == [several] * 2
     assert [b.race for b in found] == [mode == "race"] * 2
 
@@ -256,7 +256,7 @@ def test_a_measure_that_moves_is_never_shown_without_noise(shop_directory):
         noise.key_choice(Fraction(1, 10**6), 1, 1)
 
 
-def test_the_room_refuses_other_kinds(shop_directory):
+def test_the_analysis_refuses_other_kinds(shop_directory):
     rows = '\n[protections.single]\nkind = "rows"\ntables = ["orders"]\nepsilon = 9\n'
     with open_shop(shop_directory, rows) as db:
         with db._question(ALL) as (plan, _, facts):
@@ -265,4 +265,4 @@ def test_the_room_refuses_other_kinds(shop_directory):
         from secant.analysis.interface import Request
 
         request = Request(bounded.release, Facts(db.policy, db.catalog), db.policy.protections[0])
-    assert TruncationRoom().bound(request).rule == "truncation.clip"
+    assert TruncationAnalysis().bound(request).rule == "truncation.clip"

@@ -61,7 +61,7 @@ def test_a_crowd_is_refused_and_who_is_there_goes_on(crowded: Running) -> None:
     assert ada.get("/v1/me").status_code == 200
 
 
-def test_silence_takes_up_no_room_for_long(crowded: Running) -> None:
+def test_silence_takes_up_no_analysis_for_long(crowded: Running) -> None:
     """Connections that say nothing, or a letter now and then, are ended; then there is room for others."""
     ada = crowded.user("ada")
     held = [silent(crowded.port) for _ in range(ROOM)]

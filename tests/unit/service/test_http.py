@@ -379,7 +379,7 @@ def test_other_names_are_refused(running, host):
     assert b"alive" not in found
 
 
-def test_many_connections_at_once_leave_room_again(tmp_path):
+def test_many_connections_at_once_leave_analysis_again(tmp_path):
     found = Running(tmp_path, **{"http.connections": 50})
     try:
         ada = found.user("ada")

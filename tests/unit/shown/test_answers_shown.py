@@ -107,7 +107,7 @@ def test_the_page_of_an_explanation_can_be_opened():
                 "noise": ["rows: Laplace"],
                 "enforced": ["clamp"],
                 "refusals": [],
-                "certificates": [{"room": "stability", "derivation": [NASTY]}],
+                "certificates": [{"analysis": "stability", "derivation": [NASTY]}],
             }
         ],
         "statements": ["SELECT 1"],

@@ -19,7 +19,7 @@ from secant.ledger import Budget, Ledger
 from secant.streams import drawing
 
 drawing.TOGETHER = 3
-ROOMS = ("/secant/ledger/", "/secant/streams/", "/secant/engine.py")
+ANALYSES = ("/secant/ledger/", "/secant/streams/", "/secant/engine.py")
 
 
 def release(folder: Path) -> int:
@@ -28,12 +28,12 @@ def release(folder: Path) -> int:
 
 
 def counted(limit: int | None, folder: Path) -> int:
-    """Release with a count of calls into C from our rooms; die before call number `limit`."""
+    """Release with a count of calls into C from our analyses; die before call number `limit`."""
     calls = 0
 
     def watch(frame, event, argument):
         nonlocal calls
-        if event == "c_call" and any(room in frame.f_code.co_filename for room in ROOMS):
+        if event == "c_call" and any(analysis in frame.f_code.co_filename for analysis in ANALYSES):
             calls += 1
             if calls == limit:
                 os.kill(os.getpid(), signal.SIGKILL)

@@ -2,7 +2,7 @@
 
 In: rows of a release, the space they move in. Out: for each measure its summand, caps, floors and, for every beta, the
 motions that a statement computes. Keys and fans that this rests on are claimed. Never here: how branches and scans are
-put together, which is the room's.
+put together, which is the analysis's.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ block, where only a dual norm is known), each with the rates of its logarithm an
 One rule, one function; what has no rule is refused (I3). Never here: filters, sums over rows, epsilon.
 
 The rate s says how fast a single factor may change along a unit of distance; products add rates up,
-and the room scales s until the whole is as smooth as the noise needs (derivative.rates).
+and the analysis scales s until the whole is as smooth as the noise needs (derivative.rates).
 """
 
 from __future__ import annotations

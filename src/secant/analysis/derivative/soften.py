@@ -72,10 +72,7 @@ class Softener:
     agreed: Agreed | None = None
     """For a branch of a union: what holds for all branches."""
     inner: dict[str, n.Scalar] = field(default_factory=dict)
-    """Columns of inner groups that move with protected values, and what a row of a group gives them.
-
-    Rests on derivative.nested.
-    """
+    """Columns of inner groups that move, and what a row of a group gives them (derivative.nested)."""
     weight: n.Scalar | None = None
     """How far each row is there at all, where rows are members of a set (derivative.sets)."""
     notes: list[str] = field(default_factory=list)

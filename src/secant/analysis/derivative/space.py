@@ -247,7 +247,7 @@ _WEIGHTS: dict[tuple[int, str], tuple[Norm, Fraction]] = {}
 
 
 def _weight(norm: Norm, column: str) -> Fraction:
-    """Multiply the factors on the way down to a column, which stands once (norm.once): what a unit of it alone counts."""
+    """Multiply the factors on the way to a column (it stands once, norm.once): what a unit of it counts."""
     known = _WEIGHTS.get((id(norm), column))
     if known is not None and known[0] is norm:
         return known[1]

@@ -1,1 +1,1 @@
-"""The multiplicity room: how many joined rows a row of one table stands for, pattern by pattern."""
+"""The multiplicity analysis: how many joined rows a row of one table stands for, pattern by pattern."""

@@ -206,7 +206,7 @@ class Language:
         return self.z3.RealVal(f"{value.numerator}/{value.denominator}", self.context)
 
     def _place_of(self, text: str) -> Fraction:
-        """Put a text between its neighbors: the texts are a countable order, so there is room."""
+        """Put a text between its neighbors: the texts are a countable order, so there is analysis."""
         if text not in self.texts:
             below = [p for known, p in self.texts.items() if v.order_key(known) < v.order_key(text)]
             above = [p for known, p in self.texts.items() if v.order_key(known) > v.order_key(text)]

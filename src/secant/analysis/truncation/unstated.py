@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from secant.analysis.certificate import CannotBound
-from secant.analysis.truncation.room import owned_rows
+from secant.analysis.truncation.analysis import owned_rows
 from secant.plan import nodes as n
 from secant.plan.enforce import Release, enforce
 from secant.plan.facts import Facts

@@ -1,4 +1,4 @@
-"""Room `continual`: answers that go on, step by step, for one price.
+"""Analysis `continual`: answers that go on, step by step, for one price.
 
 In: public facts of a stream, and the exact whole sum of each step once it is complete. Out: which sums are released
 when, with which noise, and the series that follows from them with its errors. `choosing.choose` picks the way by public

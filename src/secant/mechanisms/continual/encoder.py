@@ -73,10 +73,10 @@ class Encoder:
         size = len(numbers)
         if size == 0:
             return numbers
-        room = 1 << (2 * size - 1).bit_length()
+        analysis = 1 << (2 * size - 1).bit_length()
         inverse = decoding(self)[:size]
-        both = np.fft.rfft(inverse, room) * np.fft.rfft(numbers, room)
-        return np.asarray(np.fft.irfft(both, room)[:size], np.float64)
+        both = np.fft.rfft(inverse, analysis) * np.fft.rfft(numbers, analysis)
+        return np.asarray(np.fft.irfft(both, analysis)[:size], np.float64)
 
     def to_dict(self) -> dict[str, Any]:
         """Give it as plain data."""

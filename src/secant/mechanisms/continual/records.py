@@ -1,6 +1,6 @@
 """What goes into a stream's mechanism and what comes out of it.
 
-In: public facts, declared before anything is read. Out: the records that the rest of the room shares: outputs to be
+In: public facts, declared before anything is read. Out: the records that the rest of the analysis shares: outputs to be
 released, estimates with their errors, points of a series. Nothing here draws or computes noise.
 """
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from secant.analysis.certificate import Clipped, Curve, Surveyed, is_still
+from secant.analysis.certificate import ClippedContribution, SmoothSensitivity, Surveyed, is_still
 from secant.analysis.derivative.tuning import fanned_smoothness, floored_smoothness, smoothness
 from secant.analysis.split import Bounded
 from secant.errors import Refused
@@ -70,11 +70,11 @@ def _noise(b: Bounded, column: str, share: Fraction, protections: Sequence[Prote
     bounds = {c.protection: c.bounds[column] for c in b.certificates}
     truthful = b.softened is None or b.softened.exact
     for bound in bounds.values():
-        if isinstance(bound, Clipped):
+        if isinstance(bound, ClippedContribution):
             return _clipped(bound, share)
         if isinstance(bound, Surveyed):
             return _surveyed(bound, share, truthful)
-        if isinstance(bound, Curve):
+        if isinstance(bound, SmoothSensitivity):
             owners = [p for p in protections if bounds.get(p.name) is bound]
             wanted = next((p.beta for p in owners if p.beta is not None), None)
             return _curved(bound, share, wanted, truthful)
@@ -85,7 +85,7 @@ def _noise(b: Bounded, column: str, share: Fraction, protections: Sequence[Prote
     return PlainNoise(share, LaplaceShare(share), size, squared)
 
 
-def _clipped(bound: Clipped, share: Fraction) -> Noise:
+def _clipped(bound: ClippedContribution, share: Fraction) -> Noise:
     largest = bound.limits[-1]
     if len(bound.limits) == 1:
         return ClippedNoise(share, LaplaceShare(share), bound, largest)
@@ -111,7 +111,9 @@ def _surveyed(bound: Surveyed, share: Fraction, truthful: bool) -> Noise:
     return SurveyNoise(share, smooth, beta, truthful, bound)
 
 
-def _curved(curve: Curve, share: Fraction, beta: Fraction | None, truthful: bool) -> Noise:
+def _curved(
+    curve: SmoothSensitivity, share: Fraction, beta: Fraction | None, truthful: bool
+) -> Noise:
     # Once for the bound, once for cap and floor beside it.
     rounding = Rounding(bound=2 * SLACK, resolution=curve.resolution)
     drawn = share
@@ -139,7 +141,7 @@ def _curved(curve: Curve, share: Fraction, beta: Fraction | None, truthful: bool
     return CurveNoise(share, smooth, beta, truthful, curve)
 
 
-def usual_steps(curve: Curve) -> Callable[[Fraction], float | None]:
+def usual_steps(curve: SmoothSensitivity) -> Callable[[Fraction], float | None]:
     """Give how large the bound of one row is where values lie evenly, in whole steps."""
 
     def usual(beta: Fraction) -> float | None:

@@ -10,7 +10,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from secant.analysis.certificate import Certificate, Clipped
+from secant.analysis.certificate import Certificate, ClippedContribution
 from secant.errors import InternalError
 from secant.mechanisms.limits import choose_limit, cut_at_most, race
 from secant.records import frozen
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class ClippedNoise(LawfulNoise):
     """Noise for a limit of what one unit adds; what it adds is cut down to that (truncation.clip)."""
 
-    bound: Clipped
+    bound: ClippedContribution
     limit: int
 
     @property
@@ -167,7 +167,7 @@ class LimitToChoose(ClippedNoise):
 class RaceNoise(Noise):
     """Every limit has noise of its own, and the largest answer wins that noise does not explain (truncation.race)."""
 
-    bound: Clipped
+    bound: ClippedContribution
 
     @property
     def each(self) -> Fraction:
@@ -212,7 +212,7 @@ class RaceNoise(Noise):
         return coarse([answers[-1] for answers in content], self.bound.fine)
 
 
-def _left_out(bound: Clipped, units: int, kept: int, step: Fraction) -> Span:
+def _left_out(bound: ClippedContribution, units: int, kept: int, step: Fraction) -> Span:
     if not units:
         return 0.0, 0.0
     most = math.inf if bound.cap is None else float((bound.cap - kept) * step) * units

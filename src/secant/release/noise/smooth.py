@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from secant.analysis.certificate import CannotBound, Curve, Survey, Surveyed
+from secant.analysis.certificate import CannotBound, SmoothSensitivity, Survey, Surveyed
 from secant.errors import Refused
 from secant.mechanisms.smooth import SmoothNoise
 from secant.numeric import optimal_law
@@ -106,7 +106,7 @@ class _Smooth(Noise):
 class CurveNoise(_Smooth):
     """Noise for values that move: the bound is put together from what the rows of each scan do to the measure."""
 
-    curve: Curve
+    curve: SmoothSensitivity
 
     @property
     def widening(self) -> Fraction:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from secant.analysis.certificate import Certificate, Curve
+from secant.analysis.certificate import Certificate, SmoothSensitivity
 from secant.errors import InternalError
 from secant.mechanisms.whole import WholeLaplace, WholeLaw, normal_for, root_up, unmoved
 from secant.records import frozen
@@ -341,7 +341,11 @@ class PlainNoise(LawfulNoise):
         """Cost a protection as much less as it is moved less."""
         bound = certificate.bounds[column]
         if not isinstance(bound, GlobalBound):  # it varies below the cap that the noise hides
-            known = bound.public.get(certificate.protection) if isinstance(bound, Curve) else None
+            known = (
+                bound.public.get(certificate.protection)
+                if isinstance(bound, SmoothSensitivity)
+                else None
+            )
             part = Fraction(1) if known is None else min(Fraction(1), known / self.size)
             return self.share.cost(part, part**2)
         return self.share.cost(bound.value / self.size, certificate.squared(column) / self.squared)

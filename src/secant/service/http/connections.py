@@ -1,8 +1,8 @@
 """How many connections there may be at once, and how long one may say nothing.
 
-In: connections as they come. Out: those that find room are served; others get a 503 at once, and nobody who is there is
-put out for them. One that does not send the head of a request in time is ended, so that silence takes up no room; nor
-does one that never finishes its TLS: the server would not even count it, so TLS is begun here.
+In: connections as they come. Out: those that find analysis are served; others get a 503 at once, and nobody who is
+there is put out for them. One that does not send the head of a request in time is ended, so that silence takes up no
+room; nor does one that never finishes its TLS: the server would not even count it, so TLS is begun here.
 """
 
 from __future__ import annotations

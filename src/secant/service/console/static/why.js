@@ -59,7 +59,7 @@ export function why(explained) {
       releases.length > 1 && h("h3", {}, `Release ${place + 1}`),
       release.enforced.length > 0 && [h("h4", {}, "Enforced"), h("ul", {}, release.enforced.map((line) => h("li", {}, line)))],
       release.certificates.map((proof) => [
-        h("h4", {}, `${proof.protection}, proved by ${proof.room}`),
+        h("h4", {}, `${proof.protection}, proved by ${proof.analysis}`),
         tree(proof.derivation),
       ]),
       release.refusals.length > 0 && h("details", {}, h("summary", {}, "Analyses that were not used"),

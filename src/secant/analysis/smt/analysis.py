@@ -1,4 +1,4 @@
-"""The smt room: a solver proves how many rows of an aggregate's input can differ, or shows why any number can.
+"""The smt analysis: a solver proves how many rows of an aggregate's input can differ, or shows why any number can.
 
 In: a request under a protection of kind `rows`. Out: a certificate of global bounds, or a refusal; and the proof
 obligation as SMT-LIB text. Never here: data. Everything is decided from the plan, the keys that the engine keeps
@@ -34,7 +34,7 @@ MOST = 12
 """The largest number of rows that is looked for: beyond it bounds are useless and proofs are slow."""
 
 
-class SmtRoom:
+class SmtAnalysis:
     """Global bounds for COUNT and SUM under `rows`, by model checking."""
 
     name = "smt"
@@ -115,7 +115,7 @@ def obligations(
 def smt_lib(request: Request, rows: int | None = None, *, seconds: float = SECONDS) -> str:
     """Write as SMT-LIB 2 that so many rows of the aggregate's input can differ.
 
-    `unsat` from any solver proves that they cannot. Without `rows`: one more than this room proves.
+    `unsat` from any solver proves that they cannot. Without `rows`: one more than this analysis proves.
     """
     work = _Proofs(request, MOST, time.monotonic() + seconds)
     relation = request.release.exact.input

@@ -1,4 +1,4 @@
-"""The elastic room's formulas, refusals and statements, on queries whose bound can be written down."""
+"""The elastic analysis's formulas, refusals and statements, on queries whose bound can be written down."""
 
 import math
 from fractions import Fraction
@@ -20,8 +20,8 @@ from secant.analysis.elastic.amounts import (
     shown,
     times,
 )
+from secant.analysis.elastic.analysis import ElasticAnalysis
 from secant.analysis.elastic.groups import plain, reached
-from secant.analysis.elastic.room import ElasticRoom
 from secant.analysis.explain import derivation
 from secant.analysis.interface import Request
 from secant.errors import UsageError
@@ -64,7 +64,7 @@ def release_of(text: str, policy: Policy = POLICY) -> Release:
 
 def bound_of(text: str, policy: Policy = POLICY):
     request = Request(release_of(text, policy), Facts(policy, CATALOG), policy.protections[0])
-    return ElasticRoom().bound(request)
+    return ElasticAnalysis().bound(request)
 
 
 def survey_of(text, policy=POLICY):
@@ -258,7 +258,7 @@ def test_keys_are_followed_through_the_plan():
 def test_what_has_no_bound_is_refused_with_a_hint(text, rule):
     found = bound_of(text)
     assert isinstance(found, Refusal)
-    assert (found.room, found.rule) == ("elastic", rule)
+    assert (found.analysis, found.rule) == ("elastic", rule)
     assert found.reason
     assert found.hint
 

@@ -1,4 +1,4 @@
-"""The residual room: which figures it measures, how tight they are, and what it refuses."""
+"""The residual analysis: which figures it measures, how tight they are, and what it refuses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from secant.analysis.certificate import Certificate, Refusal, Step, Surveyed
 from secant.analysis.interface import Request
 from secant.analysis.residual import rules
-from secant.analysis.residual.room import ResidualRoom
+from secant.analysis.residual.analysis import ResidualAnalysis
 from secant.plan import nodes as n
 from secant.plan.enforce import Release, enforce
 from secant.plan.evaluate import evaluate
@@ -64,7 +64,7 @@ def asked(
     aggregate = next(x for x in n.walk(plan) if isinstance(x, n.Aggregate))
     release = enforce(aggregate, "release1", Facts(policy, known), (rows,))
     assert isinstance(release, Release), release
-    return ResidualRoom().bound(Request(release, Facts(policy, known), rows))
+    return ResidualAnalysis().bound(Request(release, Facts(policy, known), rows))
 
 
 def bounded(text: str, **more: Any) -> Certificate:
@@ -276,7 +276,7 @@ def test_other_triangles_are_plain_joins(text, unique):
 def test_refusals(text, rule):
     found = asked(text)
     assert isinstance(found, Refusal)
-    assert (found.rule, found.room) == (rule, "residual")
+    assert (found.rule, found.analysis) == (rule, "residual")
     assert found.reason
     assert found.hint
 

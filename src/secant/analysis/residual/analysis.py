@@ -1,4 +1,4 @@
-"""The residual room: joins of protected tables, bounded by what the rest of the join holds for each row.
+"""The residual analysis: joins of protected tables, bounded by what the rest of the join holds for each row.
 
 In: a release and a `rows` protection. Out: a certificate whose one survey measures figures on the engine and smooths
 the polynomial that they make, or a refusal. What the figures are is decided by the query and public facts alone.
@@ -37,7 +37,7 @@ MOST_REMEMBERED = 4096
 _WHOLE = 2**53
 
 
-class ResidualRoom:
+class ResidualAnalysis:
     """Smooth bounds for COUNT and SUM over joins, self-joins and cross joins, under `rows`."""
 
     name = "residual"
@@ -52,7 +52,7 @@ RULES = Rules("residual.kind", "residual.rank", "residual.form", "residual.measu
 
 
 def _count(request: Request) -> Counted:
-    release, room = request.release, ResidualRoom.name
+    release, analysis = request.release, ResidualAnalysis.name
     form = conjunctive(release.exact.input, request.covered.__contains__)
     if isinstance(form, NotConjunctive):
         raise CannotBound("residual.form", form.node, form.reason, form.hint)
@@ -69,7 +69,7 @@ def _count(request: Request) -> Counted:
     if not release.exact.keys and len(shape.tables) == 1:
         triangle = triangle_of(shape, request.facts.keys(shape.tables[0]))
     survey, counted = (
-        _triangle_survey(room, triangle) if triangle else _survey(room, shape, grouping)
+        _triangle_survey(analysis, triangle) if triangle else _survey(analysis, shape, grouping)
     )
     keys = None
     if release.exact.keys:
@@ -95,7 +95,7 @@ def _told(shape: Shape, growth: Growth, found: Residuals) -> Step:
     return Step("residual.copies", f"one row of {growth.table}, {places}", value)
 
 
-def _triangle_survey(room: str, triangle: Triangle) -> tuple[Survey, Step]:
+def _triangle_survey(analysis: str, triangle: Triangle) -> tuple[Survey, Step]:
     """One row more or less changes common neighbors by one at most (residual.triangle)."""
 
     def rows(beta: Fraction, answers: tuple[Figures, ...]) -> Fraction:
@@ -105,10 +105,10 @@ def _triangle_survey(room: str, triangle: Triangle) -> tuple[Survey, Step]:
 
     words = f"{triangle.times} for each common neighbor of two nodes, and for each row that came"
     step = Step("residual.triangle", "one edge of a triangle", words)
-    return Survey(room, (triangle.statement,), (False,), rows), step
+    return Survey(analysis, (triangle.statement,), (False,), rows), step
 
 
-def _survey(room: str, shape: Shape, grouping: Grouping) -> tuple[Survey, Step]:
+def _survey(analysis: str, shape: Shape, grouping: Grouping) -> tuple[Survey, Step]:
     """Measure all figures in at most two statements: for each group, and for all groups."""
     found = Residuals(shape, merge=not grouping.types)
     growths = found.growths()
@@ -132,7 +132,7 @@ def _survey(room: str, shape: Shape, grouping: Grouping) -> tuple[Survey, Step]:
         return max(smooth(beta, values) for smooth in smoothers)
 
     survey = Survey(
-        room,
+        analysis,
         tuple(statements.statement(some) for _, some in parts),
         tuple(keyed for keyed, _ in parts),
         rows,

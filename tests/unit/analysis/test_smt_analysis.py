@@ -9,8 +9,8 @@ import z3
 
 from secant.analysis.certificate import Certificate, Refusal
 from secant.analysis.interface import Request
+from secant.analysis.smt.analysis import SmtAnalysis, smt_lib
 from secant.analysis.smt.language import Language
-from secant.analysis.smt.room import SmtRoom, smt_lib
 from secant.analysis.smt.rules import EncodedKey, Encoder
 from secant.analysis.smt.search import search
 from secant.errors import UsageError
@@ -58,13 +58,13 @@ def asked(text, policy=POLICY):
 
 
 def bounded(text, policy=POLICY, **limits):
-    found = SmtRoom(**{"seconds": 60, **limits}).bound(asked(text, policy))
+    found = SmtAnalysis(**{"seconds": 60, **limits}).bound(asked(text, policy))
     assert isinstance(found, Certificate), found
     return found
 
 
 def refused(text, policy=POLICY, **limits):
-    found = SmtRoom(**{"seconds": 60, **limits}).bound(asked(text, policy))
+    found = SmtAnalysis(**{"seconds": 60, **limits}).bound(asked(text, policy))
     assert isinstance(found, Refusal), found
     return found
 
@@ -281,7 +281,7 @@ def test_a_reference_makes_its_target_a_key_if_the_owner_accepts_it():
         request = asked(text, replace(POLICY, accept=accept))
         without = catalog(*{**CATALOG.tables, "person": loose}.values())
         request = replace(request, facts=Facts(request.policy, without))
-        found = SmtRoom(60).bound(request)
+        found = SmtAnalysis(60).bound(request)
         assert isinstance(found, Refusal)
         assert found.rule == expected
         # with the key, only rows of the referenced table meet many
@@ -339,14 +339,14 @@ def test_the_table_is_bounded_precisely_or_one_use_after_another():
 
 
 def test_uses_are_added_up_if_the_precise_search_takes_too_long(monkeypatch):
-    from secant.analysis.smt import room
+    from secant.analysis.smt import analysis
 
     def tired(encoder, relation, labels, most, deadline):
         found = search(encoder, relation, labels, most, deadline)
         late = encoder.copy is None and most > 0
-        return room.Verdict("unknown") if late else found
+        return analysis.Verdict("unknown") if late else found
 
-    monkeypatch.setattr(room, "search", tired)
+    monkeypatch.setattr(analysis, "search", tired)
     text = "SELECT count(*) FROM visit v, visit w WHERE v.pid = w.pid AND v.slot = 1 AND w.slot = 2"
     found = bounded(text)
     assert found.rows == 2
@@ -387,7 +387,7 @@ def test_what_has_no_formula_is_refused(text, rule):
 def test_other_kinds_of_protection_are_refused():
     request = asked("SELECT count(*) FROM person")
     units = Protection("people", "unit", Fraction(1), unit=("person", "id"))
-    found = SmtRoom().bound(replace(request, protection=units))
+    found = SmtAnalysis().bound(replace(request, protection=units))
     assert isinstance(found, Refusal)
     assert found.rule == "smt.kind"
 
@@ -401,7 +401,7 @@ def test_order_statistics_are_refused():
 @pytest.mark.parametrize("limits", [{"seconds": 0}, {"seconds": float("nan")}, {"most": -1}])
 def test_limits_are_checked(limits):
     with pytest.raises(UsageError) as error:
-        SmtRoom(**limits)
+        SmtAnalysis(**limits)
     assert error.value.code == "USE-001"
 
 

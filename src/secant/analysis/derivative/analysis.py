@@ -1,4 +1,4 @@
-"""The derivative room: values move, rows stay. How far does a release move with them?
+"""The derivative analysis: values move, rows stay. How far does a release move with them?
 
 In: a release whose rows public columns decide. Out: a certificate with, for each measure, a public cap
 and a curve: for every beta the statement that yields a beta-smooth bound together with the measure.
@@ -12,7 +12,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
-from secant.analysis.certificate import CannotBound, Certificate, Curve, Refusal, Step, Steps
+from secant.analysis.certificate import (
+    CannotBound,
+    Certificate,
+    Refusal,
+    SmoothSensitivity,
+    Step,
+    Steps,
+)
 from secant.analysis.derivative import function_rules
 from secant.analysis.derivative.branch import Branch, Moving, tables_in_one_group
 from secant.analysis.derivative.branches import branches_of
@@ -32,7 +39,7 @@ from secant.terms.keys import in_order
 RULES = function_rules.__name__  # the calculus' calls are registered there
 
 
-class DerivativeRoom:
+class DerivativeAnalysis:
     """Smooth bounds in the owner's norm, under `cells`."""
 
     name = "derivative"
@@ -57,11 +64,11 @@ class DerivativeRoom:
 class _Work:
     request: Request
 
-    def certificate(self, room: str) -> Certificate:
+    def certificate(self, analysis: str) -> Certificate:
         release, protection = self.request.release, self.request.protection
         space = space_of(protection, scans(*release.aggregates))
         protected = frozenset(space.variables)
-        bounds: dict[str, GlobalBound | Curve] = {}
+        bounds: dict[str, GlobalBound | SmoothSensitivity] = {}
         steps: list[Callable[[], Step]] = []
         claims: set[TableKey] = set()
         reader = None
@@ -94,7 +101,7 @@ class _Work:
             bounds[ranked.column] = GlobalBound(quick(0), "linf")
             steps.append(partial(_still, ranked.words))
         return Certificate(
-            room,
+            analysis,
             protection.name,
             bounds,
             0,
@@ -135,7 +142,7 @@ class _Reader:
 
     def curve(
         self, measure: Measure, call: n.Aggregation
-    ) -> tuple[GlobalBound | Curve, Callable[[], Step], set[TableKey]] | None:
+    ) -> tuple[GlobalBound | SmoothSensitivity, Callable[[], Step], set[TableKey]] | None:
         """Give the bound of one measure, its derivation and what it rests on; None if it does not move."""
         found = [x for b in self.branches if (x := b.summand(measure, call)) is not None]
         if not found:
@@ -168,7 +175,7 @@ class _Reader:
 
             return GlobalBound(cap + 2 * rounding), listed, claims
         slopes = [term for x in found for term in x.probe.slopes.values()]
-        curve = Curve(
+        curve = SmoothSensitivity(
             cap,
             all(term.cap is not None for term in slopes) and all(x.declared for x in found),
             all(not term.rates for term in slopes) and cap is not None,

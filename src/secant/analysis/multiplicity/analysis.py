@@ -1,4 +1,4 @@
-"""The multiplicity room: a smooth bound for joins with any condition, pattern by pattern.
+"""The multiplicity analysis: a smooth bound for joins with any condition, pattern by pattern.
 
 In: a release and a `rows` protection. Out: a certificate whose bounds are one survey, or a refusal. What the survey
 reads is counted by the engine and stays private; nothing here sees it before the survey is called with it.
@@ -30,7 +30,7 @@ MOST_ATOMS = 12
 """Copies in one query. Doubles hold products of that many counts, and statements grow with their square."""
 
 
-class MultiplicityRoom:
+class MultiplicityAnalysis:
     """Smooth bounds for COUNT, COUNT DISTINCT and SUM over joins with any condition, under `rows`."""
 
     name = "multiplicity"
@@ -62,7 +62,7 @@ def _count(request: Request) -> Counted | None:
     layout = Planner(query, keys, request.facts.keys, f"{release.name}_m").layout()
     groups = _groups(release, query, keys)
     rows = partial(rows_that_differ, layout)
-    survey = Survey(MultiplicityRoom.name, layout.statements, layout.keyed, rows)
+    survey = Survey(MultiplicityAnalysis.name, layout.statements, layout.keyed, rows)
     said = f"{groups} group{'' if groups == 1 else 's'} move with one row"
     told = Step("multiplicity.groups", "what one row's group follows from", said) if keys else None
     return Counted(survey, groups, _smoothing(query, layout), told, layout.claims)

@@ -1,4 +1,4 @@
-"""The stability room: from changed rows to a bound for every measure of a release."""
+"""The stability analysis: from changed rows to a bound for every measure of a release."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from secant.terms.bounds import GlobalBound
 from secant.terms.keys import Key, in_order
 
 
-class StabilityRoom:
+class StabilityAnalysis:
     """Global bounds for COUNT, SUM, what is made of them, and ranks, under `rows` and `unit`."""
 
     name = "stability"
@@ -112,7 +112,7 @@ def _units_once(request: Request, ownerships: Ownerships) -> Certificate | None:
     steps = tuple(Step("stability.count_units", words, "moves by 1", (), c, 1) for c in found)
     bounds = {c.name: GlobalBound(Fraction(1)) for c in found}
     name = request.protection.name
-    return Certificate(StabilityRoom.name, name, bounds, 0, 1, 1, (), steps)
+    return Certificate(StabilityAnalysis.name, name, bounds, 0, 1, 1, (), steps)
 
 
 def _row_change(request: Request, relation: n.Relation, claims: set[Key]) -> tuple[int, Step]:
@@ -233,7 +233,7 @@ def _groups(release: Release, ownerships: Ownerships, changed: int) -> int:
 
 
 def _certificate(
-    room: str,
+    analysis: str,
     request: Request,
     changed: int,
     groups: int,
@@ -276,7 +276,7 @@ def _certificate(
     together = changed if swap is None else swap.once  # one group loses what the other gains
     contribution = _contribution(request.release, together, owned)
     return Certificate(
-        room,
+        analysis,
         request.protection.name,
         bounds,
         changed,

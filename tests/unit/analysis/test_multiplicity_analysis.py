@@ -1,4 +1,4 @@
-"""The multiplicity room against every neighbor of small databases, its faults planted again, and what it refuses."""
+"""The multiplicity analysis against every neighbor of small databases, with planted faults, and what it refuses."""
 
 import math
 import random
@@ -11,8 +11,8 @@ import pytest
 from secant.analysis.certificate import Certificate, Refusal, Surveyed
 from secant.analysis.interface import Request
 from secant.analysis.multiplicity import conditions, copies, patterns, reading
+from secant.analysis.multiplicity.analysis import MOST_ATOMS, MultiplicityAnalysis
 from secant.analysis.multiplicity.filling import Growth
-from secant.analysis.multiplicity.room import MOST_ATOMS, MultiplicityRoom
 from secant.plan import nodes as n
 from secant.plan.enforce import Release, enforce
 from secant.plan.evaluate import prepare
@@ -55,11 +55,11 @@ def release_of(text, policy=POLICY):
 def asked(text, policy=POLICY):
     release = release_of(text, policy)
     request = Request(release, Facts(policy, CATALOG), policy.protections[0])
-    return release, MultiplicityRoom().bound(request)
+    return release, MultiplicityAnalysis().bound(request)
 
 
 class Question:
-    """A query that the room bounds, read on databases through the plan's own meaning."""
+    """A query that the analysis bounds, read on databases through the plan's own meaning."""
 
     def __init__(self, text, policy=POLICY):
         self.release, self.certificate = asked(text, policy)
@@ -485,7 +485,7 @@ def test_without_numpy_there_is_a_hint(monkeypatch):
 def test_other_kinds_of_protection_are_refused():
     units = Protection("people", "unit", Fraction(1), unit=("r", "a"), limits={"r": 1})
     release = release_of("SELECT count(*) FROM r")
-    found = MultiplicityRoom().bound(Request(release, Facts(POLICY, CATALOG), units))
+    found = MultiplicityAnalysis().bound(Request(release, Facts(POLICY, CATALOG), units))
     assert isinstance(found, Refusal)
     assert found.rule == "multiplicity.kind"
 

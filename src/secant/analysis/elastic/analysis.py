@@ -1,4 +1,4 @@
-"""The elastic room: a smooth bound for joins, from how many rows of each table agree in the join's columns.
+"""The elastic analysis: a smooth bound for joins, from how many rows of each table agree in the join's columns.
 
 In: a release and a `rows` protection. Out: a certificate whose bounds are surveys, or a refusal. What the surveys
 read is computed by the engine and stays private; nothing here sees it before a survey is called with it.
@@ -28,7 +28,7 @@ from secant.plan.enforce import Release
 from secant.plan.reads import tables_read
 
 
-class ElasticRoom:
+class ElasticAnalysis:
     """Smooth bounds for COUNT, COUNT DISTINCT and SUM over joins, unions and inner groups, under `rows`."""
 
     name = "elastic"
@@ -58,7 +58,7 @@ def _count(request: Request) -> Counted | None:
     smooth = Step("elastic.smooth", "the worst table", words, premises)
     said = "1 group moves" if groups == 1 else f"{groups} groups move"
     keys = Step("elastic.keys", "keys beside one row", said) if release.exact.keys else None
-    survey = _survey(ElasticRoom.name, total)
+    survey = _survey(ElasticAnalysis.name, total)
     return Counted(survey, groups, smooth, keys, frozenset(work.claims))
 
 
@@ -69,7 +69,7 @@ def _pins(release: Release) -> Pins:
     return names if names and len(names) == len(keys) else None
 
 
-def _survey(room: str, total: Amount) -> Survey:
+def _survey(analysis: str, total: Amount) -> Survey:
     """Give the survey that measures the figures of an amount and smooths it (elastic.smooth)."""
     figures, compute = computation(total)
     statements, which = told_apart(figures)
@@ -79,7 +79,7 @@ def _survey(room: str, total: Amount) -> Survey:
         found = [_one_number(answers[place]) for place in which]
         return largest_discounted(lambda k: compute(found, k), beta, total.degree)
 
-    return Survey(room, statements, tuple(keyed[i] for i in range(len(statements))), rows)
+    return Survey(analysis, statements, tuple(keyed[i] for i in range(len(statements))), rows)
 
 
 def _one_number(answer: Figures) -> int:

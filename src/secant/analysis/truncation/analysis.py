@@ -1,4 +1,4 @@
-"""The truncation room: limits of what one unit adds, chosen privately where public facts say that it pays.
+"""The truncation analysis: limits of what one unit adds, chosen privately where public facts say that it pays.
 
 In: a release whose rows belong to single units. Out: for each COUNT and SUM the limits to choose from. A limit that the
 owner declared is a worst case: where filters let few of a unit's rows through, most units add far less, and noise for
@@ -15,7 +15,7 @@ from fractions import Fraction
 from secant.analysis.certificate import (
     CannotBound,
     Certificate,
-    Clipped,
+    ClippedContribution,
     Contributions,
     Refusal,
     Step,
@@ -49,7 +49,7 @@ WIDEST = 2**62
 """Limits fit into the engine's integers."""
 
 
-class TruncationRoom:
+class TruncationAnalysis:
     """Limits for COUNT and SUM under `unit`, chosen from a public list by how many units add more."""
 
     name = "truncation"
@@ -93,7 +93,7 @@ class TruncationRoom:
             )
 
         alone = one_a_group(replace(release.exact, input=rows), frozenset((unit,)))
-        bounds: dict[str, Clipped] = {}
+        bounds: dict[str, ClippedContribution] = {}
         adding = tuple(c for c in calls.values() if _adds(c))
         if adding:
             bounds |= _added(additions(*adding), found, protection.truncation == "race")
@@ -109,7 +109,9 @@ class TruncationRoom:
         return Certificate(self.name, protection.name, bounds, 0, 0, 0, (), steps)
 
 
-def _added(a: Additions, found: Mapping[str, tuple[int, ...]], race: bool) -> dict[str, Clipped]:
+def _added(
+    a: Additions, found: Mapping[str, tuple[int, ...]], race: bool
+) -> dict[str, ClippedContribution]:
     """Cut down what units add to measures that add up, all of them in one statement."""
     limits = {c.name: found[c.name] for c in a.calls}
     weighted = {c.name for c in a.calls if len(a.partners(c.name)) > 1}
@@ -133,15 +135,19 @@ def _added(a: Additions, found: Mapping[str, tuple[int, ...]], race: bool) -> di
     )
     signs = {c.name: never_negative(c) for c in a.calls}
     return {
-        c: Clipped(made, x, c in racing, None, a.partners(c), signs[c], a.fine[c], a.alone)
+        c: ClippedContribution(
+            made, x, c in racing, None, a.partners(c), signs[c], a.fine[c], a.alone
+        )
         for c, x in limits.items()
     }
 
 
-def _counted(a: Additions, limits: tuple[int, ...]) -> Clipped:
+def _counted(a: Additions, limits: tuple[int, ...]) -> ClippedContribution:
     """Count different values, of which each unit brings in a limited number."""
     made = Contributions(above_values(a, limits), lambda c: cut_values(a, c), each=a.values)
-    return Clipped(made, limits, partners=(a.calls[0].name,), positive=True, nobodys=True)
+    return ClippedContribution(
+        made, limits, partners=(a.calls[0].name,), positive=True, nobodys=True
+    )
 
 
 def _limits(
@@ -210,7 +216,7 @@ def _fine(call: n.Aggregation, measure: Measure) -> int:
     return PARTS if _adds(call) and each_row(call, measure.step) < PARTS else 1
 
 
-def _told(call: n.Aggregation, measure: Measure, bound: Clipped) -> Step:
+def _told(call: n.Aggregation, measure: Measure, bound: ClippedContribution) -> Step:
     limits = bound.limits
     least, most = (f"{float(x * measure.step):.6g}" for x in (limits[0], limits[-1]))
     place = f"{measure.words}: what a unit adds, all groups together, is cut down to a limit"
