@@ -91,8 +91,9 @@ def rule(name: str) -> Rule:
     wanted = name.strip().lower() if isinstance(name, str) else ""
     rules = all_rules()
     if wanted not in rules:
-        near = difflib.get_close_matches(wanted, rules, NEAREST, cutoff=0.5)
-        near = near or [known for known in rules if wanted and wanted in known][:NEAREST]
+        word = re.split(r"[.-]", wanted)[-1]
+        near = [known for known in rules if known.endswith(f".{word}")][:NEAREST]
+        near = near or difflib.get_close_matches(wanted, rules, NEAREST, cutoff=0.5)
         raise UsageError(
             "USE-001",
             "there is no rule of this id",

@@ -107,8 +107,8 @@ ENGINES = (DUCKDB, POSTGRES, SPARK)
 OTHERS = tuple(engine for engine in ENGINES if engine is not DUCKDB)
 """Engines whose values are compared with those of DuckDB."""
 PROMPT = tuple(engine for engine in ENGINES if not engine.sparing)
-"""Engines that are asked everything. Spark is not yet asked operators that no text contains nor aggregates of hostile
-values: when rows of an owner are cut, it keeps those first whose order is NULL, and other engines keep them last."""
+"""Engines that are asked everything. Spark, where a statement takes long, is not yet asked operators that no text
+contains nor aggregates of hostile values."""
 
 
 def on_engines(

@@ -7,7 +7,7 @@ its meaning. A relation that is used twice becomes one WITH table. Only columns 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -364,7 +364,7 @@ RELATIONS.rule(n.Except)(_set_operation("EXCEPT"))
 @RELATIONS.rule(n.Truncate)
 def _truncate(w: Writer, node: n.Truncate, env: Env) -> Block:
     read, names = _owned_rows(w, node)
-    order = w.columns((*node.order, *(c for c in names if c not in node.order)))
+    order = _ascending(w, (*node.order, *(c for c in names if c not in node.order)))
     rank = f"row_number() OVER (PARTITION BY {w.columns(node.owner)} ORDER BY {order})"
     return _first_of_owners(w, node, read(names), read(node.owner), rank)
 
@@ -373,10 +373,15 @@ def _truncate(w: Writer, node: n.Truncate, env: Env) -> Block:
 def _truncate_groups(w: Writer, node: n.TruncateGroups, env: Env) -> Block:
     read, names = _owned_rows(w, node)
     both = list(dict.fromkeys((*node.owner, *node.groups)))
-    order = ", ".join(f"{w.column(c)} ASC NULLS LAST" for c in node.groups)
+    order = _ascending(w, node.groups)
     counted = f"(SELECT DISTINCT {w.columns(both)} FROM {read(both)} AS owned)"
     rank = f"dense_rank() OVER (PARTITION BY {w.columns(node.owner)} ORDER BY {order})"
     return _first_of_owners(w, node, read(names), counted, rank)
+
+
+def _ascending(w: Writer, columns: Iterable[str]) -> str:
+    """Order by columns as the plan means it: engines differ in where NULL stands if nobody says."""
+    return ", ".join(f"{w.column(c)} ASC NULLS LAST" for c in columns)
 
 
 def _first_of_owners(w: Writer, node: Cut, rows: str, counted: str, rank: str) -> Block:
