@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -31,13 +32,30 @@ def small_rows(small: Backend) -> dict[str, list[Row]]:
     return contents(small)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def engine(request: pytest.FixtureRequest) -> Engine:
-    """The engine of a case: `parametrize("engine", asked(), indirect=["engine"])`."""
+    """The engine of a case, as `on_engines` names it."""
     return request.param
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
+def kept() -> Iterator[Callable[[Engine, str, Callable[[], Any]], Any]]:
+    """Make something once for each engine: pytest would make it anew whenever the next case is for another engine."""
+    made: dict[tuple[str, str], Any] = {}
+
+    def once(engine: Engine, what: str, make: Callable[[], Any]) -> Any:
+        key = (engine.name, what)
+        if key not in made:
+            made[key] = make()
+        return made[key]
+
+    yield once
+    for thing in made.values():
+        if isinstance(thing, Place):
+            thing.backend.close()
+
+
+@pytest.fixture
 def put(
     engine: Engine, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[Tables, Iterable[str], Keys], str]:
@@ -51,32 +69,38 @@ def put(
     return copied
 
 
-@pytest.fixture(scope="module")
-def small_there(put, engine: Engine) -> Iterator[Place]:
+@pytest.fixture
+def small_there(put, engine: Engine, kept) -> Place:
     """The small schema at the engine."""
-    with duckdb.connect() as connection:
-        connection.execute(SCHEMA.read_text())
-        place = opened(engine, put(connection, ("person", "visit", "nothing")))
-    yield place
-    place.backend.close()
+
+    def make() -> Place:
+        with duckdb.connect() as connection:
+            connection.execute(SCHEMA.read_text())
+            return opened(engine, put(connection, ("person", "visit", "nothing")))
+
+    return kept(engine, "small", make)
 
 
-@pytest.fixture(scope="module")
-def grid_here(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+@pytest.fixture
+def grid_here(engine: Engine, kept, tmp_path_factory: pytest.TempPathFactory) -> Backend:
     """The hostile values that the engine can hold, on DuckDB."""
-    path = tmp_path_factory.mktemp("grid") / "grid.duckdb"
-    with duckdb.connect(str(path)) as connection:
-        fill(connection, engine)
-    backend = apart(open_file(path, threads=1))
-    yield backend
-    backend.close()
+
+    def make() -> Backend:
+        path = tmp_path_factory.mktemp("grid") / "grid.duckdb"
+        with duckdb.connect(str(path)) as connection:
+            fill(connection, engine)
+        return apart(open_file(path, threads=1))
+
+    return kept(engine, "grid on DuckDB", make)
 
 
-@pytest.fixture(scope="module")
-def grid_there(put, engine: Engine) -> Iterator[Place]:
+@pytest.fixture
+def grid_there(put, engine: Engine, kept) -> Place:
     """The same values at the engine."""
-    with duckdb.connect() as connection:
-        fill(connection, engine)
-        place = opened(engine, put(connection, grid_of(engine)))
-    yield place
-    place.backend.close()
+
+    def make() -> Place:
+        with duckdb.connect() as connection:
+            fill(connection, engine)
+            return opened(engine, put(connection, grid_of(engine)))
+
+    return kept(engine, "grid", make)

@@ -120,8 +120,7 @@ def on_engines(
 ) -> pytest.MarkDecorator:
     """Run a test for every case on every engine.
 
-    The fast profile asks the `few` of an engine where planning takes long. Tables stay at an engine for all tests of a
-    file: pytest would rebuild them for each case were the scope not said here.
+    The fast profile asks the `few` of an engine where planning takes long.
     """
     cases = list(cases)
     spared = cases if LONG or few is None else list(few)
@@ -130,9 +129,7 @@ def on_engines(
         for engine in engines
         for case in (spared if engine.sparing else cases)
     ]
-    return pytest.mark.parametrize(
-        ("engine", *names.split()), asked, indirect=["engine"], scope="module"
-    )
+    return pytest.mark.parametrize(("engine", *names.split()), asked, indirect=["engine"])
 
 
 @dataclass(frozen=True, slots=True)

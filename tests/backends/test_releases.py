@@ -48,12 +48,16 @@ def here(tmp_path_factory):
     return make_shop(tmp_path_factory.mktemp("shop"))
 
 
-@pytest.fixture(scope="module")
-def there(put, here):
+@pytest.fixture
+def there(put, here, engine, kept):
     """The source of the shop at the engine."""
-    with duckdb.connect() as connection:
-        connection.execute(f"ATTACH '{here}' AS shop (READ_ONLY); USE shop")
-        return put(connection, SHOP)
+
+    def make():
+        with duckdb.connect() as connection:
+            connection.execute(f"ATTACH '{here}' AS shop (READ_ONLY); USE shop")
+            return put(connection, SHOP)
+
+    return kept(engine, "shop", make)
 
 
 def opened(source, tmp_path, protections):

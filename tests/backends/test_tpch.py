@@ -5,7 +5,6 @@ So does the interpreter over Python rows. Plans are taken as bound, as normalize
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -53,15 +52,17 @@ def tpch_rows(tpch: Backend) -> dict[str, list[Row]]:
     return contents(tpch)
 
 
-@pytest.fixture(scope="module")
-def tpch_there(put, engine, generated: Path) -> Iterator[Place]:
+@pytest.fixture
+def tpch_there(put, engine, kept, generated: Path) -> Place:
     """The same data at the engine."""
-    with duckdb.connect() as connection:
-        for table in TPCH_KEYS:
-            connection.execute(f"CREATE VIEW {table} AS FROM '{generated / table}.parquet'")
-        place = opened(engine, put(connection, TPCH_KEYS, TPCH_KEYS))
-    yield place
-    place.backend.close()
+
+    def make() -> Place:
+        with duckdb.connect() as connection:
+            for table in TPCH_KEYS:
+                connection.execute(f"CREATE VIEW {table} AS FROM '{generated / table}.parquet'")
+            return opened(engine, put(connection, TPCH_KEYS, TPCH_KEYS))
+
+    return kept(engine, "tpch", make)
 
 
 def test_all_queries_are_there():
@@ -126,11 +127,14 @@ def laud(tmp_path_factory) -> Path:
     return duckdb_file(SCALE, tmp_path_factory.mktemp("laud"))
 
 
-@pytest.fixture(scope="module")
-def laud_there(put, laud: Path) -> str:
-    with duckdb.connect() as connection:
-        connection.execute(f"ATTACH '{laud}' AS laud (READ_ONLY); USE laud")
-        return put(connection, TABLES, TPCH_KEYS)
+@pytest.fixture
+def laud_there(put, engine, kept, laud: Path) -> str:
+    def make() -> str:
+        with duckdb.connect() as connection:
+            connection.execute(f"ATTACH '{laud}' AS laud (READ_ONLY); USE laud")
+            return put(connection, TABLES, TPCH_KEYS)
+
+    return kept(engine, "laud", make)
 
 
 @pytest.fixture(scope="module")
