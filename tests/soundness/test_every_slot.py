@@ -92,13 +92,16 @@ def test_every_slot_is_filled():
 @pytest.mark.parametrize("slot", n.slots(), ids=lambda s: f"{s[0].__name__}.{s[1]}")
 def test_a_field_that_the_walk_skips_is_noticed(slot, monkeypatch):
     node, name = slot
-    cases = [case for case in every_case() if slot in slots_of(case.plan)]
     monkeypatch.setattr(reads, "n", forgetful(node, name))
+    every_case.cache_clear()  # nodes remember what they read, as it was found before the fault
+    cases = [case for case in every_case() if slot in slots_of(case.plan)]
     noticed = []
     for case in cases:
         try:
             noticed += open_doors("rows", [case])
-        except InternalError:  # a rewrite has moved what was skipped to where the last wall sees it
+        except (InternalError, KeyError):
+            # A rewrite has moved what was skipped to where the last wall sees it, or no statement can be printed: the
+            # printer asks the same walk which columns are read, and misses one.
             noticed.append(case.name)
         if noticed:
             return
