@@ -60,7 +60,7 @@ def named(tables):
 @pytest.mark.parametrize(("text", "tables"), TEXTS)
 def test_one_bound_serves_rows_and_values(text, tables):
     databases = small((0.5, 1.02, 4.0), () if tables == ONE else (2.0,))
-    for epsilon in (1, 8):
+    for epsilon in (1, 3, 8):
         question = asked(text, tables, epsilon)
         worst, smooth = checked(question, databases, named(tables))
         assert worst <= 1 + CLOSE, (text, epsilon, worst)
@@ -96,18 +96,19 @@ def _one_table_forgotten(patch):
 
 
 FAULTS = (
-    ("a bound that is smooth for values alone", _values_alone, TEXTS[0]),
-    ("a bound that is smooth for values alone", _values_alone, TEXTS[3]),
-    ("rows of one table forgotten", _one_table_forgotten, TEXTS[3]),
+    # At a larger epsilon the floor that the count has for its values alone hides rows as well.
+    ("a bound that is smooth for values alone", _values_alone, TEXTS[0], 3),
+    ("a bound that is smooth for values alone", _values_alone, TEXTS[3], 8),
+    ("rows of one table forgotten", _one_table_forgotten, TEXTS[3], 8),
 )
 
 
-@pytest.mark.parametrize(("fault", "plant", "question"), FAULTS)
-def test_a_planted_fault_is_noticed(fault, plant, question, monkeypatch):
+@pytest.mark.parametrize(("fault", "plant", "question", "epsilon"), FAULTS)
+def test_a_planted_fault_is_noticed(fault, plant, question, epsilon, monkeypatch):
     text, tables = question
     plant(monkeypatch)
     databases = small((0.5, 1.02, 4.0), () if tables == ONE else (2.0,))
-    wrong = checked(asked(text, tables, 8), databases, named(tables))
+    wrong = checked(asked(text, tables, epsilon), databases, named(tables))
     assert max(wrong) > 1.05, (fault, wrong)
 
 
