@@ -52,15 +52,13 @@ def kept(node: n.N, **parts: n.Node | tuple[n.Node, ...] | None) -> n.N:
     return node if same else replace(node, **parts)
 
 
-def replaced(plan: n.Relation, old: n.Relation, new: n.Relation) -> n.Relation:
-    """Put a relation in place of another, wherever it stands in a plan."""
+def replaced(whole: n.N, old: n.N, new: n.N) -> n.N:
+    """Put a node in place of another, wherever it stands: a relation in a plan, a scalar in an expression."""
 
     def change(node: n.Node) -> n.Node:
         return new if node is old else n.rebuild(node, change)
 
-    found = change(plan)
-    assert isinstance(found, n.Relation)
-    return found
+    return new if whole is old else n.rebuild(whole, change)
 
 
 def fold_constants(plan: n.Relation) -> n.Relation:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from secant.analysis.derivative import shapes
 from secant.analysis.derivative.smooth_terms import Faded, read_faded
 from secant.plan import nodes as n
+from secant.plan.rewrite import replaced
 from secant.plan.typing import type_of
 from secant.records import frozen
 
@@ -54,7 +55,8 @@ def peak(row: n.Scalar, name: str) -> Peak:
         if found is None:
             return leaf("max", scalar)
         if found.core is None or _positive(found.core):
-            return _at(scalar, found.distance, leaf("min", found.distance))
+            least: n.Scalar = leaf("min", found.distance)
+            return replaced(scalar, found.distance, least)
         return shapes.call("greatest", leaf("max", _near(found)), found.floor)
 
     whole = largest(row)
@@ -96,12 +98,3 @@ def _positive(scalar: n.Scalar) -> bool:
 def _near(found: Faded) -> n.Scalar:
     """Write a fading bound without its floor: whatever lies below is not the largest, once the floor is put under."""
     return n.Case((n.Branch(found.is_near, found.near),), shapes.number(0.0))
-
-
-def _at(scalar: n.Scalar, distance: n.Scalar, least: n.Scalar) -> n.Scalar:
-    def change(node: n.Node) -> n.Node:
-        return least if node is distance else n.rebuild(node, change)
-
-    written = change(scalar)
-    assert isinstance(written, n.Scalar)
-    return written
