@@ -63,8 +63,10 @@ def plain_value(value: object) -> Any:
         return str(value)
     if isinstance(value, float):
         return {"double": value.hex()}
-    if isinstance(value, (Decimal, Fraction)):
-        return {type(value).__name__.lower(): str(value)}
+    if isinstance(value, Decimal):
+        return {"decimal": str(value)}
+    if isinstance(value, Fraction):
+        return {"fraction": str(value)}
     if isinstance(value, (datetime, date)):
         return {"time": value.isoformat()}
     if isinstance(value, timedelta):

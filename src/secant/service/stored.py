@@ -72,7 +72,7 @@ def _written(value: Any) -> Any:
         return {"dict": [[_written(key), _written(item)] for key, item in value.items()]}
     if type(value) in _RECORDS.values():
         return {"record": [type(value).__name__, _fields(value)]}
-    kind = _WRITE.get(type(value))
+    kind = _WRITE.get(Fraction if isinstance(value, Fraction) else type(value))
     if kind is None:
         raise TypeError(f"a {type(value).__name__} cannot be stored")
     name, write = kind

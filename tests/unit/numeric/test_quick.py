@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secant.numeric.quick import QuickFraction, quick, ratio
+from secant.plan.written import plain_value
 
 FRACTIONS = st.fractions(max_denominator=10**9) | st.sampled_from(
     [Fraction(0), Fraction(1), Fraction(-1), Fraction(1, 2**60), Fraction(2**200, 3)]
@@ -93,3 +94,7 @@ def test_decimals_and_other_whole_numbers_are_read():
 @given(st.integers(), st.integers(min_value=1))
 def test_a_ratio_is_in_lowest_terms(numerator, denominator):
     assert _sound(ratio(numerator, denominator)) == Fraction(numerator, denominator)
+
+
+def test_papers_write_it_as_any_fraction():
+    assert plain_value(quick(0.5)) == plain_value(Fraction(1, 2)) == {"fraction": "1/2"}
