@@ -24,8 +24,7 @@ def stored_column(scan: n.Scan, name: str) -> str:
 
 def stored_columns(scan: n.Scan) -> dict[str, str]:
     """Give for each column of a scan the column of its table, lower-cased."""
-    begin = len(scan.alias) + 1
-    return {f.name: f.name[begin:].lower() for f in scan.columns}
+    return {f.name: stored_column(scan, f.name).lower() for f in scan.columns}
 
 
 def named_in(scan: n.Scan, columns: Iterable[str]) -> tuple[str, ...] | None:
