@@ -59,12 +59,12 @@ pictures: setup setup-browser
 	$(BIN)/python docs/generate_error_codes.py
 	$(BIN)/python docs/generate_coming_from.py
 
-# Tests of one group, those on Spark, run in one worker: they share a server.
+# `tests/workers.py` says what each worker gets: whole files, the longest first, and all of Spark as one.
 test: check setup-browser setup-spark
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not long" tests
+	$(BIN)/python -m pytest -n 2 -m "not long" tests
 
 test-long: setup setup-browser setup-spark
-	SECANT_PROFILE=long $(BIN)/python -m pytest -n 2 --dist loadgroup tests
+	SECANT_PROFILE=long $(BIN)/python -m pytest -n 2 tests
 
 check: setup
 	$(BIN)/ruff check src tests bench

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 
 from chance import LONG, fresh_seed
 
-pytest_plugins = ("postgres_server", "spark_server")
+pytest_plugins = ("postgres_server", "spark_server", "workers")
 
 # How long a draw takes depends on what else the machine does; no test asserts a time.
 settings.register_profile(
@@ -19,14 +19,6 @@ settings.load_profile("secant")
 # A run that was started in the background ignores the Ctrl-C that some tests send to themselves.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep all tests on Spark in one worker (`--dist loadgroup`): a server takes more memory than all the rest."""
-    for item in items:
-        if item.get_closest_marker("spark") is not None:
-            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(autouse=True)

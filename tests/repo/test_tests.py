@@ -6,6 +6,8 @@ from functools import cache
 
 from repository import ROOT, named
 
+from workers import FIRST, SPARK, place_of, unit_of
+
 FILES = tuple(sorted((ROOT / "tests").rglob("test_*.py")))
 JUDGES = ("assert", "check", "raises", "fail", "expect", "verify", "run_block")
 
@@ -63,3 +65,18 @@ def test_a_toothless_test_is_noticed():
     (biting,) = ast.parse("def test_x():\n    assert f() == 1").body
     assert not can_fail(toothless)
     assert can_fail(biting)
+
+
+def test_workers_get_whole_files_and_all_of_spark_as_one():
+    corpus = "tests/backends/test_small_corpus.py"
+    assert unit_of(f"{corpus}::test_small_queries[duckdb-SELECT '::', 1-total]") == corpus
+    assert unit_of(f"{corpus}::test_small_queries[spark-SELECT 1-total]") == SPARK
+    assert unit_of(f"{corpus}::test_aggregates[spark]") == SPARK
+    assert unit_of("tests/backends/test_spark_server.py::test_no_value_is_told") == SPARK
+    assert place_of(f"{corpus}::test_aggregates[spark]") == 0
+
+
+def test_what_starts_first_is_there():
+    assert FIRST[0] == SPARK
+    assert len(set(FIRST)) == len(FIRST)
+    assert [unit for unit in FIRST[1:] if not (ROOT / unit).is_file()] == []

@@ -1,7 +1,5 @@
 """Claims of the solver against what happens on small databases, and its witnesses run on the oracle."""
 
-import os
-import random
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -9,7 +7,7 @@ from fractions import Fraction
 import pytest
 import z3
 
-from chance import LONG
+from chance import LONG, chance
 from secant.analysis.certificate import Certificate
 from secant.analysis.interface import Request
 from secant.analysis.smt import marks, rules
@@ -173,7 +171,7 @@ def violations(text, draw, databases, analysis=None):
 
 
 def test_no_database_refutes_a_bound():
-    draw = random.Random(os.urandom(16))
+    draw = chance()
     wanted = 200 if LONG else 12
     for _ in range(100 * wanted):  # about every other one is refused
         text = f"SELECT count(p), count(q) FROM ({Questions(draw).relation()}) z"
@@ -241,7 +239,7 @@ def attained(text):
 
 def test_bounds_of_joins_are_attained_by_the_solvers_own_databases():
     """Without outer joins and sets the formula is exact: each model is a database."""
-    draw = random.Random(os.urandom(16))
+    draw = chance()
     wanted = 200 if LONG else 15
     for _ in range(100 * wanted):
         inner = _exact_question(Questions(draw))
@@ -372,7 +370,7 @@ def test_a_planted_fault_is_found(name, monkeypatch):
     text = f"SELECT count(p), count(q) FROM ({relation}) z"
     if "believed" in name:
         monkeypatch.setitem(POLICY.tables, "c", TableFacts(key=("x",)))
-    draw = random.Random(os.urandom(16))
+    draw = chance()
     honest = violations(text, draw, 50)
     assert honest is None or honest[1] is None
     plant(monkeypatch)

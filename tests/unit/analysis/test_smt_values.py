@@ -2,15 +2,13 @@
 
 import itertools
 import math
-import os
-import random
 from datetime import date, datetime
 from decimal import Decimal
 
 import pytest
 import z3
 
-from chance import LONG
+from chance import LONG, chance
 from secant.analysis.smt.language import Language, shown
 from secant.analysis.smt.scalars import Scope
 from secant.plan import nodes as n
@@ -104,7 +102,7 @@ def drawn_row(draw):
 
 
 def drawn_rows():
-    draw = random.Random(os.urandom(16))
+    draw = chance()
     return [drawn_row(draw) for _ in range(300 if LONG else 15)]
 
 
@@ -155,7 +153,7 @@ def test_a_function_of_floats_tells_two_zeros_apart():
 def test_constants_are_ordered_as_the_oracle_orders_them(kind):
     language = Language(z3)
     pool = list(POOLS[kind])
-    random.Random(os.urandom(16)).shuffle(pool)  # texts find their place in any order of arrival
+    chance().shuffle(pool)  # texts find their place in any order of arrival
     type_ = t.decimal(8, 2) if kind == "DECIMAL" else t.Type(kind)
     terms = {id(x): language.constant(x, type_) for x in pool}
     for x, y in itertools.product(pool, pool):

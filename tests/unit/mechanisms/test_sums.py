@@ -1,12 +1,11 @@
 """Sums and quotients of noises: the stated error holds as often as it says, and is hardly wider than it must be."""
 
 import math
-import random
 
 import pytest
 from scipy.stats import binom
 
-from chance import LONG
+from chance import LONG, chance
 from secant.mechanisms import sums
 from secant.mechanisms.sums import quotient_ends, sum_error, tail_of_sum, whole_sum_error
 
@@ -37,7 +36,7 @@ SCALES = [
 
 @pytest.mark.parametrize("scales", SCALES, ids=len)
 def test_the_error_of_a_sum_holds_and_is_tight(scales):
-    draw = random.SystemRandom()
+    draw = chance()
     t = sum_error(scales, 0.95)
     hits = sum(abs(sum(laplace(draw, s) for s in scales)) <= t for _ in range(DRAWS))
     assert FEWEST <= hits <= MOST + DRAWS * 0.003
@@ -45,7 +44,7 @@ def test_the_error_of_a_sum_holds_and_is_tight(scales):
 
 @pytest.mark.parametrize("scales", SCALES, ids=len)
 def test_a_wrong_law_would_be_noticed(scales):
-    draw = random.SystemRandom()
+    draw = chance()
     t = sum_error([0.9 * s for s in scales], 0.95)
     hits = sum(abs(sum(laplace(draw, s) for s in scales)) <= t for _ in range(DRAWS))
     assert hits < FEWEST
@@ -53,7 +52,7 @@ def test_a_wrong_law_would_be_noticed(scales):
 
 @pytest.mark.parametrize("scales", [[1.0], [0.4, 2.4], [1.0] * 25, [30.0, 30.0], [500.0] * 3])
 def test_whole_numbers_have_a_law_of_their_own(scales):
-    draw = random.SystemRandom()
+    draw = chance()
     t = whole_sum_error(scales, 0.95)
     sizes = [abs(sum(whole(draw, s) for s in scales)) for _ in range(DRAWS)]
     assert sum(x <= t for x in sizes) >= FEWEST
@@ -90,7 +89,7 @@ def test_ends_of_the_range():
     ],
 )
 def test_the_ends_of_a_quotient_hold_and_are_tight(above, below, scales):
-    draw = random.SystemRandom()
+    draw = chance()
     count, hits, wrong = 3_000 if LONG else 1_000, 0, 0
     fewest, most = (int(f(1e-9, count, 0.95)) for f in (binom.ppf, binom.isf))
     halved = [(a / 2, b / 2) for a, b in scales]
@@ -131,7 +130,7 @@ MIXED = [
 
 @pytest.mark.parametrize(("scales", "deviations"), MIXED)
 def test_the_error_of_a_mixed_sum_holds_and_is_tight(scales, deviations):
-    draw = random.SystemRandom()
+    draw = chance()
 
     def drawn():
         return sum(laplace(draw, s) for s in scales) + sum(draw.gauss(0, d) for d in deviations)
@@ -143,7 +142,7 @@ def test_the_error_of_a_mixed_sum_holds_and_is_tight(scales, deviations):
 
 
 def test_a_quotient_of_normal_numbers_holds_the_truth():
-    draw = random.SystemRandom()
+    draw = chance()
     held, draws = 0, DRAWS if LONG else DRAWS // 64
     for _ in range(draws):
         n, d = 300 + draw.gauss(0, 10) + laplace(draw, 2), 100 + draw.gauss(0, 5)

@@ -1,7 +1,6 @@
 """Limits of what one person adds: none that nobody declared, averages cut together, and what was cut is said."""
 
 import math
-import random
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -10,6 +9,7 @@ import pytest
 from scipy.stats import binom
 
 import secant
+from chance import chance
 from secant.analysis import portfolio
 from secant.errors import Refused
 from secant.mechanisms.limits import choose_limit, cut_at_most, scores_of
@@ -297,7 +297,7 @@ SPENT = CHOOSING, NOISING = Fraction(1, 2), Fraction(2)
 
 def misses(draws, bound_of):
     """Count how often more units were cut than was said, for a heavy tail of units."""
-    draw = random.SystemRandom()
+    draw = chance()
     sizes = [min(1024, int(draw.paretovariate(0.8))) for _ in range(400)]
     above = [sum(s > limit for s in sizes) for limit in LIMITS]
     found = 0
