@@ -15,6 +15,7 @@ from fractions import Fraction
 from secant.numeric.arrays import required
 from secant.plan import nodes as n
 from secant.plan.aggregates import SPREAD
+from secant.plan.moments import average, covariance, variance
 from secant.plan.present import is_truth, paired, presence, valued
 from secant.plan.ranges import Ranges
 from secant.plan.show import same, show_scalar
@@ -340,13 +341,11 @@ class Measures:
         return n.Arithmetic("/", n.Cast(summed, t.DOUBLE), count), center
 
     def average_formula(self, call: n.Aggregation, low: Fraction, high: Fraction) -> n.Scalar:
-        """AVG is center + S/N, moved into the declared range."""
-        mean, center = self._mean(call, low, high, 1.0)
-        value = n.Arithmetic("+", mean, literal(center, t.DOUBLE))
-        return n.Clamp(value, literal(low, t.DOUBLE), literal(high, t.DOUBLE))
+        """AVG from a sum about the middle of the range, and a count."""
+        return average(*self._mean(call, low, high, 1.0), low, high)
 
     def _covariance(self, call: n.Aggregation, ranges: Ranges) -> n.Scalar:
-        """COVAR_POP is P/N - (S/N)(T/N) about the centers, P summing products; it keeps to a quarter of both widths."""
+        """COVAR_POP from a sum of products about both centers, two sums and a count."""
         assert call.argument is not None
         assert call.second is not None
         means, factors = [], []
@@ -361,19 +360,17 @@ class Measures:
             reach *= max(abs(low - center), abs(high - center))
             width *= high - low
         step = _grid(reach)
-        product = _limited(n.Arithmetic("*", *factors), step, Fraction(-(-reach // step)))
+        whole = _limited(n.Arithmetic("*", *factors), step, Fraction(-(-reach // step)))
         words = f"sum of products of {told(call.argument)} and {told(call.second)}"
         summed = self.measure(
-            n.Aggregation("", "sum", product, False, call.span), step, t.DOUBLE, 1.0, words
+            n.Aggregation("", "sum", whole, False, call.span), step, t.DOUBLE, 1.0, words
         )
         count = self._number_of_values(one, 1 / 12)
-        spread = n.Arithmetic(
-            "-", n.Arithmetic("/", n.Cast(summed, t.DOUBLE), count), n.Arithmetic("*", *means)
-        )
-        return n.Clamp(spread, literal(-width / 4, t.DOUBLE), literal(width / 4, t.DOUBLE))
+        product = n.Arithmetic("/", n.Cast(summed, t.DOUBLE), count)
+        return covariance(product, (means[0], means[1]), width)
 
     def variance_formula(self, call: n.Aggregation, low: Fraction, high: Fraction) -> n.Scalar:
-        """VARIANCE is Q/N - (S/N)^2 about the center, moved into [0, (range/2)^2]; the sample one by N/(N-1)."""
+        """VARIANCE from sums of x - center and of its squares less half of their range, and a count."""
         mean, center = self._mean(call, low, high, 1.0)
         squares = self._sum(call, low, high, center, 2, 1.0)
         count = self._number_of_values(call, 1 / 12)
@@ -381,23 +378,13 @@ class Measures:
         second = n.Arithmetic(
             "+", n.Arithmetic("/", n.Cast(squares, t.DOUBLE), count), literal(half, t.DOUBLE)
         )
-        spread = n.Arithmetic("-", second, n.Arithmetic("*", mean, mean))
-        zero, top = literal(Fraction(0), t.DOUBLE), literal((high - low) ** 2 / 4, t.DOUBLE)
-        result: n.Scalar = n.Clamp(spread, zero, top)
-        if call.function in ("var_samp", "stddev_samp"):
-            two = n.Call("greatest", (count, literal(Fraction(2), t.DOUBLE)))
-            less = n.Arithmetic("-", two, literal(Fraction(1), t.DOUBLE))
-            result = n.Arithmetic("*", result, n.Arithmetic("/", two, less))
-        return n.Call("sqrt", (result,)) if call.function.startswith("stddev") else result
+        return variance(call.function, second, mean, count, high - low)
 
 
 _FORMULAS: dict[str, Callable[[Measures, n.Aggregation, Fraction, Fraction], n.Scalar]] = {
     "sum": Measures.sum_formula,
     "avg": Measures.average_formula,
-    "var_samp": Measures.variance_formula,
-    "var_pop": Measures.variance_formula,
-    "stddev_samp": Measures.variance_formula,
-    "stddev_pop": Measures.variance_formula,
+    **dict.fromkeys(SPREAD, Measures.variance_formula),
 }
 
 

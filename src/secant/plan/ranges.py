@@ -214,7 +214,7 @@ def window_range(call: n.WindowCall, rows: Ranges) -> iv.Interval:
         return iv.Interval(Fraction(1), None)
     if function == "ntile":
         return iv.Interval(Fraction(1), rows.of(given[0]).high)
-    if function == "count" or function.startswith(("var", "stddev")):
+    if function == "count" or function in SPREAD:
         return iv.Interval(Fraction(0), None)
     if function == "sum":
         return iv.EVERYTHING

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from secant.plan import nodes as n
-from secant.plan.aggregates import QUANTILES
+from secant.plan.aggregates import QUANTILES, SPREAD
 from secant.plan.functions import AGGREGATES, FUNCTIONS
 from secant.plan.rules import RuleTable
 from secant.plan.values import CASTABLE
@@ -418,4 +418,4 @@ def follows_order(call: n.WindowCall) -> bool:
     """Whether an engine's answer depends on the order in which it adds: sums of reals, and spreads."""
     if call.function in ("sum", "avg"):
         return type_of(call.arguments[0]).kind == "DOUBLE"
-    return call.function.startswith(("var", "stddev"))
+    return call.function in SPREAD

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from secant.plan import nodes as n
-from secant.plan.aggregates import AGGREGATES
+from secant.plan.aggregates import AGGREGATES, SPREAD
 from secant.plan.values import Value
 from secant.records import frozen
 from secant.terms import types as t
@@ -140,9 +140,7 @@ _LIST = (
     WindowFunction("nth_value", 2, 2, _first_type, _nth, framed=True),
 )
 WINDOW_FUNCTIONS: Mapping[str, WindowFunction] = MappingProxyType({f.name: f for f in _LIST})
-WINDOW_AGGREGATES = (
-    "count", "sum", "avg", "min", "max", "var_samp", "var_pop", "stddev_samp", "stddev_pop",
-)  # fmt: skip
+WINDOW_AGGREGATES = ("count", "sum", "avg", "min", "max", *SPREAD)
 """Aggregates that every engine computes over frames."""
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from secant.plan import nodes as n
+from secant.plan.aggregates import SPREAD
 from secant.plan.functions import AGGREGATES, FUNCTIONS
 from secant.plan.rewrite import transform
 from secant.plan.rules import RuleTable
@@ -305,7 +306,7 @@ def _aggregation(w: Writer, node: n.Aggregation, env: Env) -> str:
         return f"nullif(collect_list({double(w, argument, env)}), array())"
     if node.second is not None:
         return f"{node.function}({double(w, argument, env)}, {double(w, node.second, env)})"
-    if node.function in ("var_samp", "var_pop", "stddev_samp", "stddev_pop"):
+    if node.function in SPREAD:
         return f"{node.function}({distinct}{double(w, argument, env)})"
     raise refused(node.function)
 

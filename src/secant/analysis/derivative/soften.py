@@ -45,8 +45,10 @@ from secant.analysis.derivative.writing import (
 from secant.numeric import interval as iv
 from secant.numeric.quick import quick, ratio
 from secant.plan import nodes as n
+from secant.plan.aggregates import SPREAD
 from secant.plan.functions import FUNCTIONS
 from secant.plan.lineage import origins_of
+from secant.plan.moments import average, variance
 from secant.plan.ranges import as_number, declared
 from secant.plan.reads import scans
 from secant.plan.rewrite import substitute
@@ -216,40 +218,24 @@ class Softener:
         value = self.numeric(argument)
         return self._add("sum", times_truth(self._truth(self._summand(value)), value), call)
 
-    def _average(self, call: n.Aggregation, argument: n.Scalar | None) -> n.Scalar:
+    def _moment(self, call: n.Aggregation, argument: n.Scalar | None) -> n.Scalar:
+        """AVG, VARIANCE and STDDEV from softened sums about the middle of the range."""
         assert argument is not None
         value = self.numeric(argument)
         low, high = self._range(value, call)
-        middle = shapes.number(float((low + high) / 2))
-        centered = n.Arithmetic("-", value, middle)
+        middle = (low + high) / 2
+        centered = n.Arithmetic("-", value, shapes.number(float(middle)))
         truth = self._truth(self._summand(centered))
-        summed = self._add("sum", times_truth(truth, centered), call)
+        powers = [centered, n.Arithmetic("*", centered, centered)]
+        summed = [
+            self._add("sum", times_truth(truth, x), call)
+            for x in powers[: 1 if call.function == "avg" else 2]
+        ]
         number = self._present(call, argument, truth)
-        mean = n.Arithmetic("/", summed, number)
-        ends = (shapes.number(float(low)), shapes.number(float(high)))
-        return n.Clamp(n.Arithmetic("+", mean, middle), *ends)
-
-    def _variance(self, call: n.Aggregation, argument: n.Scalar | None) -> n.Scalar:
-        assert argument is not None
-        value = self.numeric(argument)
-        low, high = self._range(value, call)
-        centered = n.Arithmetic("-", value, shapes.number(float((low + high) / 2)))
-        truth = self._truth(self._summand(centered))
-        summed = self._add("sum", times_truth(truth, centered), call)
-        squares = self._add("sum", times_truth(truth, n.Arithmetic("*", centered, centered)), call)
-        number = self._present(call, argument, truth)
-        mean = n.Arithmetic("/", summed, number)
-        spread: n.Scalar = n.Arithmetic(
-            "-", n.Arithmetic("/", squares, number), n.Arithmetic("*", mean, mean)
-        )
-        zero, most = shapes.number(0.0), shapes.number(float((high - low) ** 2 / 4))
-        spread = n.Clamp(spread, zero, most)
-        if call.function.endswith("_samp"):
-            two = shapes.call("greatest", number, shapes.number(2.0))
-            spread = n.Arithmetic(
-                "*", spread, n.Arithmetic("/", two, n.Arithmetic("-", two, shapes.number(1.0)))
-            )
-        return shapes.call("sqrt", spread) if call.function.startswith("stddev") else spread
+        mean, *square = (n.Arithmetic("/", x, number) for x in summed)
+        if not square:
+            return average(mean, middle, low, high)
+        return variance(call.function, square[0], mean, number, high - low)
 
     def _present(self, call: n.Aggregation, argument: n.Scalar, truth: n.Scalar | None) -> n.Scalar:
         """Give the number of values that count, at least 1."""
@@ -589,12 +575,9 @@ Output = Callable[[Softener, n.Aggregation, n.Scalar | None], n.Scalar]
 _OUTPUTS: dict[str, Output] = {
     "count": Softener._count,
     "sum": Softener._sum,
-    "avg": Softener._average,
+    "avg": Softener._moment,
     "product": Softener._product,
     "min": Softener._extreme,
     "max": Softener._extreme,
-    "var_samp": Softener._variance,
-    "var_pop": Softener._variance,
-    "stddev_samp": Softener._variance,
-    "stddev_pop": Softener._variance,
+    **dict.fromkeys(SPREAD, Softener._moment),
 }

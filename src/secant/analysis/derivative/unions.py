@@ -28,6 +28,7 @@ from secant.analysis.derivative.softened import Agreed, Softened
 from secant.analysis.derivative.space import space_of
 from secant.analysis.derivative.stripped import unshared
 from secant.plan import nodes as n
+from secant.plan.aggregates import SPREAD
 from secant.plan.reads import scans
 from secant.plan.rewrite import replaced
 from secant.plan.show import same
@@ -35,7 +36,7 @@ from secant.plan.typing import fields_of, type_of
 from secant.terms import types as t
 from secant.terms.policy import Policy, Protection
 
-_WITH_ENDS = ("avg", "min", "max", "product", "var_samp", "var_pop", "stddev_samp", "stddev_pop")
+_WITH_ENDS = ("avg", "min", "max", "product", *SPREAD)
 """Aggregates whose softened form is written with the ends of their value's range."""
 
 
