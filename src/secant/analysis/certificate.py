@@ -7,6 +7,7 @@ from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
+from secant.analysis.later import Later
 from secant.plan import nodes as n
 from secant.plan.nodes import Node
 from secant.records import frozen
@@ -28,27 +29,19 @@ class Step:
     """What `value` says, as a number; None where there is none yet, or where words say it all."""
 
 
-class Steps(Sequence[Step]):
+class Steps(Later[tuple[Step, ...]], Sequence[Step]):
     """Steps that are written when they are first read: who asks explains, who answers does not."""
 
-    __slots__ = ("_made",)
-
-    def __init__(self, make: Callable[[], tuple[Step, ...]]) -> None:
-        self._made: tuple[Step, ...] | Callable[[], tuple[Step, ...]] = make
-
-    def _steps(self) -> tuple[Step, ...]:
-        if not isinstance(self._made, tuple):
-            self._made = self._made()
-        return self._made
+    __slots__ = ()
 
     def __getitem__(self, at: Any) -> Any:
-        return self._steps()[at]
+        return self.value()[at]
 
     def __len__(self) -> int:
-        return len(self._steps())
+        return len(self.value())
 
     def __repr__(self) -> str:
-        return repr(self._steps())
+        return repr(self.value())
 
 
 Figures = tuple[tuple[object, ...], ...]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import Protocol
+from functools import wraps
+from typing import Protocol, TypeVar
 
-from secant.analysis.certificate import Certificate, Refusal
+from secant.analysis.certificate import CannotBound, Certificate, Refusal
 from secant.plan.enforce import Release
 from secant.plan.facts import Facts
 from secant.plan.nodes import Scalar
@@ -56,3 +57,21 @@ class Analysis(Protocol):
     def bound(self, request: Request) -> Certificate | Refusal:
         """Give a certificate, or refuse with a reason; never raise because something is unknown."""
         ...
+
+
+A = TypeVar("A", bound=Analysis)
+
+
+def refusing(
+    bound: Callable[[A, Request], Certificate | Refusal],
+) -> Callable[[A, Request], Certificate | Refusal]:
+    """Let a verdict that stops an analysis leave as its refusal."""
+
+    @wraps(bound)
+    def bound_or_refuse(analysis: A, request: Request) -> Certificate | Refusal:
+        try:
+            return bound(analysis, request)
+        except CannotBound as verdict:
+            return verdict.refusal(analysis.name)
+
+    return bound_or_refuse

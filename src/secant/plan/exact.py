@@ -23,8 +23,6 @@ from secant.plan.rewrite import transform
 from secant.plan.typing import fields_of, type_of
 from secant.terms import types as t
 
-_A_SCAN = n.bits(n.Scan)
-
 
 def make_exact(
     rows: n.Relation, ranges: Callable[[n.Relation], Ranges], read: frozenset[str] | None
@@ -37,7 +35,7 @@ def make_exact(
     def change(node: n.Node) -> n.Node:
         if isinstance(node, n.Limit):
             return _ordered(node, read)
-        if isinstance(node, n.Aggregate) and n.kinds(node) & _A_SCAN:
+        if isinstance(node, n.Aggregate) and n.holds(node, n.Scan):
             return _summed(node, ranges)
         return node
 

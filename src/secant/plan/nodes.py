@@ -18,198 +18,31 @@ from secant.errors import Span
 from secant.plan.remembered import Node as Node
 from secant.plan.remembered import Relation as Relation
 from secant.plan.remembered import Scalar as Scalar
+from secant.plan.scalar_nodes import And as And
+from secant.plan.scalar_nodes import Arithmetic as Arithmetic
+from secant.plan.scalar_nodes import Attempt as Attempt
+from secant.plan.scalar_nodes import Branch as Branch
+from secant.plan.scalar_nodes import Call as Call
+from secant.plan.scalar_nodes import Case as Case
+from secant.plan.scalar_nodes import Cast as Cast
+from secant.plan.scalar_nodes import Clamp as Clamp
+from secant.plan.scalar_nodes import Column as Column
+from secant.plan.scalar_nodes import Compare as Compare
+from secant.plan.scalar_nodes import Exists as Exists
+from secant.plan.scalar_nodes import Extract as Extract
+from secant.plan.scalar_nodes import InList as InList
+from secant.plan.scalar_nodes import InSubquery as InSubquery
+from secant.plan.scalar_nodes import IsNull as IsNull
+from secant.plan.scalar_nodes import Like as Like
+from secant.plan.scalar_nodes import Literal as Literal
+from secant.plan.scalar_nodes import Negate as Negate
+from secant.plan.scalar_nodes import Not as Not
+from secant.plan.scalar_nodes import Or as Or
+from secant.plan.scalar_nodes import Outer as Outer
+from secant.plan.scalar_nodes import SameValue as SameValue
+from secant.plan.scalar_nodes import ScalarSubquery as ScalarSubquery
 from secant.records import by_identity, frozen
 from secant.terms.types import Type
-
-# ── scalars ──────────────────────────────────────────────────────────────────────────────────────
-
-
-@by_identity
-class Column(Scalar):
-    """A column of the relation that the expression stands on."""
-
-    name: str
-    type: Type
-    span: Span | None = None
-
-
-@by_identity
-class Outer(Scalar):
-    """A column of an enclosing query, seen from inside a subquery."""
-
-    name: str
-    type: Type
-    span: Span | None = None
-
-
-@by_identity
-class Literal(Scalar):
-    """A constant. Intervals are (months, days, microseconds)."""
-
-    value: object
-    type: Type
-
-
-@by_identity
-class Arithmetic(Scalar):
-    """`left op right` with op one of + - * / // %; also date ± interval, date ± integer, date - date."""
-
-    op: str
-    left: Scalar
-    right: Scalar
-
-
-@by_identity
-class Negate(Scalar):
-    """`-operand`."""
-
-    operand: Scalar
-
-
-@by_identity
-class Compare(Scalar):
-    """`left op right` with op one of = <> < <= > >=; unknown if a side is NULL."""
-
-    op: str
-    left: Scalar
-    right: Scalar
-    span: Span | None = None
-
-
-@by_identity
-class SameValue(Scalar):
-    """`left IS NOT DISTINCT FROM right`: NULL equals NULL, never unknown."""
-
-    left: Scalar
-    right: Scalar
-
-
-@by_identity
-class And(Scalar):
-    """Conjunction in three-valued logic."""
-
-    operands: tuple[Scalar, ...]
-
-
-@by_identity
-class Or(Scalar):
-    """Disjunction in three-valued logic."""
-
-    operands: tuple[Scalar, ...]
-
-
-@by_identity
-class Not(Scalar):
-    """Negation in three-valued logic."""
-
-    operand: Scalar
-
-
-@by_identity
-class IsNull(Scalar):
-    """True or false, never unknown."""
-
-    operand: Scalar
-
-
-@by_identity
-class Like(Scalar):
-    """SQL pattern match: % any run, _ one character, each itself after the character that escapes."""
-
-    operand: Scalar
-    pattern: Scalar
-    escape: str = ""
-
-
-@by_identity
-class InList(Scalar):
-    """Membership in a written list; unknown by SQL's rule if no match and a NULL is about."""
-
-    operand: Scalar
-    items: tuple[Scalar, ...]
-
-
-@by_identity
-class Branch(Node):
-    """WHEN condition THEN value."""
-
-    condition: Scalar
-    value: Scalar
-
-
-@by_identity
-class Case(Scalar):
-    """The value of the first branch whose condition is true, else the default."""
-
-    branches: tuple[Branch, ...]
-    default: Scalar
-
-
-@by_identity
-class Cast(Scalar):
-    """Conversion to a type."""
-
-    operand: Scalar
-    type: Type
-
-
-@by_identity
-class Call(Scalar):
-    """A scalar function from the whitelist in `plan.functions`."""
-
-    function: str
-    arguments: tuple[Scalar, ...]
-    span: Span | None = None
-
-
-@by_identity
-class Extract(Scalar):
-    """A part of a date or timestamp: year, quarter, month, day, dow, doy, hour, minute, second."""
-
-    part: str
-    operand: Scalar
-
-
-@by_identity
-class Attempt(Scalar):
-    """The operand, or NULL where computing it fails on a row. An error that one row can raise would tell of it."""
-
-    operand: Scalar
-
-
-@by_identity
-class Clamp(Scalar):
-    """The operand moved into [low, high]; NULL stays NULL, a NaN goes to `high`."""
-
-    operand: Scalar
-    low: Scalar
-    high: Scalar
-
-
-@by_identity
-class ScalarSubquery(Scalar):
-    """The one value of a relation with one column; NULL if it has no row."""
-
-    relation: Relation
-    span: Span | None = None
-
-
-@by_identity
-class InSubquery(Scalar):
-    """Membership in the one column of a relation."""
-
-    operand: Scalar
-    relation: Relation
-    span: Span | None = None
-
-
-@by_identity
-class Exists(Scalar):
-    """Whether a relation has a row."""
-
-    relation: Relation
-    span: Span | None = None
-
 
 # ── pieces of relations ──────────────────────────────────────────────────────────────────────────
 
@@ -478,6 +311,10 @@ _FIELDS: dict[type[Node], dict[str, bool]] = {node: _places(node) for node in NO
 """Where other nodes may stand. Every walk over a plan rests on this table alone."""
 _NAMES: dict[type[Node], tuple[str, ...]] = {c: tuple(f.name for f in fields(c)) for c in NODES}
 _BITS: dict[type[Node], int] = {node: 1 << place for place, node in enumerate(NODES)}
+_BITS |= {
+    base: sum(_BITS[node] for node in NODES if issubclass(node, base))
+    for base in (Node, Scalar, Relation)
+}
 for _leaf in [
     node for node, places in _FIELDS.items() if not places
 ]:  # the class knows it for all of them
@@ -555,10 +392,10 @@ def slots() -> tuple[tuple[type[Node], str], ...]:
 
 def bits(*classes: type[Node]) -> int:
     """Give classes of nodes as a set of bits; a class of classes stands for all of them."""
-    return sum(bit for node, bit in _BITS.items() if issubclass(node, classes))
-
-
-_A_RELATION = bits(Relation)
+    together = 0
+    for one in classes:
+        together |= _BITS[one]
+    return together
 
 
 def kinds(node: Node) -> int:
@@ -578,9 +415,14 @@ def kinds(node: Node) -> int:
     return node._kinds
 
 
+def holds(node: Node, *classes: type[Node]) -> bool:
+    """Whether a node of one of these classes stands in a part of a plan, itself among them."""
+    return bool(kinds(node) & bits(*classes))
+
+
 def has_subquery(scalar: Node) -> bool:
     """Whether a relation stands inside an expression."""
-    return bool(kinds(scalar) & _A_RELATION)
+    return holds(scalar, Relation)
 
 
 def conjuncts(predicate: Scalar | None) -> tuple[Scalar, ...]:

@@ -25,12 +25,12 @@ def scans(*nodes: n.Node) -> tuple[n.Scan, ...]:
 
 def _scans_below(root: n.Node) -> tuple[n.Scan, ...]:
     """Give all uses of base tables below a node, each once, in the order of `walk`."""
-    if not n.kinds(root) & _A_SCAN:
+    if not n.holds(root, n.Scan):
         return ()
     pending = [] if isinstance(root, n.Scan) or hasattr(root, "_scans") else [root]
     while pending:
         node = pending[-1]
-        below = [part for part in n.children(node) if n.kinds(part) & _A_SCAN]
+        below = [part for part in n.children(node) if n.holds(part, n.Scan)]
         missing = [p for p in below if not isinstance(p, n.Scan) and not hasattr(p, "_scans")]
         if missing:
             pending.extend(missing)
@@ -39,9 +39,6 @@ def _scans_below(root: n.Node) -> tuple[n.Scan, ...]:
         found = [scan for part in below for scan in _found(part)]
         object.__setattr__(node, "_scans", tuple(dict.fromkeys(found)))
     return _found(root)
-
-
-_A_SCAN = n.bits(n.Scan)
 
 
 def _found(node: n.Node) -> tuple[n.Scan, ...]:

@@ -101,12 +101,9 @@ def borrowed_by(root: n.Relation) -> dict[str, n.Outer]:
     return root._borrowed if hasattr(root, "_borrowed") else {}
 
 
-_AN_OUTER = n.bits(n.Outer)
-
-
 def _unasked(relation: n.Relation) -> bool:
     """Whether a relation may borrow something, and nobody has looked yet."""
-    return not hasattr(relation, "_borrowed") and bool(n.kinds(relation) & _AN_OUTER)
+    return not hasattr(relation, "_borrowed") and n.holds(relation, n.Outer)
 
 
 def _needs(node: n.Relation) -> dict[str, n.Outer]:

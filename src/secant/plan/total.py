@@ -226,14 +226,11 @@ def _nonnegative(literal: n.Literal) -> bool:
 
 def _told_apart(plan: n.Relation) -> n.Node | None:
     """Give a date moved by an interval that may have been kept in place of an equal one: a month equals 30 days."""
-    if not n.kinds(plan) & _AN_ARITHMETIC:
+    if not n.holds(plan, n.Arithmetic):
         return None
     nodes = list(n.walk(plan))
     moved = next((node for node in nodes if isinstance(node, n.Arithmetic) and _moved(node)), None)
     return moved if moved is not None and any(map(_keeps_either, nodes)) else None
-
-
-_AN_ARITHMETIC = n.bits(n.Arithmetic)
 
 
 def _keeps_either(node: n.Node) -> bool:

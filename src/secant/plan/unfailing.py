@@ -20,7 +20,6 @@ from secant.plan.typing import fields_of, type_of
 from secant.terms import types as t
 
 _ONE = n.Literal(1, t.INTEGER)
-_A_SCALAR = n.bits(n.ScalarSubquery)
 
 
 def unfailing(plan: n.Relation) -> n.Relation:
@@ -30,7 +29,7 @@ def unfailing(plan: n.Relation) -> n.Relation:
 
 def still_failing(plan: n.Relation) -> n.Node | None:
     """Give what may fail all the same, such as a condition of a join around a subquery."""
-    for node in n.walk(plan) if n.kinds(plan) & _A_SCALAR else ():
+    for node in n.walk(plan) if n.holds(plan, n.ScalarSubquery) else ():
         if isinstance(node, n.ScalarSubquery) and not _has_one_row(node.relation):
             return node
     return failing(plan)
@@ -38,7 +37,7 @@ def still_failing(plan: n.Relation) -> n.Node | None:
 
 def scalars_of(plan: n.Relation) -> list[n.Relation]:
     """Give the scalar subqueries that may have several rows."""
-    if not n.kinds(plan) & _A_SCALAR:
+    if not n.holds(plan, n.ScalarSubquery):
         return []
     scalars = (node.relation for node in n.walk(plan) if isinstance(node, n.ScalarSubquery))
     return [relation for relation in scalars if not _has_one_row(relation)]

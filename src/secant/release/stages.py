@@ -40,10 +40,7 @@ def placeholders(tables: Mapping[str, tuple[n.Field, ...]]) -> dict[str, n.Value
 
 def reads_released(relation: n.Relation) -> bool:
     """Whether a relation reads an earlier release."""
-    return bool(n.kinds(relation) & _A_RELEASED)
-
-
-_A_RELEASED = n.bits(n.Released)
+    return n.holds(relation, n.Released)
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ from secant.analysis.derivative.derivation import derivation_of
 from secant.analysis.derivative.emptiness import moves
 from secant.analysis.derivative.nested import flattened
 from secant.analysis.derivative.space import Space, space_of
-from secant.analysis.interface import Request
+from secant.analysis.interface import Request, refusing
 from secant.numeric.quick import quick
 from secant.plan import nodes as n
 from secant.plan.measures import Measure
@@ -45,6 +45,7 @@ class DerivativeAnalysis:
     name = "derivative"
     kinds: tuple[str, ...] = ("cells",)
 
+    @refusing
     def bound(self, request: Request) -> Certificate | Refusal:
         """Bound every measure of the release, or say which node stands in the way."""
         if request.protection.kind != "cells":
@@ -54,10 +55,7 @@ class DerivativeAnalysis:
                 f"protections of kind {request.protection.kind} are not bounded here",
                 "use kind `cells`",
             )
-        try:
-            return _Work(request).certificate(self.name)
-        except CannotBound as verdict:
-            return verdict.refusal(self.name)
+        return _Work(request).certificate(self.name)
 
 
 @dataclass

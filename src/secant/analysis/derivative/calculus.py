@@ -23,7 +23,6 @@ from secant.analysis.derivative.leaning import flat, tightened
 from secant.analysis.derivative.smooth_terms import (
     NO_RATES,
     ONE,
-    Later,
     Rates,
     Term,
     added,
@@ -32,6 +31,7 @@ from secant.analysis.derivative.smooth_terms import (
     product,
 )
 from secant.analysis.derivative.space import Block, Key, Space, Variable
+from secant.analysis.later import Later
 from secant.numeric import interval as iv
 from secant.numeric.powers import power_range
 from secant.numeric.quick import quick, ratio
@@ -56,7 +56,7 @@ class Bound:
     """What is known of one expression."""
 
     range: iv.Interval
-    sized: Term | Later
+    sized: Term | Later[Term]
     slopes: Mapping[Key, Term] = field(default_factory=dict)
     reach: Mapping[str, Fraction | None] = field(default_factory=dict)
     """Role -> the most that the expression moves a unit of distance in that role's row; None: no limit."""
@@ -64,7 +64,7 @@ class Bound:
     @property
     def size(self) -> Term:
         """Give a smooth bound of the expression's size."""
-        return self.sized.term() if isinstance(self.sized, Later) else self.sized
+        return self.sized.value() if isinstance(self.sized, Later) else self.sized
 
 
 @dataclass

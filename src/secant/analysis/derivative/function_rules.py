@@ -29,7 +29,6 @@ from secant.analysis.derivative.calculus import (
 from secant.analysis.derivative.smooth_terms import (
     ONE,
     ZERO,
-    Later,
     Term,
     constant_term,
     faded,
@@ -40,6 +39,7 @@ from secant.analysis.derivative.smooth_terms import (
     product,
 )
 from secant.analysis.derivative.space import Block, Key, Variable
+from secant.analysis.later import Later
 from secant.numeric import interval as iv
 from secant.numeric.powers import power_range
 from secant.numeric.quick import quick, ratio

@@ -7,7 +7,7 @@ rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 
 from secant.analysis.derivative import shapes
@@ -45,21 +45,6 @@ class Term:
     """
     core: n.Scalar | None = None
     """The expression without its fading factor."""
-
-
-class Later:
-    """A term that is made when it is first asked for: most sizes never are, of a ramp's argument for one."""
-
-    __slots__ = ("_made",)
-
-    def __init__(self, make: Callable[[], Term]) -> None:
-        self._made: Term | Callable[[], Term] = make
-
-    def term(self) -> Term:
-        """Make the term, or give the one that was made."""
-        if not isinstance(self._made, Term):
-            self._made = self._made()
-        return self._made
 
 
 def higher(a: Rates, b: Rates) -> Rates:

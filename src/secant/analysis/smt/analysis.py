@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from secant.analysis.certificate import CannotBound, Certificate, Refusal, Step
 from secant.analysis.growth import growth
-from secant.analysis.interface import Request
+from secant.analysis.interface import Request, refusing
 from secant.analysis.smt.language import Language, load
 from secant.analysis.smt.pumping import boundless
 from secant.analysis.smt.rules import EncodedKey, Encoder
@@ -47,14 +47,9 @@ class SmtAnalysis:
             raise UsageError("USE-001", "rows to look for: from 0 to 100")
         self.seconds, self.most = seconds, most
 
+    @refusing
     def bound(self, request: Request) -> Certificate | Refusal:
         """Bound every measure of the release, or say why that cannot be done."""
-        try:
-            return self._bound(request)
-        except CannotBound as verdict:
-            return verdict.refusal(self.name)
-
-    def _bound(self, request: Request) -> Certificate:
         release = request.release
         exact = release.exact
         if request.protection.kind != "rows":

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from secant.analysis.certificate import CannotBound, Certificate, Refusal, Step
 from secant.analysis.growth import growth
-from secant.analysis.interface import Request
+from secant.analysis.interface import Request, refusing
 from secant.analysis.stability.rules import Stabilities, Stable, owned_by
 from secant.analysis.summands import (
     amount,
@@ -36,6 +36,7 @@ class StabilityAnalysis:
     name = "stability"
     kinds: tuple[str, ...] = ("rows", "unit", "window")  # of `window` only that it is not read
 
+    @refusing
     def bound(self, request: Request) -> Certificate | Refusal:
         """Bound every measure of the release, or say which node stands in the way."""
         if not any(t in request.covered for t in tables_read(*request.release.aggregates)):
@@ -45,13 +46,10 @@ class StabilityAnalysis:
             columns += [r.column for r in request.release.ranked]
             still = {column: GlobalBound(Fraction(0)) for column in columns}
             return Certificate(self.name, request.protection.name, still, 0, 0, 0, (), (step,))
-        try:
-            if request.protection.kind == "rows":
-                return self._rows(request)
-            if request.protection.kind == "unit":
-                return self._unit(request)
-        except CannotBound as verdict:
-            return verdict.refusal(self.name)
+        if request.protection.kind == "rows":
+            return self._rows(request)
+        if request.protection.kind == "unit":
+            return self._unit(request)
         if request.protection.kind == "window":
             return Refusal(
                 self.name,

@@ -20,7 +20,7 @@ from secant.analysis.certificate import (
     Refusal,
     Step,
 )
-from secant.analysis.interface import Request
+from secant.analysis.interface import Request, refusing
 from secant.analysis.stability.rules import owned_by
 from secant.analysis.summands import each_row, is_owner, never_negative, one_a_group
 from secant.analysis.truncation.clipping import (
@@ -55,14 +55,9 @@ class TruncationAnalysis:
     name = "truncation"
     kinds: tuple[str, ...] = ("unit",)
 
+    @refusing
     def bound(self, request: Request) -> Certificate | Refusal:
         """Give the measures whose limits are worth choosing, or say why there are none."""
-        try:
-            return self._bound(request)
-        except CannotBound as verdict:
-            return verdict.refusal(self.name)
-
-    def _bound(self, request: Request) -> Certificate:
         release, protection = request.release, request.protection
         if protection.personal is not None:
             reason = "units give different amounts of epsilon, so one limit does not fit all"
