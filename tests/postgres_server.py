@@ -102,7 +102,7 @@ def postgres_database(postgres_server: PostgresServer) -> str:
 
 
 def _serve(binaries: Path, home: Path, user: str | None) -> Iterator[PostgresServer]:
-    password, port = secrets.token_hex(12), free_port()
+    password = secrets.token_hex(12)
     secret = home / "password"
     secret.write_text(password)
     if user is not None:
@@ -110,6 +110,9 @@ def _serve(binaries: Path, home: Path, user: str | None) -> Iterator[PostgresSer
     options = ["--no-sync", "--encoding=UTF8", "--locale=C", f"--username={_SUPERUSER}"]
     auth = ["--auth-local=trust", "--auth-host=scram-sha-256", f"--pwfile={secret}"]
     run_as([binaries / "initdb", "-D", home / "data", *options, *auth], user)
+    port = (
+        free_port()
+    )  # only now: making a cluster takes seconds, in which another program may take it
     settings = {
         "listen_addresses": "127.0.0.1",
         "port": port,

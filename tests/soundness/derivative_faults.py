@@ -170,6 +170,36 @@ def _halved_slopes(patch: Any) -> None:
     patch.setattr(function_rules, "chain", chain)
 
 
+def _slower(found: calculus.Bound) -> calculus.Bound:
+    """Give half of what an expression moves."""
+
+    def half(term: smooth_terms.Term) -> smooth_terms.Term:
+        cap = None if term.cap is None else term.cap / 2
+        return replace(term, expression=shapes.times(0.5, term.expression), cap=cap)
+
+    return replace(
+        found,
+        slopes={place: half(term) for place, term in found.slopes.items()},
+        reach={role: None if most is None else most / 2 for role, most in found.reach.items()},
+    )
+
+
+def _half_as_fast(node: type[n.Scalar]) -> Callable[[Any], None]:
+    """Let a rule say that its expressions move half as fast as they do."""
+
+    def plant(patch: Any) -> None:
+        right = calculus.CALCULUS._rules[node]
+        patch.setitem(calculus.CALCULUS._rules, node, lambda work, x: _slower(right(work, x)))
+
+    return plant
+
+
+def _size_half_as_fast(patch: Any) -> None:
+    rule, right = function_rules._CALLS["abs"]
+    wrong = (rule, lambda work, call: _slower(right(work, call)))
+    patch.setitem(function_rules._CALLS, "abs", wrong)
+
+
 def _root_that_moves_as_w(patch: Any) -> None:
     original = shapes.power_slope
 
@@ -415,6 +445,13 @@ FAULTS = (
             "SELECT count(*) FROM (SELECT DISTINCT u.k FROM a, u WHERE a.x > 1) AS s"),
     Planted("derivative.or", "what each part moves taken for less", _half_of_either,
             "SELECT count(*) FROM a WHERE x > 4 OR x > 4.5", settings=SIGMOID),
+    Planted("derivative.clamp", "what is moved into a range moves half as fast", _half_as_fast(n.Clamp),
+            "SELECT sum(x*x) FROM a"),
+    Planted("derivative.case", "a choice moves half as fast", _half_as_fast(n.Case),
+            "SELECT sum(CASE WHEN g = 1 THEN x*x ELSE x END) FROM a"),
+    Planted("derivative.cast", "a cast moves half as fast", _half_as_fast(n.Cast),
+            "SELECT sum(CAST(x*x AS DOUBLE)) FROM a"),
+    Planted("derivative.abs", "a size moves half as fast", _size_half_as_fast, "SELECT sum(abs(x*x)) FROM a"),
     Planted("derivative.compose", "a slope halved", _halved_slopes, "SELECT sum(exp(x)) FROM a"),
     Planted("derivative.quotient", "a quotient's slope halved", _halved_slopes, "SELECT sum(1/y) FROM a"),
     Planted("derivative.length", "a length's factor halved", _short_lengths, "SELECT sum(sqrt(x*x+y*y)) FROM a",

@@ -90,6 +90,22 @@ def _union_is_its_left_side(patch: Any) -> None:
     patch.setitem(elastic_rules.ELASTIC._rules, n.Union, wrong)
 
 
+def _nothing_differs(node: type[n.Relation]) -> Callable[[Any], None]:
+    """Let a rule say that no row of what it reads differs, and take away the wall behind the rules."""
+
+    def plant(patch: Any) -> None:
+        right = elastic_rules.ELASTIC._rules[node]
+
+        def wrong(e: Any, relation: n.Relation, pins: Any) -> Any:
+            found = right(e, relation, pins)
+            return replace(found, rows=dict.fromkeys(found.rows, ZERO))
+
+        patch.setitem(elastic_rules.ELASTIC._rules, node, wrong)
+        patch.setattr(elastic_rules.Elastic, "_accounted", lambda self, relation, found: found)
+
+    return plant
+
+
 def _union_shows_its_left_side(patch: Any) -> None:
     def wrong(e: Any, node: n.Union, path: str, wanted: Any) -> Any:
         return smt_rules._sides(e, node, path, wanted)[0]
@@ -251,6 +267,11 @@ def _nothing_is_claimed(patch: Any) -> None:
 FAULTS = (
     Planted("elastic.left_join", "rows that were padded stay", "elastic", _padded_rows_stay,
         "padded by a varying table"),
+    Planted("elastic.scan", "rows of a table never differ", "elastic", _nothing_differs(n.Scan), "one table"),
+    Planted("elastic.filter", "what passes never differs", "elastic", _nothing_differs(n.Filter), "one table"),
+    Planted("elastic.project", "columns of rows never differ", "elastic", _nothing_differs(n.Project), "a union"),
+    Planted("elastic.distinct", "different rows never differ", "elastic", _nothing_differs(n.Distinct),
+            "different rows"),
     Planted("elastic.group", "inner groups count once", "elastic", _groups_count_once, "inner counts"),
     Planted(
         "elastic.join", "the larger of both sides", "elastic",
