@@ -12,6 +12,7 @@ from row_compare import difference
 
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
+from secant.plan.typing import fields_of
 from secant.plan.verify import verify
 from secant.terms import types as t
 
@@ -96,6 +97,24 @@ def test_truncate_groups(small, small_rows, small_there, table, owner, groups, l
     agree(small_there, small_rows, everything(plan, source))
     keys = tuple(n.Named(f"k{i}", column(source, c)) for i, c in enumerate(groups))
     agree(small_there, small_rows, n.Aggregate(plan, keys, (n.Aggregation("c", "count", None),)))
+
+
+@pytest.mark.parametrize(
+    ("name", "limits"),
+    [("vid", (11, 13, 15)), ("pid", (1, 2, 3)), ("cost", tuple(map(Decimal, ("-1.50", "0.00", "20.25"))))],
+)  # fmt: skip
+def test_buckets(small, small_rows, small_there, name, limits):
+    """Rows, and sums of rows, by how many numbers lie below them; a NULL lies above none."""
+    source = scan(small, "visit", "s")
+    value = column(source, name)
+    keys = (n.Named("b", n.Bucket(value, limits)),)
+    calls = (n.Aggregation("c", "count", None), n.Aggregation("x", "sum", value))
+    assert agree(small_there, small_rows, n.Aggregate(source, keys, calls)) > 1
+    summed = n.Aggregate(source, (n.Named("p", column(source, "pid")),), calls)
+    total = n.Column("x", {f.name: f.type for f in fields_of(summed)}["x"])
+    again = (n.Named("b", n.Bucket(total, limits)),)
+    counts = (n.Aggregation("d", "count", None), n.Aggregation("y", "sum", total))
+    agree(small_there, small_rows, n.Aggregate(summed, again, counts))
 
 
 def test_truncation_below_joins_and_twice(small, small_rows, small_there):

@@ -20,7 +20,7 @@ from drawn_worlds import COLUMNS, draw_database, draw_world, favored_tables
 from neighbor_check import Database, World, neighbors
 
 from naming_public import name_public
-from secant.analysis.certificate import Certificate, ClippedContribution, Refusal
+from secant.analysis.certificate import Certificate, ClippedContribution, Refusal, Tallies
 from secant.analysis.interface import Request
 from secant.analysis.truncation.analysis import TruncationAnalysis
 from secant.errors import SecantError
@@ -32,6 +32,7 @@ from secant.plan.facts import Facts
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
 from secant.plan.values import same_key
+from secant.release.tallied import Tally, read_tallies
 from secant.terms.coverage import is_protected
 
 SMALL = 8
@@ -60,11 +61,26 @@ class Clipping:
 
     def above(self, database: Database) -> tuple[int, ...]:
         """Give how many units add more than each limit; nothing is asked where there is no choice."""
-        plan = next(iter(self.bounds.values())).contributions.above
-        if plan is None:
+        made = next(iter(self.bounds.values())).contributions
+        tallies = made.at_once or made.above
+        if tallies is None:
             return ()
-        (row,) = compiled(plan)(database)
-        return tuple(value or 0 for value in row)
+        return tuple(x for tally in self._tallies(tallies, database).values() for x in tally.above)
+
+    def at_once(self, database: Database) -> Mapping[str, tuple[int, ...]]:
+        """Give the measures cut down to each limit, where buckets of units tell that."""
+        tallies = next(iter(self.bounds.values())).contributions.at_once
+        if tallies is None:
+            return {}
+        return {c: tuple(x.cut) for c, x in self._tallies(tallies, database).items()}
+
+    def _tallies(self, tallies: Tallies, database: Database) -> Mapping[str, Tally]:
+        measures = {m.column: m for m in self.release.measures}
+        return read_tallies(
+            tallies,
+            compiled(tallies.plan)(database),
+            lambda c, value: int(_steps(value, measures[c], 1)),
+        )
 
     def cut(self, limits: Mapping[str, int], database: Database) -> Steps:
         """Give the measures of the groups that may be shown, in steps."""
@@ -198,6 +214,18 @@ def _compare(clipping: Clipping, database: Database, other: Database, findings: 
         (clipping.cut(limits, database), clipping.cut(limits, other), limits)
         for limits in clipping.limits
     ]
+    once, without = clipping.at_once(database), clipping.at_once(other)
+    for column, several in once.items():
+        for limit, a, b in zip(
+            clipping.bounds[column].limits, several, without[column], strict=True
+        ):
+            findings.checks += 1
+            if abs(a - b) > limit:
+                refuted(f"{column} by buckets moves by {abs(a - b)}, the limit is {limit}")
+            if any(x.get(column) == limit for x in clipping.limits):
+                cut = clipping.cut({column: limit}, database)[()][column]
+                if a != cut:
+                    refuted(f"{column} is {a} by buckets, and {cut} where units are cut down")
     raced, limits = clipping.race(database)
     tried.append((raced, clipping.race(other)[0], limits))
     for one, two, limits in tried:

@@ -12,13 +12,12 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import compress
 from typing import Any
 
 from checked_values import in_steps, made_small, shown
 from staged_tables import with_constants
 
-from secant.analysis.certificate import Certificate, ClippedContribution
+from secant.analysis.certificate import Certificate, ClippedContribution, Tallies
 from secant.analysis.portfolio import Bounded, Prepared, prepare
 from secant.audit import neighbors as neighboring
 from secant.audit.neighbors import Database, Row, rank_distance
@@ -30,6 +29,7 @@ from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
 from secant.plan.values import Failure, same_key
 from secant.plan.verify import verify
+from secant.release.tallied import Tally, read_tallies
 from secant.terms.bounds import GlobalBound
 from secant.terms.catalog import Catalog
 from secant.terms.parts import Elements, elements_named
@@ -150,7 +150,7 @@ class _Limits:
     """Limits that a release may choose, and its statements for some of them, compiled once."""
 
     bounds: Mapping[str, ClippedContribution]
-    above: Any
+    tallies: tuple[Tallies, Any] | None
     cuts: tuple[tuple[Mapping[str, int], n.Aggregate, Any], ...]
     known: list[tuple[Database, Any]] = field(default_factory=list, compare=False)
 
@@ -182,15 +182,25 @@ class _Limits:
                 f"{c}.limit{i}": x for c, several in racing.items() for i, x in enumerate(several)
             }
             cuts.append((names, plan, compiled(plan)))
-        if made.above is None:
+        tallies = made.at_once or made.above
+        if tallies is None:
             return cls(bounds, None, tuple(cuts))
-        verify(made.above)
-        run = compiled(made.above)
-        # Beside another protection some measures keep their public cap: their counts choose nothing.
-        used = [c.name.rsplit(".above", 1)[0] in bounds for c in made.above.aggregations]
-        return cls(bounds, lambda d: [[*compress(row, used)] for row in run(d)], tuple(cuts))
+        verify(tallies.plan)
+        return cls(bounds, (tallies, compiled(tallies.plan)), tuple(cuts))
 
-    def figures(self, database: Database, release: Any) -> tuple[list[int], list[Measured]]:
+    def counted(self, database: Database, measures: Mapping[str, Any]) -> Mapping[str, Tally]:
+        """Count units in buckets. Beside another protection some measures keep their public cap, and choose nothing."""
+        if self.tallies is None:
+            return {}
+        tallies, run = self.tallies
+        found = read_tallies(
+            tallies, run(database), lambda c, v: exactly_whole(in_steps(v, measures[c]))
+        )
+        return {c: tally for c, tally in found.items() if c in self.bounds}
+
+    def figures(
+        self, database: Database, release: Any
+    ) -> tuple[Mapping[str, Tally], list[Measured]]:
         """Give counts and cut sums; those of the last two databases are kept, one of which is compared with many."""
         known = next((f for d, f in self.known if d is database), None)
         if known is None:
@@ -201,8 +211,9 @@ class _Limits:
         ][-2:]
         return known
 
-    def _figures(self, database: Database, release: Any) -> tuple[list[int], list[Measured]]:
-        (counts,) = self.above(database) if self.above is not None else ((),)
+    def _figures(
+        self, database: Database, release: Any
+    ) -> tuple[Mapping[str, Tally], list[Measured]]:
         measures = {m.column: m for m in release.measures}
         cut = []
         for _, plan, run in self.cuts:
@@ -217,7 +228,13 @@ class _Limits:
                     for row in run(database)
                 }
             )
-        return list(counts), cut
+        return self.counted(database, measures), cut
+
+
+def exactly_whole(steps: Fraction) -> int:
+    """Give a whole number of steps; that a sum is none would be a fault."""
+    assert steps.denominator == 1
+    return steps.numerator
 
 
 @dataclass(frozen=True)
@@ -441,9 +458,13 @@ def _limit_comparisons(
     release = runner.bounded.release
     counts, cut = limits.figures(database, release)
     fewer, less = limits.figures(neighbor, release)
-    moves = [a - b for a, b in zip(counts, fewer, strict=True)]
+    moves = [a - b for c in counts for a, b in zip(counts[c].above, fewer[c].above, strict=True)]
     yield "units above", "", Fraction(1), Fraction(max(map(abs, moves), default=0))
     yield "one way", "", Fraction(0), Fraction(int(bool(moves) and min(moves) < 0 < max(moves)))
+    for column, tally in counts.items():
+        several = limits.bounds[column].limits if tally.cut else ()
+        for limit, a, b in zip(several, tally.cut, fewer[column].cut, strict=True):
+            yield "limit by buckets", column, Fraction(limit), Fraction(abs(a - b))
     for (chosen, plan, _), one, two in zip(limits.cuts, cut, less, strict=True):
         nothing = (Fraction(0),) * len(plan.aggregations)
         for index, call in enumerate(plan.aggregations):

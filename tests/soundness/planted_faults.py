@@ -13,10 +13,11 @@ from fractions import Fraction
 from typing import Any
 
 from secant.analysis import summands
+from secant.analysis.certificate import Tallies
 from secant.analysis.growth import GROWTH, growth
 from secant.analysis.stability import analysis, rules
 from secant.analysis.truncation import analysis as clipping_analysis
-from secant.analysis.truncation import clipping
+from secant.analysis.truncation import clipping, tallying
 from secant.plan import enforce, ownership
 from secant.plan import nodes as n
 from secant.plan.ownership import OWNERSHIP, Ownership, Term
@@ -76,14 +77,23 @@ def _own_sizes(each: n.Aggregate, a: Any) -> n.Relation:
 
 def _rows_for_units(patch: Any) -> None:
     """Count every row as a unit of its own."""
-    original = clipping.above_limits
+    original = tallying._tallied
 
-    def wrong(a: Any, limits: Any) -> n.Aggregate:
-        counted = original(a, limits)
-        double = n.Union(counted.input, counted.input, True, tuple(fields_of(counted.input)))
-        return replace(counted, input=double)
+    def wrong(rows: n.Relation, *how: Any) -> n.Aggregate:
+        return original(n.Union(rows, rows, True, tuple(fields_of(rows))), *how)
 
-    patch.setattr(clipping_analysis, "above_limits", wrong)
+    patch.setattr(tallying, "_tallied", wrong)
+
+
+def _wider_buckets(patch: Any) -> None:
+    """Let the buckets of what is summed lie between twice the limits that are claimed."""
+    original = tallying.at_once
+
+    def wrong(a: Any, limits: Any) -> Tallies:
+        twice = {c: tuple(2 * x for x in several) for c, several in limits.items()}
+        return replace(original(a, twice), limits=limits)
+
+    patch.setattr(clipping_analysis, "at_once", wrong)
 
 
 def _all_values(patch: Any) -> None:
@@ -575,6 +585,7 @@ FAULTS: tuple[Planted, ...] = (
     Planted("truncation.distinct", "all values are brought in", _all_values, "values that a person brings in"),
     Planted("truncation.race", "one limit serves for all", _one_limit_for_all, "a race of what a person adds"),
     Planted("truncation.clip", "rows are taken for units", _rows_for_units, "what a person adds"),
+    Planted("truncation.tally", "buckets lie between other limits", _wider_buckets, "what a person adds"),
     Planted("rewrite.subquery", "a scalar may have several rows",
             _skipped(enforce, "many_rowed", lambda _: None), "a scalar of one's own with several rows"),
 )  # fmt: skip

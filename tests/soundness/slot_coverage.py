@@ -23,6 +23,8 @@ REWRITTEN: tuple[type[n.Node], ...] = (
     n.Attempt, n.Clamp, n.Truncate, n.TruncateGroups, n.Released,
 )  # fmt: skip
 """Nodes that rewrites make: they are looked for in what is enforced. (A corr is read as a Clamp, of columns alone.)"""
+ADDED: tuple[type[n.Node], ...] = (n.Bucket,)
+"""Nodes that an analysis adds to what is enforced: no text and no rewrite makes them."""
 SUBQUERIES: tuple[type[n.Scalar], ...] = (n.ScalarSubquery, n.InSubquery, n.Exists)
 SCALARS = tuple(
     x for x in n.NODES if issubclass(x, n.Scalar) and x not in REWRITTEN and x not in SUBQUERIES
@@ -32,7 +34,7 @@ _RELATION = {"Relation"}
 _PIECE = {f"tuple[{p.__name__}, ...]": p for p in PIECES}
 _PLAIN = {
     "str", "bool", "int", "int | None", "Fraction | None", "object", "Type", "Span | None",
-    "Frame | None", "tuple[str, ...]", "tuple[Field, ...]", "tuple[tuple[object, ...], ...]",
+    "Frame | None", "tuple[str, ...]", "tuple[object, ...]", "tuple[Field, ...]", "tuple[tuple[object, ...], ...]",
 }  # fmt: skip
 LAYERS = ("protected", "public")
 
@@ -74,13 +76,13 @@ def _slots_of(node: type[n.Node], before: str = "") -> Iterator[Slot]:
             raise AssertionError(f"{name} has a type that no search knows: {kind}")
 
 
-SLOTS = {node: tuple(_slots_of(node)) for node in n.NODES if node not in PIECES}
+SLOTS = {node: tuple(_slots_of(node)) for node in n.NODES if node not in PIECES + ADDED}
 """Every slot of every node, by the types of its fields."""
 
 
 def wanted() -> set[str]:
     """Give all that a search must draw."""
-    found = {f"node {x.__name__}" for x in n.NODES if x not in REWRITTEN}
+    found = {f"node {x.__name__}" for x in n.NODES if x not in REWRITTEN + ADDED}
     found |= {f"enforced {x.__name__}" for x in REWRITTEN}
     for node, slots in SLOTS.items():
         for slot in slots:

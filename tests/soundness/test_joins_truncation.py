@@ -1,10 +1,12 @@
 """Limits chosen privately hold when one person is missing, and the checker notices when they do not."""
 
+from dataclasses import replace
+
 import pytest
 from joins_units import Findings, attack_units
 
 from chance import LONG
-from secant.analysis.truncation import analysis, clipping
+from secant.analysis.truncation import analysis, clipping, tallying
 from secant.plan import nodes as n
 
 SEEDS = 3_000 if LONG else 250
@@ -25,9 +27,9 @@ def not_cut(a, limits):
     each = clipping.each_unit(a)
     kept = tuple(n.Named(f.name, n.Column(f.name, f.type)) for f in clipping.fields_of(each))
     rows = n.Project(each, kept)
-    keys = tuple(n.Named(k.name, clipping._column(rows, k.name)) for k in a.keys)
+    keys = tuple(n.Named(k.name, clipping.column_of(rows, k.name)) for k in a.keys)
     calls = tuple(
-        n.Aggregation(c.name, "sum", clipping._column(rows, c.name))
+        n.Aggregation(c.name, "sum", clipping.column_of(rows, c.name))
         for c in a.calls
         if c.name in limits
     )
@@ -35,24 +37,40 @@ def not_cut(a, limits):
 
 
 def every_row_counts(a, limits):
-    """Count rows above a limit instead of units."""
-    found = right_above(a, limits)
-    doubled = tuple(
-        n.Aggregation(c.name, "sum", n.Case((n.Branch(n.Not(n.IsNull(c.argument)), TWO),), NONE))
-        for c in found.aggregations
-    )
-    return n.Aggregate(found.input, (), doubled)
+    """Count every unit twice."""
+    return replace(right_above(a, limits), plan=_twice(right_above(a, limits).plan))
 
 
-right_above = clipping.above_limits
-TWO, NONE = n.Literal(2, clipping.t.INTEGER), n.Literal(0, clipping.t.INTEGER)
+def _twice(plan):
+    two = n.Values((n.Field("two.times", clipping.t.INTEGER),), ((1,), (2,)))
+    return n.Aggregate(n.Join("cross", plan.input, two, None), plan.keys, plan.aggregations)
+
+
+def other_buckets(a, limits):
+    """Let the buckets of what is summed lie between twice the limits: a unit is cut down to a limit that it passed."""
+    doubled = right_at_once(a, {c: tuple(2 * x for x in several) for c, several in limits.items()})
+    return replace(doubled, limits=limits)
+
+
+def nothing_lies_below(column, bucket, inside, signed):
+    """Leave units that add NULL below all limits, as if they took away."""
+    return bucket
+
+
+right_above, right_at_once = tallying.above_limits, tallying.at_once
 
 
 @pytest.mark.parametrize(
-    ("name", "wrong"), [("cut_down", not_cut), ("above_limits", every_row_counts)]
+    ("where", "name", "wrong"),
+    [
+        (analysis, "cut_down", not_cut),
+        (analysis, "above_limits", every_row_counts),
+        (analysis, "at_once", other_buckets),
+        (tallying, "_known", nothing_lies_below),
+    ],
 )
-def test_a_planted_fault_is_noticed(name, wrong, monkeypatch):
-    monkeypatch.setattr(analysis, name, wrong)
+def test_a_planted_fault_is_noticed(where, name, wrong, monkeypatch):
+    monkeypatch.setattr(where, name, wrong)
     findings = Findings()
     for seed in range(300):
         attack_units(seed, findings, databases=2)

@@ -14,10 +14,11 @@ import pytest
 
 import chance
 import secant
-from secant.analysis.truncation import analysis, clipping
+from secant.analysis.truncation import analysis, clipping, tallying
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.measures import Measure
+from secant.release.tallied import Tally, read_tallies
 from secant.terms import types as t
 
 MOST = 5
@@ -41,8 +42,15 @@ def cut(rows, limits, **how) -> dict[object, tuple]:
     return {row[:-2]: row[-2:] for row in evaluate(plan, {})}
 
 
-def above(rows, limits, **how) -> list[tuple]:
-    return list(evaluate(clipping.above_limits(additions(rows, **how), limits), {}))
+def above(rows, limits, **how) -> list[list[int]]:
+    tallies = tallying.above_limits(additions(rows, **how), limits)
+    found = read_tallies(tallies, evaluate(tallies.plan, {}), lambda _, value: value or 0)
+    return [tally.above for tally in found.values()]
+
+
+def at_once(rows, limits) -> dict[str, Tally]:
+    tallies = tallying.at_once(additions(rows, keyed=False, together=False), limits)
+    return read_tallies(tallies, evaluate(tallies.plan, {}), lambda _, value: value or 0)
 
 
 def moved(one, other, place) -> int:
@@ -73,10 +81,16 @@ def findings(seed: int, least: int, rounds: int = 60) -> list[str]:
         others = [rows[:i] + rows[i + 1 :] for i in nobodys]
         for less in others:
             found += ["above"] if above(less, lists, **how) != counted else []
+            one, two = at_once(rows, lists), at_once(less, lists)
+            found += [f"above by buckets, {c}" for c in lists if one[c].above != two[c].above]
         others += [[r for r in rows if r[0] != unit] for unit in (1, 2)]
         for less in others:
             after = cut(less, limits, **how)
             found += [c for i, c in enumerate(("c", "s")) if moved(whole, after, i) > limits[c]]
+            by_buckets = at_once(rows, lists), at_once(less, lists)
+            for c, several in lists.items():
+                pairs = zip(several, *(x[c].cut for x in by_buckets), strict=True)
+                found += [f"{c} by buckets" for limit, a, b in pairs if abs(a - b) > limit]
     return found
 
 
@@ -91,8 +105,14 @@ def test_a_limit_below_one_row_is_seen():
 
 def test_rows_of_nobody_scaled_down_together_are_seen(monkeypatch):
     """Planted: all rows without a unit are taken as one unit, so one of them can push others down."""
-    monkeypatch.setattr(clipping, "_unless_nobodys", lambda each, a, nobodys, units: units)
+    monkeypatch.setattr(clipping, "unless_nobodys", lambda each, a, nobodys, units: units)
     assert findings(1, MOST)
+
+
+def test_rows_of_nobody_in_one_bucket_beyond_a_limit_are_seen(monkeypatch):
+    """Planted: the same where units are counted in buckets: one row of nobody decides about all of them."""
+    monkeypatch.setattr(tallying, "unless_nobodys", lambda each, a, nobodys, units: units)
+    assert "above by buckets, s" in findings(1, MOST)
 
 
 # ── from a question to its answer ────────────────────────────────────────────────────────────────

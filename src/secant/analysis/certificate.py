@@ -136,17 +136,31 @@ class Surveyed:
 
 
 @frozen
+class Tallies:
+    """Units counted in buckets of what they add: every limit is read off from these (truncation.tally)."""
+
+    plan: n.Aggregate
+    """Keys: the place of the measure, if there are several, and the bucket; then the number of units, and the sums."""
+    limits: Mapping[str, tuple[int, ...]]
+    """Measure column -> the limits between its buckets, ascending, in whole steps; in the order of places."""
+    signed: frozenset[str] = frozenset()
+    """Measures of which units may also take away: their buckets begin with those below the limits' negatives."""
+    sums: bool = False
+    """Whether what the units of a bucket add is summed up as well, measure by measure."""
+
+
+@frozen
 class Contributions:
     """What each unit adds to measures, and the answer with what it adds cut down to limits (truncation.clip)."""
 
-    above: n.Aggregate | None
-    """One row: for each measure and each limit to choose from, how many units add more. Private."""
+    above: Tallies | None
+    """For each measure and each limit to choose from, how many units add more. Private."""
     clipped: Callable[[Mapping[str, int]], n.Aggregate]
     """For limits by measure column, in whole steps: the measures, where no unit adds more than its limit."""
     raced: Callable[[Mapping[str, tuple[int, ...]]], n.Aggregate] | None = None
     """The same for several limits of each measure at once, in order."""
-    at_once: n.Aggregate | None = None
-    """Without keys: one row with all counts and all sums, so that units are added up once."""
+    at_once: Tallies | None = None
+    """Without keys: all counts and all sums, so that units are added up once."""
     each: n.Relation | None = None
     """What each unit adds to each group, which the counts and the cut-down measures both begin with."""
 

@@ -35,6 +35,7 @@ from secant.release.noise.smooth import SLACK
 from secant.release.reading import Units, numbered
 from secant.release.run import check_job, released_fields
 from secant.release.stages import stage
+from secant.release.tallied import Tally, read_tallies
 from secant.terms.bounds import GlobalBound
 from secant.terms.coverage import is_open
 from secant.terms.policy import Protection
@@ -266,18 +267,21 @@ def _read_units(
 ) -> None:
     made, measures = units.made, {m.column: m for m in b.release.measures}
     name = b.release.name
-    counted: dict[str, Any] = {}
+    tallies: Mapping[str, Tally] = {}
+
+    def steps(column: str, value: Any) -> int:
+        return in_steps(value, measures[column])
+
     if made.at_once is not None:
-        (row,) = session.rows(job.statements[numbered(f"{name} units", index)])
-        counted = {c.name: v for c, v in zip(made.at_once.aggregations, row, strict=True)}
+        found = session.rows(job.statements[numbered(f"{name} units", index)])
+        tallies = read_tallies(made.at_once, found, steps)
         for column, noise in units.clipped.items():
-            for i, limit in enumerate(noise.bound.limits):
-                value = Fraction(in_steps(counted[f"{column}.limit{i}"], measures[column]))
-                cut[column, limit] = {(): value}
+            for limit, value in zip(noise.bound.limits, tallies[column].cut, strict=True):
+                cut[column, limit] = {(): Fraction(value)}
     else:
         if made.above is not None:
-            (row,) = session.rows(job.statements[numbered(f"{name} above", index)])
-            counted = {c.name: v for c, v in zip(made.above.aggregations, row, strict=True)}
+            found = session.rows(job.statements[numbered(f"{name} above", index)])
+            tallies = read_tallies(made.above, found, steps)
         parts = {c: x.bound.limits for c, x in units.clipped.items()}
         for place in range(4 if parts else 0):
             chosen = {c: x[(len(x) - 1) * place // 3] for c, x in parts.items()}
@@ -292,9 +296,8 @@ def _read_units(
                     )
                     for row in rows
                 }
-    for column, noise in units.clipped.items():
-        names = [f"{column}.above{i}" for i in range(len(noise.bound.limits))]
-        above[column] = tuple(int(counted[x]) for x in names if x in counted)
+    for column in units.clipped:
+        above[column] = tuple(tallies[column].above) if column in tallies else ()
 
 
 # ── claims ───────────────────────────────────────────────────────────────────────────────────────

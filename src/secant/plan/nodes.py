@@ -22,6 +22,7 @@ from secant.plan.scalar_nodes import And as And
 from secant.plan.scalar_nodes import Arithmetic as Arithmetic
 from secant.plan.scalar_nodes import Attempt as Attempt
 from secant.plan.scalar_nodes import Branch as Branch
+from secant.plan.scalar_nodes import Bucket as Bucket
 from secant.plan.scalar_nodes import Call as Call
 from secant.plan.scalar_nodes import Case as Case
 from secant.plan.scalar_nodes import Cast as Cast
@@ -281,7 +282,7 @@ class Released(Relation):
 
 NODES: tuple[type[Node], ...] = (
     Column, Outer, Literal, Arithmetic, Negate, Compare, SameValue, And, Or, Not, IsNull, Like, InList,
-    Branch, Case, Cast, Call, Extract, Attempt, Clamp, ScalarSubquery, InSubquery, Exists,
+    Branch, Case, Cast, Call, Extract, Attempt, Clamp, Bucket, ScalarSubquery, InSubquery, Exists,
     Named, Aggregation, SortKey, WindowCall,
     Scan, Values, Filter, Project, Join, Aggregate, Distinct, Window, Sort, Limit, Union, Intersect, Except,
     Truncate, TruncateGroups, Released,
@@ -289,7 +290,7 @@ NODES: tuple[type[Node], ...] = (
 
 _PLAIN = {
     "str", "bool", "int", "int | None", "Fraction | None", "Frame | None", "object", "Type", "Span | None",
-    "tuple[str, ...]", "tuple[Field, ...]", "tuple[tuple[object, ...], ...]",
+    "tuple[str, ...]", "tuple[object, ...]", "tuple[Field, ...]", "tuple[tuple[object, ...], ...]",
 }  # fmt: skip
 """Types of fields that hold no node."""
 _ONE = {"Scalar", "Scalar | None", "Relation"}

@@ -175,6 +175,14 @@ class Clamp(Scalar):
 
 
 @by_identity
+class Bucket(Scalar):
+    """How many of some numbers, which ascend and are of its type, lie below the operand; 0 where that is NULL."""
+
+    operand: Scalar
+    limits: tuple[object, ...]
+
+
+@by_identity
 class ScalarSubquery(Scalar):
     """The one value of a relation with one column; NULL if it has no row."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -352,6 +353,17 @@ def _clamp(node: n.Clamp, place: Place) -> Code:
         if value is None:
             return None
         return least(greatest(value, low(row, frame)), high(row, frame))
+
+    return run
+
+
+@rule(n.Bucket)
+def _bucket(node: n.Bucket, place: Place) -> Code:
+    operand, limits = code(node.operand, place), node.limits
+
+    def run(row: Row, frame: Frame) -> Value:
+        value = operand(row, frame)
+        return 0 if value is None else bisect_left(limits, value)
 
     return run
 

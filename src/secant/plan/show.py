@@ -253,6 +253,13 @@ def _clamp(node: n.Clamp) -> str:
     return f"clamp({_all((node.operand, node.low, node.high), ', ')})"
 
 
+@scalar(n.Bucket)
+def _bucket(node: n.Bucket) -> str:
+    limits = node.limits
+    ends = f" from {limits[0]} to {limits[-1]}" if limits else ""
+    return f"bucket({show_scalar(node.operand)}, {len(limits)} limits{ends})"
+
+
 @scalar(n.ScalarSubquery)
 def _scalar_subquery(_: n.ScalarSubquery) -> str:
     return "(?)"

@@ -316,7 +316,7 @@ def fails_itself(node: n.Node) -> bool:
 
 @FAILURES.rule(
     n.Column, n.Outer, n.Literal, n.And, n.Or, n.Not, n.IsNull, n.Like, n.Branch, n.Extract, n.Attempt, n.Clamp,
-    n.ScalarSubquery, n.Exists, n.Named, n.Aggregation, n.SortKey, n.WindowCall,
+    n.Bucket, n.ScalarSubquery, n.Exists, n.Named, n.Aggregation, n.SortKey, n.WindowCall,
     n.Scan, n.Values, n.Filter, n.Project, n.Join, n.Aggregate, n.Distinct, n.Window, n.Sort, n.Limit,
     n.Truncate, n.TruncateGroups, n.Released,
 )  # fmt: skip

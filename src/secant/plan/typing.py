@@ -312,6 +312,14 @@ def _clamp(node: n.Clamp) -> Type:
     return result
 
 
+@scalar(n.Bucket)
+def _bucket(node: n.Bucket) -> Type:
+    operand = type_of(node.operand)
+    if operand.kind not in ("INTEGER", "DECIMAL"):
+        raise Mistyped(f"a {operand} lies in no bucket", node)
+    return t.INTEGER
+
+
 @scalar(n.ScalarSubquery)
 def _scalar_subquery(node: n.ScalarSubquery) -> Type:
     return _only(node.relation, node)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import pairwise
 
 from secant.errors import InternalError
 from secant.plan import nodes as n
@@ -124,6 +125,14 @@ def _check_value(value: object, stated: Type) -> None:
 @check(n.Literal)
 def _literal(node: n.Literal) -> None:
     _check_value(node.value, node.type)
+
+
+@check(n.Bucket)
+def _bucket(node: n.Bucket) -> None:
+    for limit in node.limits:
+        _check_value(limit, type_of(node.operand))
+    ascend = all(a < b for a, b in pairwise(node.limits))  # type: ignore[operator]
+    _require(bool(node.limits) and ascend, "the limits of buckets do not ascend")
 
 
 # ── every relation ───────────────────────────────────────────────────────────────────────────────

@@ -257,3 +257,10 @@ _NUMBERS: Mapping[str, Callable[[Any], str]] = {
     "DECIMAL": lambda value: f"{Decimal(value):f}",
 }
 """How a number is written in a text that an engine reads."""
+
+
+def bucket_text(operand: str, limits: tuple[object, ...]) -> str:
+    """Write how many limits lie below a number, the largest first; digits alone are exact in every engine."""
+    written = [f"{x:f}" if isinstance(x, Decimal) else str(x) for x in limits]
+    tests = (f" WHEN {operand} > {written[i]} THEN {i + 1}" for i in reversed(range(len(limits))))
+    return f"CASE{''.join(tests)} ELSE 0 END"

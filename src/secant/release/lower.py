@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from fractions import Fraction
 
 from secant.plan import nodes as n
 from secant.plan.functions import FUNCTIONS
@@ -20,6 +19,7 @@ from secant.plan.typing import fields_of, type_of
 from secant.release.dialect import (
     DUCKDB,
     Dialect,
+    bucket_text,
     constant,
     constant_rows,
     place_of,
@@ -241,16 +241,13 @@ def _aggregation(w: Writer, node: n.Aggregation, scope: Env) -> str:
     if own is not None:
         return own(w, node, scope)
     distinct = "DISTINCT " if node.distinct else ""
-    which = "" if node.fraction is None else f", {_fraction(node.fraction)}"
+    which = (
+        "" if node.fraction is None else f", {float(node.fraction)!r}"
+    )  # engines read it as a double
     which += "" if node.second is None else f", {write(w, node.second, scope)}"
     if node.function == "mode":  # of several, the least: not the one that a thread saw first
         which = f" ORDER BY {write(w, node.argument, scope)}"
     return f"{node.function}({distinct}{write(w, node.argument, scope)}{which})"
-
-
-def _fraction(value: Fraction) -> str:
-    """Write which quantile: engines read it as a double."""
-    return repr(float(value))
 
 
 def _shift(node: n.Aggregation) -> tuple[n.Clamp, n.Scalar] | None:
@@ -572,6 +569,11 @@ def _clamp(w: Writer, node: n.Clamp, env: Env) -> str:
     # CASE, not least/greatest: those would turn NULL into a bound. NaN compares above everything.
     x, low, high = (write(w, part, env) for part in (node.operand, node.low, node.high))
     return f"CASE WHEN {x} > {high} THEN {high} WHEN {x} < {low} THEN {low} ELSE {x} END"
+
+
+@SCALARS.rule(n.Bucket)
+def _bucket(w: Writer, node: n.Bucket, env: Env) -> str:
+    return bucket_text(write(w, node.operand, env), node.limits)
 
 
 @SCALARS.rule(n.ScalarSubquery)

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from secant.analysis.certificate import Contributions, Figures
+from secant.analysis.certificate import Contributions, Figures, Tallies
 from secant.analysis.split import Bounded
 from secant.errors import InternalError
 from secant.plan import nodes as n
@@ -32,6 +32,7 @@ from secant.release.noise.smooth import CurveNoise, SurveyNoise
 from secant.release.noise.way import Noise
 from secant.release.ranked import Cells, read_cells, statement_of
 from secant.release.reading import Reading, Units, numbered, survey_name
+from secant.release.tallied import Tally, read_tallies
 from secant.terms.secrecy import Private
 
 Key = tuple[object, ...]
@@ -192,17 +193,18 @@ class _Reader:
             return {}, {}
         if made.at_once is not None:
             statement = self.job.statements[numbered(f"{self.name} units", index)]
-            row = self._one_row(made.at_once, statement)
-            settled = {c: x.settled(_above(row, c, x), groups) for c, x in units.clipped.items()}
+            tallies = self._tallies(made.at_once, statement)
+            settled = _settled(units, tallies, groups)
             values = {}
             for c, x in settled.items():
-                value = row[f"{c}.limit{x.bound.limits.index(x.limit)}"]
-                values[c] = [x.bound.fine * in_steps(value, self.measures[c])] * len(places)
+                value = tallies[c].cut[x.bound.limits.index(x.limit)]
+                values[c] = [x.bound.fine * value] * len(places)
             return settled, values
-        row, written = {}, self._beginning_with(made)
+        written = self._beginning_with(made)
+        tallies = {}
         if made.above is not None:
-            row = self._one_row(made.above, written(made.above))
-        settled = {c: x.settled(_above(row, c, x), groups) for c, x in units.clipped.items()}
+            tallies = self._tallies(made.above, written(made.above.plan))
+        settled = _settled(units, tallies, groups)
         plan = made.clipped({c: x.limit for c, x in settled.items()})
         rows = self._grouped(written(plan))
         return settled, {
@@ -227,10 +229,12 @@ class _Reader:
         )  # printed like one, column by column; unlike one it is private
         return lambda plan: written(transform(plan, lambda x: kept if x is each else x))
 
-    def _one_row(self, plan: n.Aggregate, statement: str) -> dict[str, object]:
-        """Run a statement without keys, and give its one row by name."""
-        (row,) = self.session.rows(statement)
-        return {call.name: value for call, value in zip(plan.aggregations, row, strict=True)}
+    def _tallies(self, tallies: Tallies, statement: str) -> Mapping[str, Tally]:
+        """Run a statement that counts units bucket by bucket."""
+        measures = self.measures
+        return read_tallies(
+            tallies, self.session.rows(statement), lambda c, value: in_steps(value, measures[c])
+        )
 
     def _raced(
         self, index: int, units: Units, places: list[Key]
@@ -261,10 +265,12 @@ class _Reader:
         return cells
 
 
-def _above(row: Mapping[str, object], column: str, noise: ClippedNoise) -> Private[list[int]]:
-    """Give for each limit how many units add more; nothing where there is one limit only."""
-    names = [f"{column}.above{i}" for i in range(len(noise.bound.limits))]
-    return Private([int(str(row[name])) for name in names if name in row])
+def _settled(units: Units, tallies: Mapping[str, Tally], groups: int) -> dict[str, ClippedNoise]:
+    """Let every noise choose its limit by how many units add more than each; nothing counts where there is one only."""
+    return {
+        c: x.settled(Private(tallies[c].above if c in tallies else []), groups)
+        for c, x in units.clipped.items()
+    }
 
 
 def _figures(rows: list[Key], width: int | None) -> Callable[[Key], Figures]:

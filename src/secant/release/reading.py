@@ -65,10 +65,10 @@ class Reading:
         for index, units in enumerate(self.units.values()):
             made = units.made
             if made.at_once is not None:
-                asked[numbered(f"{name} units", index)] = made.at_once
+                asked[numbered(f"{name} units", index)] = made.at_once.plan
             else:
                 if made.above is not None:
-                    asked[numbered(f"{name} above", index)] = made.above
+                    asked[numbered(f"{name} above", index)] = made.above.plan
                 largest = {c: x.bound.limits[-1] for c, x in units.clipped.items()}
                 if largest:
                     asked[numbered(f"{name} cut", index)] = made.clipped(largest)

@@ -1,7 +1,8 @@
 """Measures with what each unit adds cut down to a limit: the shapes of statements in which a unit adds no more.
 
-In: the statements of a release. Out: nothing, or Wrong, or NotKnown. Two shapes are known: one row for each unit,
-clamped; and rows of units in groups, scaled by limit over total. Amounts are in whole steps, or in parts of a step.
+In: the statements of a release. Out: nothing, or Wrong, or NotKnown. Three shapes are known: one row for each unit,
+clamped; rows of units in groups, scaled by limit over total; and units counted in buckets (`tallies`). Amounts are in
+whole steps, or in parts of a step.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from secant.verifier.plans import (
     Wrong,
     asked_inside,
     number,
-    renamed,
     unsorted,
 )
 from secant.verifier.rows import Setting
+from secant.verifier.tallies import check_alone, check_counted, check_nobody, check_summed, tally_of
 
 MARGIN = 1 - Fraction(1, 2**40)
 """What a scaled part must be multiplied by, at most, for rounded quotients of doubles to stay below the limit."""
@@ -41,13 +42,16 @@ def check_cut(
             continue
         if asked_inside(node) & setting.varying:
             raise NotKnown("a subquery looks at rows of units")
+        tally = tally_of(setting, node, column)
+        if tally is not None:
+            check_counted(setting, tally)
+            chosen = True
+            used.add(place)
+            found = check_summed(setting, tally, limits, step) or found
+            continue
         for call in node.several("aggregations"):
             name = str(call.held("name"))
-            if name.startswith(f"{column}.above"):
-                _check_counted(setting, node, call)
-                chosen = True
-                used.add(place)
-            elif name == column or name.startswith(f"{column}.limit"):
+            if name == column or name.startswith(f"{column}.limit"):
                 limit = _limit_of(setting, node, call, step, int(bound["fine"]))
                 at = name.removeprefix(f"{column}.limit")
                 if limit > (limits[int(at)] if at != name else limits[-1]):
@@ -85,14 +89,6 @@ def most_in_group(setting: Setting, node: Node, call: Node, step: Fraction) -> F
     return max(high, -low)
 
 
-def _check_counted(setting: Setting, node: Node, call: Node) -> None:
-    """What chooses the limit counts units: all counts move by one at most, and all the same way."""
-    if call.held("function") != "count" or call.held("distinct") or node.several("keys"):
-        raise Wrong("what chooses a limit is no count of units")
-    if setting.at_most(node.one("input")) != 1:
-        raise NotKnown("whether each unit is counted once is not known here")
-
-
 def _limit_of(setting: Setting, node: Node, call: Node, step: Fraction, fine: int) -> Fraction:
     """Give what one unit adds at most, all groups together, in whole steps."""
     rows = node.one("input")
@@ -118,7 +114,7 @@ def _clamped(setting: Setting, each: Node, value: Node, step: Fraction) -> Fract
     alone = value.kind == "Case"
     if alone:
         (branch,) = value.several("branches")
-        _check_nobody(setting, each, branch.one("condition"))
+        check_nobody(setting, each, branch.one("condition"))
         added = value.one("default")
     if added.kind != "Clamp" or added.one("operand").kind != "Column":
         raise NotKnown("a unit's addition is not clamped")
@@ -129,23 +125,8 @@ def _clamped(setting: Setting, each: Node, value: Node, step: Fraction) -> Fract
     if alone:
         if branch.one("value") != added.one("operand"):
             raise NotKnown("rows of nobody are added in another way")
-        _check_alone(each, name, step, limit)
+        check_alone(each, name, step, limit)
     return limit
-
-
-def _check_nobody(setting: Setting, each: Node, condition: Node) -> None:
-    names = renamed(each, "keys") if each.kind == "Aggregate" else {}
-    own = {new for c in setting.own(each.one("input")) for new in names.get(c, ())}
-    if condition.kind != "IsNull" or condition.one("operand").held("name") not in own:
-        raise NotKnown("an exception is made for other rows than those of nobody")
-
-
-def _check_alone(each: Node, name: str, step: Fraction, limit: Fraction) -> None:
-    """A row of nobody counts like a unit: it must not add more than the limit."""
-    call = next(c for c in each.several("aggregations") if c.held("name") == name)
-    low, high = each_row(call, step)
-    if max(high, -low) > limit:
-        raise Wrong("a row without a unit adds more than the limit")
 
 
 def _projected(setting: Setting, rows: Node, value: Node, step: Fraction, fine: int) -> Fraction:
@@ -229,7 +210,7 @@ def _scaled(
     unit = step if decimal else Fraction(1)
     _check_share(positive, added, own, unit, fine, limit)
     if any(size.kind == "Case" for size, _ in own):
-        _check_alone(each, name, step, limit / unit)
+        check_alone(each, name, step, limit / unit)
     return limit / unit
 
 

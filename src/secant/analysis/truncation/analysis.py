@@ -25,13 +25,11 @@ from secant.analysis.stability.rules import owned_by
 from secant.analysis.summands import each_row, is_owner, never_negative, one_a_group
 from secant.analysis.truncation.clipping import (
     Additions,
-    above_limits,
-    above_values,
-    at_once,
     cut_down,
     cut_down_to_each,
     cut_values,
 )
+from secant.analysis.truncation.tallying import above_limits, above_values, at_once
 from secant.plan import nodes as n
 from secant.plan.enforce import Release
 from secant.plan.expected import expected_share
@@ -121,11 +119,13 @@ def _added(
     a = replace(a, fine={c: 1 if c in racing else fine for c, fine in a.fine.items()})
     several = {c: x for c, x in limits.items() if len(x) > 1 and c not in racing}
     chosen_one = {c: x for c, x in limits.items() if c not in racing}
+    # Where no limit is to be chosen, the cut-down sums are all that is asked, and need no buckets.
+    once = at_once(a, chosen_one) if several and not a.keys and not weighted else None
     made = Contributions(
-        above_limits(a, several) if several else None,
+        above_limits(a, several) if several and once is None else None,
         lambda chosen: cut_down(a, chosen),
         lambda chosen: cut_down_to_each(a, chosen),
-        None if a.keys or weighted or not chosen_one else at_once(a, chosen_one),
+        once,
         a.each,
     )
     signs = {c.name: never_negative(c) for c in a.calls}

@@ -1,4 +1,4 @@
-"""Plans that add up what each unit contributes, count who contributes more than a limit, and cut down to it.
+"""Plans that add up what each unit contributes, and cut it down to a limit.
 
 In: rows with a column that holds each row's one unit, group keys, whole-number measures. Out: plans made of nodes that
 every engine prints. Nothing is read here, and no limit is chosen here.
@@ -65,31 +65,31 @@ def each_unit(a: Additions) -> n.Aggregate:
 
     Rows without a unit stand together under NULL; they go unless each of them keeps to every limit (truncation.nobody).
     """
-    unit = _column(a.rows, a.unit)
+    unit = column_of(a.rows, a.unit)
     rows = a.rows if a.alone else n.Filter(a.rows, n.Not(n.IsNull(unit)))
     keys = tuple(k for k in a.keys if k.name != a.unit)
-    return n.Aggregate(rows, (n.Named(_owner(a), unit), *keys), a.calls)
+    return n.Aggregate(rows, (n.Named(owner_of(a), unit), *keys), a.calls)
 
 
 def _size(each: n.Aggregate, a: Additions, size: n.Scalar) -> n.Scalar:
     """Give the size of what a unit adds; none where rows without a unit stand together, since no limit cuts them."""
-    return _unless_nobodys(each, a, literal(Fraction(0), type_of(size)), size)
+    return unless_nobodys(each, a, literal(Fraction(0), type_of(size)), size)
 
 
-def _unless_nobodys(
-    each: n.Aggregate, a: Additions, nobodys: n.Scalar, units: n.Scalar
-) -> n.Scalar:
+def unless_nobodys(each: n.Aggregate, a: Additions, nobodys: n.Scalar, units: n.Scalar) -> n.Scalar:
+    """Give one thing for units, and another for rows without one that stand together."""
     if not a.alone:
         return units
-    return n.Case((n.Branch(n.IsNull(_column(each, _owner(a))), nobodys),), units)
+    return n.Case((n.Branch(n.IsNull(column_of(each, owner_of(a))), nobodys),), units)
 
 
-def _owner(a: Additions) -> str:
+def owner_of(a: Additions) -> str:
     """Name the column of units; a group key may be the unit's column itself."""
     return a.unit if any(k.name == a.unit for k in a.keys) else f"{a.unit}.adds"
 
 
-def _column(relation: n.Relation, name: str) -> n.Column:
+def column_of(relation: n.Relation, name: str) -> n.Column:
+    """Give a column of a relation by its name."""
     for f in fields_of(relation):
         if f.name == name:
             return n.Column(f.name, f.type)
@@ -98,69 +98,22 @@ def _column(relation: n.Relation, name: str) -> n.Column:
 
 def totals(each: n.Aggregate, a: Additions) -> n.Relation:
     """Give the size of what each unit adds to each measure, all groups together."""
-    sizes = [(c.name, _size(each, a, n.Call("abs", (_column(each, c.name),)))) for c in a.calls]
-    unit = n.Named(f"{_owner(a)}.total", _column(each, _owner(a)))
+    sizes = [(c.name, _size(each, a, n.Call("abs", (column_of(each, c.name),)))) for c in a.calls]
+    unit = n.Named(f"{owner_of(a)}.total", column_of(each, owner_of(a)))
     if not a.keys:
-        return n.Project(each, (unit, *(n.Named(_total(c), size) for c, size in sizes)))
-    calls = tuple(n.Aggregation(_total(c), "sum", size) for c, size in sizes)
+        return n.Project(each, (unit, *(n.Named(total_of(c), size) for c, size in sizes)))
+    calls = tuple(n.Aggregation(total_of(c), "sum", size) for c, size in sizes)
     return n.Aggregate(each, (unit,), calls)
 
 
-def _total(column: str) -> str:
+def total_of(column: str) -> str:
+    """Name the size of what a unit adds to a measure, all groups together."""
     return f"{column}.total"
 
 
-def above_limits(a: Additions, limits: Mapping[str, Sequence[int]]) -> n.Aggregate:
-    """Count, for each measure and each of its limits, the units that add more."""
-    return _above(totals(a.each, a), limits, a.measures)
-
-
-def _above(
-    sizes: n.Relation, limits: Mapping[str, Sequence[int]], measures: Mapping[str, Measure]
-) -> n.Aggregate:
-    calls = []
-    for name, candidates in limits.items():
-        size = _column(sizes, _total(name))
-        for index, limit in enumerate(candidates):
-            most = _amount(limit, measures[name], type_of(size))
-            calls.append(_more(name, index, size, most))
-    return n.Aggregate(sizes, (), tuple(calls))
-
-
-_ONE, _NONE = n.Literal(1, t.INTEGER), n.Literal(None, t.INTEGER)
-
-
-def _more(name: str, index: int, size: n.Scalar, limit: n.Literal) -> n.Aggregation:
-    """Count the units whose size is above a limit."""
-    more = n.Compare(">", size, limit)
-    one = n.Case((n.Branch(more, _ONE),), _NONE)
-    return n.Aggregation(f"{name}.above{index}", "count", one)
-
-
-def _amount(limit: int, measure: Measure, kind: t.Type) -> n.Literal:
+def amount(limit: int, measure: Measure, kind: t.Type) -> n.Literal:
     """Write a number of whole steps in the unit that the statement adds up in."""
     return literal(limit * measure.step if kind.kind == "DECIMAL" else Fraction(limit), kind)
-
-
-def at_once(a: Additions, limits: Mapping[str, Sequence[int]]) -> n.Aggregate:
-    """Without keys, give in one row for each measure who adds more than each limit, and the sums cut down to each.
-
-    The units are added up once. A measure with a single limit has nothing to choose, so nobody is counted.
-    """
-    each = a.each
-    calls = []
-    for name, candidates in limits.items():
-        added, measure = _column(each, name), a.measures[name]
-        size = _size(each, a, n.Call("abs", (added,)))
-        if len(candidates) > 1:
-            for index, limit in enumerate(candidates):
-                calls.append(_more(name, index, size, _amount(limit, measure, added.type)))
-        for index, limit in enumerate(candidates):
-            most = _amount(limit, measure, added.type)
-            within = n.Clamp(added, _amount(-limit, measure, added.type), most)
-            value = _unless_nobodys(each, a, added, within)
-            calls.append(n.Aggregation(f"{name}.limit{index}", "sum", value))
-    return n.Aggregate(each, (), tuple(calls))
 
 
 def cut_down(a: Additions, limits: Mapping[str, int]) -> n.Aggregate:
@@ -183,34 +136,34 @@ def cut_down_to_each(a: Additions, limits: Mapping[str, Sequence[int]]) -> n.Agg
 def _cut(a: Additions, wanted: Sequence[tuple[str, str, int]]) -> n.Aggregate:
     """Add up the measures cut down to limits; wanted are (column, measure, limit)."""
     each = a.each
-    kept: list[n.Named] = [n.Named(k.name, _column(each, k.name)) for k in a.keys]
+    kept: list[n.Named] = [n.Named(k.name, column_of(each, k.name)) for k in a.keys]
     rows: n.Relation = each
     if a.keys:
         sizes = totals(each, a)
-        unit, owner = _column(each, _owner(a)), _column(sizes, f"{_owner(a)}.total")
+        unit, owner = column_of(each, owner_of(a)), column_of(sizes, f"{owner_of(a)}.total")
         rows = n.Join("left" if a.alone else "inner", each, sizes, n.Compare("=", unit, owner))
     limits = {name: limit for _, name, limit in wanted}
 
     def sized(name: str, limit: int) -> tuple[n.Scalar, n.Literal]:
-        added = _column(each, name)
-        plain = _column(rows, _total(name)) if a.keys else n.Call("abs", (added,))
+        added = column_of(each, name)
+        plain = column_of(rows, total_of(name)) if a.keys else n.Call("abs", (added,))
         size = _size(each, a, plain)
-        return size, _amount(limit, a.measures[name], added.type)
+        return size, amount(limit, a.measures[name], added.type)
 
     for column, name, limit in wanted:
         others = [m for m in a.partners(name) if m in limits and m != name]
         weights = [sized(name, limit), *(sized(m, limits[m]) for m in others)]
-        added, fine = _column(each, name), a.fine.get(name, 1)
+        added, fine = column_of(each, name), a.fine.get(name, 1)
         if a.keys or others:
             value = _weighted(added, weights, a.measures[name], fine)
         else:
-            least = _amount(-limit, a.measures[name], added.type)
-            within = _unless_nobodys(each, a, added, n.Clamp(added, least, weights[0][1]))
+            least = amount(-limit, a.measures[name], added.type)
+            within = unless_nobodys(each, a, added, n.Clamp(added, least, weights[0][1]))
             value = _in_parts(within, added.type, fine)
         kept.append(n.Named(f"{column}.cut", value))
     cut = n.Project(rows, tuple(kept))
-    keys = tuple(n.Named(k.name, _column(cut, k.name)) for k in a.keys)
-    calls = tuple(n.Aggregation(c, "sum", _column(cut, f"{c}.cut")) for c, _, _ in wanted)
+    keys = tuple(n.Named(k.name, column_of(cut, k.name)) for k in a.keys)
+    calls = tuple(n.Aggregation(c, "sum", column_of(cut, f"{c}.cut")) for c, _, _ in wanted)
     return n.Aggregate(cut, keys, calls)
 
 
@@ -223,19 +176,8 @@ def different_values(a: Additions) -> n.Distinct:
     assert isinstance(call.argument, n.Column)
     known = n.Not(n.IsNull(call.argument))
     names = dict.fromkeys((a.unit, *(k.name for k in a.keys), call.argument.name))
-    items = tuple(n.Named(c, _column(a.rows, c)) for c in names)
+    items = tuple(n.Named(c, column_of(a.rows, c)) for c in names)
     return n.Distinct(n.Project(n.Filter(a.rows, known), items))
-
-
-def above_values(a: Additions, limits: Sequence[int]) -> n.Aggregate:
-    """Count, for each limit, the units that have more different values, all groups together."""
-    (call,) = a.calls
-    values = a.values
-    column = _column(values, a.unit)
-    unit = n.Named(f"{a.unit}.total", column)
-    owned = n.Filter(values, n.Not(n.IsNull(column)))
-    sizes = n.Aggregate(owned, (unit,), (n.Aggregation(_total(call.name), "count", None),))
-    return _above(sizes, {call.name: limits}, a.measures)
 
 
 def cut_values(a: Additions, limits: Mapping[str, int]) -> n.Aggregate:
