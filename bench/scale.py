@@ -11,6 +11,7 @@ import argparse
 import json
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -27,14 +28,18 @@ from bench.suites.tpch.texts import customers_text
 from secant.engine import Connection
 from secant.terms.policy_file import read_policy
 
-SCALES = ("0.1", "0.5", "1")
+SCALES = ("0.1", "0.5", "1", "10")
 MEMORY = "4g"
 PARTITIONS = 4
 OPENING = 2**22
 """Bytes that Spark takes the opening of a file for; parts are no smaller."""
 SMALL = 10 * 2**20
 """Bytes up to which Spark sends a table to all, instead of shuffling; scaled with the data, so that plans are alike."""
-FIXED = customers_text().replace('kind = "unit"', 'kind = "unit"\ntruncation = "fixed"')
+FIXED = (
+    customers_text()
+    .replace('kind = "unit"', 'kind = "unit"\ntruncation = "fixed"')
+    .replace("[database]", "[database]\nstatement_seconds = 7200")  # the largest scale takes long
+)
 ROWS = FIXED.split("[protections.customers]")[0] + (
     '[protections.rows]\nkind = "rows"\nepsilon = 10.0\ntables = ["customer", "orders", "lineitem"]\n'
 )
@@ -52,6 +57,8 @@ delta = 1e-6
 [protections.customers.limits]
 orders_by_person = 41
 """
+(_CUSTOMERS,) = read_policy(FIXED).protections
+ORDERS = _CUSTOMERS.limits["orders"]
 POLICIES = {"rows": ROWS, "unit": FIXED, "by person": BY_PERSON}
 
 
@@ -99,27 +106,48 @@ def checked(scales: Sequence[str]) -> dict[str, Any]:
 
 
 def sizes_of(place: Path) -> Sizes:
-    """Give what the model may know of TPC-H data: numbers of rows, and into how many tasks files can be divided.
+    """Give what the model may know of TPC-H data: numbers of rows, parts of files that tasks read, who is over a limit.
 
     Two customers of three have orders.
     """
-    items, item_tasks = _divided(place / "lineitem.parquet")
-    orders, order_tasks = _divided(place / "orders.parquet")
-    customers, _ = _divided(place / "customer.parquet")
+    items, orders = _divided(place / "lineitem.parquet"), _divided(place / "orders.parquet")
+    rows = sum(orders)
     return Sizes(
-        items, orders, customers * 2 / 3, 0.0, item_tasks, order_tasks, CORES, PARTITIONS, limit=200
+        sum(items),
+        rows,
+        sum(_divided(place / "customer.parquet")) * 2 / 3,
+        0.0,
+        len(items),
+        len(orders),
+        CORES,
+        PARTITIONS,
+        limit=200,
+        order_parts=tuple(part / rows for part in orders),
+        over_limit=_over_limit(place / "orders.parquet"),
     )
 
 
-def _divided(file: Path) -> tuple[int, int]:
-    """Give the rows of a file, and how many tasks have some: each reads the row groups whose middle is in its part."""
+def _divided(file: Path) -> list[int]:
+    """Give the rows of each task that has some: it reads the row groups of a file whose middle is in its part."""
     start = "min(coalesce(dictionary_page_offset, data_page_offset))"
     told = f"""SELECT any_value(row_group_num_rows), {start} + sum(total_compressed_size) / 2
                FROM parquet_metadata('{file}') GROUP BY row_group_id"""
     with duckdb.connect() as connection:
         groups = connection.execute(told).fetchall()
     part = min(2**27, max(OPENING, (file.stat().st_size + OPENING) / CORES))
-    return sum(rows for rows, _ in groups), len({middle // part for _, middle in groups})
+    tasks: Counter[int] = Counter()
+    for rows, middle in groups:
+        tasks[middle // part] += rows
+    return list(tasks.values())
+
+
+def _over_limit(orders: Path) -> tuple[float, float]:
+    """Give how many customers have more orders than the policy counts, and how many orders they have."""
+    counted = f"SELECT count(*) AS n FROM '{orders}' GROUP BY o_custkey HAVING n > {ORDERS}"
+    with duckdb.connect() as connection:
+        found = connection.execute(f"SELECT count(*), coalesce(sum(n), 0) FROM ({counted})")
+        ((people, rows),) = found.fetchall()
+    return float(people), float(rows)
 
 
 def measured(server: SparkServer, place: Path, case: Case, scale: float) -> Counted:

@@ -11,7 +11,7 @@ before anything is sent (add up, or keep the first K rows of a person) follows f
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -86,16 +86,23 @@ def _power_sum(low: float, high: float, skew: float) -> float:
     return math.log(b / a) if skew == 1 else (b ** (1 - skew) - a ** (1 - skew)) / (1 - skew)
 
 
-def pairs(rows: float, people: People, tasks: float) -> float:
+def pairs(rows: float, people: People, tasks: float, parts: Sequence[float] = ()) -> float:
     """Give in how many (task, person) pairs there is a row: what is left when each task adds up by person.
+
+    Each of the tasks has as many rows as the others, unless `parts` says which part of the rows each has.
 
     >>> round(pairs(1000, People(10), 1))
     10
     >>> round(pairs(1000, People(1e9), 100))
     1000
+    >>> round(pairs(1000, People(10), 2, (1.0, 0.0)))
+    10
     """
-    return tasks * sum(
-        count * -math.expm1(-rows * share / tasks) for count, share in classes(people)
+    alike = [(1.0, part) for part in parts] or [(tasks, 1 / tasks)]
+    return sum(
+        number * count * -math.expm1(-rows * share * part)
+        for number, part in alike
+        for count, share in classes(people)
     )
 
 
@@ -155,6 +162,10 @@ class Sizes:
     """Rows of a person that count."""
     sent_to_all: bool = True
     """Whether the orders of those who keep all their rows are few enough to be sent to every machine."""
+    order_parts: tuple[float, ...] = ()
+    """Which part of the orders each task has, where files are divided unevenly."""
+    over_limit: tuple[float, float] | None = None
+    """People with more orders than count, and their orders, where the owner knows; else foreseen from the skew."""
 
     def owners(self) -> People:
         """Give the people."""
@@ -179,7 +190,7 @@ def _rows(s: Sizes) -> list[Stage]:
 
 
 def _sum(s: Sizes) -> list[Stage]:
-    each = pairs(s.orders, s.owners(), s.order_tasks)
+    each = pairs(s.orders, s.owners(), s.order_tasks, s.order_parts)
     heavy = min(s.order_tasks, heaviest(s.orders, s.owners()))
     return [
         Stage("read orders", "", s.orders),
@@ -193,9 +204,10 @@ def _sum_by_person(s: Sizes) -> list[Stage]:
 
 
 def _counts(s: Sizes) -> list[Stage]:
-    people, each = s.owners(), pairs(s.orders, s.owners(), s.order_tasks)
+    people = s.owners()
+    each = pairs(s.orders, people, s.order_tasks, s.order_parts)
     heavy = min(s.order_tasks, heaviest(s.orders, people))
-    many, theirs = over(s.orders, people, s.limit)
+    many, theirs = s.over_limit or over(s.orders, people, s.limit)
     found = [
         Stage("read orders", "", 2 * s.orders),
         Stage("rows of each person, counted", "person", each, 2, 0, heavy),
