@@ -16,7 +16,23 @@ import pytest
 
 SPARK = "spark"
 _ON_SPARK = re.compile(r"\[spark[-\]]|/test_spark_(server|drivers)\.py")
-FIRST: tuple[str, ...] = (SPARK,)
+FIRST = (
+    SPARK,
+    "tests/fuzz/test_past_faults.py",
+    "tests/backends/test_tpch.py",
+    "tests/backends/test_small_corpus.py",
+    "tests/regress/test_answers_of_other_questions.py",
+    "tests/browser/test_console.py",
+    "tests/soundness/test_engine_agrees.py",
+    "tests/statistical/test_release_audits.py",
+    "tests/clients/test_bad_clients.py",
+    "tests/backends/test_hostile_rows.py",
+    "tests/unit/release/test_later_stages.py",
+    "tests/soundness/test_derivative_directed.py",
+    "tests/soundness/test_slot_search.py",
+    "tests/statistical/test_sampler_audit.py",
+    "tests/soundness/test_every_slot.py",
+)
 """Units that take longest, longest first: one that starts last leaves the other workers idle. All others come after."""
 
 

@@ -5,6 +5,8 @@ So does the interpreter over Python rows. Plans are taken as bound, as normalize
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -65,6 +67,12 @@ def tpch_there(put, engine, kept, generated: Path) -> Place:
     return kept(engine, "tpch", make)
 
 
+@pytest.fixture(scope="session")
+def answer_of(tpch: Backend) -> Callable[[str], list[tuple[object, ...]]]:
+    """What DuckDB answers to the text of a query, asked once for all engines and shapes."""
+    return cache(lambda name: tpch.rows(TPCH[name]))
+
+
 def test_all_queries_are_there():
     assert list(TPCH) == [f"q{number:02}" for number in range(1, 23)]
 
@@ -84,25 +92,25 @@ def test_the_catalogs_agree(tpch, tpch_there, engine):
     [(name, shape) for name in TPCH for shape in SHAPES],
     few=[(name, "total") for name in ("q02", "q22")],
 )
-def test_answers_are_those_of_the_text(tpch, tpch_there, name, shape):
+def test_answers_are_those_of_the_text(tpch, tpch_there, answer_of, name, shape):
     plan = SHAPES[shape](from_sql(TPCH[name], tpch.catalog()))
-    want = tpch.rows(TPCH[name])
+    want = answer_of(name)
     assert difference(tpch_there.answer(plan), want, ordered=ordered(plan)) is None
     assert want
 
 
 @pytest.mark.parametrize("name", TPCH)
-def test_answers_by_the_interpreter(tpch, tpch_rows, name):
+def test_answers_by_the_interpreter(tpch, tpch_rows, answer_of, name):
     plan = normalize(from_sql(TPCH[name], tpch.catalog()))
-    want = tpch.rows(TPCH[name])
+    want = answer_of(name)
     assert difference(evaluate(plan, tpch_rows), want, ordered=ordered(plan)) is None
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", sorted(set(TPCH) - {"q19"}))
-def test_answers_as_bound_by_the_interpreter(tpch, tpch_rows, name):
+def test_answers_as_bound_by_the_interpreter(tpch, tpch_rows, answer_of, name):
     plan = from_sql(TPCH[name], tpch.catalog())
-    want = tpch.rows(TPCH[name])
+    want = answer_of(name)
     assert difference(evaluate(plan, tpch_rows), want, ordered=ordered(plan)) is None
 
 
