@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 from engines import PROMPT, on_engines
@@ -150,6 +151,15 @@ def test_clamp(small, small_rows, small_there):
     ]  # fmt: skip
     for case in cases:
         assert agree(small_there, small_rows, n.Project(people, (n.Named("x", case),))) == 9
+
+
+def test_whole_steps(small, small_rows, small_there):
+    people = scan(small, "person", "p")
+    height = n.Clamp(column(people, "height"), n.Literal(-9.0, t.DOUBLE), n.Literal(9.0, t.DOUBLE))
+    for step in (Fraction(1, 1024), Fraction(1, 3), Fraction(4)):
+        for ends in ((), (-2, 5)):
+            plan = n.Project(people, (n.Named("x", n.Quantize(height, step, *ends)),))
+            assert agree(small_there, small_rows, plan) == 9
 
 
 def test_attempt(small, small_rows, small_there):

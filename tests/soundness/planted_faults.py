@@ -397,23 +397,27 @@ def _unknown_passes(patch: Any) -> None:
 # ── enforcement: what runs is not what was bounded ───────────────────────────────────────────────
 
 
-def _lost(node: type[n.Node], field: str) -> Fault:
-    """The operator is in the plan that is bounded and not in the plan that runs."""
+def _run_with(change: Callable[[n.Node], n.Node]) -> Fault:
+    """What is bounded is not what runs."""
 
     def plant(patch: Any) -> None:
         import neighbor_check
 
         original = neighbor_check.compiled
-
-        def run(plan: n.Relation) -> Any:
-            def drop(part: n.Node) -> n.Node:
-                return getattr(part, field) if isinstance(part, node) else part
-
-            return original(transform(plan, drop))
-
-        patch.setattr(neighbor_check, "compiled", run)
+        patch.setattr(neighbor_check, "compiled", lambda plan: original(transform(plan, change)))
 
     return plant
+
+
+def _lost(node: type[n.Node], field: str) -> Fault:
+    """The operator is in the plan that is bounded and not in the plan that runs."""
+    return _run_with(lambda part: getattr(part, field) if isinstance(part, node) else part)
+
+
+def _without_ends(part: n.Node) -> n.Node:
+    if isinstance(part, n.Quantize):
+        return replace(part, low=None, high=None)
+    return part.operand if isinstance(part, n.Clamp) else part
 
 
 def _rows_choose_keys(patch: Any) -> None:
@@ -566,7 +570,10 @@ FAULTS: tuple[Planted, ...] = (
             _put(OWNERSHIP, n.Union, _first_side), "a union that mixes ids"),
     Planted("rewrite.range", "the clamp is lost", _lost(n.Clamp, "operand"), "a sum"),
     Planted("rewrite.measure", "what is summed is not what was clamped",
-            _lost(n.Clamp, "operand"), "a sum of squares"),
+            _run_with(_without_ends), "a sum of squares"),
+    Planted("rewrite.measure", "what is summed is finer than the steps that were bounded",
+            _run_with(lambda x: replace(x, step=x.step / 2, low=None, high=None) if isinstance(x, n.Quantize) else x),
+            "a sum of squares"),
     Planted("rewrite.total", "what can fail is left as it is",
             _all(_skipped(enforce, "make_total", lambda plan: plan),
                  _skipped(enforce, "unguarded", lambda _: None)), "a number that is too large"),

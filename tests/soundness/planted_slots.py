@@ -155,7 +155,8 @@ def _fillers(kind: str, planted: bool) -> list[Any]:
         return [make() for make in RELATIONS] if planted else [one]
     known = {
         "str": _WORDS, "Type": (t.TEXT, t.INTEGER), "bool": (True,), "int": (1,), "int | None": (1,),
-        "object": (5,), "tuple[object, ...]": ((3, 6),), "Fraction | None": (None,), "Span | None": (None,),
+        "object": (5,), "tuple[object, ...]": ((3, 6),), "Fraction": (Fraction(1, 4),),
+        "Fraction | None": (None,), "Span | None": (None,),
     }  # fmt: skip
     return list(known.get(kind, ()))
 

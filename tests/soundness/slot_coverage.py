@@ -20,7 +20,7 @@ from secant.plan.typing import EXTRACT_PARTS
 PIECES: tuple[type[n.Node], ...] = (n.Branch, n.Named, n.Aggregation, n.SortKey, n.WindowCall)
 """Parts of nodes that hold scalars themselves: their slots are named after the node that they stand in."""
 REWRITTEN: tuple[type[n.Node], ...] = (
-    n.Attempt, n.Clamp, n.Truncate, n.TruncateGroups, n.Released,
+    n.Attempt, n.Clamp, n.Quantize, n.Truncate, n.TruncateGroups, n.Released,
 )  # fmt: skip
 """Nodes that rewrites make: they are looked for in what is enforced. (A corr is read as a Clamp, of columns alone.)"""
 ADDED: tuple[type[n.Node], ...] = (n.Bucket,)
@@ -33,7 +33,7 @@ _SCALAR = {"Scalar", "Scalar | None", "tuple[Scalar, ...]"}
 _RELATION = {"Relation"}
 _PIECE = {f"tuple[{p.__name__}, ...]": p for p in PIECES}
 _PLAIN = {
-    "str", "bool", "int", "int | None", "Fraction | None", "object", "Type", "Span | None",
+    "str", "bool", "int", "int | None", "Fraction", "Fraction | None", "object", "Type", "Span | None",
     "Frame | None", "tuple[str, ...]", "tuple[object, ...]", "tuple[Field, ...]", "tuple[tuple[object, ...], ...]",
 }  # fmt: skip
 LAYERS = ("protected", "public")

@@ -7,6 +7,7 @@ derived interval and in the derived set, each condition must turn out as judged,
 import random
 import re
 from contextlib import suppress
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations
@@ -22,10 +23,11 @@ from secant.plan import nodes as n
 from secant.plan.evaluate import prepare
 from secant.plan.facts_keys import identifies, keys_after
 from secant.plan.from_sql import from_sql
-from secant.plan.ranges import as_number, declared_keys, ranges_of
+from secant.plan.ranges import RANGES, as_number, declared_keys, ranges_of
 from secant.plan.ranges_filters import judge, values_of
 from secant.plan.ranges_groups import Stratum, aggregate_range
 from secant.plan.rewrite import normalize
+from secant.plan.steps import spelled
 from secant.plan.typing import fields_of
 from secant.plan.values import Failure
 from secant.terms import types as t
@@ -173,6 +175,46 @@ def scalar_faults(questions):
 
 def test_values_sets_and_verdicts_hold():
     assert scalar_faults(QUESTIONS) == 0
+
+
+def step_faults(questions):
+    """Count whole numbers of steps that leave their range, with ends and without."""
+    faults = checks = 0
+    for _ in range(questions):
+        plan = plan_of(f"SELECT CAST({number()} AS DOUBLE) FROM t WHERE {condition()}")
+        known = ranges_of(plan.input, POLICY, lambda inner: None)
+        operand = plan.items[0].expression
+        if not moderate(known, operand):
+            continue
+        ends = random.choice(((), (-3, 9), (0, 4)))
+        step = Fraction(random.choice((1, 4, 32)), 8)
+        steps = n.Quantize(operand, step, *ends)
+        interval = known.of(steps)
+        run = prepare(n.Project(plan.input, (n.Named("x", steps),)))
+        for _ in range(ROWS):
+            for (found,) in answers(run, {"t": [row()]}):
+                checks += 1
+                faults += found is not None and not inside(interval, found)
+                faults += bool(ends) and not interval.bounded
+    assert checks > questions
+    return faults
+
+
+def test_whole_steps_hold():
+    assert step_faults(QUESTIONS) == 0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda known, node: known.of(node.operand),
+        lambda known, node: known.of(spelled(replace(node, step=2 * node.step))),
+    ],
+    ids=["a step is taken for one", "steps of twice the size"],
+)
+def test_forgotten_steps_are_caught(monkeypatch, wrong):
+    monkeypatch.setitem(RANGES._rules, n.Quantize, wrong)
+    assert step_faults(QUESTIONS) > 0
 
 
 def test_joined_columns_hold_what_the_join_leaves():

@@ -34,6 +34,7 @@ UNSEEN = {
     "what can fail is left as it is": "whether a statement can fail is not in the records",
     "the clamp is lost": PRINTED,
     "what is summed is not what was clamped": PRINTED,
+    "what is summed is finer than the steps that were bounded": PRINTED,
     "the truncation is lost": PRINTED,
     "the truncation of groups is lost": PRINTED,
 }

@@ -89,7 +89,7 @@ def ends_of_row(call: n.Aggregation, step: Fraction) -> tuple[Fraction, Fraction
     if not found.bounded:
         raise CannotBound("stability.sum", call, "the summand is not clamped", "declare a range")
     # the plan may sum whole multiples of the step
-    unit = Fraction(1) if _is_scaled(call.argument) else step
+    unit = Fraction(1) if isinstance(call.argument, n.Quantize) else step
     low, high = (min(Fraction(0), *found.ends()), max(Fraction(0), *found.ends()))
     return -Fraction(-high // unit), Fraction(low // unit)
 
@@ -119,18 +119,10 @@ def one_a_group(aggregate: n.Aggregate, units: frozenset[str]) -> bool:
     return apart is not None and bool(units) and any(apart <= keys | {u} for u in units)
 
 
-def _is_scaled(argument: n.Scalar) -> bool:
-    """Whether the summand is a whole multiple of the step rather than the value itself."""
-    return isinstance(argument, n.Clamp) and isinstance(argument.operand, n.Cast)
-
-
 def _clamps(argument: n.Scalar) -> str:
-    inner = next(
-        (x for x in n.walk(argument) if isinstance(x, n.Clamp) and not _is_scaled(x)), None
-    )
-    if inner is None:
-        return "as clamped"
-    return f"clamped to [{show_scalar(inner.low)}, {show_scalar(inner.high)}]"
+    ends = [(x.low, x.high) for x in n.walk(argument) if isinstance(x, n.Clamp)]
+    told = dict.fromkeys(f"[{show_scalar(low)}, {show_scalar(high)}]" for low, high in ends)
+    return f"clamped to {' and '.join(told)}" if told else "as clamped"
 
 
 def amount(value: Fraction) -> str:

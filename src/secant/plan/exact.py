@@ -78,12 +78,14 @@ def _summed(node: n.Aggregate, ranges: Callable[[n.Relation], Ranges]) -> n.Rela
         if n.has_subquery(argument):  # engines take none inside an Attempt
             apart.append(n.Named(f"{call.name}.argument", argument))
             argument = n.Column(apart[-1].name, type_of(argument))
-        whole, step = whole_steps(argument, low, high)
+        whole = whole_steps(argument, low, high)
         # It is clamped and cannot fail; the wrap says so to whoever walks the plan.
         total = replace(call, name=f"{call.name}.steps", function="sum", argument=n.Attempt(whole))
         calls.append(total)
         value: n.Scalar = n.Arithmetic(
-            "*", n.Cast(n.Column(total.name, t.INTEGER), t.DOUBLE), n.Literal(float(step), t.DOUBLE)
+            "*",
+            n.Cast(n.Column(total.name, t.INTEGER), t.DOUBLE),
+            n.Literal(float(whole.step), t.DOUBLE),
         )
         if call.function == "avg":
             count = replace(total, name=f"{call.name}.count", function="count")

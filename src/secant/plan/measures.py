@@ -204,8 +204,9 @@ class Measures:
         reach = max(abs(low - center), abs(high - center)) ** power
         step = _grid(reach, self.bits)
         bound = _whole_bound(low, high, center, power, step)
-        limited = _limited(summand, step, bound, positive=power == 1 and low >= center)
-        aggregation = n.Aggregation("", "sum", limited, call.distinct, call.span)
+        least = 0 if power == 1 and low >= center else -bound
+        whole = n.Quantize(summand, step, least, bound)
+        aggregation = n.Aggregation("", "sum", whole, call.distinct, call.span)
         return self.measure(aggregation, step, t.DOUBLE, weight, words)
 
     def _moving_sum(
@@ -213,7 +214,7 @@ class Measures:
     ) -> n.Column:
         """Sum floats whose columns are clamped already: what bounds them is how they move, not their size."""
         step = _grid(reach, FINE_BITS)
-        whole = _whole_multiple(n.Cast(column, t.DOUBLE), step)
+        whole = n.Quantize(n.Cast(column, t.DOUBLE), step)
         aggregation = n.Aggregation("", "sum", whole, call.distinct, call.span)
         return self.measure(aggregation, step, t.DOUBLE, weight, words)
 
@@ -223,7 +224,7 @@ class Measures:
         column = self.argument(call.argument)
         ends = literal(low, t.DOUBLE, -1), literal(high, t.DOUBLE, +1)
         step = _grid(max(abs(low), abs(high)), FINE_BITS)
-        whole = _whole_multiple(n.Cast(column, t.DOUBLE), step)
+        whole = n.Quantize(n.Cast(column, t.DOUBLE), step)
         words = f"{call.function} of {told(call.argument)}"
         made = n.Aggregation("", call.function, whole, False, call.span)
         return n.Clamp(self.measure(made, step, t.DOUBLE, 1.0, words), *ends)
@@ -241,9 +242,8 @@ class Measures:
             "-", _clamped(self.argument(call.argument), low, high), literal(end, t.DOUBLE)
         )
         step = _grid(max(abs(low), abs(high)), self.bits)
-        most = Fraction(-((low - high) // step) + 1)  # constants are rounded to floats
-        ends = (-most, Fraction(0)) if call.function == "min" else (Fraction(0), most)
-        whole = n.Clamp(_whole_multiple(shifted, step), *(literal(e, t.INTEGER) for e in ends))
+        most = -((low - high) // step) + 1  # constants are rounded to floats
+        whole = n.Quantize(shifted, step, *((-most, 0) if call.function == "min" else (0, most)))
         words = f"{call.function} of {told(call.argument)}"
         made = n.Aggregation("", call.function, whole, False, call.span)
         value = n.Arithmetic(
@@ -360,7 +360,8 @@ class Measures:
             reach *= max(abs(low - center), abs(high - center))
             width *= high - low
         step = _grid(reach)
-        whole = _limited(n.Arithmetic("*", *factors), step, Fraction(-(-reach // step)))
+        bound = -(-reach // step)
+        whole = n.Quantize(n.Arithmetic("*", *factors), step, -bound, bound)
         words = f"sum of products of {told(call.argument)} and {told(call.second)}"
         summed = self.measure(
             n.Aggregation("", "sum", whole, False, call.span), step, t.DOUBLE, 1.0, words
@@ -492,18 +493,19 @@ def undeclared(scalar: n.Scalar, ranges: Ranges) -> list[tuple[str, str]]:
 
 
 def literal(value: Fraction, kind: t.Type, direction: int = 0) -> n.Literal:
-    """Write a rational as a constant of a type; doubles may be rounded outward."""
+    """Write a rational as a constant of a type, rounded up, down or, without direction, as the type does it."""
+    if kind.kind not in ("INTEGER", "DECIMAL"):
+        number = float(value)
+        if direction and Fraction(number) * direction < value * direction:
+            number = math.nextafter(number, math.inf * direction)
+        return n.Literal(number, t.DOUBLE)
+    scaled = value * 10**kind.scale
+    whole = int(scaled) if not direction else int(-(-scaled // 1) if direction > 0 else scaled // 1)
     if kind.kind == "INTEGER":
-        return n.Literal(int(value), kind)
-    if kind.kind == "DECIMAL":
-        scaled = int(value * 10**kind.scale)
-        # As narrow as it can be: a wide constant would drag every row into 128-bit arithmetic.
-        digits = max(len(str(abs(scaled))), kind.scale)
-        return n.Literal(Decimal(scaled).scaleb(-kind.scale), t.decimal(digits, kind.scale))
-    number = float(value)
-    if direction and Fraction(number) * direction < value * direction:
-        number = math.nextafter(number, math.inf * direction)
-    return n.Literal(number, t.DOUBLE)
+        return n.Literal(whole, kind)
+    # As narrow as it can be: a wide constant would drag every row into 128-bit arithmetic.
+    digits = max(len(str(abs(whole))), kind.scale)
+    return n.Literal(Decimal(whole).scaleb(-kind.scale), t.decimal(digits, kind.scale))
 
 
 def _grid(reach: Fraction, bits: int = GRID_BITS) -> Fraction:
@@ -514,41 +516,26 @@ def _grid(reach: Fraction, bits: int = GRID_BITS) -> Fraction:
     return Fraction(2) ** (max(exponent, LEAST_EXPONENT) - bits)
 
 
-def _whole_multiple(summand: n.Scalar, step: Fraction) -> n.Scalar:
-    """Round a float to whole steps."""
-    return n.Cast(n.Arithmetic("*", summand, literal(1 / step, t.DOUBLE)), t.INTEGER)
-
-
 def _clamped(value: n.Scalar, low: Fraction, high: Fraction) -> n.Clamp:
     """Move a number into its range, as a double."""
     return n.Clamp(n.Cast(value, t.DOUBLE), literal(low, t.DOUBLE, -1), literal(high, t.DOUBLE, +1))
 
 
-def _limited(
-    summand: n.Scalar, step: Fraction, bound: Fraction, *, positive: bool = False
-) -> n.Scalar:
-    """Round to whole steps, clamped once more, so that the bound, and the sign, can be read off the plan."""
-    least = Fraction(0) if positive else -bound
-    return n.Clamp(
-        _whole_multiple(summand, step), literal(least, t.INTEGER), literal(bound, t.INTEGER)
-    )
-
-
-def whole_steps(value: n.Scalar, low: Fraction, high: Fraction) -> tuple[n.Scalar, Fraction]:
-    """Give a real, moved into its range, as a whole number of public steps, and the step (rewrite.measure)."""
+def whole_steps(value: n.Scalar, low: Fraction, high: Fraction) -> n.Quantize:
+    """Give a real, moved into its range, as a whole number of public steps (rewrite.measure)."""
     step = _grid(max(abs(low), abs(high)))
     bound = _whole_bound(low, high, Fraction(0), 1, step)
-    return _limited(_clamped(value, low, high), step, bound), step
+    return n.Quantize(_clamped(value, low, high), step, -bound, bound)
 
 
 def _whole_bound(
     low: Fraction, high: Fraction, center: Fraction, power: int, step: Fraction
-) -> Fraction:
+) -> int:
     reach = max(abs(low - center), abs(high - center))
     if power == 2:
         half = (high - low) ** 2 / 8
         reach = max(abs(reach**2 - half), half)
-    return Fraction(-((-reach) // step))
+    return -((-reach) // step)
 
 
 def told(argument: n.Scalar | None) -> str:

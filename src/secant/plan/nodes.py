@@ -40,6 +40,7 @@ from secant.plan.scalar_nodes import Negate as Negate
 from secant.plan.scalar_nodes import Not as Not
 from secant.plan.scalar_nodes import Or as Or
 from secant.plan.scalar_nodes import Outer as Outer
+from secant.plan.scalar_nodes import Quantize as Quantize
 from secant.plan.scalar_nodes import SameValue as SameValue
 from secant.plan.scalar_nodes import ScalarSubquery as ScalarSubquery
 from secant.records import by_identity, frozen
@@ -282,14 +283,14 @@ class Released(Relation):
 
 NODES: tuple[type[Node], ...] = (
     Column, Outer, Literal, Arithmetic, Negate, Compare, SameValue, And, Or, Not, IsNull, Like, InList,
-    Branch, Case, Cast, Call, Extract, Attempt, Clamp, Bucket, ScalarSubquery, InSubquery, Exists,
+    Branch, Case, Cast, Call, Extract, Attempt, Clamp, Quantize, Bucket, ScalarSubquery, InSubquery, Exists,
     Named, Aggregation, SortKey, WindowCall,
     Scan, Values, Filter, Project, Join, Aggregate, Distinct, Window, Sort, Limit, Union, Intersect, Except,
     Truncate, TruncateGroups, Released,
 )  # fmt: skip
 
 _PLAIN = {
-    "str", "bool", "int", "int | None", "Fraction | None", "Frame | None", "object", "Type", "Span | None",
+    "str", "bool", "int", "int | None", "Fraction", "Fraction | None", "Frame | None", "object", "Type", "Span | None",
     "tuple[str, ...]", "tuple[object, ...]", "tuple[Field, ...]", "tuple[tuple[object, ...], ...]",
 }  # fmt: skip
 """Types of fields that hold no node."""

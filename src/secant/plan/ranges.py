@@ -31,6 +31,7 @@ from secant.plan.regions import conditions_on
 from secant.plan.rewrite import columns_of
 from secant.plan.rules import RuleTable
 from secant.plan.show import same
+from secant.plan.steps import spelled
 from secant.plan.typing import type_of
 from secant.plan.values import date_of
 from secant.terms.policy import Policy
@@ -395,6 +396,11 @@ def _attempt(r: Ranges, node: n.Attempt) -> iv.Interval:
 @RANGES.rule(n.Clamp, id="range.clamp")
 def _clamp(r: Ranges, node: n.Clamp) -> iv.Interval:
     return iv.smaller(iv.larger(r.of(node.operand), r.of(node.low)), r.of(node.high))
+
+
+@RANGES.rule(n.Quantize, id="range.quantize")
+def _quantize(r: Ranges, node: n.Quantize) -> iv.Interval:
+    return r.of(spelled(node))
 
 
 @RANGES.rule(n.Extract, id="range.extract")

@@ -303,5 +303,4 @@ def _index(column: n.Column, grid: Points) -> n.Scalar:
         shifted = n.Arithmetic("-", clamped, ends[0]) if low else clamped
     if grid.step == 1 and type_of(shifted).kind == "INTEGER":
         return shifted
-    scaled = n.Arithmetic("*", n.Cast(shifted, t.DOUBLE), literal(1 / grid.step, t.DOUBLE))
-    return n.Cast(scaled, t.INTEGER)
+    return n.Quantize(n.Cast(shifted, t.DOUBLE), grid.step)

@@ -15,6 +15,7 @@ from secant.plan.evaluate import evaluate
 from secant.plan.reads import columns_named
 from secant.plan.regions import joined
 from secant.plan.show import same
+from secant.plan.steps import spelled
 from secant.plan.typing import Mistyped, fields_of, type_of
 from secant.plan.values import Failure
 from secant.plan.verify import verify
@@ -44,6 +45,11 @@ def transform(
     result = visit(root)
     assert isinstance(result, n.Relation)
     return result
+
+
+def spell_out(plan: n.Relation) -> n.Relation:
+    """Give a plan that computes the same without Quantize."""
+    return transform(plan, lambda x: spelled(x) if isinstance(x, n.Quantize) else x, n.Quantize)
 
 
 def kept(node: n.N, **parts: n.Node | tuple[n.Node, ...] | None) -> n.N:

@@ -6,6 +6,8 @@ behavior, as there.
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from secant.errors import Span
 from secant.plan.remembered import Node, Relation, Scalar
 from secant.records import by_identity
@@ -172,6 +174,19 @@ class Clamp(Scalar):
     operand: Scalar
     low: Scalar
     high: Scalar
+
+
+@by_identity
+class Quantize(Scalar):
+    """A real as a whole number of public steps, rounded, and moved into [low, high] where they are given.
+
+    NULL stays NULL, a NaN goes to `high`. `plan.steps` says how it is computed.
+    """
+
+    operand: Scalar
+    step: Fraction
+    low: int | None = None
+    high: int | None = None
 
 
 @by_identity

@@ -21,6 +21,7 @@ from secant.plan import values as v
 from secant.plan.arithmetic import operation
 from secant.plan.functions import FUNCTIONS
 from secant.plan.rules import RuleTable
+from secant.plan.steps import spelled
 from secant.plan.typing import type_of
 from secant.plan.values import Failure, Value
 from secant.records import frozen
@@ -355,6 +356,11 @@ def _clamp(node: n.Clamp, place: Place) -> Code:
         return least(greatest(value, low(row, frame)), high(row, frame))
 
     return run
+
+
+@rule(n.Quantize)
+def _quantize(node: n.Quantize, place: Place) -> Code:
+    return code(spelled(node), place)
 
 
 @rule(n.Bucket)

@@ -12,6 +12,7 @@ from dataclasses import fields
 from secant.plan import nodes as n
 from secant.plan.rules import RuleTable
 from secant.plan.scopes import relations_in
+from secant.plan.steps import spelled
 from secant.terms.types import Type
 
 SCALAR_TEXT: RuleTable[Callable[..., str]] = RuleTable("show scalars")
@@ -251,6 +252,11 @@ def _attempt(node: n.Attempt) -> str:
 @scalar(n.Clamp)
 def _clamp(node: n.Clamp) -> str:
     return f"clamp({_all((node.operand, node.low, node.high), ', ')})"
+
+
+@scalar(n.Quantize)
+def _quantize(node: n.Quantize) -> str:
+    return show_scalar(spelled(node))
 
 
 @scalar(n.Bucket)

@@ -334,6 +334,11 @@ def _casting(node: n.Cast) -> bool:
     return not _safe_cast(node)
 
 
+@FAILURES.rule(n.Quantize)
+def _rounding(_: n.Quantize) -> bool:
+    return True
+
+
 @FAILURES.rule(n.Call)
 def _calling(node: n.Call) -> bool:
     if node.function == "abs":  # only the smallest whole number has no counterpart

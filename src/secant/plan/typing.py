@@ -15,6 +15,7 @@ from secant.plan import nodes as n
 from secant.plan.aggregates import QUANTILES, SPREAD
 from secant.plan.functions import AGGREGATES, FUNCTIONS
 from secant.plan.rules import RuleTable
+from secant.plan.steps import spelled
 from secant.plan.values import CASTABLE
 from secant.plan.windows import window_type
 from secant.terms import types as t
@@ -310,6 +311,11 @@ def _clamp(node: n.Clamp) -> Type:
     if result.kind == operand.kind and result.scale == operand.scale:
         return operand
     return result
+
+
+@scalar(n.Quantize)
+def _quantize(node: n.Quantize) -> Type:
+    return type_of(spelled(node))
 
 
 @scalar(n.Bucket)

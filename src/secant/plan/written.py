@@ -13,7 +13,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from secant.plan.nodes import Node
+from secant.plan.nodes import Node, Quantize
+from secant.plan.steps import spelled
 from secant.terms.types import Type
 
 _PLACES = ("span",)
@@ -32,7 +33,9 @@ class WrittenPlans:
     """By what is written: 0.0 and -0.0 are equal, and are not the same."""
 
     def place(self, node: Node) -> int:
-        """Give the place of a node in the list, and write it if it is new."""
+        """Give the place of a node in the list, and write it if it is new; it is written as it is computed."""
+        if isinstance(node, Quantize):
+            return self.place(spelled(node))
         if id(node) not in self._seen:
             held = {
                 f.name: self.value(getattr(node, f.name))

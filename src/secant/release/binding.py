@@ -112,7 +112,7 @@ def _clamped(over: n.Aggregate, words: Mapping[str, str]) -> list[Kept]:
                 ends = _ends_of(clamp) if isinstance(clamp, n.Clamp) else None
                 if ends is None or not isinstance(clamp, n.Clamp):
                     continue
-                # Only the innermost clamp stands on values of the data; the others keep whole numbers in their types.
+                # Only the innermost clamp stands on values of the data; the others limit what is made of them.
                 if any(isinstance(x, n.Clamp) for x in n.walk(clamp.operand)):
                     continue
                 columns = columns_of(clamp.operand)

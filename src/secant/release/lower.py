@@ -13,6 +13,7 @@ from dataclasses import replace
 from secant.plan import nodes as n
 from secant.plan.functions import FUNCTIONS
 from secant.plan.lineage import stored_column
+from secant.plan.rewrite import spell_out
 from secant.plan.rules import RuleTable
 from secant.plan.scopes import borrowed_by, holders, relations_in
 from secant.plan.typing import fields_of, type_of
@@ -41,7 +42,7 @@ Reading = Callable[[Sequence[str]], str]
 
 def lower(plan: n.Relation, dialect: Dialect = DUCKDB) -> str:
     """Give the one statement that computes the plan."""
-    plan = dialect.before(plan)
+    plan = dialect.before(spell_out(plan))
     uses = Counter(
         child
         for node in holders(plan)

@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from datetime import date, datetime
 from decimal import Decimal
+from fractions import Fraction
 
 import duckdb
 import pytest
@@ -505,6 +506,14 @@ def test_clamp():
     assert clamped(None) is None
     assert clamped(Decimal("7.25"), DEC) == Decimal("5.00")
     assert clamped(3, INT) == 3
+
+
+def test_whole_steps():
+    def steps(value: object, *ends: int):
+        return value_of(n.Quantize(n.Literal(value, DBL), Fraction(1, 4), *ends))
+
+    assert [steps(x) for x in (-1.0, 0.1, 0.13, 2.5, None)] == [-4, 0, 1, 10, None]
+    assert [steps(x, -3, 8) for x in (-1.0, 0.13, 2.5, None)] == [-3, 1, 8, None]
 
 
 ORDERS = (n.Field("o.who", INT), n.Field("o.day", INT), n.Field("o.kind", TXT))

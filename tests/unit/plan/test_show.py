@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import date
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 
@@ -74,6 +75,7 @@ def test_a_shared_relation_is_written_once():
             "year(DATE '2020-01-31')",
         ),
         (n.Attempt(n.Clamp(ID, ONE, ONE)), "attempt(clamp(t.id, 1, 1))"),
+        (n.Quantize(ID, Fraction(1, 4), -8, 9), "clamp(CAST((t.id * 4.0) AS INTEGER), -8, 9)"),
         (n.Literal((1, 2, 3), t.INTERVAL), "INTERVAL 1 months 2 days 3 us"),
         (n.InSubquery(n.ScalarSubquery(U), U), "((?) IN (?))"),
         (n.Named("t.id", ID), "t.id"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from datetime import date
 from decimal import Decimal
+from fractions import Fraction
 
 import duckdb
 import pytest
@@ -157,6 +158,8 @@ NUMBERS = n.Values((n.Field("a", t.INTEGER),), ())
         (n.Clamp(column(DEC), ONE, literal(Decimal("9.5"), t.decimal(2, 1))), DEC),
         (n.Clamp(NUMBER, ONE, literal(9.5, t.DOUBLE)), t.DOUBLE),
         (n.Clamp(DAY, literal(date(2020, 1, 1), t.DATE), DAY), t.DATE),
+        (n.Quantize(column(t.DOUBLE), Fraction(1, 4), 0, 9), t.INTEGER),
+        (n.Quantize(column(DEC), Fraction(1, 4)), t.INTEGER),
         (n.ScalarSubquery(NUMBERS), t.INTEGER),
         (n.InSubquery(column(DEC), NUMBERS), t.BOOLEAN),
         (n.Exists(TWO_COLUMNS), t.BOOLEAN),
@@ -196,6 +199,7 @@ def test_types_of_scalars(scalar, expected):
         n.Extract("year", NUMBER),
         n.Extract("fortnight", DAY),
         n.Clamp(TEXT, TEXT, TEXT),
+        n.Quantize(TEXT, Fraction(1, 4), 0, 9),
         n.Clamp(DAY, ONE, ONE),
         n.ScalarSubquery(TWO_COLUMNS),
         n.InSubquery(TEXT, NUMBERS),

@@ -36,7 +36,6 @@ from secant.analysis.derivative.summand import (
     is_ramp,
     is_steep,
     limits_declared,
-    peeled,
     share_above,
 )
 from secant.analysis.derivative.tuning import spread_points
@@ -200,7 +199,9 @@ class Branch:
                 f"{call.function} over a set, or over inner sums, has no rule here",
                 "count, or sum",
             )
-        value, factor, rounded = peeled(argument, measure)
+        rounded = isinstance(argument, n.Quantize)  # to whole steps (derivative.grid)
+        value = argument.operand if isinstance(argument, n.Quantize) else argument
+        factor = quick(1 / measure.step)
         calculus = Calculus(self.space, quick(1), other=self.calculus)
         probe = calculus.of(value)
         roles = [r for r in probe.reach if any(k.role == r for k in probe.slopes)]

@@ -11,9 +11,9 @@ import datetime
 from fractions import Fraction
 
 from secant.analysis.derivative import shapes
-from secant.analysis.derivative.writing import literal
 from secant.numeric.quick import quick, ratio
 from secant.plan import nodes as n
+from secant.plan.measures import literal
 from secant.plan.ranges import as_number, as_text
 from secant.plan.values import EPOCH
 from secant.terms import types as t

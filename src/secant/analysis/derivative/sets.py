@@ -177,21 +177,16 @@ def _passed(keys: Mapping[str, n.Scalar]) -> tuple[n.Named, ...]:
 
 def _counted(whole: n.Scalar, slope: _Slope, keys: dict[str, n.Scalar]) -> n.Scalar:
     """Write what a row changes in a value: what it counts, before that is rounded to whole steps, times a slope."""
-    while isinstance(whole, (n.Attempt, n.Clamp)):
-        whole = whole.operand
-    if not (isinstance(whole, n.Cast) and whole.type.kind == "INTEGER"):
+    whole = whole.operand if isinstance(whole, n.Attempt) else whole
+    if not isinstance(whole, n.Quantize):
         raise _refused(whole)
-    steps = whole.operand
-    if not (isinstance(steps, n.Arithmetic) and steps.op == "*"):
+    range_ = Ranges(NOTHING_DECLARED).of(whole.operand)
+    if not range_.bounded:
         raise _refused(whole)
-    factor = as_number(steps.right.value) if isinstance(steps.right, n.Literal) else None
-    range_ = Ranges(NOTHING_DECLARED).of(steps)
-    if factor is None or not range_.bounded:
+    if columns_of(whole) and max(abs(e) for e in range_.ends()) < FINE * whole.step:
         raise _refused(whole)
-    if columns_of(steps) and max(abs(e) for e in range_.ends()) < FINE:
-        raise _refused(whole)
-    size = shapes.number(shapes.float_above(slope.size * abs(factor)))
-    value: n.Scalar = _plain(steps.left)
+    size = shapes.number(shapes.float_above(slope.size / whole.step))
+    value: n.Scalar = _plain(whole.operand)
     if size.value != 1.0:
         value = n.Arithmetic("*", value, size)
     if slope.public is not None:

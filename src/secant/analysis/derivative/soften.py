@@ -37,7 +37,6 @@ from secant.analysis.derivative.writing import (
     held_moment,
     is_null,
     is_strict,
-    literal,
     times_truth,
     widens,
     word_for,
@@ -48,6 +47,7 @@ from secant.plan import nodes as n
 from secant.plan.aggregates import SPREAD
 from secant.plan.functions import FUNCTIONS
 from secant.plan.lineage import origins_of
+from secant.plan.measures import literal
 from secant.plan.moments import average, variance
 from secant.plan.ranges import as_number, declared
 from secant.plan.reads import scans

@@ -5,14 +5,11 @@ In: the expressions that a release sums. Out: their parts, and public facts abou
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from secant.analysis.derivative import shapes
 from secant.analysis.derivative.smooth_terms import (
     Term,
 )
 from secant.plan import nodes as n
-from secant.plan.measures import Measure
 from secant.plan.ranges import Ranges, as_number
 
 FARTHEST = 10**12
@@ -66,27 +63,6 @@ def all_of(margin: n.Scalar) -> list[n.Scalar]:
     if isinstance(margin, n.Call) and margin.function == "lowest":
         return [p for a in margin.arguments for p in all_of(a)]
     return [margin]
-
-
-def peeled(argument: n.Scalar, measure: Measure) -> tuple[n.Scalar, Fraction, bool]:
-    """Take the rounding to whole steps off a summand: the value, steps a unit, and whether it rounds.
-
-    Rests on derivative.grid.
-    """
-    inner = argument
-    cast = inner.operand if isinstance(inner, n.Clamp) else inner
-    if isinstance(cast, n.Cast):
-        scaled = cast.operand
-        if (
-            cast.type.kind == "INTEGER"
-            and isinstance(scaled, n.Arithmetic)
-            and scaled.op == "*"
-            and isinstance(scaled.right, n.Literal)
-        ):
-            factor = as_number(scaled.right.value)
-            assert factor is not None
-            return scaled.left, factor, True
-    return inner, 1 / measure.step, False
 
 
 def limits_declared(value: n.Scalar) -> bool:

@@ -1,4 +1,4 @@
-"""Small pieces of softened expressions: constants of a column's type, products, what is strict and what widens.
+"""Small pieces of softened expressions: columns held in their ranges, products, what is strict and what widens.
 
 In: plan expressions. Out: plan expressions, or a yes or no about them. Nothing here knows a policy.
 """
@@ -6,34 +6,15 @@ In: plan expressions. Out: plan expressions, or a yes or no about them. Nothing 
 from __future__ import annotations
 
 import datetime
-from decimal import Decimal
-from fractions import Fraction
 
 from secant.analysis.certificate import CannotBound
 from secant.analysis.derivative import shapes
 from secant.analysis.derivative.summand import FARTHEST
 from secant.numeric import interval as iv
-from secant.numeric.quick import quick
 from secant.plan import nodes as n
 from secant.plan.typing import type_of
 from secant.plan.values import EPOCH, midnight
 from secant.terms import types as t
-
-
-def literal(value: Fraction, kind: t.Type, direction: int) -> n.Literal:
-    """Write an end of a range in a column's own type, rounded outward."""
-    if kind.kind == "DOUBLE":
-        number = float(value)
-        if quick(number) * direction < value * direction:
-            number = shapes.float_above(value) if direction > 0 else shapes.float_below(value)
-        return n.Literal(number, t.DOUBLE)
-    scale = kind.scale
-    scaled = value * 10**scale
-    whole = int(scaled.__ceil__() if direction > 0 else scaled.__floor__())
-    if kind.kind == "INTEGER":
-        return n.Literal(whole, t.INTEGER)
-    digits = max(len(str(abs(whole))), scale)
-    return n.Literal(Decimal(whole).scaleb(-scale), t.decimal(digits, scale))
 
 
 def farthest(kind: t.Type) -> int:

@@ -16,6 +16,7 @@ from secant.plan.evaluate import evaluate
 from secant.plan.functions import FUNCTIONS
 from secant.plan.rules import RuleTable
 from secant.plan.show import show_scalar
+from secant.plan.steps import spelled
 from secant.plan.typing import type_of
 from secant.plan.values import Failure
 from secant.records import frozen
@@ -118,6 +119,11 @@ def _clamp(s: Scope, node: n.Clamp) -> Value:
     choose = s.language.choose
     raised = choose(operand.term < low.term, low.term, operand.term)
     return Value(kind, choose(raised > high.term, high.term, raised), operand.null)
+
+
+@rule(n.Quantize)
+def _quantize(s: Scope, node: n.Quantize) -> Value:
+    return s.value(spelled(node))
 
 
 @rule(n.Cast)
