@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from secant.errors import SecantError
-from secant.sql.parse import too_deep
+from secant.sql.limits import too_deep
 
 
 @contextmanager

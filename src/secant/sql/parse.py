@@ -13,9 +13,9 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
 
 from secant.errors import Span, SqlError, UsageError, meant
+from secant.sql.limits import MAX_CHARACTERS, too_deep
 from secant.sql.parameters import Parameters, filled
-
-MAX_CHARACTERS = 200_000
+from secant.sql.shape import check_shape
 
 # sqlglot logs what it falls back on, quoting the query; the query is the analyst's, but logs are public here.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
@@ -43,6 +43,7 @@ def parse(text: str, dialect: str = "duckdb", parameters: Parameters | None = No
         ) from None
     try:
         words = filled(text, parameters, dialect)
+        check_shape(words)
         read = Dialect.get_or_raise(dialect).parser().parse(words, text)
         statements = [s for s in read if s is not None]
     except ParseError as error:
@@ -53,7 +54,7 @@ def parse(text: str, dialect: str = "duckdb", parameters: Parameters | None = No
         ) from None
     except RecursionError:
         raise too_deep() from None
-    except UsageError:
+    except (SqlError, UsageError):
         raise
     except (ValueError, AttributeError, TypeError, IndexError, KeyError):
         # The parser itself stumbled; its own message may quote anything, so it is not passed on.
@@ -72,15 +73,6 @@ def parse(text: str, dialect: str = "duckdb", parameters: Parameters | None = No
             hint="Secant only reads: write a SELECT",
         )
     return statement
-
-
-def too_deep() -> SqlError:
-    """Give the error for a query that no stage can walk through."""
-    return SqlError(
-        "SQL-007",
-        "the query is nested too deeply",
-        hint="flatten its parentheses or subqueries",
-    )
 
 
 def _syntax_error(text: str, error: ParseError) -> SqlError:
@@ -110,8 +102,8 @@ def span_of(node: exp.Expression) -> Span | None:
     ends: list[int] = []
     below: list[exp.Expr] = [node]
     for index, item in enumerate(below):  # breadth first; what is found is looked through in turn
-        start, end = item.meta_get("start"), item.meta_get("end")
-        if start is not None and end is not None:
+        start = item.meta_get("start")
+        if start is not None and (end := item.meta_get("end")) is not None:
             starts.append(int(start))
             ends.append(int(end))
         if index > 200:
@@ -119,7 +111,7 @@ def span_of(node: exp.Expression) -> Span | None:
         for part in item.args.values():  # as `iter_expressions` does, which is slower
             if isinstance(part, exp.Expr):
                 below.append(part)
-            elif isinstance(part, list):
+            elif part and isinstance(part, list):
                 below += [x for x in part if isinstance(x, exp.Expr)]
     return Span(min(starts), max(ends) + 1) if starts else None
 

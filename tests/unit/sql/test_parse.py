@@ -6,7 +6,8 @@ import pytest
 from sqlglot import exp
 
 from secant.errors import SqlError, UsageError
-from secant.sql.parse import MAX_CHARACTERS, parse, span_of
+from secant.sql.limits import MAX_CHARACTERS
+from secant.sql.parse import parse, span_of
 
 
 @pytest.mark.parametrize(

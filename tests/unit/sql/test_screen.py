@@ -3,8 +3,9 @@
 import pytest
 
 from secant.errors import SqlError
+from secant.sql.limits import MAX_DEPTH, MAX_JOINS, MAX_NODES
 from secant.sql.parse import parse
-from secant.sql.screen import MAX_DEPTH, MAX_JOINS, MAX_NODES, screen
+from secant.sql.screen import screen
 
 
 def refused(text):
