@@ -7,7 +7,7 @@ whoever cares asks `reused`. Nobody else takes names of columns apart or collect
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from secant.plan import nodes as n
@@ -22,9 +22,14 @@ def stored_column(scan: n.Scan, name: str) -> str:
     return name[len(scan.alias) + 1 :]
 
 
-def stored_columns(scan: n.Scan) -> dict[str, str]:
+def stored_columns(scan: n.Scan) -> Mapping[str, str]:
     """Give for each column of a scan the column of its table, lower-cased."""
-    return {f.name: stored_column(scan, f.name).lower() for f in scan.columns}
+    try:
+        return scan._stored
+    except AttributeError:
+        found = {f.name: stored_column(scan, f.name).lower() for f in scan.columns}
+    object.__setattr__(scan, "_stored", found)
+    return found
 
 
 def named_in(scan: n.Scan, columns: Iterable[str]) -> tuple[str, ...] | None:
@@ -62,6 +67,8 @@ class Lineage:
     def follow(self, relation: n.Relation) -> None:
         """Take in the columns of a relation and of all relations below it."""
         for node in n.walk(relation):
+            if not isinstance(node, n.Relation):
+                continue
             if isinstance(node, n.Scan):
                 table = node.table.lower()
                 self.origins |= {name: (table, c) for name, c in stored_columns(node).items()}

@@ -8,7 +8,7 @@ Nodes are compared by identity: a shared node (a CTE used twice) is one node, vi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from fractions import Fraction
 from itertools import chain
@@ -364,7 +364,7 @@ def rebuild(node: N, change: Callable[[Node], Node]) -> N:
 def walk(node: Node) -> Iterator[Node]:
     """Give the node and all below, parents first, each shared node once."""
     if not isinstance(node, Relation):
-        return _walk(node)
+        return iter(_walk(node))
     try:
         return chain((node,), node._all_below)
     except AttributeError:
@@ -373,18 +373,23 @@ def walk(node: Node) -> Iterator[Node]:
     return chain((node,), node._all_below)
 
 
-def _walk(node: Node) -> Iterator[Node]:
-    seen: set[int] = set()
-    stack = [node]
+def _walk(node: Node) -> Iterable[Node]:
+    below = children(node)
+    if not below:
+        return (node,)
+    seen: dict[Node, None] = {
+        node: None
+    }  # in the order in which they are met; nodes are compared by identity
+    stack = [*reversed(below)]
     while stack:
         current = stack.pop()
-        if id(current) in seen:
+        if current in seen:
             continue
-        seen.add(id(current))
-        yield current
+        seen[current] = None
         below = children(current)
         if below:
-            stack.extend(reversed(below))
+            stack += reversed(below)
+    return seen
 
 
 def slots() -> tuple[tuple[type[Node], str], ...]:
@@ -402,7 +407,10 @@ def bits(*classes: type[Node]) -> int:
 
 def kinds(node: Node) -> int:
     """Give the classes of all nodes in a part of a plan, itself among them, as a set of bits."""
-    pending = [] if hasattr(node, "_kinds") else [node]
+    try:
+        return node._kinds
+    except AttributeError:
+        pending = [node]
     while pending:
         part = pending[-1]
         below = children(part)

@@ -70,14 +70,14 @@ def columns_named(node: n.Node) -> frozenset[str]:
     """Give the columns that one node looks at by itself, without what stands below it."""
     if isinstance(node, (n.Column, n.Outer)):
         return frozenset((node.name,))
-    if isinstance(node, _WHOLE_ROWS):
+    if type(node) in _WHOLE_ROWS:
         sides = [part for part in n.children(node) if isinstance(part, n.Relation)]
         return frozenset(f.name for side in sides for f in fields_of(side))
     return _NOTHING
 
 
-_WHOLE_ROWS = (
+_WHOLE_ROWS = frozenset((
     n.Distinct, n.Union, n.Intersect, n.Except, n.InSubquery, n.ScalarSubquery, n.Truncate, n.TruncateGroups,
     n.Window,
-)  # fmt: skip
+))  # fmt: skip
 """Nodes that look at all columns of rows without naming them; truncations and windows break ties by all of them."""

@@ -7,6 +7,7 @@ itself is not let go when the question ends. Each fact is written by one functio
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from secant.records import by_identity
@@ -20,7 +21,8 @@ class _Remembered:
     """Facts about one node; each has a slot that is empty until it is asked for."""
 
     __slots__ = (
-        "_all_below", "_below", "_borrowed", "_kinds", "_meaning", "_own", "_reads", "_scans", "_sound",
+        "_all_below", "_below", "_borrowed", "_holding", "_kinds", "_meaning", "_named", "_own", "_reads", "_scans",
+        "_sound", "_stored",
     )  # fmt: skip
     _all_below: tuple[Node, ...]
     """`nodes.walk`, of relations."""
@@ -28,10 +30,14 @@ class _Remembered:
     """`nodes.children`."""
     _borrowed: dict[str, Outer]
     """`scopes.borrowed_by`, of relations."""
+    _holding: tuple[Node, ...]
+    """`scopes.holders`, one step."""
     _kinds: int
     """`nodes.kinds`."""
     _meaning: Type | tuple[Field, ...]
     """`typing.type_of` or `typing.fields_of`."""
+    _named: frozenset[str]
+    """`scopes.own_names`, of relations."""
     _own: tuple[Node, ...]
     """`scopes.own_parts`, of relations."""
     _reads: frozenset[str]
@@ -40,6 +46,8 @@ class _Remembered:
     """`reads.scans`."""
     _sound: bool
     """`verify.verify`: it stood in a plan that was well formed."""
+    _stored: Mapping[str, str]
+    """`lineage.stored_columns`, of scans."""
 
 
 @by_identity

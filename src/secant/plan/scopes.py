@@ -55,11 +55,25 @@ def own_parts(relation: n.Relation) -> tuple[n.Node, ...]:
         part = pending.pop()
         found.append(part)
         below = n.children(part)
+        if not below:
+            continue
         if type(part) in n.HOLDERS:
-            below = tuple(child for child in below if not isinstance(child, n.Relation))
-        pending.extend(below)
+            pending += [child for child in below if not isinstance(child, n.Relation)]
+        else:
+            pending += below
     object.__setattr__(relation, "_own", tuple(found))
     return relation._own
+
+
+def own_names(relation: n.Relation) -> frozenset[str]:
+    """Give the columns, its own and outer ones, that the scalars of one relation name, without their subqueries."""
+    try:
+        return relation._named
+    except AttributeError:
+        parts = own_parts(relation)
+    found = frozenset([x.name for x in parts if isinstance(x, (n.Column, n.Outer))])
+    object.__setattr__(relation, "_named", found)
+    return found
 
 
 def holders(root: n.Relation) -> Iterator[n.Node]:
@@ -69,12 +83,22 @@ def holders(root: n.Relation) -> Iterator[n.Node]:
     while pending:
         node = pending.pop()
         yield node
-        below: list[n.Node] = list(relations_in(node))
-        if isinstance(node, n.Relation) and any(map(n.has_subquery, expressions(node))):
-            below += [part for part in own_parts(node) if type(part) in n.HOLDERS]
-        new = [x for x in dict.fromkeys(below) if x not in seen]
+        new = [x for x in _holders_below(node) if x not in seen]
         seen.update(new)
         pending += new
+
+
+def _holders_below(node: n.Node) -> tuple[n.Node, ...]:
+    """Give the relations directly below, and the scalars of a relation that hold one, each once."""
+    try:
+        return node._holding
+    except AttributeError:
+        pass
+    below: list[n.Node] = list(relations_in(node))
+    if isinstance(node, n.Relation) and any(map(n.has_subquery, expressions(node))):
+        below += [part for part in own_parts(node) if type(part) in n.HOLDERS]
+    object.__setattr__(node, "_holding", tuple(dict.fromkeys(below)))
+    return node._holding
 
 
 Borrowed = dict[n.Relation, dict[str, n.Outer]]

@@ -68,12 +68,17 @@ def settle(root: n.Node) -> Meaning:
         missing = [part for part in _needed(node) if not hasattr(part, "_meaning")]
         if missing:
             pending += missing
-        elif not hasattr(pending.pop(), "_meaning"):
-            rule = SCALAR_TYPES.find(node) or RELATION_FIELDS.find(node)
-            if rule is None:
-                raise Mistyped(f"{type(node).__name__} has no type", node)
-            object.__setattr__(node, "_meaning", rule(node))
+        elif not hasattr(pending.pop(), "_meaning"):  # one that two others rest on is pending twice
+            settle_one(node)
     return root._meaning
+
+
+def settle_one(node: n.Node) -> None:
+    """Find the type or the fields of a node that rests on settled ones only."""
+    rule = SCALAR_TYPES.find(node) or RELATION_FIELDS.find(node)
+    if rule is None:
+        raise Mistyped(f"{type(node).__name__} has no type", node)
+    object.__setattr__(node, "_meaning", rule(node))
 
 
 def _needed(node: n.Node) -> Iterable[n.Node]:
@@ -84,7 +89,7 @@ def _needed(node: n.Node) -> Iterable[n.Node]:
         return node.items
     if isinstance(node, n.Aggregate):
         return (*node.keys, *node.aggregations)
-    return (part for part in n.children(node) if isinstance(part, n.Relation))
+    return [part for part in n.children(node) if isinstance(part, n.Relation)]
 
 
 # ── scalars ──────────────────────────────────────────────────────────────────────────────────────

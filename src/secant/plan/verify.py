@@ -16,7 +16,7 @@ from secant.plan import nodes as n
 from secant.plan.reads import scans
 from secant.plan.rules import RuleTable
 from secant.plan.scopes import borrowed_by, bottom_up, own_parts, relations_in, standing_on
-from secant.plan.typing import Mistyped, fields_of, settle, type_of
+from secant.plan.typing import Mistyped, fields_of, settle_one, type_of
 from secant.plan.windows import WINDOW_FUNCTIONS
 from secant.terms.types import Type, unify
 
@@ -36,7 +36,7 @@ def verify(relation: n.Relation) -> None:
     try:
         for node in nodes:
             if not hasattr(node, "_meaning"):
-                settle(node)
+                settle_one(node)  # what it rests on stands before it
         for node in nodes:
             rule = CHECKS.find(node)
             if rule is not None:

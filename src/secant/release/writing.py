@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from secant.plan import nodes as n
 from secant.plan.reads import scans
-from secant.plan.scopes import holders, own_parts
+from secant.plan.scopes import holders, own_names
 from secant.plan.typing import fields_of, type_of
 from secant.records import frozen
 from secant.release.dialect import Dialect, quote
@@ -134,10 +134,10 @@ def _own_columns(node: n.Relation) -> frozenset[str]:
         return frozenset((*node.owner, *node.order))
     if isinstance(node, n.TruncateGroups):
         return frozenset((*node.owner, *node.groups))
-    named = {x.name for x in own_parts(node) if isinstance(x, (n.Column, n.Outer))}
+    named = own_names(node)
     if isinstance(node, n.Window):
-        named.update(f.name for f in fields_of(node.input))
-    return frozenset(named)
+        return named.union(f.name for f in fields_of(node.input))
+    return named
 
 
 LONGEST_WORD = 24
