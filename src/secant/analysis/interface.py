@@ -75,3 +75,14 @@ def refusing(
             return verdict.refusal(analysis.name)
 
     return bound_or_refuse
+
+
+class WhenAsked:
+    """An analysis that is imported when it is first asked: one that no question needs costs no command its start."""
+
+    def __init__(self, name: str, kinds: tuple[str, ...], made: Callable[[], Analysis]) -> None:
+        self.name, self.kinds, self._made = name, kinds, made
+
+    def bound(self, request: Request) -> Certificate | Refusal:
+        """Ask the analysis itself."""
+        return self._made().bound(request)

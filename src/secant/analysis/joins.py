@@ -9,17 +9,36 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 
 from secant.analysis.certificate import Certificate, Figures, Move, Refusal, Survey, Surveyed
-from secant.analysis.elastic.analysis import ElasticAnalysis
 from secant.analysis.growth import growth
-from secant.analysis.interface import Analysis, Request
-from secant.analysis.multiplicity.analysis import MultiplicityAnalysis
-from secant.analysis.residual.analysis import ResidualAnalysis
+from secant.analysis.interface import Analysis, Request, WhenAsked
 from secant.analysis.summands import replaced_bound
 from secant.numeric.ball import ball, upper, working_precision
 from secant.plan import nodes as n
 from secant.plan.conjunctive import Conjunctive, conjunctive
+
+
+@cache
+def _residual() -> Analysis:
+    from secant.analysis.residual.analysis import ResidualAnalysis
+
+    return ResidualAnalysis()
+
+
+@cache
+def _elastic() -> Analysis:
+    from secant.analysis.elastic.analysis import ElasticAnalysis
+
+    return ElasticAnalysis()
+
+
+@cache
+def _multiplicity() -> Analysis:
+    from secant.analysis.multiplicity.analysis import MultiplicityAnalysis
+
+    return MultiplicityAnalysis()
 
 
 class JoinsAnalysis:
@@ -27,7 +46,11 @@ class JoinsAnalysis:
 
     name = "joins"
     kinds: tuple[str, ...] = ("rows",)
-    ways: tuple[Analysis, ...] = (ResidualAnalysis(), ElasticAnalysis(), MultiplicityAnalysis())
+    ways: tuple[Analysis, ...] = (
+        WhenAsked("residual", ("rows",), _residual),
+        WhenAsked("elastic", ("rows",), _elastic),
+        WhenAsked("multiplicity", ("rows",), _multiplicity),
+    )
 
     def bound(self, request: Request) -> Certificate | Refusal:
         """Bound every measure by the least survey, or say what stands in the way."""

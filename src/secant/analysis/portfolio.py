@@ -29,9 +29,8 @@ from secant.analysis.derivative.public_rows import public_rows_of
 from secant.analysis.derivative.softened import Softened
 from secant.analysis.derivative.space import space_of
 from secant.analysis.derivative.unions import soften
-from secant.analysis.interface import Analysis, Request
+from secant.analysis.interface import Analysis, Request, WhenAsked
 from secant.analysis.joins import JoinsAnalysis
-from secant.analysis.smt.analysis import SmtAnalysis
 from secant.analysis.split import Bounded, Exposed, Split, many_released, with_reals
 from secant.analysis.stability.analysis import StabilityAnalysis
 from secant.analysis.truncation.analysis import TruncationAnalysis
@@ -67,10 +66,18 @@ __all__ = [
     "read_columns",
 ]
 
+
+@cache
+def _smt() -> Analysis:
+    from secant.analysis.smt.analysis import SmtAnalysis
+
+    return SmtAnalysis()
+
+
 ANALYSES: tuple[Analysis, ...] = (
     StabilityAnalysis(),
     TruncationAnalysis(),
-    SmtAnalysis(),
+    WhenAsked("smt", ("rows",), _smt),
     JoinsAnalysis(),
     DerivativeAnalysis(),
     CombinedAnalysis(),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -124,6 +125,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     gc.set_threshold(SWEEP, *gc.get_threshold()[1:])
+    # Whatever else is installed does not read policies along with us; looking for it opens every package's papers.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # A terminal without UTF-8 gets a question mark for ε instead of a crash.

@@ -6,8 +6,6 @@ sentence: side effects, files, volatile functions, recursion, and queries made t
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from functools import cache
 from typing import Any
 
 from sqlglot import exp
@@ -61,10 +59,15 @@ _SCREENED = (
 )  # fmt: skip
 
 
-@cache
-def _looked_at(kind: Hashable) -> bool:
+_LOOKED_AT: dict[type, bool] = {}
+
+
+def _looked_at(kind: type) -> bool:
     """Whether `_screen_node` knows a reason against some node of a class; most are columns, numbers and signs."""
-    return isinstance(kind, type) and issubclass(kind, _SCREENED)
+    known = _LOOKED_AT.get(kind)
+    if known is None:
+        known = _LOOKED_AT[kind] = issubclass(kind, _SCREENED)
+    return known
 
 
 def _screen_node(node: exp.Expression, text: str) -> None:

@@ -9,13 +9,14 @@ from the data.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from itertools import pairwise
 from typing import ClassVar, TypeAlias
 
 from secant.errors import BudgetError, UsageError
 from secant.numeric.parameters import Number, exact
+from secant.records import frozen
 
 Json: TypeAlias = "str | int | Sequence[Json] | Mapping[str, Json]"
 
@@ -55,7 +56,7 @@ def exact_count(value: object, *, what: str = "a count") -> int:
     return int(number)
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen
 class PureEvent:
     """A release that is ε-differentially private and of which nothing more is known.
 
@@ -70,7 +71,7 @@ class PureEvent:
         object.__setattr__(self, "epsilon", exact_epsilon(epsilon))
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen
 class ApproximateEvent:
     """A release that is (ε, δ)-differentially private and of which nothing more is known."""
 
@@ -83,7 +84,7 @@ class ApproximateEvent:
         object.__setattr__(self, "delta", exact_delta(delta))
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen
 class LaplaceEvent:
     """One number with continuous Laplace noise of scale sensitivity/ε, perhaps rounded later."""
 
@@ -94,7 +95,7 @@ class LaplaceEvent:
         object.__setattr__(self, "epsilon", exact_epsilon(epsilon))
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen
 class GaussianEvent:
     """A vector with continuous Gaussian noise: deviation = `noise_multiplier` · ℓ2 sensitivity.
 
@@ -111,7 +112,7 @@ class GaussianEvent:
         object.__setattr__(self, "noise_multiplier", number)
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen
 class ZCdpEvent:
     """A release that is ρ-zero-concentrated differentially private."""
 
@@ -125,7 +126,7 @@ class ZCdpEvent:
         object.__setattr__(self, "rho", number)
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen
 class ConcentratedEvent:
     """A release that is ρ-zero-concentrated differentially private, and was priced as (ε, δ).
 
@@ -143,7 +144,7 @@ class ConcentratedEvent:
         object.__setattr__(self, "delta", exact_delta(delta))
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen
 class RenyiEvent:
     """A release whose Rényi divergence of each listed order is at most the value beside it."""
 
@@ -165,7 +166,7 @@ class RenyiEvent:
         object.__setattr__(self, "curve", points)
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen
 class MetricEvent:
     """A release that is ε·d-private between any two databases at distance d (`cells`)."""
 
@@ -176,7 +177,7 @@ class MetricEvent:
         object.__setattr__(self, "epsilon", exact_epsilon(epsilon))
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen
 class RandomEvent:
     """A release that is (ε, δ)-private except on a share γ of an assumed law's databases."""
 
@@ -191,7 +192,7 @@ class RandomEvent:
         object.__setattr__(self, "gamma", exact_delta(gamma, what="gamma"))
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen
 class Composed:
     """Several releases about the same data. The empty one is: nothing was done."""
 
@@ -205,7 +206,7 @@ class Composed:
         object.__setattr__(self, "depth", _depth_above(parts))
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@frozen
 class Repeated:
     """The same kind of release, with the same parameters, `count` times about the same data."""
 
