@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
+from operator import itemgetter
 from typing import Any, Protocol
 
 from secant.analysis.certificate import Certificate
@@ -169,10 +170,18 @@ def known_keys(
             )
     given = [name for part, _ in parts for name in part]
     places = [given.index(name) for name in names]
-    combined = itertools.product(*(rows for _, rows in parts))
-    values = (tuple(itertools.chain.from_iterable(rows)) for rows in combined)
+    values: Iterable[tuple[object, ...]]
+    if all(
+        len(part) == 1 for part, _ in parts
+    ):  # there may be many: nothing is done to each of them
+        values = itertools.product(*([value for (value,) in rows] for _, rows in parts))
+    else:
+        combined = itertools.product(*(rows for _, rows in parts))
+        values = (tuple(itertools.chain.from_iterable(rows)) for rows in combined)
     if places == list(range(len(given))):
         return list(values)
+    if len(places) > 1:
+        return list(map(itemgetter(*places), values))
     return [tuple([row[place] for place in places]) for row in values]
 
 

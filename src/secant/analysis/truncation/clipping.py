@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 
 from secant.plan import nodes as n
 from secant.plan.measures import Measure, literal
@@ -96,10 +96,16 @@ def column_of(relation: n.Relation, name: str) -> n.Column:
     raise KeyError(name)
 
 
+def columns_of(relation: n.Relation) -> dict[str, n.Column]:
+    """Give the columns of a relation by their names."""
+    return {f.name: n.Column(f.name, f.type) for f in fields_of(relation)}
+
+
 def totals(each: n.Aggregate, a: Additions) -> n.Relation:
     """Give the size of what each unit adds to each measure, all groups together."""
-    sizes = [(c.name, _size(each, a, n.Call("abs", (column_of(each, c.name),)))) for c in a.calls]
-    unit = n.Named(f"{owner_of(a)}.total", column_of(each, owner_of(a)))
+    columns = columns_of(each)
+    sizes = [(c.name, _size(each, a, n.Call("abs", (columns[c.name],)))) for c in a.calls]
+    unit = n.Named(f"{owner_of(a)}.total", columns[owner_of(a)])
     if not a.keys:
         return n.Project(each, (unit, *(n.Named(total_of(c), size) for c, size in sizes)))
     calls = tuple(n.Aggregation(total_of(c), "sum", size) for c, size in sizes)
@@ -135,25 +141,28 @@ def cut_down_to_each(a: Additions, limits: Mapping[str, Sequence[int]]) -> n.Agg
 
 def _cut(a: Additions, wanted: Sequence[tuple[str, str, int]]) -> n.Aggregate:
     """Add up the measures cut down to limits; wanted are (column, measure, limit)."""
-    each = a.each
-    kept: list[n.Named] = [n.Named(k.name, column_of(each, k.name)) for k in a.keys]
+    each, here = a.each, columns_of(a.each)
+    kept: list[n.Named] = [n.Named(k.name, here[k.name]) for k in a.keys]
     rows: n.Relation = each
+    all_groups: Mapping[str, n.Column] = {}
     if a.keys:
         sizes = totals(each, a)
-        unit, owner = column_of(each, owner_of(a)), column_of(sizes, f"{owner_of(a)}.total")
-        rows = n.Join("left" if a.alone else "inner", each, sizes, n.Compare("=", unit, owner))
+        all_groups = columns_of(sizes)
+        same = n.Compare("=", here[owner_of(a)], all_groups[f"{owner_of(a)}.total"])
+        rows = n.Join("left" if a.alone else "inner", each, sizes, same)
     limits = {name: limit for _, name, limit in wanted}
 
+    @cache  # measures of one quotient ask for each other's
     def sized(name: str, limit: int) -> tuple[n.Scalar, n.Literal]:
-        added = column_of(each, name)
-        plain = column_of(rows, total_of(name)) if a.keys else n.Call("abs", (added,))
+        added = here[name]
+        plain = all_groups[total_of(name)] if a.keys else n.Call("abs", (added,))
         size = _size(each, a, plain)
         return size, amount(limit, a.measures[name], added.type)
 
     for column, name, limit in wanted:
         others = [m for m in a.partners(name) if m in limits and m != name]
         weights = [sized(name, limit), *(sized(m, limits[m]) for m in others)]
-        added, fine = column_of(each, name), a.fine.get(name, 1)
+        added, fine = here[name], a.fine.get(name, 1)
         if a.keys or others:
             value = _weighted(added, weights, a.measures[name], fine)
         else:
@@ -162,8 +171,9 @@ def _cut(a: Additions, wanted: Sequence[tuple[str, str, int]]) -> n.Aggregate:
             value = _in_parts(within, added.type, fine)
         kept.append(n.Named(f"{column}.cut", value))
     cut = n.Project(rows, tuple(kept))
-    keys = tuple(n.Named(k.name, column_of(cut, k.name)) for k in a.keys)
-    calls = tuple(n.Aggregation(c, "sum", column_of(cut, f"{c}.cut")) for c, _, _ in wanted)
+    summed = columns_of(cut)
+    keys = tuple(n.Named(k.name, summed[k.name]) for k in a.keys)
+    calls = tuple(n.Aggregation(c, "sum", summed[f"{c}.cut"]) for c, _, _ in wanted)
     return n.Aggregate(cut, keys, calls)
 
 

@@ -15,6 +15,7 @@ from secant.analysis.truncation.clipping import (
     Additions,
     amount,
     column_of,
+    columns_of,
     total_of,
     totals,
     unless_nobodys,
@@ -42,8 +43,9 @@ def above_values(a: Additions, limits: tuple[int, ...]) -> Tallies:
 
 
 def _by_total(sizes: n.Relation, limits: Limits, measures: Mapping[str, Measure]) -> Tallies:
+    columns = columns_of(sizes)
     buckets = [
-        _bucket(column_of(sizes, total_of(name)), several, measures[name])
+        _bucket(columns[total_of(name)], several, measures[name])
         for name, several in limits.items()
     ]
     return Tallies(_tallied(sizes, tuple(limits), buckets), limits)
@@ -75,6 +77,8 @@ def _known(column: n.Column, bucket: n.Bucket, inside: n.Literal, signed: bool) 
 
 
 def _bucket(size: n.Column, limits: Sequence[int], measure: Measure) -> n.Bucket:
+    if size.type.kind == "INTEGER":
+        return n.Bucket(size, tuple(limits))
     return n.Bucket(size, tuple(amount(x, measure, size.type).value for x in limits))
 
 
