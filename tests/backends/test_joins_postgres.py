@@ -30,6 +30,10 @@ JOINS = {
         "SELECT count(*) FROM orders AS a, orders AS b, orders AS c WHERE a.customer = b.customer "
         "AND b.status = c.status AND c.quantity < 2"
     ),
+    "sums of three": (
+        "SELECT count(*), sum(o.total) FROM customers AS c, orders AS o, orders AS b WHERE o.customer = c.id "
+        "AND b.customer = c.id AND b.quantity < 3"
+    ),
     "padded": "SELECT count(*) FROM customers AS c LEFT JOIN orders AS o ON o.customer = c.id",
     "either": (
         "SELECT count(*) FROM customers AS c, orders AS o WHERE c.id = o.customer OR c.age = o.quantity"

@@ -66,6 +66,8 @@ class Survey:
     """How figures are put together, for the papers of a release; None where it is not written down."""
     replaced: bool = False
     """Whether one row goes and one comes."""
+    answered: n.Relation | None = None
+    """The one statement, and below its rows one with the release's measures (residual.answer), if there is such."""
 
 
 @frozen

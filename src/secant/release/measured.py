@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from secant.analysis.certificate import Contributions, Figures, Tallies
+from secant.analysis.residual.answers import ANSWER
 from secant.analysis.split import Bounded
 from secant.errors import InternalError
 from secant.plan import nodes as n
@@ -79,10 +80,7 @@ class _Reader:
         return {m.column: m for m in self.b.release.measures}
 
     def read(self, keys: Keys | None) -> Measured:
-        tables = [
-            self._grouped(self.job.statements[numbered(self.name, i)])
-            for i in range(len(self.reading.instrument.statements))
-        ]
+        tables, together = self._tables()
         shown = keys
         if shown is None:
             allowed = _listed_parts(self.b)
@@ -96,7 +94,7 @@ class _Reader:
         for index, f in enumerate(self._columns(0) if tables else ()):
             if f in self.reading.exact:
                 values[f] = self._whole(tables[0], places, index, f)
-        counted = self._surveys(places)
+        counted = self._surveys(places, together)
         bounds = self._curves(tables, places, counted)
         for c, x in self.reading.surveyed.items():
             bounds[c] = [x.bound_of(rows) for rows in counted[c]]
@@ -114,6 +112,21 @@ class _Reader:
             {c: Private(found) for c, found in self._cells(places).items()},
             noise,
         )
+
+    def _tables(self) -> tuple[list[Rows], Figures | None]:
+        """Run the statements of the measures; give the figures, too, where one statement has both."""
+        if self.reading.together is None:
+            statements = range(len(self.reading.instrument.statements))
+            return [
+                self._grouped(self.job.statements[numbered(self.name, i)]) for i in statements
+            ], None
+        rows = self.session.rows(self.job.statements[self.name])
+        numbers = [int(str(row[0])) for row in rows]
+        (measures,) = (row[2:] for which, row in zip(numbers, rows, strict=True) if which == ANSWER)
+        figures = tuple(
+            row[:2] for which, row in zip(numbers, rows, strict=True) if which != ANSWER
+        )
+        return [{(): ((), measures)}], figures
 
     def _columns(self, statement: int) -> list[str]:
         """Name what stands beside the keys in a statement of the instrument."""
@@ -157,11 +170,14 @@ class _Reader:
                 bounds[column].append(noise.bound_of(sizes, rows))
         return bounds
 
-    def _surveys(self, places: list[Key]) -> Counted:
+    def _surveys(self, places: list[Key], together: Figures | None) -> Counted:
         """Give how many rows of the joins one row moves, group by group, where measures rest on that."""
         width = len(self.b.release.exact.keys)
         figures: dict[int, list[Callable[[Key], Figures]]] = {}
         for index, survey in enumerate(self.reading.surveys):
+            if together is not None:
+                figures[id(survey)] = [_figures(list(together), None)]
+                continue
             figures[id(survey)] = [
                 _figures(
                     self.session.rows(self.job.statements[survey_name(self.name, index, number)]),

@@ -263,6 +263,7 @@ def _bound(bound: Move, writer: Writer) -> dict[str, Any]:
             "statements": [writer.plans.place(x) for x in s.statements],
             "formula": None if any(s.keyed) else s.formula,
             "replaced": s.replaced,
+            "answered": None if s.answered is None else writer.plans.place(s.answered),
         }
         for s in bound.surveys
     ]

@@ -55,9 +55,21 @@ class Reading:
         users: list[CurveNoise | SurveyNoise] = [*self.surveyed.values(), *self.curves.values()]
         return list({id(s): s for x in users for s in x.surveys}.values())
 
+    @property
+    def together(self) -> n.Relation | None:
+        """Give the one statement that has all measures and all figures; None if they are asked for one by one."""
+        surveys, calls = self.surveys, [c.name for c in self.release.exact.aggregations]
+        if len(surveys) != 1 or self.curves or self.units or self.release.ranked:
+            return None
+        if self.exact != calls or list(self.surveyed) != calls:
+            return None
+        return surveys[0].answered
+
     def relations(self) -> dict[str, n.Relation]:
         """Give all that is asked, by name."""
         name = self.release.name
+        if self.together is not None:
+            return {name: self.together}
         asked: dict[str, n.Relation] = {statement_of(r): r.cells for r in self.release.ranked}
         for index, survey in enumerate(self.surveys):
             for number, relation in enumerate(survey.statements):

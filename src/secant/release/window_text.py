@@ -64,7 +64,9 @@ def _over(
         for k in call.order
     ]
     if breaks_ties(call):
-        orders += [f"{column} ASC NULLS LAST" for column in alike]
+        # Rows of a partition do not differ in what it is made by; other engines number no rows without an order.
+        same = {write(w, p, scope) for p in call.partition} if w.dialect.windows is None else set()
+        orders += [f"{column} ASC NULLS LAST" for column in alike if column not in same]
     if orders:
         parts.append("ORDER BY " + ", ".join(orders))
     if call.frame is not None and call.frame.unit == "rows" and not orders:

@@ -221,6 +221,9 @@ class Derivation:
             raise NotKnown(
                 f"surveys by {', '.join(sorted(others)) or 'such rows'} have no rule here"
             )
+        together = {survey.get("answered") for survey in bound["surveys"]} - {None}
+        if together & set(self.release["statements"].values()):
+            raise NotKnown("measures that are read off what a survey counts have no rule here")
         aggregate, call = self._asked(column)
         step = Fraction(self.release["measures"][column]["step"])
         asked = (aggregate, call, bound, self.nodes, step, self.covered, self.listed)

@@ -21,6 +21,7 @@ from secant.analysis.certificate import (
     Survey,
 )
 from secant.analysis.interface import Request
+from secant.analysis.residual.answers import with_measures
 from secant.analysis.residual.keys import Grouping, grouping_of
 from secant.analysis.residual.rules import Growth, Residuals, polynomial
 from secant.analysis.residual.shape import Shape, shape_of
@@ -29,6 +30,7 @@ from secant.analysis.residual.triangle import Triangle, triangle_of
 from secant.analysis.smoothing import largest_discounted, largest_split, last_useful, value_at
 from secant.analysis.surveying import Counted, Rules, surveyed
 from secant.plan.conjunctive import NotConjunctive, conjunctive
+from secant.plan.enforce import Release
 
 MOST_CELLS = 20_000
 """About as many splits are looked at; where there are more, every table gets all changes (residual.split)."""
@@ -69,7 +71,9 @@ def _count(request: Request) -> Counted:
     if not release.exact.keys and len(shape.tables) == 1:
         triangle = triangle_of(shape, request.facts.keys(shape.tables[0]))
     survey, counted = (
-        _triangle_survey(analysis, triangle) if triangle else _survey(analysis, shape, grouping)
+        _triangle_survey(analysis, triangle)
+        if triangle
+        else _survey(analysis, release, shape, grouping)
     )
     keys = None
     if release.exact.keys:
@@ -108,7 +112,9 @@ def _triangle_survey(analysis: str, triangle: Triangle) -> tuple[Survey, Step]:
     return Survey(analysis, (triangle.statement,), (False,), rows), step
 
 
-def _survey(analysis: str, shape: Shape, grouping: Grouping) -> tuple[Survey, Step]:
+def _survey(
+    analysis: str, release: Release, shape: Shape, grouping: Grouping
+) -> tuple[Survey, Step]:
     """Measure all figures in at most two statements: for each group, and for all groups."""
     found = Residuals(shape, merge=not grouping.types)
     growths = found.growths()
@@ -137,6 +143,7 @@ def _survey(analysis: str, shape: Shape, grouping: Grouping) -> tuple[Survey, St
         tuple(keyed for keyed, _ in parts),
         rows,
         _written(shape, growths),
+        answered=with_measures(release, shape, numbered) if numbered else None,
     )
     words = f"{len(numbered)} figure{'' if len(numbered) == 1 else 's'} measured"
     premises = tuple(_told(shape, growth, found) for growth in growths)

@@ -41,7 +41,9 @@ class Statements:
 
     shape: Shape
     keys: Keys
-    _done: dict[tuple[Atoms, Classes], Counted] = field(default_factory=dict)
+    numbered: bool = False
+    """Whether rows that a declared key tells apart are numbered instead of counted (residual.answer)."""
+    done: dict[tuple[Atoms, Classes], Counted] = field(default_factory=dict)
     _names: int = 0
 
     @cached_property
@@ -71,9 +73,9 @@ class Statements:
         return whole
 
     def _largest(self, number: int, figure: Figure) -> n.Relation:
-        counted = self._counted(figure.atoms, figure.boundary)
+        counted = self._ranked(figure) or self.counted(figure.atoms, figure.boundary)
         assert counted.count is not None, "a figure's rows are grouped"
-        name = self._name()
+        name = self.fresh()
         keys = tuple(n.Named(f"{name}.key{i}", key) for i, key in enumerate(counted.keys))
         best = n.Aggregation(f"{name}.most", "max", counted.count)
         grouped = n.Aggregate(counted.relation, keys, (best,))
@@ -85,37 +87,59 @@ class Statements:
         ]
         return n.Project(grouped, tuple(items))
 
-    def _counted(self, atoms: Atoms, boundary: Classes) -> Counted:
+    def _ranked(self, figure: Figure) -> Counted | None:
+        """Number rows that hardly ever agree: the last number is the count, and sorting beats one group for each."""
+        if (
+            not self.numbered
+            or len(figure.atoms) > 1
+            or (figure.atoms, figure.boundary) in self.done
+        ):
+            return None
+        (place,) = figure.atoms
+        if self.keys or not any(key <= figure.boundary for key in self.shape.likely[place]):
+            return None
+        found = self.atom(place)
+        own = [found.classes[c] for c in sorted(figure.boundary)]
+        # The columns of the boundary alone: whatever else a row holds would be sorted, too.
+        rows = n.Project(found.relation, tuple(n.Named(c.name, c) for c in own))
+        number = n.WindowCall(f"{self.fresh()}.number", "row_number", (), tuple(own), ())
+        relation = n.Window(rows, (number,))
+        return Counted(relation, {}, (), n.Column(number.name, type_of(number)))
+
+    def counted(self, atoms: Atoms, boundary: Classes) -> Counted:
         """Count the combinations of rows of some atoms for each value of the boundary (residual.figures)."""
         place = (atoms, boundary)
-        if place not in self._done:
+        if place not in self.done:
             if self.shape.conditions(atoms):
-                found = self._joined(atoms)
+                found = self.joined(atoms)
             else:
                 root, below = self.shape.roots(atoms, boundary)[0]
-                found = self._hung(root, below)
-            self._done[place] = self._grouped(found, boundary)
-        return self._done[place]
+                found = self.hung(root, below)
+            self.done[place] = self.grouped(found, boundary)
+        return self.done[place]
 
-    def _hung(self, root: int, below: list[tuple[Atoms, Classes]]) -> Counted:
+    def hung(self, root: int, below: list[tuple[Atoms, Classes]]) -> Counted:
         """Join an atom with the counts of what hangs on it."""
-        found = self._atom(root)
+        found = self.atom(root)
         for part, over in below:
-            found = self._pair(found, self._message(part, over))
+            found = self.pair(found, self._message(root, part, over))
         return found
 
-    def _message(self, part: Atoms, over: Classes) -> Counted:
+    def _message(self, root: int, part: Atoms, over: Classes) -> Counted:
         """Count what hangs on an atom; rows that are probably different anyway stay as they are."""
-        if len(part) == 1 and (part, over) not in self._done:
+        if len(part) == 1 and (part, over) not in self.done:
             (atom,) = part
             if any(key <= over for key in self.shape.likely[atom]):
-                return self._atom(atom)
-        return self._counted(part, over)
+                return self.atom(atom)
+        known = over & self.shape.touched[root]
+        if self.numbered and self.shape.determined(part, known, self.shape.likely) == part:
+            return self.joined(part)
+        return self.counted(part, over)
 
-    def _joined(self, atoms: Atoms) -> Counted:
+    def joined(self, atoms: Atoms) -> Counted:
         """Join atoms that conditions relate, one by one, each condition as soon as it can be tested."""
         order = sorted(atoms)
-        found, seen = self._atom(order[0]), {order[0]}
+        found, seen = self.atom(order[0]), {order[0]}
         tested: set[int] = set()
         while len(seen) < len(atoms):
             waiting = [i for i in order if i not in seen]
@@ -128,10 +152,10 @@ class Statements:
                 if c.atoms and c.atoms <= seen and number not in tested
             ]
             tested |= {number for number, _ in ready}
-            found = self._pair(found, self._atom(nearest), tuple(c for _, c in ready))
+            found = self.pair(found, self.atom(nearest), tuple(c for _, c in ready))
         return found
 
-    def _atom(self, place: int) -> Counted:
+    def atom(self, place: int) -> Counted:
         """Give the rows of an atom that can match: a NULL matches nothing."""
         atom = self.shape.form.atoms[place]
         relation = _copied(atom.relation)
@@ -148,7 +172,7 @@ class Statements:
             relation = n.Filter(relation, predicate)
         keys: tuple[n.Column, ...] = ()
         if place in self.keys:
-            name = self._name()
+            name = self.fresh()
             named = [n.Named(f"{name}.key{i}", key) for i, key in enumerate(self.keys[place])]
             read = {c.name for c in columns.values()} | self._tested
             kept = [n.Named(f, n.Column(f, kind)) for f, kind in kinds.items() if f in read]
@@ -156,7 +180,7 @@ class Statements:
             keys = tuple(n.Column(k.name, type_of(k.expression)) for k in named)
         return Counted(relation, columns, keys, None)
 
-    def _pair(self, left: Counted, right: Counted, tests: tuple[n.Scalar, ...] = ()) -> Counted:
+    def pair(self, left: Counted, right: Counted, tests: tuple[n.Scalar, ...] = ()) -> Counted:
         """Join two counts on the classes, and the keys, that both have."""
         shared = sorted(left.classes.keys() & right.classes.keys())
         parts: list[n.Scalar] = [n.Compare("=", left.classes[c], right.classes[c]) for c in shared]
@@ -167,7 +191,7 @@ class Statements:
         relation: n.Relation = n.Join(kind, left.relation, right.relation, condition)
         count = left.count or right.count
         if left.count is not None and right.count is not None:
-            name = f"{self._name()}.count"
+            name = f"{self.fresh()}.count"
             product = n.Arithmetic("*", _double(left.count), _double(right.count))
             kept = [*left.classes.values(), *right.classes.values(), *left.keys, *right.keys]
             items = [n.Named(c.name, c) for c in kept]
@@ -175,16 +199,27 @@ class Statements:
             count = n.Column(name, t.DOUBLE)
         return Counted(relation, {**right.classes, **left.classes}, left.keys or right.keys, count)
 
-    def _grouped(self, found: Counted, over: Classes) -> Counted:
-        """Count for each value of some classes, and of the keys."""
-        name = self._name()
+    def grouped(
+        self,
+        found: Counted,
+        over: Classes,
+        beside: tuple[n.Aggregation, ...] = (),
+        *,
+        whole: bool = False,
+    ) -> Counted:
+        """Count for each value of some classes, and of the keys; other calls may stand beside the count.
+
+        Counts that are whole numbers stay so where somebody reads more than the largest of them off.
+        """
+        name = self.fresh()
         keys = [n.Named(f"{name}.class{c}", found.classes[c]) for c in sorted(over)]
         own = [n.Named(f"{name}.key{i}", key) for i, key in enumerate(found.keys)]
         if found.count is None:
             call = n.Aggregation(f"{name}.count", "count", None)
         else:
-            call = n.Aggregation(f"{name}.count", "sum", _double(found.count))
-        relation = n.Aggregate(found.relation, (*keys, *own), (call,))
+            summed = found.count if whole else _double(found.count)
+            call = n.Aggregation(f"{name}.count", "sum", summed)
+        relation = n.Aggregate(found.relation, (*keys, *own), (call, *beside))
         classes = {
             c: n.Column(k.name, found.classes[c].type)
             for c, k in zip(sorted(over), keys, strict=True)
@@ -192,7 +227,8 @@ class Statements:
         columns = tuple(n.Column(k.name, type_of(k.expression)) for k in own)
         return Counted(relation, classes, columns, n.Column(call.name, type_of(call)))
 
-    def _name(self) -> str:
+    def fresh(self) -> str:
+        """Give the beginning of names that nothing else has."""
         self._names += 1
         return f"{self._prefix}{self._names}"
 

@@ -1,0 +1,158 @@
+"""The measures beside the figures: one statement that joins and adds up once for both (residual.answer).
+
+In: a release and the figures of its survey. Out: a relation with a row for each figure, as the survey's own statement
+has it, and one more row with the measures, which are those of the release on every database; None where that would not
+be so, or where it would read more rows than the release does. Never here: a bound; data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from secant.analysis.residual.rules import Figure
+from secant.analysis.residual.shape import Atoms, Shape
+from secant.analysis.residual.statements import Counted, Statements
+from secant.analysis.summands import each_row
+from secant.plan import nodes as n
+from secant.plan.enforce import Release
+from secant.plan.rewrite import columns_of, substitute
+from secant.plan.typing import fields_of, type_of
+from secant.terms import types as t
+
+ANSWER = -1
+"""Stands in the row of the measures where the others have the number of a figure."""
+LEAST = 3
+"""Atoms from which on it is worth it: with two, a figure counts one table, and nothing is joined twice."""
+ROWS = 10**12
+"""No engine goes through more rows of a relation."""
+LARGEST = 10**38
+"""Exact numbers stay below it."""
+Numbered = Sequence[tuple[int, Figure]]
+
+
+def with_measures(release: Release, shape: Shape, figures: Numbered) -> n.Relation | None:
+    """Give one relation for all figures and all measures, if the measures can be read off what is counted anyway."""
+    exact, form = release.exact, shape.form
+    if exact.keys or release.ranked or form.conditions or len(form.atoms) < LEAST:
+        return None
+    for measure, call in zip(release.measures, exact.aggregations, strict=True):
+        if not _adds_up(call, measure.step):
+            return None
+    statements = Statements(shape, {}, numbered=True)
+    for _, figure in sorted(figures, key=lambda f: -len(f[1].atoms)):
+        whole = _answered(release, statements, figure)
+        if whole is not None:
+            return _beside(statements, statements.statement(figures), whole)
+    return None
+
+
+def _adds_up(call: n.Aggregation, step: Fraction) -> bool:
+    """Whether groups can be added up first: exact numbers, so small that no sum of sums leaves their type."""
+    if call.distinct or call.function not in ("count", "sum"):
+        return False
+    if call.argument is None:
+        return True
+    kind = type_of(call)
+    if n.has_subquery(call.argument) or kind.kind not in ("INTEGER", "DECIMAL"):
+        return False
+    units = each_row(call, step) * step * Fraction(10) ** kind.scale
+    return units * ROWS**2 < LARGEST
+
+
+def _answered(release: Release, statements: Statements, figure: Figure) -> n.Aggregate | None:
+    """Give the measures, from what the figure counts by its boundary, joined with the atoms that are left."""
+    shape, atoms = statements.shape, figure.atoms
+    rest = shape.everything - atoms
+    if figure.boundary != shape.classes(atoms) & shape.classes(rest):
+        return None  # a figure that agrees in less than all that it shares with the others
+    group = _counts(release, statements, figure) or _sums(release, statements, figure)
+    if group is None:
+        return None
+    found, names = group
+    statements.done[(atoms, figure.boundary)] = found
+    while rest:
+        nearest = max(sorted(rest), key=lambda i: len(shape.touched[i] & found.classes.keys()))
+        found = statements.pair(found, statements.atom(nearest))
+        rest -= {nearest}
+    calls = zip(release.exact.aggregations, names, strict=True)
+    return n.Aggregate(
+        found.relation, (), tuple(n.Aggregation(c.name, "sum", column) for c, column in calls)
+    )
+
+
+Group = tuple[Counted, list[n.Column]]
+"""What is counted by a boundary, and for each measure the column that holds its part."""
+
+
+def _counts(release: Release, statements: Statements, figure: Figure) -> Group | None:
+    """Count rows by what hangs on one atom; None where counts would be multiplied, or more than rows are asked for."""
+    if any(call.argument is not None for call in release.exact.aggregations):
+        return None
+    root, below = statements.shape.roots(figure.atoms, figure.boundary)[0]
+    found = statements.hung(root, below)
+    if found.count is not None and found.count.type != t.INTEGER:
+        return None
+    group = statements.grouped(found, figure.boundary, whole=True)
+    assert group.count is not None, "grouped"
+    return group, [group.count for _ in release.exact.aggregations]
+
+
+def _sums(release: Release, statements: Statements, figure: Figure) -> Group | None:
+    """Join the figure's atoms row by row, and add the summands up by its boundary."""
+    shape, outputs = statements.shape, dict(statements.shape.form.outputs)
+    if not _follows_one(shape, figure.atoms):
+        return None
+    calls = release.exact.aggregations
+    asked = {c for call in calls if call.argument is not None for c in columns_of(call.argument)}
+    read = {column for name in asked for column in columns_of(outputs[name])}
+    if any(n.has_subquery(outputs[name]) for name in asked):
+        return None
+    if any(shape.form.home[column] not in figure.atoms for column in read):
+        return None
+    rows = statements.joined(figure.atoms)
+    name = statements.fresh()
+    values = {c: n.Named(f"{name}.value{i}", outputs[c]) for i, c in enumerate(sorted(asked))}
+    kept = {column.name: column for column in rows.classes.values()}
+    items = (*(n.Named(c, column) for c, column in kept.items()), *values.values())
+    found = replace(rows, relation=n.Project(rows.relation, items))
+    names: dict[str, n.Scalar] = {
+        c: n.Column(value.name, type_of(value)) for c, value in values.items()
+    }
+    parts = tuple(
+        replace(
+            call,
+            name=f"{name}.part{i}",
+            argument=None if call.argument is None else substitute(call.argument, names),
+        )
+        for i, call in enumerate(calls)
+    )
+    group = statements.grouped(found, figure.boundary, parts)
+    return group, [n.Column(part.name, type_of(part)) for part in parts]
+
+
+def _follows_one(shape: Shape, atoms: Atoms) -> bool:
+    """Whether declared keys let the atoms' join have no more rows than one of them: for costs only."""
+    return any(
+        shape.determined(atoms - {one}, shape.touched[one], shape.likely) == atoms - {one}
+        for one in atoms
+    )
+
+
+def _beside(statements: Statements, figures: n.Relation, measures: n.Aggregate) -> n.Relation:
+    """Put the row of the measures below the rows of the figures; each has NULLs for what the other has."""
+    fields = fields_of(figures)
+    name = statements.fresh()
+    calls = [n.Column(f.name, f.type) for f in fields_of(measures)]
+    left = [n.Named(f"{name}.figure{i}", n.Column(f.name, f.type)) for i, f in enumerate(fields)]
+    left += [n.Named(f"{name}.none{i}", _nothing(c.type)) for i, c in enumerate(calls)]
+    right = [n.Named(f"{name}.which", n.Literal(ANSWER, t.INTEGER))]
+    right += [n.Named(f"{name}.value", _nothing(t.DOUBLE))]
+    right += [n.Named(f"{name}.measure{i}", c) for i, c in enumerate(calls)]
+    above = n.Project(figures, tuple(left))
+    return n.Union(above, n.Project(measures, tuple(right)), True, fields_of(above))
+
+
+def _nothing(kind: t.Type) -> n.Scalar:
+    return n.Cast(n.Literal(None, t.NULL), kind)
