@@ -191,6 +191,7 @@ def main() -> None:
     }
     if chosen.only:
         found["suites"] = {**kept["suites"], **measured}
+        found["repeat"] = min(kept["repeat"], found["repeat"])  # the page says one number of all
     PAGE.write_text(page(found, before), encoding="utf-8")
     if "growth" in found:
         GROWTH.write_text(growth_picture(found["growth"]), encoding="utf-8")
