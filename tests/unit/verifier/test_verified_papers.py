@@ -7,12 +7,14 @@ import json
 from collections.abc import Callable
 from fractions import Fraction
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import secant
+from private_shop import make_shop, open_shop
 from secant import blackbox, stats
 from secant.cli.demo_data import make_clinic
 from secant.terms.papers import KINDS
@@ -254,3 +256,22 @@ def test_documents_that_lack_something_are_wrong(released: Any, name: str, lost:
         assert judged(record, documents).outcome == "wrong"
     else:
         assert judged(record, documents).outcome == "verified"
+
+
+def test_measures_that_are_read_off_a_survey_are_not_verified_and_not_called_wrong(
+    tmp_path: Path,
+) -> None:
+    text = "SELECT count(*) FROM customers AS c, orders AS o, orders AS b WHERE o.customer = c.id AND b.customer = c.id"
+    protected = (
+        '[protections.single]\nkind = "rows"\ntables = ["customers", "orders"]\nepsilon = 100\n'
+    )
+    make_shop(tmp_path)
+    with open_shop(tmp_path, protected) as database:
+        database.sql(text, epsilon=1)
+        (record,) = (r.fields for r in database.ledger.records() if r.fields["kind"] == "reserve")
+        verdict = database.verify(record["release"])
+        documents = json.loads(database.ledger.paper(record["papers"]["certificate"]) or "null")
+    (release,) = documents["releases"]
+    assert len(release["statements"]) == 1
+    assert verdict.outcome == "not verified", verdict.points
+    assert any("read off what a survey counts" in str(point) for point in verdict.points)
