@@ -12,7 +12,7 @@ import pytest
 from fuzzing import faults, read_once, said
 from worlds import KINDS, World, open_world
 
-from secant.analysis import portfolio, split
+from secant.analysis import bounding, portfolio, split
 from secant.plan import domains, exact, rewrite
 from secant.plan import nodes as n
 
@@ -209,13 +209,13 @@ def test_nodes_of_answered_questions_are_let_go(
         usual = left(opened)  # what a connection keeps for itself
         assert left(opened) == usual
         held: list[object] = []
-        original = portfolio.enforce
+        original = bounding.enforce
 
         def keeping(*given: Any, **named: Any) -> Any:  # planted: somebody keeps all plans
             held.append(given)
             return original(*given, **named)
 
-        monkeypatch.setattr(portfolio, "enforce", keeping)
+        monkeypatch.setattr(bounding, "enforce", keeping)
         assert left(opened) > usual
     finally:
         opened.close()

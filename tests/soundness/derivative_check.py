@@ -22,7 +22,7 @@ from checked_values import shown
 from derivative_distance import Database, distance_of
 
 from naming_public import name_public
-from secant.analysis import portfolio
+from secant.analysis import bounding
 from secant.analysis.certificate import Certificate, Refusal, SmoothSensitivity
 from secant.analysis.derivative.analysis import DerivativeAnalysis
 from secant.analysis.derivative.branch import MOST_ROWS
@@ -264,14 +264,14 @@ def ask(
             facts, count=lambda table: len(known[table]), fan=lambda t, c: _fan(known[t], c)
         )
     recording = _Recording()
-    analyses = portfolio.ANALYSES
-    portfolio.ANALYSES = tuple(
+    analyses = bounding.ANALYSES
+    bounding.ANALYSES = tuple(
         recording if isinstance(r, DerivativeAnalysis) else r for r in analyses
     )
     try:
         outcome = prepare(plan, policy, protections, world.catalog, facts)
     finally:
-        portfolio.ANALYSES = analyses
+        bounding.ANALYSES = analyses
     if isinstance(outcome, RawRows):
         return "raw rows"
     if not isinstance(outcome, Prepared):

@@ -12,7 +12,7 @@ from both_check import CLOSE, checked
 from test_rows_in_several_joined_rows import CATALOG, JOINED, small
 
 from naming_public import name_public
-from secant.analysis import combined, portfolio
+from secant.analysis import bounding, combined
 from secant.release.noise.smooth import CurveNoise
 from secant.release.noise.way import PlainNoise
 from secant.terms.policy_check import fit_policy
@@ -92,7 +92,7 @@ def _values_alone(patch):
 
 
 def _one_table_forgotten(patch):
-    patch.setattr(portfolio, "tables_read", lambda *plans: frozenset({"r"}))
+    patch.setattr(bounding, "tables_read", lambda *plans: frozenset({"r"}))
 
 
 FAULTS = (
@@ -124,9 +124,9 @@ def test_beside_rows_that_do_not_add_up_nothing_is_answered():
 
 def test_the_portfolio_asks_for_one_bound_only_beside_one_other_protection(monkeypatch):
     called = []
-    original = portfolio.CombinedAnalysis.beside
+    original = bounding.CombinedAnalysis.beside
     monkeypatch.setattr(
-        portfolio.CombinedAnalysis,
+        bounding.CombinedAnalysis,
         "beside",
         lambda self, request, weights: called.append(weights) or original(self, request, weights),
     )

@@ -14,8 +14,9 @@ from directed_cases import CASES, world_of
 from neighbor_check import prepared_for
 from planted_faults import FAULTS, without_walls
 
-from secant.analysis import portfolio
-from secant.analysis.portfolio import ANALYSES, Prepared
+from secant.analysis import bounding
+from secant.analysis.bounding import ANALYSES
+from secant.analysis.portfolio import Prepared
 from secant.analysis.truncation import analysis as clipping_analysis
 from secant.ledger.amounts import Charge
 from secant.ledger.state import charge_fields
@@ -182,7 +183,7 @@ def test_a_planted_fault_is_never_verified(fault, monkeypatch):
     monkeypatch.setattr(clipping_analysis, "at_once", lambda a, limits: None)
     if not fault.rule.startswith("truncation."):
         others = tuple(analysis for analysis in ANALYSES if analysis.name != "truncation")
-        monkeypatch.setattr(portfolio, "ANALYSES", others)
+        monkeypatch.setattr(bounding, "ANALYSES", others)
     fault.plant(monkeypatch)
     try:
         verdict = verdict_on(fault.case)

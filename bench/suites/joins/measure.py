@@ -19,9 +19,10 @@ import secant
 from bench.suites.joins.cases import Case
 from bench.suites.tpch.measure import ask
 from bench.suites.tpch.rehearsal import compiled, engine_of, plain_statement
-from secant.analysis import portfolio
+from secant.analysis import bounding
 from secant.analysis.certificate import Certificate, Refusal, Survey, Surveyed
 from secant.analysis.interface import Request
+from secant.analysis.public_facts import OpenFacts
 from secant.engine import Connection
 from secant.errors import SecantError
 from secant.plan import nodes as n
@@ -33,7 +34,6 @@ from secant.plan.rewrite import normalize
 from secant.release.backend import Session
 from secant.release.lookups import public_facts
 from secant.release.lower import lower
-from secant.terms.coverage import is_protected
 from secant.terms.policy_file import read_policy
 
 SMOOTHNESS = 10
@@ -101,7 +101,7 @@ def _row(db: Connection, case: Case, epsilon: Fraction, repeat: int, releases: i
 
 def _analyses(db: Connection) -> list[Any]:
     kinds = {p.kind for p in db.policy.protections}
-    analyses = [analysis for analysis in portfolio.ANALYSES if kinds & set(analysis.kinds)]
+    analyses = [analysis for analysis in bounding.ANALYSES if kinds & set(analysis.kinds)]
     return [way for analysis in analyses for way in getattr(analysis, "ways", (analysis,))]
 
 
@@ -128,17 +128,8 @@ def _request(db: Connection, text: str) -> Request | Problem:
     if isinstance(release, Problem):
         return release
 
-    def public(table: str) -> bool:
-        return not is_protected(table, policy, policy.protections)
-
-    facts = public_facts(policy, engine_of(db))
-    return Request(
-        release,
-        known,
-        policy.protections[0],
-        count=lambda table: facts.count(table) if public(table) else None,
-        fan=lambda table, columns: facts.fan(table, columns) if public(table) else None,
-    )
+    facts = OpenFacts(public_facts(policy, engine_of(db)), policy)
+    return Request(release, known, policy.protections[0], open=facts)
 
 
 def _bound(

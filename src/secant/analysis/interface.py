@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Protocol, TypeVar
 
 from secant.analysis.certificate import CannotBound, Certificate, Refusal
+from secant.analysis.public_facts import OpenFacts
 from secant.plan.enforce import Release
 from secant.plan.facts import Facts
 from secant.plan.nodes import Scalar
@@ -26,10 +27,16 @@ class Request:
     protection: Protection
     public_rows: Mapping[str, Scalar] = field(default_factory=dict)
     """Scan alias -> condition on public columns under which a row does not move, for `cells`."""
-    count: Callable[[str], int | None] = lambda table: None
-    """Rows of a table, where their number is public."""
-    fan: Callable[[str, tuple[str, ...]], int | None] = lambda table, columns: None
-    """Rows of a table that agree in some public columns, at most, where that is public."""
+    open: OpenFacts | None = None
+    """Public facts of tables that no protection hides rows of; None where nothing is looked up."""
+
+    def count(self, table: str) -> int | None:
+        """Give the rows of a table, where their number is public."""
+        return None if self.open is None else self.open.count(table)
+
+    def fan(self, table: str, columns: tuple[str, ...]) -> int | None:
+        """Give the rows of a table that agree in some public columns, at most, where that is public."""
+        return None if self.open is None else self.open.fan(table, columns)
 
     @property
     def policy(self) -> Policy:

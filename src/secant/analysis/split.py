@@ -1,36 +1,24 @@
 """Take a query apart: the outermost aggregates that can be bounded are released, inner ones first where they must be.
 
-In: a plan, a way to bound one aggregate, and what is protected. Out: the plan over released tables, and the releases
+In: a plan, and the setting of its question. Out: the plan over released tables, and the releases
 in the order in which they are made. A subquery that stands in the way of a bound is released first, and its numbers
 are constants afterwards (workflow.staged, workflow.lookup). Never here: a bound, noise, a look at data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from secant.analysis.certificate import Certificate, Refusal
-from secant.analysis.derivative.softened import Softened
+from secant.analysis.bounding import Bounded, bound_aggregate
+from secant.analysis.certificate import Refusal
+from secant.analysis.setting import Setting
 from secant.plan import nodes as n
 from secant.plan.decorrelate import grouped, one_row, single_aggregate
 from secant.plan.domains import Chosen, Listed
-from secant.plan.enforce import Release
 from secant.plan.rewrite import retype
 from secant.plan.scopes import borrowed_by
 from secant.plan.typing import Mistyped, fields_of
-from secant.records import frozen
-
-
-@frozen
-class Bounded:
-    """A release and the certificates that it rests on, one for each protection in force."""
-
-    release: Release
-    certificates: tuple[Certificate, ...]
-    tried: tuple[Refusal, ...]
-    softened: Softened | None = None
-    """How the user's aggregate was softened, where values are protected."""
 
 
 class Exposed(Exception):  # noqa: N818 - control flow between here and the portfolio
@@ -45,10 +33,7 @@ class Exposed(Exception):  # noqa: N818 - control flow between here and the port
 class Split:
     """One query while it is taken apart: what is released so far, in order, and what stands against it."""
 
-    bound: Callable[[n.Aggregate, str], Bounded | Sequence[Refusal]]
-    """Bound an aggregate as a release of a name, or give all reasons against it."""
-    touched: Callable[[n.Relation], bool]
-    """Whether a relation shows anything protected."""
+    setting: Setting
     taken: frozenset[str]
     """Tables, and first parts of column names in the query: releases are called otherwise."""
     bounded: list[Bounded] = field(default_factory=list)
@@ -70,7 +55,7 @@ class Split:
         return self.done[relation]
 
     def _visit(self, relation: n.Relation) -> n.Relation:
-        if not self.touched(relation):
+        if not self.setting.touches(relation):
             return relation
         if isinstance(relation, n.Scan):
             raise Exposed(relation)
@@ -91,7 +76,7 @@ class Split:
         return n.rebuild(relation, lambda node: self._descend(node, relation))
 
     def _bound(self, aggregate: n.Aggregate) -> Bounded | Sequence[Refusal]:
-        return self.bound(aggregate, self._name("release", len(self.bounded)))
+        return bound_aggregate(aggregate, self._name("release", len(self.bounded)), self.setting)
 
     def _refuse(self, refusals: Sequence[Refusal]) -> None:
         self.refusals += [r for r in refusals if r not in self.refusals]
@@ -107,7 +92,7 @@ class Split:
             return self.visit(node)
         if (
             isinstance(node, n.ScalarSubquery)
-            and self.touched(node.relation)
+            and self.setting.touches(node.relation)
             and borrowed_by(node.relation)
         ):
             found = self._released_first(node, host)
@@ -128,7 +113,7 @@ class Split:
         """
         before, done = len(self.bounded), dict(self.done)
         staged = self._staged(aggregate)
-        if staged is aggregate or not self.touched(staged):
+        if staged is aggregate or not self.setting.touches(staged):
             # All that is left is public: nothing but its subqueries needs a release.
             self._forget(before, done)
             return refused
@@ -159,7 +144,9 @@ class Split:
         def change(node: n.Node) -> n.Node:
             if isinstance(node, n.Relation):
                 return self._staged(node)
-            if isinstance(node, (n.ScalarSubquery, n.InSubquery)) and self.touched(node.relation):
+            if isinstance(node, (n.ScalarSubquery, n.InSubquery)) and self.setting.touches(
+                node.relation
+            ):
                 found = self._released_first(node, relation)
                 if found is not None:
                     return n.rebuild(found, change) if isinstance(node, n.InSubquery) else found
@@ -174,7 +161,7 @@ class Split:
         before, done = len(self.bounded), dict(self.done)
         try:
             found = self._over_releases(subquery, host)
-            if found is not None and self.touched(found.relation):
+            if found is not None and self.setting.touches(found.relation):
                 found = replace(found, relation=self.visit(found.relation))
         except Exposed:
             found = None
@@ -190,8 +177,8 @@ class Split:
         if borrowed_by(subquery.relation):
             if isinstance(subquery, n.InSubquery):
                 return None
-            asked = grouped(subquery, host, name, lambda r: not self.touched(r))
-            if asked is None or not self.touched(asked.aggregate):
+            asked = grouped(subquery, host, name, lambda r: not self.setting.touches(r))
+            if asked is None or not self.setting.touches(asked.aggregate):
                 return None
             released = self.visit(asked.aggregate)
             if self._chosen(released):

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from secant.analysis.bounding import Bounded
 from secant.analysis.certificate import Certificate, ClippedContribution
-from secant.analysis.split import Bounded
 from secant.audit.databases import Drawing, as_kind, constants_of
 from secant.audit.drawn import DrawnEngine
 from secant.audit.neighbors import Database, neighbors, rank_distance

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 
-from secant.analysis.split import Bounded
+from secant.analysis.bounding import Bounded
 from secant.mechanisms.sums import HIGHEST, Weighted, weighted_error, whole_variance
 from secant.plan import nodes as n
 from secant.plan.domains import Chosen, Listed, Looked, Stepped

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from secant.analysis.bounding import Bounded
 from secant.analysis.portfolio import Prepared
-from secant.analysis.split import Bounded
 from secant.mechanisms.continual.batch import best_tree, moved
 from secant.mechanisms.continual.levels import Tree
 from secant.mechanisms.sums import whole_variance

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from secant.analysis.bounding import Bounded
 from secant.analysis.certificate import Certificate, is_still
 from secant.analysis.interface import Request
 from secant.analysis.portfolio import ask
-from secant.analysis.split import Bounded
 from secant.plan.facts import Facts
 from secant.plan.parts import Part, disjoint, parts_read
 from secant.plan.reads import tables_read

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from secant.analysis.bounding import Bounded
 from secant.analysis.certificate import Certificate, ClippedContribution, Move
 from secant.analysis.interface import Request
 from secant.analysis.portfolio import ask
-from secant.analysis.split import Bounded
 from secant.plan.facts import Facts
 from secant.plan.measures import Measure
 from secant.plan.parts import Part, Values, disjoint, folded, parts_read

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from secant.analysis.bounding import Bounded
 from secant.analysis.certificate import is_still
-from secant.analysis.split import Bounded
 from secant.plan import nodes as n
 from secant.plan.measures import Measure
 from secant.plan.ranges import as_number

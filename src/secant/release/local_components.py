@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
+from secant.analysis.bounding import Bounded
 from secant.analysis.certificate import CannotBound, Certificate, SmoothSensitivity, is_still
 from secant.analysis.derivative.statement import instrument
-from secant.analysis.split import Bounded
 from secant.plan import nodes as n
 from secant.plan.enforce import Release
 from secant.plan.facts import Facts

@@ -14,9 +14,9 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from secant.analysis.bounding import Bounded
 from secant.analysis.certificate import Contributions, Figures, Tallies
 from secant.analysis.residual.answers import ANSWER
-from secant.analysis.split import Bounded
 from secant.errors import InternalError
 from secant.plan import nodes as n
 from secant.plan.domains import Listed

@@ -13,6 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from secant.analysis.bounding import Bounded
 from secant.analysis.certificate import (
     Certificate,
     ClippedContribution,
@@ -21,7 +22,6 @@ from secant.analysis.certificate import (
     Step,
     Surveyed,
 )
-from secant.analysis.split import Bounded
 from secant.errors import UsageError
 from secant.plan import nodes as n
 from secant.plan.domains import Chosen, Domain, Listed, Looked, Open

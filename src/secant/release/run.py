@@ -13,9 +13,9 @@ from fractions import Fraction
 from operator import itemgetter
 from typing import Any, Protocol
 
+from secant.analysis.bounding import Bounded
 from secant.analysis.certificate import Certificate
 from secant.analysis.portfolio import Prepared
-from secant.analysis.split import Bounded
 from secant.errors import PolicyError, Refused, over_limit
 from secant.mechanisms.threshold import reached
 from secant.mechanisms.whole import unmoved

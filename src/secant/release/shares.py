@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from fractions import Fraction
 
+from secant.analysis.bounding import Bounded
 from secant.analysis.certificate import Certificate, is_still
-from secant.analysis.split import Bounded
 from secant.errors import Refused
 from secant.records import frozen
 from secant.release.cost import Cost

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from secant.analysis.split import Bounded
+from secant.analysis.bounding import Bounded
 from secant.plan import nodes as n
 from secant.plan.measures import Measure
 from secant.plan.ranked import Grid

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
+from secant.analysis.bounding import Bounded
 from secant.analysis.certificate import Certificate, Move, SmoothSensitivity
 from secant.analysis.derivative.space import space_of
-from secant.analysis.split import Bounded
 from secant.errors import Refused
 from secant.plan import nodes as n
 from secant.plan.reads import scans

@@ -4,7 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from secant.analysis.portfolio import ANALYSES, Prepared, RawRows, prepare
+from secant.analysis.bounding import ANALYSES
+from secant.analysis.portfolio import Prepared, RawRows, prepare
 from secant.plan import nodes as n
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize

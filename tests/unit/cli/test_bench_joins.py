@@ -13,7 +13,7 @@ from bench.suites.joins import cases, exact, measure
 from bench.suites.laud import database
 
 from apart import apart
-from secant.analysis import portfolio
+from secant.analysis import bounding
 from secant.analysis.certificate import Certificate, Refusal, Survey, Surveyed
 from secant.release.sources import open_source
 
@@ -154,7 +154,7 @@ class Refusing:
 
 
 def test_every_analysis_is_asked_alone_and_the_choice_is_measured(monkeypatch, parquet):
-    monkeypatch.setattr(portfolio, "ANALYSES", (Refusing(), Surveying()))
+    monkeypatch.setattr(bounding, "ANALYSES", (Refusing(), Surveying()))
     asked = cases.chosen_cases("group-pairs")
     (row,) = measure.measure(parquet, asked, epsilon=Fraction(1), repeat=1, releases=2)
     (no, yes) = row["analyses"]
@@ -169,7 +169,7 @@ def test_every_analysis_is_asked_alone_and_the_choice_is_measured(monkeypatch, p
 
 
 def test_with_keys_the_worst_group_counts(monkeypatch, parquet):
-    monkeypatch.setattr(portfolio, "ANALYSES", (Surveying(),))
+    monkeypatch.setattr(bounding, "ANALYSES", (Surveying(),))
     (case,) = cases.chosen_cases("chain-by-priority")
     (row,) = measure.measure(parquet, (case,), epsilon=Fraction(1), repeat=1, releases=2)
     engine = apart(open_source(f"parquet:{parquet}"))

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from secant.analysis.bounding import Bounded
 from secant.analysis.certificate import ClippedContribution, SmoothSensitivity, Surveyed, is_still
 from secant.analysis.derivative.tuning import fanned_smoothness, floored_smoothness, smoothness
-from secant.analysis.split import Bounded
 from secant.errors import Refused
 from secant.mechanisms.smooth import OptimalNoise, Rounding
 from secant.release.laws import NormalPart, Plain, choose_normal
