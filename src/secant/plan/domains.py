@@ -97,6 +97,33 @@ class Region:
         return scalar
 
 
+def keys_in_words(domains: tuple[Domain, ...]) -> list[str]:
+    """Say where keys come from.
+
+    Rows with other keys are left out of the answer, not of the statement: filtering them early costs more than grouping
+    them.
+    """
+    return [f"keys {_keys_and_source(domain)}" for domain in domains]
+
+
+def _keys_and_source(domain: Domain) -> str:
+    if isinstance(domain, Listed):
+        return f"{short_name(domain.key)}: {len(domain.values)} from {domain.source}"
+    if isinstance(domain, Stepped):
+        return f"{short_name(domain.key)}: the steps of the stream"
+    names = ", ".join(short_name(k) for k in domain.keys)
+    if isinstance(domain, Chosen):
+        return f"{names}: chosen privately with delta"
+    if isinstance(domain, Open):
+        return f"{names}: as found, public columns decide them"
+    return f"{names}: from {domain.source}"
+
+
+def short_name(name: str) -> str:
+    """Give a column's name as the text has it, without the relation that it is from."""
+    return name.rsplit(".", 1)[-1]
+
+
 def region_of(relation: n.Relation) -> Region:
     """Look through everything that neither groups nor pads."""
     found = projected(relation)

@@ -8,11 +8,22 @@ An analysis bounds exactly this plan, and exactly this plan runs (I1).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from secant.plan import nodes as n
-from secant.plan.domains import Chosen, Domain, Listed, Open, Stepped, domains_of, region_of
+from secant.plan.domains import (
+    Chosen,
+    Domain,
+    Listed,
+    Open,
+    Region,
+    domains_of,
+    keys_in_words,
+    region_of,
+    short_name,
+)
 from secant.plan.exact import make_exact
 from secant.plan.facts import Facts
 from secant.plan.measures import (
@@ -28,7 +39,7 @@ from secant.plan.ownership import Ownerships
 from secant.plan.present import is_truth
 from secant.plan.ranges import Ranges, ranges_of
 from secant.plan.ranked import FUNCTIONS as RANKED_FUNCTIONS
-from secant.plan.ranked import Lists, Ranked, RankedCalls
+from secant.plan.ranked import Ranked, RankedCalls
 from secant.plan.reads import reads
 from secant.plan.rewrite import columns_of
 from secant.plan.scopes import borrowed_by, read_columns
@@ -124,13 +135,17 @@ def enforce(
     """
     builder = _Builder(aggregate, name, facts, protections, moving, metric, stepped)
     try:
-        return builder.build()
+        for step in PASSES:
+            step(builder)
+        return builder.release()
     except Stopped as stopped:
         return stopped.problem
 
 
 @dataclass
 class _Builder:
+    """One release while it is built: PASSES in order, each of which leaves its part here."""
+
     aggregate: n.Aggregate
     name: str
     facts: Facts
@@ -139,29 +154,47 @@ class _Builder:
     metric: bool = False
     stepped: Steps | None = None
     notes: list[str] = field(default_factory=list)
+    scalars: tuple[n.Relation, ...] = ()
+    domains: tuple[Domain, ...] = ()
+    selector: str | None = None
+    copies: dict[str, str] = field(default_factory=dict)
+    weighted: bool = False
+    owners: dict[str, Ownerships] = field(default_factory=dict)
+    rows: n.Relation = field(init=False)
+    """What is aggregated, before rows of units are limited."""
+    region: Region = field(init=False)
+    ranges: Ranges = field(init=False)
+    outputs: list[n.Named] = field(init=False)
+    enforced: n.Relation = field(init=False)
+    """The rows that measures are computed over."""
+    counted: dict[str, n.Relation] = field(init=False)
+    """Argument of an order statistic -> the rows that it counts."""
 
     def __post_init__(self) -> None:
         self.measured = Measures(self.name, self.moving, self.metric)
         self.ranked = RankedCalls(self.name)
-        self.selector: str | None = None
-        self.copies: dict[str, str] = {}
-        self.weighted = False
         # Arguments of their own: a statement carries, and ties among rows are broken by, what it reads.
         self.arguments = Measures(f"{self.name}.rank")
 
-    def build(self) -> Release:
-        # A public scalar is NULL where it has several rows: nothing fails, whatever the public rows are. Where the text
-        # would fail for everybody, that is said before anything is paid; where it follows a row, NULL stays.
-        scalars = tuple(
+    # ── passes ───────────────────────────────────────────────────────────────────────────────────
+
+    def single_values(self) -> None:
+        """Let a public scalar be NULL where it has several rows: nothing fails, whatever the public rows are.
+
+        Where the text would fail for everybody, that is said before anything is paid; where it follows a row, NULL
+        stays.
+        """
+        self.scalars = tuple(
             r
             for r in scalars_of(self.aggregate)
-            if self._public(r)
-            and not borrowed_by(r)
-            and not any(isinstance(x, n.Released) for x in n.walk(r))
+            if self._public(r) and not borrowed_by(r) and not n.holds(r, n.Released)
         )
         alone = single(self.aggregate, self._public)
         assert isinstance(alone, n.Aggregate)
         self.aggregate = alone
+
+    def refuse_failing_subqueries(self) -> None:
+        """Refuse protected scalars that may have several rows, and aggregates that follow rows of an outer query."""
         several = many_rowed(self.aggregate)
         if several is not None:
             raise Stopped(
@@ -181,61 +214,73 @@ class _Builder:
                     "aggregate in a subquery of its own, grouped by the outer key, and join it",
                 )
             )
-        rows = make_total(self.aggregate.input)
-        owners = {p.name: self.facts.owners(p) for p in self.protections if p.kind == "unit"}
+
+    def total(self) -> None:
+        """Let no expression fail on a row."""
+        self.rows = make_total(self.aggregate.input)
+
+    def bring_owners(self) -> None:
+        """Bring along whose rows they are, and how often they count where units give different amounts."""
+        self.owners = {p.name: self.facts.owners(p) for p in self.protections if p.kind == "unit"}
         columns = OwnerColumns(self.name, self.facts.catalog, self.notes)
-        for ownerships in owners.values():
-            rows = columns.bring(rows, ownerships)
-        rows = self._personal(rows, owners, columns)
+        for ownerships in self.owners.values():
+            self.rows = columns.bring(self.rows, ownerships)
+        self._bring_copies(columns)
 
-        def known(relation: n.Relation) -> Ranges:
-            return ranges_of(relation, self.facts.policy, lambda r: _rows_per_group(r, owners))
-
+    def exact_rows(self) -> None:
+        """Let rows depend on the database alone."""
         moving = any(p.distance for p in self.protections)
-        rows = make_exact(rows, known, None if moving else read_columns(self.aggregate))
-        region = region_of(rows)
-        ranges = known(rows)
-        domains: tuple[Domain, ...]
-        if self.moving and self.aggregate.keys and self.stepped is None:
-            domains = (Open(tuple(k.name for k in self.aggregate.keys)),)
+        read = None if moving else read_columns(self.aggregate)
+        self.rows = make_exact(self.rows, self._ranges_of, read)
+
+    def settle_ranges(self) -> None:
+        """Say which values are possible, and what is joined under which conditions."""
+        self.region = region_of(self.rows)
+        self.ranges = self._ranges_of(self.rows)
+
+    def settle_domains(self) -> None:
+        """Say where the keys of groups come from."""
+        keys = self.aggregate.keys
+        if self.moving and keys and self.stepped is None:
+            self.domains = (Open(tuple(k.name for k in keys)),)
         else:
-            domains = domains_of(
-                self.aggregate.keys, region, ranges, self._public, self.facts.catalog,
-                None if self.stepped is None else self.stepped.key,
-            )  # fmt: skip
-        self._refuse_telling_keys(rows, domains, owners)
+            step = None if self.stepped is None else self.stepped.key
+            self.domains = self._domains_of(keys, step)
+        self._refuse_telling_keys()
 
-        def lists(scalar: n.Scalar) -> tuple[object, ...] | None:
-            key = n.Named(f"{self.name}.candidate", scalar)
-            found = domains_of((key,), region, ranges, self._public, self.facts.catalog)
-            values = found[0].values if isinstance(found[0], Listed) else None
-            return None if values is None else tuple(v for v in values if v is not None)
-
-        outputs = [self._output(call, ranges, lists) for call in self.aggregate.aggregations]
-        self.selector = self._selector(rows, domains, owners)
+    def measure(self) -> None:
+        """Make whole-number measures of what is asked for, and formulas that give it back from them."""
+        self.outputs = [self._output(call) for call in self.aggregate.aggregations]
+        self.selector = self._selector()
         if not self.measured.calls and not self.ranked.wanted:
-            self.measured.count_rows(
-                weight=1.0
-            )  # the keys alone were asked for: something must be measured
-        self._note_keys(domains)
-        enforced = self._rows(rows, owners, self.measured.items, self.notes)
-        counted = {i.name: self._rows(rows, owners, [i], []) for i in self.arguments.items}
-        risky = [x for r in (enforced, *counted.values()) if (x := unguarded(r)) is not None]
-        if risky:
+            # the keys alone were asked for: something must be measured
+            self.measured.count_rows(weight=1.0)
+        self.notes += keys_in_words(self.domains)
+
+    def truncate(self) -> None:
+        """Keep keys and arguments, and of each unit the first rows."""
+        self.enforced = self._limited_rows(self.measured.items, self.notes)
+        self.counted = {i.name: self._limited_rows([i], []) for i in self.arguments.items}
+        rows = (self.enforced, *self.counted.values())
+        risky = next((x for r in rows if (x := unguarded(r)) is not None), None)
+        if risky is not None:
             raise Stopped(
                 Problem(
                     "rewrite.subquery",
-                    risky[0],
+                    risky,
                     "an expression can fail on a row, and the error would tell",
                     "cast explicitly, or compute the subquery in FROM and join it",
                 )
             )
-        keys = tuple(
-            n.Named(k.name, n.Column(k.name, type_of(k.expression))) for k in self.aggregate.keys
-        )
-        exact = n.Aggregate(enforced, keys, tuple(self.measured.calls), self.aggregate.span)
+
+    def release(self) -> Release:
+        """Put together what the passes left."""
+        fields = tuple(n.Field(k.name, type_of(k.expression)) for k in self.aggregate.keys)
+        keys = tuple(n.Named(f.name, n.Column(f.name, f.type)) for f in fields)
+        calls, measures = tuple(self.measured.calls), tuple(self.measured.measures)
+        exact = n.Aggregate(self.enforced, keys, calls, self.aggregate.span)
         verify(exact)
-        ranked = self.ranked.over(counted, keys)
+        ranked = self.ranked.over(self.counted, keys)
         self.notes += [
             f"{r.words}: {'chosen among' if r.fraction is None else 'moved to the nearest of'} "
             f"{r.grid.count} {'values' if r.fraction is None else 'points'}"
@@ -243,44 +288,54 @@ class _Builder:
         ]
         for cells in dict.fromkeys(r.cells for r in ranked):
             verify(cells)
-        released = n.Released(
-            self.name,
-            tuple(n.Field(k.name, type_of(k.expression)) for k in self.aggregate.keys)
-            + tuple(n.Field(m.column, m.type) for m in self.measured.measures)
-            + tuple(n.Field(r.column, r.type) for r in ranked),
-        )
-        finish = n.Project(released, (*keys, *outputs))
+        drawn = tuple(n.Field(m.column, m.type) for m in measures)
+        drawn += tuple(n.Field(r.column, r.type) for r in ranked)
+        released = n.Released(self.name, fields + drawn)
+        counted = [(r.column, r.cells) for r in ranked]
         return Release(
             self.name,
             exact,
-            tuple(self.measured.measures),
-            domains,
-            finish,
+            measures,
+            self.domains,
+            n.Project(released, (*keys, *self.outputs)),
             self.aggregate,
             tuple(self.notes),
             self.selector,
             ranked,
-            tuple(self.copies),
-            tuple(self.copies) if self.weighted else (),
-            scalars,
-            self._together(outputs),
-            undeclared_of(
-                exact,
-                [(r.column, r.cells) for r in ranked],
-                self.facts.policy,
-                self.protections,
-            ),
+            personal=tuple(self.copies),
+            copied=tuple(self.copies) if self.weighted else (),
+            scalars=self.scalars,
+            together=self._together(),
+            undeclared=undeclared_of(exact, counted, self.facts.policy, self.protections),
         )
 
-    def _personal(
-        self, rows: n.Relation, owners: dict[str, Ownerships], columns: OwnerColumns
-    ) -> n.Relation:
+    # ── what passes rest on ──────────────────────────────────────────────────────────────────────
+
+    def _public(self, relation: n.Relation) -> bool:
+        return not reads(relation, lambda t: is_protected(t, self.facts.policy, self.protections))
+
+    def _ranges_of(self, relation: n.Relation) -> Ranges:
+        return ranges_of(relation, self.facts.policy, lambda r: _rows_per_group(r, self.owners))
+
+    def _domains_of(self, keys: tuple[n.Named, ...], step: str | None = None) -> tuple[Domain, ...]:
+        catalog = self.facts.catalog
+        return domains_of(keys, self.region, self.ranges, self._public, catalog, step)
+
+    def _listed(self, scalar: n.Scalar) -> tuple[object, ...] | None:
+        """Give the values that an expression may have, where they are listed beforehand."""
+        (domain,) = self._domains_of((n.Named(f"{self.name}.candidate", scalar),))
+        values = domain.values if isinstance(domain, Listed) else None
+        return None if values is None else tuple(v for v in values if v is not None)
+
+    def _bring_copies(self, columns: OwnerColumns) -> None:
         """Bring along how often the rows of each unit are to be counted, where units give different amounts."""
         for protection in self.protections:
-            offers = protection.personal
-            if offers is None or not owners[protection.name].of(rows).touched:
+            if protection.personal is None:
                 continue
-            unit = unit_column(owners[protection.name].of(rows), owners[protection.name])
+            offers, ownerships = protection.personal, self.owners[protection.name]
+            if not ownerships.of(self.rows).touched:
+                continue
+            unit = unit_column(ownerships.of(self.rows), ownerships)
             if unit is None or self.copies or self.stepped is not None:
                 raise Stopped(
                     Problem(
@@ -302,10 +357,9 @@ class _Builder:
                 )
             self.weighted = functions == {True}
             assert protection.unit is not None
-            rows, self.copies[protection.name] = columns.with_copies(
-                rows, unit, protection.unit, offers
+            self.rows, self.copies[protection.name] = columns.with_copies(
+                self.rows, unit, protection.unit, offers
             )
-        return rows
 
     def _copied(
         self, rows: n.Relation, protection: Protection, unit: str, limit: int
@@ -322,37 +376,37 @@ class _Builder:
         self.notes.append(f"a row counts up to {most} times, as its unit gives ({protection.name})")
         return n.Truncate(copied, (unit,), (), limit * most)
 
-    def _together(self, outputs: list[n.Named]) -> tuple[frozenset[str], ...]:
+    def _together(self) -> tuple[frozenset[str], ...]:
         """Give the measures that make up quotients, families that share a measure as one."""
         columns = {m.column for m in self.measured.measures}
         families: list[frozenset[str]] = []
-        for call, output in zip(self.aggregate.aggregations, outputs, strict=True):
+        for call, output in zip(self.aggregate.aggregations, self.outputs, strict=True):
             if call.function in QUOTIENTS:
                 family = columns_of(output.expression) & columns
                 apart = [f for f in families if not f & family]
                 families = [*apart, family.union(*(f for f in families if f & family))]
         return tuple(f for f in families if len(f) > 1)
 
-    def _output(self, call: n.Aggregation, ranges: Ranges, lists: Lists) -> n.Named:
+    def _output(self, call: n.Aggregation) -> n.Named:
         """Order statistics are drawn from counted cells where rows come and go; all else is measured."""
-        made = None if self.moving else preprocessed_of(call, ranges)
-        if made is not None:
-            found = self.measured.statistic(call, made)
-            words = next(m.words for m in self.measured.measures if m.preprocessed == made)
-            self.notes.append(f"{words}: made to move by at most {float(made.moves):g} for one row")
-            return found
+        ranges = self.ranges
+        statistic = None if self.moving else preprocessed_of(call, ranges)
+        if statistic is not None:
+            output = self.measured.statistic(call, statistic)
+            words = next(m.words for m in self.measured.measures if m.preprocessed == statistic)
+            moves = f"made to move by at most {float(statistic.moves):g} for one row"
+            self.notes.append(f"{words}: {moves}")
+            return output
         measured = self.moving or (self.metric and call.function in ("min", "max"))
         if call.function in RANKED_FUNCTIONS and not measured and not is_truth(call):
-            return self.ranked.output(call, ranges, self.arguments.argument, lists)
+            return self.ranked.output(call, ranges, self.arguments.argument, self._listed)
         return self.measured.output(call, ranges)
 
-    def _selector(
-        self, rows: n.Relation, domains: tuple[Domain, ...], owners: dict[str, Ownerships]
-    ) -> str | None:
+    def _selector(self) -> str | None:
         """Count units (or rows) for each key, if keys must be chosen privately."""
-        if not any(isinstance(d, Chosen) for d in domains):
+        if not any(isinstance(d, Chosen) for d in self.domains):
             return None
-        if len(owners) > 1:
+        if len(self.owners) > 1:
             raise Stopped(
                 Problem(
                     "rewrite.keys",
@@ -361,23 +415,21 @@ class _Builder:
                     "declare the values of the grouped columns",
                 )
             )
-        kinds = {f.name: f.type for f in fields_of(rows)}
-        for ownerships in owners.values():
-            column = unit_column(ownerships.of(rows), ownerships)
+        kinds = {f.name: f.type for f in fields_of(self.rows)}
+        for ownerships in self.owners.values():
+            column = unit_column(ownerships.of(self.rows), ownerships)
             if column is not None:
                 argument = self.measured.argument(n.Column(column, kinds[column]))
                 call = n.Aggregation("", "count", argument, True, self.aggregate.span)
-                found = self.measured.measure(call, Fraction(1), t.INTEGER, 0.5, "number of units")
-                return found.name
+                units = self.measured.measure(call, Fraction(1), t.INTEGER, 0.5, "number of units")
+                return units.name
         return self.measured.count_rows(weight=0.5).name
 
-    def _refuse_telling_keys(
-        self, rows: n.Relation, domains: tuple[Domain, ...], owners: dict[str, Ownerships]
-    ) -> None:
+    def _refuse_telling_keys(self) -> None:
         """A group that belongs to one unit never passes the threshold: the answer would always be empty."""
-        chosen = {k for d in domains if isinstance(d, Chosen) for k in d.keys}
-        for ownerships in owners.values():
-            leading = {x.column for x in ownerships.of(rows).terms}
+        chosen = {k for d in self.domains if isinstance(d, Chosen) for k in d.keys}
+        for ownerships in self.owners.values():
+            leading = {x.column for x in ownerships.of(self.rows).terms}
             for key in self.aggregate.keys:
                 if (
                     key.name in chosen
@@ -388,110 +440,76 @@ class _Builder:
                         Problem(
                             "rewrite.keys",
                             key.expression,
-                            f"each value of {_short(key.name)} belongs to one unit, so no group can be shown",
-                            _without_names(unit_column(ownerships.of(rows), ownerships)),
+                            f"each value of {short_name(key.name)} belongs to one unit, so no group can be shown",
+                            _without_names(unit_column(ownerships.of(self.rows), ownerships)),
                         )
                     )
 
     # ── rows ─────────────────────────────────────────────────────────────────────────────────────
 
-    def _public(self, relation: n.Relation) -> bool:
-        return not reads(relation, lambda t: is_protected(t, self.facts.policy, self.protections))
-
-    def _rows(
-        self,
-        rows: n.Relation,
-        owners: dict[str, Ownerships],
-        arguments: list[n.Named],
-        notes: list[str],
-    ) -> n.Relation:
+    def _limited_rows(self, arguments: list[n.Named], notes: list[str]) -> n.Relation:
         """Give the enforced rows with keys and these arguments."""
         keys = tuple(n.Named(k.name, group_key(k.expression)) for k in self.aggregate.keys)
         unit_columns: dict[str, str] = {}
         carried: dict[str, n.Named] = {}
         orders: dict[str, tuple[str, ...]] = {}
-        for name, ownerships in owners.items():
-            found = ownerships.of(rows)
-            unit = unit_column(found, ownerships)
+        for name, ownerships in self.owners.items():
+            ownership = ownerships.of(self.rows)
+            unit = unit_column(ownership, ownerships)
             if unit is not None:
                 unit_columns[name] = unit
-                kinds = {f.name: f.type for f in fields_of(rows)}
-                order = min((sorted(k) for k in found.keys), key=len, default=[])
+                kinds = {f.name: f.type for f in fields_of(self.rows)}
+                order = min((sorted(k) for k in ownership.keys), key=len, default=[])
                 orders[name] = tuple(c for c in order if c in kinds)
                 own = (self.copies[name],) if name in self.copies else ()
                 for column in (unit, *orders[name], *_came(self.stepped), *own):
                     carried[column] = n.Named(column, n.Column(column, kinds[column]))
         taken = {k.name for k in keys} | {i.name for i in arguments}
         items = [*keys, *arguments, *(i for c, i in carried.items() if c not in taken)]
-        projected: n.Relation = n.Project(rows, tuple(items))
+        projected: n.Relation = n.Project(self.rows, tuple(items))
         for protection in self.protections:
             if protection.kind == "unit" and protection.name in unit_columns:
                 projected = self._truncated(
-                    projected, rows, protection, owners[protection.name], unit_columns[protection.name],
-                    orders[protection.name], arguments, notes,
+                    projected, protection, unit_columns[protection.name], orders[protection.name],
+                    arguments, notes,
                 )  # fmt: skip
                 if self.weighted and protection.name in self.copies:
-                    most = owners[protection.name].of(projected).guaranteed
+                    most = self.owners[protection.name].of(projected).guaranteed
                     assert most is not None, "rows of a unit were limited"
                     projected = self._copied(
                         projected, protection, unit_columns[protection.name], most
                     )
         return projected
 
-    def _note_keys(self, domains: tuple[Domain, ...]) -> None:
-        """Say where keys come from.
-
-        Rows with other keys are left out of the answer, not of the statement: filtering them early
-        costs more than grouping them.
-        """
-        for domain in domains:
-            if isinstance(domain, Listed):
-                self.notes.append(
-                    f"keys {_short(domain.key)}: {len(domain.values)} from {domain.source}"
-                )
-                continue
-            if isinstance(domain, Stepped):
-                self.notes.append(f"keys {_short(domain.key)}: the steps of the stream")
-                continue
-            names = ", ".join(_short(k) for k in domain.keys)
-            if isinstance(domain, Chosen):
-                source = "chosen privately with delta"
-            elif isinstance(domain, Open):
-                source = "as found, public columns decide them"
-            else:
-                source = f"from {domain.source}"
-            self.notes.append(f"keys {names}: {source}")
-
     def _truncated(
         self,
         projected: n.Relation,
-        rows: n.Relation,
         protection: Protection,
-        ownerships: Ownerships,
         column: str,
         order: tuple[str, ...],
         arguments: list[n.Named],
         notes: list[str],
     ) -> n.Relation:
         """Keep the first rows (and groups) of each unit."""
-        found = ownerships.of(rows)
+        ownerships = self.owners[protection.name]
+        ownership = ownerships.of(self.rows)
         if protection.groups is not None and self._needs_groups(arguments):
             groups = tuple(k.name for k in self.aggregate.keys)
             projected = n.TruncateGroups(projected, (column,), groups, protection.groups)
             notes.append(f"first {protection.groups} groups of a unit ({protection.name})")
-        if found.guaranteed is not None and (
-            found.expected is None or found.guaranteed <= found.expected
+        if ownership.guaranteed is not None and (
+            ownership.expected is None or ownership.guaranteed <= ownership.expected
         ):
             notes.append(
-                f"at most {found.guaranteed} row of a unit by construction ({protection.name})"
+                f"at most {ownership.guaranteed} row of a unit by construction ({protection.name})"
             )
             return projected
         if arguments is self.measured.items and self._needs_no_limit(
-            protection, found.expected, column
+            protection, ownership.expected, column
         ):
             notes.append(f"rows of a unit are not limited ({protection.name})")
             return projected
-        limit = rows_of_unit(self.aggregate, found, ownerships)
+        limit = rows_of_unit(self.aggregate, ownership, ownerships)
         notes.append(f"at most {limit} rows of a unit count ({protection.name})")
         if self.stepped is not None:
             order = tuple(dict.fromkeys((self.stepped.key, *_came(self.stepped), *order)))
@@ -546,7 +564,7 @@ def _without_names(unit: str | None) -> str:
     share = "group by something that many units share"
     if unit is None:
         return share
-    who = _short(unit)
+    who = short_name(unit)
     inner = f"(SELECT {who}, sum(...) AS total FROM ... GROUP BY {who})"
     return (
         f"ask without names: SELECT quantile_disc(total, 0.95) FROM {inner}, at ranks that 20/epsilon units or more "
@@ -561,5 +579,15 @@ def _rows_per_group(inner: n.Aggregate, owners: dict[str, Ownerships]) -> int | 
     return min(known) if known else None
 
 
-def _short(name: str) -> str:
-    return name.rsplit(".", 1)[-1]
+PASSES: tuple[Callable[[_Builder], None], ...] = (
+    _Builder.single_values,
+    _Builder.refuse_failing_subqueries,
+    _Builder.total,
+    _Builder.bring_owners,
+    _Builder.exact_rows,
+    _Builder.settle_ranges,
+    _Builder.settle_domains,
+    _Builder.measure,
+    _Builder.truncate,
+)
+"""What makes a release of an aggregate, in this order; `analysis.bounding` softens it before where values move."""

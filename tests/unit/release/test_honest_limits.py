@@ -86,7 +86,9 @@ MEDIAN = "SELECT median(width) FROM hits"
 
 def test_order_statistics_find_a_limit(events):
     with connect(events, "ranks") as db:
-        answer = db.sql(MEDIAN, epsilon=20)
+        answer = db.sql(
+            MEDIAN, epsilon=200
+        )  # at 20 a limit beyond 100 is drawn in one run of seven
     (told,) = [w for w in answer.warnings if w.code == "WRN-009"]
     assert "nobody declared limits.hits" in told.message
     (found,) = answer.error["leaves_out"]["found"]
