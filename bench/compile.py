@@ -87,8 +87,8 @@ def _compiled(db: Connection, text: str, epsilon: Fraction) -> Times:
     own, whole = time.thread_time(), time.process_time()
     with suppress(SecantError), one_question(text):
         asked = db._asked(epsilon, None, None, 0.95, None)
-        with db._question(text) as (plan, session, facts):
-            db._compiled(text, plan, asked, session, facts)
+        with db._question(text) as question:
+            db._settling(text, question, asked).settled()
     return time.thread_time() - own, time.process_time() - whole
 
 

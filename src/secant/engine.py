@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from secant.analysis.portfolio import PublicFacts
-from secant.errors import Refused, UsageError, border
+from secant.errors import BudgetError, Refused, UsageError, border
 from secant.finding import Situation, assumed_facts, explained, find_facts, relied_upon, with_found
 from secant.ledger.opening import (
     Account,
@@ -28,7 +27,6 @@ from secant.ledger.opening import (
     open_ledger,
 )
 from secant.ledger.store import Ledger
-from secant.plan import nodes as n
 from secant.plan.facts import Facts
 from secant.plan.from_sql import check_named, from_sql
 from secant.plan.one_question import one_question
@@ -47,21 +45,17 @@ from secant.questions import (
     prepared_of,
 )
 from secant.release.answer import Answer
-from secant.release.backend import Backend, Session
-from secant.release.blocks import planned
-from secant.release.cautions import Caution, cautions, trusting
-from secant.release.foreseen import foresee
-from secant.release.job import Job, Keys
-from secant.release.lookups import public_facts
-from secant.release.lower import lower
+from secant.release.backend import Backend
+from secant.release.cautions import Caution
+from secant.release.job import Job
 from secant.release.papers import papers_of
 from secant.release.report import Explanation, explanation
 from secant.release.run import check_job, finish, from_engine, run
-from secant.release.shares import calibrate
 from secant.release.sources import data_version, open_source
 from secant.release.unstated import Found, completed
-from secant.release.wanted import Wanted, held, least_epsilon, refuse_above, wanted_of
+from secant.release.wanted import Wanted, wanted_of
 from secant.release.watch import Interrupt, interruptible
+from secant.settling import OpenQuestion, Settling, Source, open_question
 from secant.shown.progress import waiting
 from secant.sql.parameters import Parameters
 from secant.terms.catalog import Catalog
@@ -249,10 +243,12 @@ class Connection:
         analyst: str,
         warn: Callable[[Caution], object] | None,
     ) -> Answer:
-        with self._question(text, parameters) as (plan, session, facts):
-            job, keys = self._compiled(text, plan, asked, session, facts)
+        with self._question(text, parameters) as question:
+            plan, session, _ = question
+            settling = self._settling(text, question, asked)
+            job, keys = settling.settled()
             check_job(job, session)
-            said = self._foresee(job, keys, plan, asked, session, facts, allowed)
+            said = settling.foretold(job, keys, allowed)
             if warn is not None:
                 for caution in said:
                     warn(caution)
@@ -269,9 +265,8 @@ class Connection:
                     session.confirm()  # what has seen two states is paid for, and withheld
                 # leaving the block has settled; if that failed, the answer is paid for all the same
                 release_id = permit.release_id
-        return answer_of(
-            shown, job, self.policy, asked.in_force, said, release_id, lambda: self.budget
-        )
+        left = self._accounts(job)
+        return answer_of(shown, job, self.policy, asked.in_force, said, release_id, left)
 
     @border
     def explain(
@@ -319,11 +314,12 @@ class Connection:
     def _explained(
         self, text: str, parameters: Parameters | None, asked: Asked, assumed: bool
     ) -> tuple[Explanation, Job]:
-        with self._question(text, parameters) as (plan, session, facts):
-            job, keys = self._compiled(text, plan, asked, session, facts)
+        with self._question(text, parameters) as question:
+            settling = self._settling(text, question, asked)
+            job, keys = settling.settled()
             # What is explained is answered: the same checks, on public data only.
-            check_job(job, session)
-            said = self._foresee(job, keys, plan, asked, session, facts, None)
+            check_job(job, question.session)
+            said = settling.foretold(job, keys, None)
         known = Facts(self.policy, self.catalog)
         return explanation(text, job, asked.in_force, said, known, assumed=assumed), job
 
@@ -341,8 +337,7 @@ class Connection:
     def _situation(
         self, refusal: Refused, text: str, parameters: Parameters | None, asked: Asked
     ) -> Situation:
-        question = partial(self._question, text, parameters)
-        return Situation(refusal, question, self.policy, self.catalog, asked.in_force)
+        return Situation(refusal, text, parameters, self._source, asked.in_force)
 
     def _having(self, found: Sequence[Found], catalog: Catalog | None = None) -> Connection:
         other = copy.copy(self)
@@ -476,18 +471,19 @@ class Connection:
         components: bool = False,
     ) -> list[dict[str, Any]]:
         """For the data owner only: the true answer beside what a release would do. Releases nothing."""
-        from secant.release.inspection import inspection, unnoised
+        from secant.release.inspection import inspection, true_rows, unnoised
         from secant.release.local_components import local_components
 
         with one_question(text), waiting("inspecting"):
             started = time.perf_counter()
             asked = self._asked(epsilon, None, delta, level, protection)
-            with self._question(text) as (plan, session, facts):
-                job, keys = self._compiled(text, plan, asked, session, facts)
+            with self._question(text) as question:
+                plan, session, _ = question
+                job, keys = self._settling(text, question, asked).settled()
                 compiled = time.perf_counter()
                 check_job(job, session)
                 checked = time.perf_counter()
-                exact = session.rows(lower(plan, session.dialect))
+                exact = true_rows(plan, session)
                 answered = time.perf_counter()
                 softened, seen = unnoised(job, keys, session)
                 release = time.perf_counter() - answered + (checked - compiled)
@@ -510,81 +506,24 @@ class Connection:
 
     # ── stages ───────────────────────────────────────────────────────────────────────────────────
 
-    @contextmanager
+    @property
+    def _source(self) -> Source:
+        return Source(self._backend, self.policy, self.catalog)
+
     def _question(
         self, text: str, parameters: Parameters | None = None
-    ) -> Iterator[tuple[n.Relation, Session, PublicFacts]]:
-        """Give the plan of a query, a session in which all tables stay as they are that it may read, and public facts.
-
-        Facts are looked up in that session, each at most once per question.
-        """
-        plan = normalize(from_sql(text, self.catalog, parameters=parameters))
-        asked = {node.table for node in n.walk(plan) if isinstance(node, n.Scan)}
-        # Keys, owners and public rows are looked up in tables that the query does not name, but the policy does.
-        named = {*asked, *self.policy.tables, *self.policy.public}
-        with self._backend.session(named) as session:
-            yield plan, session, public_facts(self.policy, session)
+    ) -> AbstractContextManager[OpenQuestion]:
+        return open_question(text, self._source, parameters)
 
     def _asked(self, *numbers: Any) -> Asked:
         """Read the numbers of a question about this data."""
         return replace(asked_of(self.policy, *numbers), data=self._data_version)
 
-    def _compiled(
-        self, text: str, plan: n.Relation, asked: Asked, session: Session, facts: PublicFacts
-    ) -> tuple[Job, dict[str, Keys | None]]:
-        """Fix the noise of a question, at the epsilon that is given or at the least that gives the wanted error."""
+    def _settling(self, text: str, question: OpenQuestion, asked: Asked) -> Settling:
+        return Settling(text, question, asked, self.policy, self.catalog, self)
 
-        @cache
-        def at(epsilon: Fraction) -> tuple[Job, dict[str, Keys | None]]:
-            prepared = prepared_of(
-                text, plan, self.policy, asked.in_force, self.catalog, facts.at(epsilon)
-            )
-            noise = calibrate(prepared.bounded, asked.in_force, epsilon, asked.deltas)
-            settings = asked.level, session, self.policy.limits, asked.in_force
-            return planned(prepared, noise, *settings)
-
-        if asked.epsilon is not None:
-            return at(asked.epsilon)
-        wanted = asked.error
-        if wanted is None:
-            assert asked.attacker is not None
-            from secant.guessed import charged_before, within_allowance
-
-            charged = charged_before(self.ledger)
-            limits = (asked.attacker, self.policy, asked.in_force, self.catalog, charged)
-            return at(within_allowance(*limits, lambda epsilon: at(epsilon)[0]))
-
-        def reaches(epsilon: Fraction) -> bool:
-            try:
-                job, keys = at(epsilon)
-            except Refused as refusal:
-                if refusal.code != "REF-104":  # too small for a smooth bound: a larger one may do
-                    raise
-                return False
-            foreseen = foresee(job, keys, session, self.policy, facts)
-            return held(foreseen, wanted.most(job, foreseen, self.policy, facts))
-
-        return at(least_epsilon(reaches))
-
-    def _foresee(
-        self,
-        job: Job,
-        keys: dict[str, Keys | None],
-        plan: n.Relation,
-        asked: Asked,
-        session: Session,
-        facts: PublicFacts,
-        allowed: Wanted | None,
-    ) -> tuple[Caution, ...]:
-        """Give what should be known before anything is spent; refuse errors that are not allowed."""
-        thorough = allowed is not None or asked.error is not None
-        foreseen = foresee(job, keys, session, self.policy, facts, thorough=thorough)
-        if allowed is not None:
-            refuse_above(foreseen, allowed.most(job, foreseen, self.policy, facts))
-        if asked.attacker is not None:
-            from secant.guessed import charged_before, refuse_beyond
-
-            charged = charged_before(self.ledger)
-            refuse_beyond(asked.attacker, self.policy, asked.in_force, self.catalog, charged, job)
-        said = cautions(job, plan, self.policy, asked.in_force, foreseen, keys, facts)
-        return (*said, *trusting(foreseen)) if thorough else said
+    def _accounts(self, job: Job) -> Accounts:
+        """Say what is left. The answer is paid for: it leaves also if the books cannot be read now."""
+        with suppress(BudgetError):
+            return self.budget.of(job.noise.costs)
+        return Accounts()

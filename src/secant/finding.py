@@ -7,19 +7,16 @@ anything is counted, and written into the ledger when they are found: who asks n
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from secant.analysis.portfolio import PublicFacts
 from secant.errors import Refused
 from secant.ledger.amounts import Charge
 from secant.ledger.store import Ledger
 from secant.plan import nodes as n
 from secant.records import frozen
 from secant.release.answer import Answer
-from secant.release.backend import Session
 from secant.release.cautions import Caution
 from secant.release.lower import lower
 from secant.release.papers import policy_document
@@ -36,12 +33,11 @@ from secant.release.unstated import (
     recalled,
     written,
 )
-from secant.terms.catalog import Catalog
+from secant.settling import Source, open_question
+from secant.sql.parameters import Parameters
 from secant.terms.events import PureEvent
 from secant.terms.papers import Papers, document, software
-from secant.terms.policy import Policy, Protection
-
-Question = Callable[[], AbstractContextManager[tuple[n.Relation, Session, PublicFacts]]]
+from secant.terms.policy import Protection
 
 
 @frozen
@@ -49,9 +45,9 @@ class Situation:
     """A question that was refused, and where it was asked."""
 
     refusal: Refused
-    question: Question
-    policy: Policy
-    catalog: Catalog
+    text: str
+    parameters: Parameters | None
+    source: Source
     in_force: tuple[Protection, ...]
 
     def lacking(self) -> tuple[Lacking, ...]:
@@ -60,11 +56,12 @@ class Situation:
         alike = all(p.personal is None for p in self.in_force)
         if not alike or not may_be_found(self.refusal):
             raise self.refusal
-        with self.question() as (plan, _, facts):
-            found = lacking_facts(plan, self.policy, self.in_force, self.catalog, facts)
-        if not countable(found, self.policy, self.catalog):
+        policy, catalog = self.source.policy, self.source.catalog
+        with open_question(self.text, self.source, self.parameters) as (plan, _, facts):
+            lacking = lacking_facts(plan, policy, self.in_force, catalog, facts)
+        if not countable(lacking, policy, catalog):
             raise self.refusal
-        return found
+        return lacking
 
 
 def find_facts(
@@ -90,9 +87,9 @@ def find_facts(
     paid = epsilon * SHARE
     charges = [Charge.of_event(p, PureEvent(paid)) for p in names]
     note = {"facts": len(missing)}
-    papers = _papers(missing, situation, paid)
+    papers, source = _papers(missing, situation.source, paid), situation.source
     with (
-        situation.question() as (_, session, _),
+        open_question(situation.text, source, situation.parameters) as (_, session, _),
         ledger.reserve(charges, analyst=analyst, note=note, papers=papers) as permit,
     ):
         permit.mark_sent()
@@ -100,13 +97,13 @@ def find_facts(
         def count(statement: n.Aggregate) -> tuple[object, ...]:
             return session.rows(lower(statement, session.dialect))[0]
 
-        found = find(missing, situation.policy, situation.catalog, paid, count)
+        found = find(missing, source.policy, source.catalog, paid, count)
         session.confirm()
         permit.settle(written(found))
     return (*known, *found), paid, caution
 
 
-def _papers(missing: tuple[Lacking, ...], situation: Situation, paid: Fraction) -> Papers:
+def _papers(missing: tuple[Lacking, ...], source: Source, paid: Fraction) -> Papers:
     """Write down which facts are paid for; a verifier that has no rule for that says so."""
     facts = [{"of": x.words, "protection": x.protection} for x in missing]
     name = ", ".join(x.words for x in missing)
@@ -114,7 +111,7 @@ def _papers(missing: tuple[Lacking, ...], situation: Situation, paid: Fraction) 
     documents = {
         "text": document({"text": f"facts: {name}", "parameters": None}),
         "plan": document({"kind": "facts", "name": name}),
-        "policy": policy_document(situation.policy, situation.catalog),
+        "policy": policy_document(source.policy, source.catalog),
         "certificate": document({"kind": "facts", "name": name, "facts": facts, **price}),
     }
     return Papers(documents, software(), "")

@@ -5,8 +5,6 @@ In: what a caller wrote, a policy, what the analyses said. Out: records and erro
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -14,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from secant.analysis import explain as wording
 from secant.analysis.certificate import Refusal
 from secant.analysis.portfolio import Prepared, PublicFacts, RawRows, prepare
-from secant.errors import BudgetError, PolicyError, Refused, Span, UsageError
+from secant.errors import PolicyError, Refused, Span, UsageError
 from secant.ledger.amounts import Charge, as_written
 from secant.ledger.opening import Accounts
 from secant.numeric.parameters import delta_of, epsilon_of, level_of
@@ -180,21 +178,17 @@ def answer_of(
     in_force: tuple[Protection, ...],
     said: tuple[Caution, ...],
     release_id: str | None,
-    budget: Callable[[], Accounts],
+    left: Accounts,
 ) -> Answer:
     """Put together what an analyst gets."""
     uncovered = [p.name for p in policy.protections if p not in in_force]
-    accounts = Accounts()
-    # The answer is paid for: it leaves also if the books cannot be read now.
-    with suppress(BudgetError):
-        accounts = budget().of(job.noise.costs)
     return Answer(
         columns=list(shown.columns),
         rows=shown.rows,
         guarantee=[guarantee(p, job.noise, uncovered) for p in in_force],
         error=error_of(shown, job),
         mechanisms=mechanisms(job, shown.settled),
-        budget=accounts,
+        budget=left,
         release_id=release_id,
         warnings=said,
         raw=shown.rows if shown.raw is None else shown.raw,

@@ -20,7 +20,7 @@ from fuzzing import Said, faults, fuzz
 from worlds import KINDS, World, open_world
 
 from chance import LONG
-from secant import engine
+from secant import engine, settling
 from secant.errors import BackendError
 from secant.release import lower
 
@@ -88,7 +88,7 @@ def test_a_planted_charge_without_an_answer_is_seen(
 
 
 def test_a_planted_bug_is_seen(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "planned", lambda *anything: {}["nothing"])
+    monkeypatch.setattr(settling, "planned", lambda *anything: {}["nothing"])
     assert "bug" in found(world, "SELECT count(*) FROM visit")
 
 

@@ -162,10 +162,10 @@ class _Search:
         drawn = self.connection
         with one_question(self.text):
             asked = drawn._asked(epsilon, None, delta, LEVEL, protection)
-            with drawn._question(self.text) as (plan, session, facts):
-                job, keys = drawn._compiled(self.text, plan, asked, session, facts)
-                check_job(job, session)
-                yield job, keys, session
+            with drawn._question(self.text) as question:
+                job, keys = drawn._settling(self.text, question, asked).settled()
+                check_job(job, question.session)
+                yield job, keys, question.session
 
     def _protection(self, certificate: Certificate) -> Protection:
         found = self.connection.policy.protection(certificate.protection)

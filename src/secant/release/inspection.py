@@ -23,6 +23,7 @@ from secant.release.backend import Session
 from secant.release.components import Component
 from secant.release.intervals import number_of
 from secant.release.job import Job, Keys
+from secant.release.lower import lower
 from secant.release.measured import Key, comparable, measured, value_of
 from secant.release.noise.smooth import SMOOTH
 from secant.release.noise.way import Noise
@@ -71,6 +72,11 @@ def unsealed(b: Bounded, job: Job, keys: Keys | None, session: Session) -> Unsea
         {c: by_group(unseal(found.values[c])) for c in varying},
         {c: by_group(unseal(content)) for c, content in found.cells.items()},
     )
+
+
+def true_rows(plan: n.Relation, session: Session) -> list[tuple[object, ...]]:
+    """Give the answer as the engine computes it, without noise."""
+    return session.rows(lower(plan, session.dialect))
 
 
 def unnoised(

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from private_shop import ROWS, ROWWISE, TABLES, UNIT, make_shop, open_shop
-from secant import engine, finding
+from secant import finding, settling
 from secant.errors import WARNINGS, Refused, UsageError
 from secant.release import cautions as said
 from secant.release import foreseen as foreseeing
@@ -202,7 +202,7 @@ def test_warnings_do_not_follow_the_data(tmp_path):
 
 def test_a_warning_that_follows_the_data_is_seen(tmp_path, monkeypatch):
     """Planted: how many rows there are is asked of the protected table itself."""
-    honest = engine.public_facts
+    honest = settling.public_facts
 
     def planted(policy, session):
         def count(table):
@@ -211,7 +211,7 @@ def test_a_warning_that_follows_the_data_is_seen(tmp_path, monkeypatch):
 
         return replace(honest(policy, session), count=count)
 
-    monkeypatch.setattr(engine, "public_facts", planted)
+    monkeypatch.setattr(settling, "public_facts", planted)
     full, empty = (
         everything_said(tmp_path / name, rows) for name, rows in (("a", ROWS), ("b", EMPTY))
     )
@@ -244,8 +244,10 @@ def test_the_printed_error_is_what_was_wanted_and_no_smaller_epsilon_gives_it(pe
 
 def test_a_solved_epsilon_that_is_too_small_is_seen(people, monkeypatch):
     """Planted: the search stops one step too early."""
-    honest = engine.least_epsilon
-    monkeypatch.setattr(engine, "least_epsilon", lambda reaches: honest(reaches) * Fraction(9, 10))
+    honest = settling.least_epsilon
+    monkeypatch.setattr(
+        settling, "least_epsilon", lambda reaches: honest(reaches) * Fraction(9, 10)
+    )
     answer = people.sql(COUNT, error=20)
     assert answer.error["values"][0][0] > 20
 

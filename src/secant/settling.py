@@ -1,0 +1,148 @@
+"""A question from its text to everything that is settled before budget is touched.
+
+In: a text, a policy, a source, the numbers that are asked with. Out: the plan in a session, its job at the epsilon that
+is given or found, and what should be known before anything is spent. Reads public data only; nothing is spent here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import field
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from secant.analysis.portfolio import PublicFacts
+from secant.errors import Refused
+from secant.plan import nodes as n
+from secant.plan.from_sql import from_sql
+from secant.plan.reads import scans
+from secant.plan.rewrite import normalize
+from secant.questions import Asked, prepared_of
+from secant.records import frozen
+from secant.release.backend import Backend, Session
+from secant.release.blocks import planned
+from secant.release.cautions import Caution, cautions, trusting
+from secant.release.foreseen import foresee
+from secant.release.job import Job, Keys
+from secant.release.lookups import public_facts
+from secant.release.shares import calibrate
+from secant.release.wanted import Wanted, held, least_epsilon, refuse_above
+from secant.sql.parameters import Parameters
+from secant.terms.catalog import Catalog
+from secant.terms.policy import Policy
+
+if TYPE_CHECKING:
+    from secant.ledger.store import Ledger
+
+
+@frozen
+class Source:
+    """Where questions are asked: tables, what the owner says of them, and what names mean."""
+
+    backend: Backend
+    policy: Policy
+    catalog: Catalog
+
+
+class OpenQuestion(NamedTuple):
+    """A plan, the session that will answer it, and public facts that are looked up there, each at most once."""
+
+    plan: n.Relation
+    session: Session
+    facts: PublicFacts
+
+
+@contextmanager
+def open_question(
+    text: str, source: Source, parameters: Parameters | None = None
+) -> Iterator[OpenQuestion]:
+    """Give the plan of a query, and a session in which all tables stay as they are that it may read."""
+    plan = normalize(from_sql(text, source.catalog, parameters=parameters))
+    # Keys, owners and public rows are looked up in tables that the query does not name, but the policy does.
+    named = {*(s.table for s in scans(plan)), *source.policy.tables, *source.policy.public}
+    with source.backend.session(named) as session:
+        yield OpenQuestion(plan, session, public_facts(source.policy, session))
+
+
+class Books(Protocol):
+    """Who has a ledger, and opens it when it is first needed."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger."""
+        ...
+
+
+@frozen
+class Settling:
+    """An open question, and what it is asked with; jobs are worked out once for each epsilon."""
+
+    text: str
+    question: OpenQuestion
+    asked: Asked
+    policy: Policy
+    catalog: Catalog
+    books: Books
+    """Read where an attacker is spoken of, who knows all answers so far."""
+    _jobs: dict[Fraction, tuple[Job, dict[str, Keys | None]]] = field(default_factory=dict)
+
+    def settled(self) -> tuple[Job, dict[str, Keys | None]]:
+        """Fix the noise, at the epsilon that is given, or at the one that an error or an attacker leads to."""
+        asked = self.asked
+        if asked.epsilon is not None:
+            return self._at(asked.epsilon)
+        if asked.error is not None:
+            return self._at(least_epsilon(self._reaches))
+        assert asked.attacker is not None
+        from secant.guessed import charged_before, within_allowance
+
+        charged = charged_before(self.books.ledger)
+        limits = (asked.attacker, self.policy, asked.in_force, self.catalog, charged)
+        return self._at(within_allowance(*limits, self._job))
+
+    def _at(self, epsilon: Fraction) -> tuple[Job, dict[str, Keys | None]]:
+        if epsilon not in self._jobs:
+            plan, session, facts = self.question
+            in_force, level = self.asked.in_force, self.asked.level
+            prepared = prepared_of(
+                self.text, plan, self.policy, in_force, self.catalog, facts.at(epsilon)
+            )
+            noise = calibrate(prepared.bounded, in_force, epsilon, self.asked.deltas)
+            self._jobs[epsilon] = planned(
+                prepared, noise, level, session, self.policy.limits, in_force
+            )
+        return self._jobs[epsilon]
+
+    def _job(self, epsilon: Fraction) -> Job:
+        return self._at(epsilon)[0]
+
+    def _reaches(self, epsilon: Fraction) -> bool:
+        """Whether the error that is wanted is reached."""
+        wanted, (_, session, facts) = self.asked.error, self.question
+        assert wanted is not None
+        try:
+            job, keys = self._at(epsilon)
+        except Refused as refusal:
+            if refusal.code != "REF-104":  # too small for a smooth bound: a larger one may do
+                raise
+            return False
+        foreseen = foresee(job, keys, session, self.policy, facts)
+        return held(foreseen, wanted.most(job, foreseen, self.policy, facts))
+
+    def foretold(
+        self, job: Job, keys: dict[str, Keys | None], allowed: Wanted | None
+    ) -> tuple[Caution, ...]:
+        """Give what should be known before anything is spent; refuse errors that are not allowed."""
+        asked, policy, (plan, session, facts) = self.asked, self.policy, self.question
+        thorough = allowed is not None or asked.error is not None
+        foreseen = foresee(job, keys, session, policy, facts, thorough=thorough)
+        if allowed is not None:
+            refuse_above(foreseen, allowed.most(job, foreseen, policy, facts))
+        if asked.attacker is not None:
+            from secant.guessed import charged_before, refuse_beyond
+
+            charged = charged_before(self.books.ledger)
+            refuse_beyond(asked.attacker, policy, asked.in_force, self.catalog, charged, job)
+        said = cautions(job, plan, policy, asked.in_force, foreseen, keys, facts)
+        return (*said, *trusting(foreseen)) if thorough else said
