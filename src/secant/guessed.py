@@ -23,6 +23,7 @@ from secant.errors import Refused, UsageError
 from secant.ledger.amounts import DELTA_UNITS, EPSILON_UNITS
 from secant.ledger.store import Ledger
 from secant.numeric.parameters import EPSILON_SMALLEST
+from secant.records import frozen
 from secant.release.job import Job
 from secant.release.report import Explanation
 from secant.terms.catalog import Catalog
@@ -49,95 +50,78 @@ def charged_before(ledger: Ledger) -> dict[str, Charged]:
     return found
 
 
-def within_allowance(
-    attacker: Attacker,
-    policy: Policy,
-    in_force: Sequence[Protection],
-    catalog: Catalog,
-    charged: Mapping[str, Charged],
-    at: Callable[[Fraction], Job],
-) -> Fraction:
+@frozen
+class Allowance:
+    """What somebody may guess at the most, and what was charged so far."""
+
+    attacker: Attacker
+    policy: Policy
+    in_force: Sequence[Protection]
+    catalog: Catalog
+    charged: Mapping[str, Charged]
+
+
+def within_allowance(allowance: Allowance, at: Callable[[Fraction], Job]) -> Fraction:
     """Give the largest epsilon of a question that lets nobody guess more than is allowed."""
     epsilon = Fraction(1)
     for _ in range(TRIES):
         job = at(epsilon)
-        most = _most(attacker, policy, in_force, catalog, charged, job)
+        most = _most(allowance, job)
         if most is None:
             raise UsageError(
                 "USE-002",
                 "the question tells this attacker nothing, so no epsilon follows from it",
                 hint="give epsilon",
             )
-        found = min(most * epsilon, Fraction(1_000))
-        found = Fraction(floor(found * EPSILON_UNITS), EPSILON_UNITS)
-        if found < EPSILON_SMALLEST:
-            raise _nothing_left(attacker)
-        if found == epsilon:
+        largest = min(most * epsilon, Fraction(1_000))
+        largest = Fraction(floor(largest * EPSILON_UNITS), EPSILON_UNITS)
+        if largest < EPSILON_SMALLEST:
+            raise _nothing_left(allowance)
+        if largest == epsilon:
             return epsilon
-        epsilon = found
-        if keeps(attacker, policy, in_force, catalog, charged, at(epsilon)):
+        epsilon = largest
+        if keeps(allowance, at(epsilon)):
             return epsilon
     raise Refused("REF-107", "no epsilon was found that keeps to what may be guessed")
 
 
-def keeps(
-    attacker: Attacker,
-    policy: Policy,
-    in_force: Sequence[Protection],
-    catalog: Catalog,
-    charged: Mapping[str, Charged],
-    job: Job,
-) -> bool:
+def keeps(allowance: Allowance, job: Job) -> bool:
     """Whether a release, after all before it, lets nobody guess more than is allowed."""
-    most = _most(attacker, policy, in_force, catalog, charged, job)
+    most = _most(allowance, job)
     return most is None or most >= 1
 
 
-def refuse_beyond(
-    attacker: Attacker,
-    policy: Policy,
-    in_force: Sequence[Protection],
-    catalog: Catalog,
-    charged: Mapping[str, Charged],
-    job: Job,
-) -> None:
+def refuse_beyond(allowance: Allowance, job: Job) -> None:
     """Refuse to spend where more could be guessed than is allowed."""
-    if not keeps(attacker, policy, in_force, catalog, charged, job):
-        raise _nothing_left(attacker)
+    if not keeps(allowance, job):
+        raise _nothing_left(allowance)
 
 
-def _most(
-    attacker: Attacker,
-    policy: Policy,
-    in_force: Sequence[Protection],
-    catalog: Catalog,
-    charged: Mapping[str, Charged],
-    job: Job,
-) -> Fraction | None:
+def _most(allowance: Allowance, job: Job) -> Fraction | None:
     """Give by which factor a job's cost may grow, over all protections; None if without end."""
-    found = []
-    for protection in in_force:
+    factors = []
+    for protection in allowance.in_force:
         epsilon, delta = job.noise.costs.get(protection.name, (Fraction(0), Fraction(0)))
         if not epsilon and not delta:
             continue
         left = allowed_epsilon(
-            attacker,
-            policy,
+            allowance.attacker,
+            allowance.policy,
             protection,
-            catalog,
+            allowance.catalog,
             reads=job.reads,
             delta=delta,
-            charged=charged.get(protection.name),
+            charged=allowance.charged.get(protection.name),
         )
         if left is not None:
-            found.append(left / epsilon if epsilon else Fraction(int(left > 0)))
-    return min(found, default=None)
+            factors.append(left / epsilon if epsilon else Fraction(int(left > 0)))
+    return min(factors, default=None)
 
 
-def _nothing_left(attacker: Attacker) -> Refused:
+def _nothing_left(allowance: Allowance) -> Refused:
     return Refused(
         "REF-107",
-        f"more could be guessed than is allowed: {attacker.allowed}",
+        f"more could be guessed than is allowed: {allowance.attacker.allowed}",
         hint="nothing was spent: `secant explain --attacker` shows which epsilon is left",
     )
 

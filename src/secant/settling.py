@@ -33,6 +33,8 @@ from secant.terms.catalog import Catalog
 from secant.terms.policy import Policy
 
 if TYPE_CHECKING:
+    from secant.attack import Attacker
+    from secant.guessed import Allowance
     from secant.ledger.store import Ledger
 
 
@@ -95,11 +97,15 @@ class Settling:
         if asked.error is not None:
             return self._at(least_epsilon(self._reaches))
         assert asked.attacker is not None
-        from secant.guessed import charged_before, within_allowance
+        from secant.guessed import within_allowance
+
+        return self._at(within_allowance(self._allowance(asked.attacker), self._job))
+
+    def _allowance(self, attacker: Attacker) -> Allowance:
+        from secant.guessed import Allowance, charged_before  # attackers are rarely spoken of
 
         charged = charged_before(self.books.ledger)
-        limits = (asked.attacker, self.policy, asked.in_force, self.catalog, charged)
-        return self._at(within_allowance(*limits, self._job))
+        return Allowance(attacker, self.policy, self.asked.in_force, self.catalog, charged)
 
     def _at(self, epsilon: Fraction) -> tuple[Job, dict[str, Keys | None]]:
         if epsilon not in self._jobs:
@@ -140,9 +146,8 @@ class Settling:
         if allowed is not None:
             refuse_above(foreseen, allowed.most(job, foreseen, policy, facts))
         if asked.attacker is not None:
-            from secant.guessed import charged_before, refuse_beyond
+            from secant.guessed import refuse_beyond
 
-            charged = charged_before(self.books.ledger)
-            refuse_beyond(asked.attacker, policy, asked.in_force, self.catalog, charged, job)
+            refuse_beyond(self._allowance(asked.attacker), job)
         said = cautions(job, plan, policy, asked.in_force, foreseen, keys, facts)
         return (*said, *trusting(foreseen)) if thorough else said

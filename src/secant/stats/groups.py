@@ -27,7 +27,16 @@ from secant.stats.inputs import public_number, values_of
 from secant.stats.release import maximum as largest
 from secant.stats.release import mean, median, quantile, trimmed_mean, variance
 from secant.stats.release import minimum as smallest
-from secant.stats.results import ADD_REMOVE, Cost, ErrorBar, Guarantee, Neighbors, Release
+from secant.stats.results import (
+    ADD_REMOVE,
+    Cost,
+    ErrorBar,
+    Guarantee,
+    Neighbors,
+    Release,
+    closing_lines,
+    closing_values,
+)
 from secant.terms.bounds import GlobalBound
 from secant.terms.secrecy import Private
 
@@ -75,9 +84,7 @@ class Histogram:
                 *rows,
                 f"  {'outside':<24} {self.outside}",
                 f"  error      each {self.error.words}; all {self.error_of_all.words}",
-                f"  guarantee  {self.guarantee}",
-                f"  cost       {self.cost}",
-                f"  mechanism  {self.mechanism}: a row is in one bin",
+                *closing_lines(self.guarantee, self.cost, self.mechanism, "a row is in one bin"),
             ]
         )
 
@@ -90,9 +97,7 @@ class Histogram:
             "outside": self.outside,
             "error": {"level": self.error.level, "amount": self.error.amount},
             "error_of_all": {"level": self.error_of_all.level, "amount": self.error_of_all.amount},
-            "epsilon": self.guarantee.epsilon,
-            "charged_to": self.cost.charged_to,
-            "release_id": self.cost.release_id,
+            **closing_values(self.guarantee, self.cost),
         }
 
 
@@ -187,15 +192,9 @@ class GroupReleases(Mapping[Any, Release]):
             for group, found in self.releases.items()
         ]
         first = next(iter(self.releases.values()))
-        return "\n".join(
-            [
-                f"{first.statistic} of {len(self)} groups",
-                *rows,
-                f"  guarantee  {self.guarantee}",
-                f"  cost       {self.cost}, for all groups together",
-                f"  mechanism  {first.mechanism}: a row is in one group",
-            ]
-        )
+        paid = self.guarantee, self.cost, first.mechanism
+        closing = closing_lines(*paid, "a row is in one group", ", for all groups together")
+        return "\n".join([f"{first.statistic} of {len(self)} groups", *rows, *closing])
 
     def to_dict(self) -> dict[str, Any]:
         """Give the result as plain values, for JSON."""
@@ -203,9 +202,7 @@ class GroupReleases(Mapping[Any, Release]):
             "groups": [
                 {"group": group, **found.to_dict()} for group, found in self.releases.items()
             ],
-            "epsilon": self.guarantee.epsilon,
-            "charged_to": self.cost.charged_to,
-            "release_id": self.cost.release_id,
+            **closing_values(self.guarantee, self.cost),
         }
 
 

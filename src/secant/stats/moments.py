@@ -22,7 +22,14 @@ from secant.records import frozen
 from secant.stats.budget import Done, paid
 from secant.stats.calls import Terms, guarantee_of, quiet, terms_of
 from secant.stats.inputs import bounds_of, values_of, written
-from secant.stats.results import ADD_REMOVE, Cost, Guarantee, Neighbors
+from secant.stats.results import (
+    ADD_REMOVE,
+    Cost,
+    Guarantee,
+    Neighbors,
+    closing_lines,
+    closing_values,
+)
 from secant.terms.bounds import GlobalBound
 from secant.terms.secrecy import Private
 
@@ -92,8 +99,7 @@ class Covariance:
         """Give the result as plain values, for JSON."""
         return {
             "statistic": "covariance", "matrix": self.matrix.tolist(), "means": self.means.tolist(),
-            "rows": self.rows, "epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta,
-            "charged_to": self.cost.charged_to, "release_id": self.cost.release_id,
+            "rows": self.rows, **closing_values(self.guarantee, self.cost, delta=True),
         }  # fmt: skip
 
 
@@ -129,8 +135,7 @@ class Regression:
         return {
             "statistic": "regression", "coefficients": self.coefficients.tolist(),
             "intercept": self.intercept, "ridge": self.ridge, "rows": self.rows,
-            "epsilon": self.guarantee.epsilon, "delta": self.guarantee.delta,
-            "charged_to": self.cost.charged_to, "release_id": self.cost.release_id,
+            **closing_values(self.guarantee, self.cost, delta=True),
         }  # fmt: skip
 
 
@@ -138,9 +143,7 @@ def _ending(found: Covariance | Regression) -> list[str]:
     return [
         f"  rows       about {found.rows:.0f}",
         f"  noise      standard deviation {found.deviation:.4g} in each sum of columns between -1 and 1",
-        f"  guarantee  {found.guarantee}",
-        f"  cost       {found.cost}",
-        f"  mechanism  {found.mechanism}: {found.why}",
+        *closing_lines(found.guarantee, found.cost, found.mechanism, found.why),
     ]
 
 

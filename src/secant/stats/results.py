@@ -67,6 +67,27 @@ class Cost:
         return f"{price}, charged to {self.charged_to}"
 
 
+def closing_lines(
+    guarantee: Guarantee, cost: Cost, mechanism: str, why: str, shared: str = ""
+) -> list[str]:
+    """Give the lines that every result of a statistic ends with; `shared` says for what all the cost was paid."""
+    return [
+        f"  guarantee  {guarantee}",
+        f"  cost       {cost}{shared}",
+        f"  mechanism  {mechanism}: {why}",
+    ]
+
+
+def closing_values(guarantee: Guarantee, cost: Cost, *, delta: bool = False) -> dict[str, Any]:
+    """Give price and payer as the plain values that a result of several numbers ends with."""
+    return {
+        "epsilon": guarantee.epsilon,
+        **({"delta": guarantee.delta} if delta else {}),
+        "charged_to": cost.charged_to,
+        "release_id": cost.release_id,
+    }
+
+
 @frozen
 class Candidate:
     """A mechanism that could be used, with the mean error that it would have on made-up data."""
@@ -102,9 +123,7 @@ class Release:
             [
                 f"{self.statistic}: {self.value:.10g}",
                 f"  error      {self.error.words}",
-                f"  guarantee  {self.guarantee}",
-                f"  cost       {self.cost}",
-                f"  mechanism  {self.mechanism}: {self.why}",
+                *closing_lines(self.guarantee, self.cost, self.mechanism, self.why),
             ]
         )
 
