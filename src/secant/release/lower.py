@@ -431,12 +431,12 @@ def _same_each_time(rows: n.Relation) -> bool:
 
 
 def _condition(w: Writer, scalar: n.Scalar, env: Env) -> str:
-    return "FALSE" if w.type_of(scalar).kind == "NULL" else write(w, scalar, env)
+    return "FALSE" if type_of(scalar).kind == "NULL" else write(w, scalar, env)
 
 
 def write(w: Writer, scalar: n.Scalar, env: Env) -> str:
     """Write an expression inside a statement; also for the rules of an engine."""
-    if w.type_of(scalar).kind == "NULL":
+    if type_of(scalar).kind == "NULL":
         # An engine gives it a type of its own, and casts what stands beside it to that: a cast that may fail.
         return "NULL"
     own = w.dialect.rules.find(scalar) if w.dialect.rules else None

@@ -13,6 +13,7 @@ from secant.errors import BackendError
 from secant.plan import nodes as n
 from secant.plan.functions import FUNCTIONS
 from secant.plan.total import WHOLE
+from secant.plan.typing import type_of
 from secant.release import postgres_casts as casts
 from secant.release.failing import conditions
 from secant.release.lower import write
@@ -46,7 +47,7 @@ def _own(w: Writer, node: n.Node, env: Env) -> list[str]:
 
 
 def _cast(w: Writer, node: n.Cast, env: Env) -> list[str]:
-    source, target = w.type_of(node.operand), node.type
+    source, target = type_of(node.operand), node.type
     if source.kind in ("INTEGER", "DECIMAL") and target.kind in ("INTEGER", "DECIMAL"):
         half = 0 if target.scale >= source.scale else 1
         most = WHOLE if target.kind == "INTEGER" else 10 ** (target.precision - target.scale)
@@ -63,8 +64,8 @@ def whole_64_bits(w: Writer, scalar: n.Scalar) -> bool:
 
 
 def _arithmetic(w: Writer, node: n.Arithmetic, env: Env) -> list[str]:
-    result = w.type_of(node)
-    kinds = w.type_of(node.left).kind, w.type_of(node.right).kind
+    result = type_of(node)
+    kinds = type_of(node.left).kind, type_of(node.right).kind
     if "NULL" in kinds or result.kind == "DOUBLE":
         return []
     left, right = (write(w, part, env) for part in (node.left, node.right))
@@ -160,14 +161,14 @@ def inline_only(w: Writer, scalar: n.Scalar, env: Env) -> bool:
 def _looks_after_itself(w: Writer, node: n.Node) -> bool:
     if not isinstance(node, n.Arithmetic) or node.op not in ("+", "-", "*"):
         return False
-    kinds = {w.type_of(node.left).kind, w.type_of(node.right).kind}
+    kinds = {type_of(node.left).kind, type_of(node.right).kind}
     short = whole_64_bits(w, node.left) and whole_64_bits(w, node.right)
-    return kinds <= {"INTEGER", "DECIMAL"} and (w.type_of(node).kind == "DECIMAL" or short)
+    return kinds <= {"INTEGER", "DECIMAL"} and (type_of(node).kind == "DECIMAL" or short)
 
 
 def kept(w: Writer, node: n.Arithmetic, left: str, right: str) -> str:
     """Write a sum or a product of exact numbers that is NULL where it does not fit its type."""
-    kind = w.type_of(node)
+    kind = type_of(node)
     if kind.kind == "INTEGER":
         if w.reach.within(node, -WHOLE - 1, WHOLE):
             return f"({left} {node.op} {right})"
@@ -196,7 +197,7 @@ def _cannot(what: str) -> BackendError:
 
 def _smallest_whole(w: Writer, node: n.Scalar, operand: n.Scalar, env: Env) -> list[str]:
     """The smallest whole number has no counterpart."""
-    if w.type_of(node).kind != "INTEGER" or w.reach.within(operand, -WHOLE, WHOLE):
+    if type_of(node).kind != "INTEGER" or w.reach.within(operand, -WHOLE, WHOLE):
         return []
     return [f"({write(w, operand, env)} = {-WHOLE - 1})"]
 
@@ -206,7 +207,7 @@ def _absolute(w: Writer, node: n.Call, env: Env) -> list[str]:
 
 
 def _round(w: Writer, node: n.Call, env: Env) -> list[str]:
-    if w.type_of(node).kind != "INTEGER" or len(node.arguments) == 1:
+    if type_of(node).kind != "INTEGER" or len(node.arguments) == 1:
         return []
     value, digits = (write(w, a, env) for a in node.arguments)
     return [casts.beyond_64_bits(rounded_whole(value, digits))]
@@ -253,12 +254,12 @@ def _cannot_meet(w: Writer, node: n.Node, env: Env) -> list[str]:
     scalars = [p for p in parts if isinstance(p, n.Scalar)]
     met: Type | None = t.NULL
     for part in scalars:
-        met = None if met is None else t.unify(met, w.type_of(part))
+        met = None if met is None else t.unify(met, type_of(part))
     if met is None or met.kind not in ("TIMESTAMP", "DECIMAL"):
         return []
     found = []
     for part in scalars:
-        kind = w.type_of(part)
+        kind = type_of(part)
         if met.kind == "TIMESTAMP" and kind.kind == "DATE" and not isinstance(part, n.Literal):
             found.append(casts.late(write(w, part, env)))
         if met.kind == "DECIMAL" and kind != met and kind.kind != "NULL":

@@ -16,6 +16,7 @@ from secant.errors import BackendError
 from secant.plan import nodes as n
 from secant.plan.functions import AGGREGATES, FUNCTIONS
 from secant.plan.rules import RuleTable
+from secant.plan.typing import type_of
 from secant.release import doubles
 from secant.release import postgres_casts as casts
 from secant.release import postgres_times as times
@@ -45,7 +46,7 @@ def _nothing(w: Writer, kind: Type) -> str:
 
 
 def _unknown(w: Writer, *parts: n.Scalar) -> bool:
-    return any(w.type_of(part).kind == "NULL" for part in parts)
+    return any(type_of(part).kind == "NULL" for part in parts)
 
 
 def _operand(w: Writer, scalar: n.Scalar, env: Env) -> Operand:
@@ -54,7 +55,7 @@ def _operand(w: Writer, scalar: n.Scalar, env: Env) -> Operand:
         text = doubles.number(float(scalar.value))
     else:
         text = write(w, scalar, env)
-        if w.type_of(scalar).kind != "DOUBLE":
+        if type_of(scalar).kind != "DOUBLE":
             text = f"CAST({text} AS double precision)"
     found = w.reach.of(scalar)
     low, high = (_float(end) for end in (found.low, found.high))
@@ -71,7 +72,7 @@ def _float(end: Fraction | None) -> float | None:
 
 @rule(n.Arithmetic)
 def _arithmetic(w: Writer, node: n.Arithmetic, env: Env) -> str:
-    result = w.type_of(node)
+    result = type_of(node)
     if _unknown(w, node.left, node.right):
         return _nothing(w, result)
     if result.kind == "DOUBLE":
@@ -87,7 +88,7 @@ def _arithmetic(w: Writer, node: n.Arithmetic, env: Env) -> str:
                 hint="use whole numbers or decimals",
             )
         return doubles.plus(a, b, node.op, w.alias)
-    if result.kind == "INTEGER" and w.type_of(node.left).kind == "INTEGER":
+    if result.kind == "INTEGER" and type_of(node.left).kind == "INTEGER":
         left, right = _whole(w, node.left, env), _whole(w, node.right, env)
     else:
         left, right = write(w, node.left, env), write(w, node.right, env)
@@ -105,7 +106,7 @@ def _whole(w: Writer, scalar: n.Scalar, env: Env) -> str:
 
 
 def _time(w: Writer, node: n.Arithmetic, left: str, right: str) -> str | None:
-    match w.type_of(node.left).kind, w.type_of(node.right).kind:
+    match type_of(node.left).kind, type_of(node.right).kind:
         case "DATE", "DATE":
             days = f"{_day_number(left)} - {_day_number(right)}"
             return (
@@ -139,7 +140,7 @@ def _negate(w: Writer, node: n.Negate, env: Env) -> str:
 def _widened(w: Writer, scalar: n.Scalar, env: Env) -> str:
     """Write a number; a whole one with 64 bits, if it does not have more."""
     text = write(w, scalar, env)
-    short = w.type_of(scalar).kind == "INTEGER" and whole_64_bits(w, scalar)
+    short = type_of(scalar).kind == "INTEGER" and whole_64_bits(w, scalar)
     return f"CAST({text} AS bigint)" if short else text
 
 
@@ -162,7 +163,7 @@ def _like(w: Writer, node: n.Like, env: Env) -> str:
 @rule(n.Cast)
 def _cast(w: Writer, node: n.Cast, env: Env) -> str:
     text = write(w, node.operand, env)
-    return casts.converted(text, w.type_of(node.operand), node.type, w.alias, w.dialect.version)
+    return casts.converted(text, type_of(node.operand), node.type, w.alias, w.dialect.version)
 
 
 @rule(n.Attempt)
@@ -202,7 +203,7 @@ def _makes_null(w: Writer, scalar: n.Scalar, env: Env) -> list[str]:
             if node.value is None:
                 return []
         elif isinstance(node, n.Cast):
-            if node.type.kind != "DOUBLE" or not w.type_of(node.operand).numeric:
+            if node.type.kind != "DOUBLE" or not type_of(node.operand).numeric:
                 return []
         elif isinstance(node, n.Call):
             if not FUNCTIONS[node.function].never_null:
@@ -218,7 +219,7 @@ def _makes_null(w: Writer, scalar: n.Scalar, env: Env) -> list[str]:
 @rule(n.Call)
 def _call(w: Writer, node: n.Call, env: Env) -> str:
     if not FUNCTIONS[node.function].null_safe and _unknown(w, *node.arguments):
-        return _nothing(w, w.type_of(node))
+        return _nothing(w, type_of(node))
     special = _CALLS.get(node.function)
     if special is not None:
         return special(w, node, env)
@@ -297,7 +298,7 @@ def _sign(w: Writer, node: n.Call, env: Env) -> str:
         # NaN is above everything, and has no sign.
         nan = (
             f"WHEN {x} = float8 'NaN' THEN 0 "
-            if w.type_of(node.arguments[0]).kind == "DOUBLE"
+            if type_of(node.arguments[0]).kind == "DOUBLE"
             else ""
         )
         return f"CAST(CASE {nan}WHEN {x} > 0 THEN 1 WHEN {x} < 0 THEN -1 WHEN {x} = 0 THEN 0 END AS bigint)"
@@ -307,14 +308,14 @@ def _sign(w: Writer, node: n.Call, env: Env) -> str:
 
 def _floor(w: Writer, node: n.Call, env: Env) -> str:
     name = {"floor": "floor", "ceil": "ceil"}[node.function]
-    if w.type_of(node).kind == "DOUBLE":
+    if type_of(node).kind == "DOUBLE":
         return f"{name}({_operand(w, node.arguments[0], env).text})"
     return f"{name}({write(w, node.arguments[0], env)})"
 
 
 def _round(w: Writer, node: n.Call, env: Env) -> str:
     value, digits = node.arguments[0], node.arguments[1] if len(node.arguments) == 2 else None
-    kind, text = w.type_of(value).kind, write(w, value, env)
+    kind, text = type_of(value).kind, write(w, value, env)
     if kind == "INTEGER":
         if digits is None:
             return text
@@ -327,7 +328,7 @@ def _round(w: Writer, node: n.Call, env: Env) -> str:
             hint="write the number of digits as a constant",
         )
     if kind == "DECIMAL":
-        scale = w.type_of(value).scale
+        scale = type_of(value).scale
         return text if places >= scale > 0 else f"round({text}, {max(places, -100)})"
     return doubles.rounded(_operand(w, value, env), places, w.alias)
 
@@ -387,9 +388,9 @@ _CALLS: dict[str, Callable[[Writer, n.Call, Env], str]] = {
 @rule(n.Extract)
 def _extract(w: Writer, node: n.Extract, env: Env) -> str:
     if _unknown(w, node.operand):
-        return _nothing(w, w.type_of(node))
+        return _nothing(w, type_of(node))
     moment = write(w, node.operand, env)
-    on_date = w.type_of(node.operand).kind == "DATE"
+    on_date = type_of(node.operand).kind == "DATE"
     if on_date and node.part in ("hour", "minute", "second"):
         return f"CASE WHEN isfinite({moment}) THEN CAST(0 AS bigint) END"
     value = f"extract({node.part} FROM {moment})"
@@ -408,7 +409,7 @@ def _extract(w: Writer, node: n.Extract, env: Env) -> str:
 @rule(n.Aggregation)
 def _aggregation(w: Writer, node: n.Aggregation, env: Env) -> str:
     assert node.argument is not None
-    argument, kind = node.argument, w.type_of(node.argument).kind
+    argument, kind = node.argument, type_of(node.argument).kind
     distinct = "DISTINCT " if node.distinct else ""
     if kind == "NULL" and node.function != "count":
         result = AGGREGATES[node.function].result(t.NULL)
@@ -456,7 +457,7 @@ def _median(w: Writer, node: n.Aggregation, env: Env) -> str:
         raise BackendError(
             "BAK-003", "PostgreSQL has no median of distinct values", hint="leave out DISTINCT"
         )
-    kind = w.type_of(node.argument)
+    kind = type_of(node.argument)
     x = write(w, node.argument, env)
     low, high = (
         f"(percentile_disc(0.5) WITHIN GROUP (ORDER BY {x} {way}))" for way in ("ASC", "DESC")
@@ -471,7 +472,7 @@ def _median(w: Writer, node: n.Aggregation, env: Env) -> str:
 def _quantile(w: Writer, node: n.Aggregation, env: Env) -> str:
     assert node.argument is not None
     assert node.fraction is not None
-    kind = w.type_of(node.argument).kind
+    kind = type_of(node.argument).kind
     between = node.function == "quantile_cont"
     if node.distinct or (between and kind == "DECIMAL"):
         raise BackendError(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from secant.plan import nodes as n
 from secant.plan.text_values import FORMAT, POSTGRES_PARTS
+from secant.plan.typing import type_of
 from secant.release.lower import write
 from secant.release.writing import Env, Writer
 
@@ -36,7 +37,7 @@ def date_diff(w: Writer, node: n.Call, env: Env) -> str:
         return f"CASE WHEN {finite} THEN {value} END" if endless else value
     if part.value in ("day", "week"):
         days = (
-            text if w.type_of(a).kind == "DATE" else f"CAST({text} AS date)"
+            text if type_of(a).kind == "DATE" else f"CAST({text} AS date)"
             for text, a in ((end, node.arguments[2]), (start, node.arguments[1]))
         )
         value = f"CAST({' - '.join(days)} AS bigint)"

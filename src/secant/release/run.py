@@ -363,7 +363,7 @@ def _closing(relation: n.Relation, tables: Mapping[str, n.Values]) -> n.Relation
             return table
         return n.Values(node.columns, tuple((*row, i) for i, row in enumerate(table.rows)))
 
-    return transform(relation, change)
+    return transform(relation, change, n.Released)
 
 
 def error_of(shown: Shown, job: Job) -> dict[str, object]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from secant.plan import nodes as n
 from secant.plan.functions import FUNCTIONS
 from secant.plan.total import WHOLE
+from secant.plan.typing import type_of
 from secant.release import spark_casts as casts
 from secant.release import spark_times as times
 from secant.release.dialect import text as quoted
@@ -71,7 +72,7 @@ TEMPLATES = {
 def call(w: Writer, node: n.Call, env: Env) -> str:
     """Write a call."""
     if not FUNCTIONS[node.function].null_safe and unknown(w, *node.arguments):
-        return nothing(w, w.type_of(node))
+        return nothing(w, type_of(node))
     special = _CALLS.get(node.function)
     if special is not None:
         return special(w, node, env)
@@ -88,7 +89,7 @@ def call(w: Writer, node: n.Call, env: Env) -> str:
 
 def _chosen(w: Writer, node: n.Call, env: Env) -> str:
     known = tuple(a for a in node.arguments if not unknown(w, a))
-    kind = w.type_of(node)
+    kind = type_of(node)
     written = [as_type(w, a, kind, env) for a in known]
     return f"{node.function}({', '.join(written)})" if len(written) > 1 else written[0]
 
@@ -105,7 +106,7 @@ def _null_if(w: Writer, node: n.Call, env: Env) -> str:
 
 def _abs(w: Writer, node: n.Call, env: Env) -> str:
     (value,) = node.arguments
-    kind = w.type_of(value).kind
+    kind = type_of(value).kind
     text = whole(w, value, env) if kind == "INTEGER" else write(w, value, env)
     if kind == "DECIMAL":
         return f"CASE WHEN {text} < 0 THEN {opposite(w, value, text)} ELSE {text} END"
@@ -119,14 +120,14 @@ def _abs(w: Writer, node: n.Call, env: Env) -> str:
 def _sign(w: Writer, node: n.Call, env: Env) -> str:
     (value,) = node.arguments
     x = write(w, value, env)
-    nan = f"WHEN isnan({x}) THEN 0 " if w.type_of(value).kind == "DOUBLE" else ""
+    nan = f"WHEN isnan({x}) THEN 0 " if type_of(value).kind == "DOUBLE" else ""
     return f"CAST(CASE {nan}WHEN {x} > 0 THEN 1 WHEN {x} < 0 THEN -1 WHEN {x} = 0 THEN 0 END AS BIGINT)"
 
 
 def _floor(w: Writer, node: n.Call, env: Env) -> str:
     (value,) = node.arguments
-    if w.type_of(node).kind != "DOUBLE":
-        x, kind = write(w, value, env), casts.name(w.type_of(node))
+    if type_of(node).kind != "DOUBLE":
+        x, kind = write(w, value, env), casts.name(type_of(node))
         toward = {"floor": f"floor({x})", "ceil": f"ceil({x})"}
         zero = f"CASE WHEN {x} >= 0 THEN floor({x}) ELSE ceil({x}) END"
         return f"CAST({toward.get(node.function, zero)} AS {kind})"
@@ -140,7 +141,7 @@ def _floor(w: Writer, node: n.Call, env: Env) -> str:
 
 def _round(w: Writer, node: n.Call, env: Env) -> str:
     value, digits = node.arguments[0], node.arguments[1] if len(node.arguments) == 2 else None
-    kind, text = w.type_of(value), write(w, value, env)
+    kind, text = type_of(value), write(w, value, env)
     places = 0 if digits is None else digits.value if isinstance(digits, n.Literal) else None
     if not isinstance(places, int):
         raise refused("rounding to a number of digits that is computed")
@@ -150,7 +151,7 @@ def _round(w: Writer, node: n.Call, env: Env) -> str:
         wide = f"round(CAST({text} AS DECIMAL(38, 0)), {max(places, -37)})"
         return f"try_cast({wide} AS BIGINT)"
     if kind.kind == "DECIMAL":
-        result = w.type_of(node)
+        result = type_of(node)
         return f"try_cast(round({text}, {max(places, -38)}) AS {casts.name(result)})"
     return _rounded(text, places)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from secant.plan import nodes as n
+from secant.plan.typing import type_of
 from secant.release import spark_casts as casts
 from secant.release.dialect import constant
 from secant.release.lower import write
@@ -25,7 +26,7 @@ def nothing(w: Writer, kind: Type) -> str:
 
 def unknown(w: Writer, *parts: n.Scalar) -> bool:
     """Whether one of several expressions is nothing but NULL."""
-    return any(w.type_of(part).kind == "NULL" for part in parts)
+    return any(type_of(part).kind == "NULL" for part in parts)
 
 
 def double(w: Writer, scalar: n.Scalar, env: Env) -> str:
@@ -33,7 +34,7 @@ def double(w: Writer, scalar: n.Scalar, env: Env) -> str:
     if isinstance(scalar, n.Literal) and isinstance(scalar.value, (int, float, Decimal)):
         return number(float(scalar.value))
     text = write(w, scalar, env)
-    return text if w.type_of(scalar).kind == "DOUBLE" else f"CAST({text} AS DOUBLE)"
+    return text if type_of(scalar).kind == "DOUBLE" else f"CAST({text} AS DOUBLE)"
 
 
 def whole(w: Writer, scalar: n.Scalar, env: Env) -> str:
@@ -48,7 +49,7 @@ def whole(w: Writer, scalar: n.Scalar, env: Env) -> str:
 def alike(w: Writer, scalar: n.Scalar, met: Type | None, env: Env) -> str:
     """Write a value that meets others: a day beside moments begins at midnight, if it has one."""
     text = write(w, scalar, env)
-    kind = w.type_of(scalar)
+    kind = type_of(scalar)
     if met is not None and met.kind == "TIMESTAMP" and kind.kind == "DATE":
         return casts.moment(text)
     return text
@@ -58,13 +59,13 @@ def met(w: Writer, parts: tuple[n.Scalar, ...]) -> Type | None:
     """Give the type that values take on where they meet; None if there is none."""
     found: Type | None = t.NULL
     for part in parts:
-        found = None if found is None else t.unify(found, w.type_of(part))
+        found = None if found is None else t.unify(found, type_of(part))
     return found
 
 
 def as_type(w: Writer, scalar: n.Scalar, kind: Type, env: Env) -> str:
     """Write a value in the type of the whole, where Spark might find another."""
-    text, own = write(w, scalar, env), w.type_of(scalar)
+    text, own = write(w, scalar, env), type_of(scalar)
     if own.kind in ("NULL", kind.kind) and own.kind != "DECIMAL":
         return text
     return casts.converted(text, own, kind)
@@ -72,4 +73,4 @@ def as_type(w: Writer, scalar: n.Scalar, kind: Type, env: Env) -> str:
 
 def opposite(w: Writer, scalar: n.Scalar, value: str) -> str:
     """Write a decimal with the other sign. Spark's own negation rounds to 34 digits, raises, and quotes the value."""
-    return f"CAST((CAST(0 AS DECIMAL(1, 0)) - {value}) AS {casts.name(w.type_of(scalar))})"
+    return f"CAST((CAST(0 AS DECIMAL(1, 0)) - {value}) AS {casts.name(type_of(scalar))})"

@@ -17,7 +17,7 @@ from secant.plan.functions import AGGREGATES, FUNCTIONS
 from secant.plan.rewrite import transform
 from secant.plan.rules import RuleTable
 from secant.plan.total import WHOLE, fails_itself
-from secant.plan.typing import fields_of
+from secant.plan.typing import fields_of, type_of
 from secant.release import spark_casts as casts
 from secant.release import spark_times as times
 from secant.release.dialect import Dialect, Windows, constant
@@ -61,7 +61,7 @@ _TRIED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 
 @rule(n.Arithmetic)
 def _arithmetic(w: Writer, node: n.Arithmetic, env: Env) -> str:
-    result = w.type_of(node)
+    result = type_of(node)
     if unknown(w, node.left, node.right):
         return nothing(w, result)
     if result.kind == "DOUBLE":
@@ -69,7 +69,7 @@ def _arithmetic(w: Writer, node: n.Arithmetic, env: Env) -> str:
             raise refused("remainder of floating-point numbers")
         left, right = double(w, node.left, env), double(w, node.right, env)
         return _quotient(w, node, left, right) if node.op == "/" else f"({left} {node.op} {right})"
-    sides = w.type_of(node.left).kind, w.type_of(node.right).kind
+    sides = type_of(node.left).kind, type_of(node.right).kind
     if {"DATE", "TIMESTAMP", "INTERVAL"} & {*sides, result.kind}:
         return times.moved(w, node, env)
     if result.kind == "INTEGER":
@@ -114,15 +114,15 @@ def _one_zero(scalar: n.Scalar) -> bool:
 
 @rule(n.Negate)
 def _negate(w: Writer, node: n.Negate, env: Env) -> str:
-    if w.type_of(node).kind == "INTEGER":
+    if type_of(node).kind == "INTEGER":
         value = whole(w, node.operand, env)
         if not w.reach.within(node.operand, -WHOLE, WHOLE):
             return f"try_subtract(CAST(0 AS BIGINT), {value})"
         return f"(- {value})"
-    if w.type_of(node).kind == "INTERVAL":
+    if type_of(node).kind == "INTERVAL":
         raise refused("interval that is computed")
     value = write(w, node.operand, env)
-    return opposite(w, node.operand, value) if w.type_of(node).kind == "DECIMAL" else f"(- {value})"
+    return opposite(w, node.operand, value) if type_of(node).kind == "DECIMAL" else f"(- {value})"
 
 
 # ── comparisons ──────────────────────────────────────────────────────────────────────────────────
@@ -176,7 +176,7 @@ def _like(w: Writer, node: n.Like, env: Env) -> str:
 
 @rule(n.Case)
 def _case(w: Writer, node: n.Case, env: Env) -> str:
-    kind = w.type_of(node)
+    kind = type_of(node)
     branches = "".join(
         f" WHEN {write(w, b.condition, env)} THEN {as_type(w, b.value, kind, env)}"
         for b in node.branches
@@ -186,7 +186,7 @@ def _case(w: Writer, node: n.Case, env: Env) -> str:
 
 @rule(n.Cast)
 def _cast(w: Writer, node: n.Cast, env: Env) -> str:
-    return casts.converted(write(w, node.operand, env), w.type_of(node.operand), node.type)
+    return casts.converted(write(w, node.operand, env), type_of(node.operand), node.type)
 
 
 # ── what fails ───────────────────────────────────────────────────────────────────────────────────
@@ -274,8 +274,8 @@ def _alone(w: Writer, sought: n.InSubquery) -> bool:
 @rule(n.Extract)
 def _extract(w: Writer, node: n.Extract, env: Env) -> str:
     if unknown(w, node.operand):
-        return nothing(w, w.type_of(node))
-    return times.extract(node.part, write(w, node.operand, env), w.type_of(node.operand))
+        return nothing(w, type_of(node))
+    return times.extract(node.part, write(w, node.operand, env), type_of(node.operand))
 
 
 # ── aggregates ───────────────────────────────────────────────────────────────────────────────────
@@ -284,7 +284,7 @@ def _extract(w: Writer, node: n.Extract, env: Env) -> str:
 @rule(n.Aggregation)
 def _aggregation(w: Writer, node: n.Aggregation, env: Env) -> str:
     assert node.argument is not None
-    argument, kind = node.argument, w.type_of(node.argument)
+    argument, kind = node.argument, type_of(node.argument)
     distinct = "DISTINCT " if node.distinct else ""
     if kind.kind == "NULL" and node.function != "count":
         result = AGGREGATES[node.function].result(t.NULL)
@@ -314,7 +314,7 @@ def _aggregation(w: Writer, node: n.Aggregation, env: Env) -> str:
 def _summed(w: Writer, argument: n.Scalar, env: Env) -> str:
     """Write what is summed: whole numbers so wide that no sum of them wraps around."""
     text = write(w, argument, env)
-    if w.type_of(argument).kind != "INTEGER":
+    if type_of(argument).kind != "INTEGER":
         return text
     if w.reach.within(argument, -FEW, FEW):
         return f"CAST({text} AS BIGINT)"
@@ -355,7 +355,7 @@ def _typed_conditions(plan: n.Relation) -> n.Relation:
         null = node.condition.type == t.NULL
         return n.Branch(n.Literal(None, t.BOOLEAN), node.value) if null else node
 
-    return transform(plan, change)
+    return transform(plan, change, n.Branch)
 
 
 def asked_after_joins(plan: n.Relation) -> n.Relation:
@@ -372,7 +372,7 @@ def asked_after_joins(plan: n.Relation) -> n.Relation:
         joined = replace(node, condition=_all(kept) if kept else None)
         return n.Filter(joined, _all(later))
 
-    return transform(plan, change)
+    return transform(plan, change, n.Join)
 
 
 def _all(parts: list[n.Scalar]) -> n.Scalar:
@@ -398,7 +398,7 @@ def seen_from_near(plan: n.Relation) -> n.Relation:
             return node
         return replace(node, predicate=_all([_nearer(part, near) for part in parts]))
 
-    return transform(plan, change)
+    return transform(plan, change, n.Filter)
 
 
 def _equated(part: n.Scalar) -> list[tuple[n.Column, n.Outer]]:

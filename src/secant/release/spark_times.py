@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from secant.plan import nodes as n
 from secant.plan.text_values import FORMAT
+from secant.plan.typing import type_of
 from secant.release import spark_casts as casts
 from secant.release.lower import write
 from secant.release.spark_casts import FAR, refused
@@ -31,7 +32,7 @@ _SECONDS = {"hour": 3600, "minute": 60, "second": 1}
 
 def _moment(w: Writer, scalar: n.Scalar, env: Env) -> str:
     text = write(w, scalar, env)
-    return casts.moment(text) if w.type_of(scalar).kind == "DATE" else text
+    return casts.moment(text) if type_of(scalar).kind == "DATE" else text
 
 
 def seconds(moment: str) -> str:
@@ -41,7 +42,7 @@ def seconds(moment: str) -> str:
 
 def moved(w: Writer, node: n.Arithmetic, env: Env) -> str:
     """Write sums and differences of dates, days, moments and written intervals."""
-    sides = w.type_of(node.left).kind, w.type_of(node.right).kind
+    sides = type_of(node.left).kind, type_of(node.right).kind
     left, right = node.left, node.right
     if sides == ("DATE", "DATE") and node.op == "-":
         return f"CAST(datediff({write(w, left, env)}, {write(w, right, env)}) AS BIGINT)"

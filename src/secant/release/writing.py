@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from secant.plan import nodes as n
 from secant.plan.reads import scans
 from secant.plan.scopes import holders, own_names
-from secant.plan.typing import fields_of, type_of
+from secant.plan.typing import fields_of
 from secant.records import frozen
 from secant.release.dialect import Dialect, quote
 from secant.release.reach import Reach, reach_of
-from secant.terms.types import Type
 
 Env = Mapping[str, str]
 
@@ -61,10 +60,6 @@ class Writer:
     fences: Mapping[n.Node, frozenset[str]] | None = None
     taken: frozenset[str] | None = None
     spelled: dict[str, str] = field(default_factory=dict)
-
-    def type_of(self, scalar: n.Scalar) -> Type:
-        """Give the type of an expression, each found out once a statement."""
-        return type_of(scalar)
 
     @property
     def reach(self) -> Reach:
