@@ -55,7 +55,7 @@ from secant.release.sources import data_version, open_source
 from secant.release.unstated import Found, completed
 from secant.release.wanted import Wanted, wanted_of
 from secant.release.watch import Interrupt, interruptible
-from secant.settling import OpenQuestion, Settling, Source, open_question
+from secant.settling import OpenQuestion, Settling, SourceUnderPolicy, open_question
 from secant.shown.progress import waiting
 from secant.sql.parameters import Parameters
 from secant.terms.catalog import Catalog
@@ -507,8 +507,8 @@ class Connection:
     # ── stages ───────────────────────────────────────────────────────────────────────────────────
 
     @property
-    def _source(self) -> Source:
-        return Source(self._backend, self.policy, self.catalog)
+    def _source(self) -> SourceUnderPolicy:
+        return SourceUnderPolicy(self._backend, self.policy, self.catalog)
 
     def _question(
         self, text: str, parameters: Parameters | None = None

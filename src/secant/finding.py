@@ -33,7 +33,7 @@ from secant.release.unstated import (
     recalled,
     written,
 )
-from secant.settling import Source, open_question
+from secant.settling import SourceUnderPolicy, open_question
 from secant.sql.parameters import Parameters
 from secant.terms.events import PureEvent
 from secant.terms.papers import Papers, document, software
@@ -47,7 +47,7 @@ class Situation:
     refusal: Refused
     text: str
     parameters: Parameters | None
-    source: Source
+    source: SourceUnderPolicy
     in_force: tuple[Protection, ...]
 
     def lacking(self) -> tuple[Lacking, ...]:
@@ -103,7 +103,7 @@ def find_facts(
     return (*known, *found), paid, caution
 
 
-def _papers(missing: tuple[Lacking, ...], source: Source, paid: Fraction) -> Papers:
+def _papers(missing: tuple[Lacking, ...], source: SourceUnderPolicy, paid: Fraction) -> Papers:
     """Write down which facts are paid for; a verifier that has no rule for that says so."""
     facts = [{"of": x.words, "protection": x.protection} for x in missing]
     name = ", ".join(x.words for x in missing)

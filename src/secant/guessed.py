@@ -51,7 +51,7 @@ def charged_before(ledger: Ledger) -> dict[str, Charged]:
 
 
 @frozen
-class Allowance:
+class GuessLimit:
     """What somebody may guess at the most, and what was charged so far."""
 
     attacker: Attacker
@@ -61,12 +61,12 @@ class Allowance:
     charged: Mapping[str, Charged]
 
 
-def within_allowance(allowance: Allowance, at: Callable[[Fraction], Job]) -> Fraction:
+def within_allowance(limit: GuessLimit, at: Callable[[Fraction], Job]) -> Fraction:
     """Give the largest epsilon of a question that lets nobody guess more than is allowed."""
     epsilon = Fraction(1)
     for _ in range(TRIES):
         job = at(epsilon)
-        most = _most(allowance, job)
+        most = _most(limit, job)
         if most is None:
             raise UsageError(
                 "USE-002",
@@ -76,52 +76,52 @@ def within_allowance(allowance: Allowance, at: Callable[[Fraction], Job]) -> Fra
         largest = min(most * epsilon, Fraction(1_000))
         largest = Fraction(floor(largest * EPSILON_UNITS), EPSILON_UNITS)
         if largest < EPSILON_SMALLEST:
-            raise _nothing_left(allowance)
+            raise _nothing_left(limit)
         if largest == epsilon:
             return epsilon
         epsilon = largest
-        if keeps(allowance, at(epsilon)):
+        if keeps(limit, at(epsilon)):
             return epsilon
     raise Refused("REF-107", "no epsilon was found that keeps to what may be guessed")
 
 
-def keeps(allowance: Allowance, job: Job) -> bool:
+def keeps(limit: GuessLimit, job: Job) -> bool:
     """Whether a release, after all before it, lets nobody guess more than is allowed."""
-    most = _most(allowance, job)
+    most = _most(limit, job)
     return most is None or most >= 1
 
 
-def refuse_beyond(allowance: Allowance, job: Job) -> None:
+def refuse_beyond(limit: GuessLimit, job: Job) -> None:
     """Refuse to spend where more could be guessed than is allowed."""
-    if not keeps(allowance, job):
-        raise _nothing_left(allowance)
+    if not keeps(limit, job):
+        raise _nothing_left(limit)
 
 
-def _most(allowance: Allowance, job: Job) -> Fraction | None:
+def _most(limit: GuessLimit, job: Job) -> Fraction | None:
     """Give by which factor a job's cost may grow, over all protections; None if without end."""
     factors = []
-    for protection in allowance.in_force:
+    for protection in limit.in_force:
         epsilon, delta = job.noise.costs.get(protection.name, (Fraction(0), Fraction(0)))
         if not epsilon and not delta:
             continue
         left = allowed_epsilon(
-            allowance.attacker,
-            allowance.policy,
+            limit.attacker,
+            limit.policy,
             protection,
-            allowance.catalog,
+            limit.catalog,
             reads=job.reads,
             delta=delta,
-            charged=allowance.charged.get(protection.name),
+            charged=limit.charged.get(protection.name),
         )
         if left is not None:
             factors.append(left / epsilon if epsilon else Fraction(int(left > 0)))
     return min(factors, default=None)
 
 
-def _nothing_left(allowance: Allowance) -> Refused:
+def _nothing_left(limit: GuessLimit) -> Refused:
     return Refused(
         "REF-107",
-        f"more could be guessed than is allowed: {allowance.attacker.allowed}",
+        f"more could be guessed than is allowed: {limit.attacker.allowed}",
         hint="nothing was spent: `secant explain --attacker` shows which epsilon is left",
     )
 

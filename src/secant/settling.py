@@ -34,12 +34,12 @@ from secant.terms.policy import Policy
 
 if TYPE_CHECKING:
     from secant.attack import Attacker
-    from secant.guessed import Allowance
+    from secant.guessed import GuessLimit
     from secant.ledger.store import Ledger
 
 
 @frozen
-class Source:
+class SourceUnderPolicy:
     """Where questions are asked: tables, what the owner says of them, and what names mean."""
 
     backend: Backend
@@ -57,7 +57,7 @@ class OpenQuestion(NamedTuple):
 
 @contextmanager
 def open_question(
-    text: str, source: Source, parameters: Parameters | None = None
+    text: str, source: SourceUnderPolicy, parameters: Parameters | None = None
 ) -> Iterator[OpenQuestion]:
     """Give the plan of a query, and a session in which all tables stay as they are that it may read."""
     plan = normalize(from_sql(text, source.catalog, parameters=parameters))
@@ -99,13 +99,13 @@ class Settling:
         assert asked.attacker is not None
         from secant.guessed import within_allowance
 
-        return self._at(within_allowance(self._allowance(asked.attacker), self._job))
+        return self._at(within_allowance(self._guess_limit(asked.attacker), self._job))
 
-    def _allowance(self, attacker: Attacker) -> Allowance:
-        from secant.guessed import Allowance, charged_before  # attackers are rarely spoken of
+    def _guess_limit(self, attacker: Attacker) -> GuessLimit:
+        from secant.guessed import GuessLimit, charged_before  # attackers are rarely spoken of
 
         charged = charged_before(self.books.ledger)
-        return Allowance(attacker, self.policy, self.asked.in_force, self.catalog, charged)
+        return GuessLimit(attacker, self.policy, self.asked.in_force, self.catalog, charged)
 
     def _at(self, epsilon: Fraction) -> tuple[Job, dict[str, Keys | None]]:
         if epsilon not in self._jobs:
@@ -148,6 +148,6 @@ class Settling:
         if asked.attacker is not None:
             from secant.guessed import refuse_beyond
 
-            refuse_beyond(self._allowance(asked.attacker), job)
+            refuse_beyond(self._guess_limit(asked.attacker), job)
         said = cautions(job, plan, policy, asked.in_force, foreseen, keys, facts)
         return (*said, *trusting(foreseen)) if thorough else said

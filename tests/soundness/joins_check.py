@@ -27,7 +27,7 @@ from neighbor_check import rules_of
 
 from secant.analysis.certificate import Certificate, Figures, Refusal, Survey, Surveyed
 from secant.analysis.interface import Request
-from secant.analysis.portfolio import Bounded, Setting, bound_aggregate
+from secant.analysis.portfolio import Bounded, Context, bound_aggregate
 from secant.errors import SecantError
 from secant.plan import nodes as n
 from secant.plan.domains import Chosen, Listed
@@ -63,7 +63,7 @@ class Portfolio:
         found = bound_aggregate(
             request.release.original,
             request.release.name,
-            Setting(request.facts, (request.protection,)),
+            Context(request.facts, (request.protection,)),
         )
         return found.certificates[0] if isinstance(found, Bounded) else found[0]
 

@@ -20,7 +20,7 @@ from secant.analysis.truncation import analysis as clipping_analysis
 from secant.analysis.truncation import clipping, tallying
 from secant.plan import enforce, ownership
 from secant.plan import nodes as n
-from secant.plan.ownership import OWNERSHIP, Ownership, Term
+from secant.plan.ownership import OWNERSHIP, Ownership, WayToOwner
 from secant.plan.rewrite import transform
 from secant.plan.rules import RuleTable
 from secant.plan.typing import fields_of
@@ -270,7 +270,7 @@ def _all_shared(found: Ownership, *_: Any) -> Ownership:
 
 def _constants_are_units(found: Ownership, work: Any, node: Any) -> Ownership:
     columns = [f.name for f in fields_of(node)]
-    terms = frozenset(Term(work.paths.unit, c, True) for c in columns)
+    terms = frozenset(WayToOwner(work.paths.unit, c, True) for c in columns)
     return replace(found, touched=True, terms=terms, expected=1)
 
 
@@ -278,14 +278,14 @@ def _computed_ids(found: Ownership, work: Any, node: Any) -> Ownership:
     """A value made of the unit's id is taken for the id."""
     inner = {t.column for t in work.of(node.input).terms if t.via == work.paths.unit}
     made = {
-        Term(work.paths.unit, item.name, True)
+        WayToOwner(work.paths.unit, item.name, True)
         for item in node.items
         if inner & {x.name for x in n.walk(item.expression) if isinstance(x, n.Column)}
     }
     return replace(found, terms=found.terms | made)
 
 
-def _any_comparison_pins(inner: Ownership, parts: Any) -> frozenset[Term]:
+def _any_comparison_pins(inner: Ownership, parts: Any) -> frozenset[WayToOwner]:
     pins = set()
     for part in parts:
         if isinstance(part, n.Compare):
@@ -345,7 +345,7 @@ def _pinned_by_padding(found: Ownership, work: Any, node: Any) -> Ownership:
     return replace(found, pinned=found.pinned | pins)
 
 
-def _everything_is_linked(term: Term, link: Term) -> bool:
+def _everything_is_linked(term: WayToOwner, link: WayToOwner) -> bool:
     return term.via == link.via and term.column == link.column
 
 

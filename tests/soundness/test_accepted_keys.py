@@ -10,7 +10,7 @@ from joins_check import ANALYSES, BETAS, Findings, analysis_of, targets_of
 from chance import LONG
 from secant.analysis.certificate import Certificate, Refusal
 from secant.analysis.interface import Request
-from secant.analysis.portfolio import Bounded, Setting, bound_aggregate
+from secant.analysis.portfolio import Bounded, Context, bound_aggregate
 from secant.analysis.stability.analysis import StabilityAnalysis
 from secant.plan import nodes as n
 from secant.plan.enforce import Release, enforce
@@ -125,7 +125,7 @@ def test_explanations_name_what_was_accepted():
     both = replace(policy, protections=(VISITS, TOWNS))
     plan = normalize(from_sql(JOINED, CATALOG))
     aggregate = next(x for x in n.walk(plan) if isinstance(x, n.Aggregate))
-    found = bound_aggregate(aggregate, "r", Setting(Facts(both, CATALOG), (VISITS,)))
+    found = bound_aggregate(aggregate, "r", Context(Facts(both, CATALOG), (VISITS,)))
     assert isinstance(found, Bounded)
     (certificate,) = found.certificates
     assert claims(certificate) == ["accepted by the owner, not checked: (id) is a key of town"]

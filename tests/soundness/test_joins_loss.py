@@ -15,7 +15,7 @@ from joins_check import BETAS, Findings, Target, releases_of, tables_in
 from joins_worlds import neighbors, world
 
 from chance import LONG
-from secant.analysis.portfolio import Bounded, Setting, bound_aggregate
+from secant.analysis.portfolio import Bounded, Context, bound_aggregate
 from secant.plan.facts import Facts
 from secant.release import shares
 from secant.release.noise import choosing
@@ -73,7 +73,7 @@ def largest_loss(text, *, replaced=False, pairs=40):
     place, draw = world(replaced=replaced), random.Random(2)
     (release,) = releases_of(text, place)
     bounded = bound_aggregate(
-        release.original, release.name, Setting(Facts(place.policy, place.catalog), (place.protection,))
+        release.original, release.name, Context(Facts(place.policy, place.catalog), (place.protection,))
     )  # fmt: skip
     assert isinstance(bounded, Bounded)
     made = shares.calibrate(

@@ -1,6 +1,6 @@
 """One aggregate, bounded: softened where values are protected, enforced, and proved under every protection.
 
-In: an aggregate over protected rows, and the setting of its question. Out: a release with one certificate per
+In: an aggregate over protected rows, and the context of its question. Out: a release with one certificate per
 protection, or all reasons against it. Chooses by public fields only: among global bounds the smallest wins.
 """
 
@@ -22,6 +22,7 @@ from secant.analysis.certificate import (
     is_still,
 )
 from secant.analysis.combined import CombinedAnalysis, adds_up
+from secant.analysis.context import Context, shows_protected
 from secant.analysis.derivative.analysis import DerivativeAnalysis
 from secant.analysis.derivative.public_rows import public_rows_of
 from secant.analysis.derivative.softened import Softened
@@ -29,7 +30,6 @@ from secant.analysis.derivative.unions import soften
 from secant.analysis.interface import Analysis, Request, WhenAsked
 from secant.analysis.joins import JoinsAnalysis
 from secant.analysis.public_facts import PublicFacts
-from secant.analysis.setting import Setting, shows_protected
 from secant.analysis.stability.analysis import StabilityAnalysis
 from secant.analysis.truncation.analysis import TruncationAnalysis
 from secant.plan import nodes as n
@@ -76,18 +76,18 @@ class Bounded:
 
 
 def bound_aggregate(
-    aggregate: n.Aggregate, name: str, setting: Setting
+    aggregate: n.Aggregate, name: str, context: Context
 ) -> Bounded | Sequence[Refusal]:
     """Enforce one aggregate and bound it under every protection, or give all reasons against it."""
-    enforced = _enforced(aggregate, name, setting)
+    enforced = _enforced(aggregate, name, context)
     if isinstance(enforced, Refusal):
         return (enforced,)
-    certificates, refusals = _certificates(enforced, setting)
-    if len(certificates) < len(setting.protections):
+    certificates, refusals = _certificates(enforced, context)
+    if len(certificates) < len(context.protections):
         return tuple(refusals)
     release = enforced.release
-    if setting.stepped is None:
-        certificates = _beside(certificates, release, setting)
+    if context.stepped is None:
+        certificates = _beside(certificates, release, context)
     settled = _one_noise(certificates, release)
     if isinstance(settled, Refusal):
         return (settled, *refusals)
@@ -104,50 +104,50 @@ class _Enforced:
     """Protection -> scan alias -> the condition under which a row does not move."""
 
 
-def _enforced(aggregate: n.Aggregate, name: str, setting: Setting) -> _Enforced | Refusal:
+def _enforced(aggregate: n.Aggregate, name: str, context: Context) -> _Enforced | Refusal:
     """Enforce what is declared; where values are protected, on the softened aggregate."""
-    policy, read, used = setting.facts.policy, read_columns(aggregate), scans(aggregate)
+    policy, read, used = context.facts.policy, read_columns(aggregate), scans(aggregate)
     touched = [
-        p for p in setting.protections if any(shows_protected(s, policy, (p,), read) for s in used)
+        p for p in context.protections if any(shows_protected(s, policy, (p,), read) for s in used)
     ]
     cells = tuple(p for p in touched if p.distance)
     if not cells:
-        release = _enforced_rows(aggregate, name, setting)
+        release = _enforced_rows(aggregate, name, context)
         if isinstance(release, Problem):
             return _refusal(release)
-        return _Enforced(cut_together(release, setting.quotients))
+        return _Enforced(cut_together(release, context.quotients))
     moving = all(p.kind == "cells" for p in touched)
     metric = all(p.distance for p in touched)
-    estimate = setting.public.rows if moving else PublicFacts().rows
-    share = setting.public.epsilon / max(1, len(aggregate.aggregations))
+    estimate = context.public.rows if moving else PublicFacts().rows
+    share = context.public.epsilon / max(1, len(aggregate.aggregations))
     try:
-        softened = soften(aggregate, policy, cells, share, estimate, setting.open.ends)
-        marked, catalog = scans(softened.aggregate), setting.facts.catalog
+        softened = soften(aggregate, policy, cells, share, estimate, context.open.ends)
+        marked, catalog = scans(softened.aggregate), context.facts.catalog
         public_rows = {p.name: public_rows_of(p, policy, marked, catalog) for p in cells}
     except CannotBound as verdict:
         return verdict.refusal("derivative")
     release = enforce(
-        softened.aggregate, name, setting.facts, setting.protections,
-        moving=moving, metric=metric, stepped=setting.stepped,
+        softened.aggregate, name, context.facts, context.protections,
+        moving=moving, metric=metric, stepped=context.stepped,
     )  # fmt: skip
     if isinstance(release, Problem):
         return _refusal(release)
     release = replace(release, notes=(*softened.notes, *release.notes))
-    return _Enforced(cut_together(release, setting.quotients), softened, public_rows)
+    return _Enforced(cut_together(release, context.quotients), softened, public_rows)
 
 
 def _refusal(problem: Problem) -> Refusal:
     return Refusal("enforce", problem.rule, problem.reason, problem.hint, problem.node)
 
 
-def _certificates(enforced: _Enforced, setting: Setting) -> tuple[list[Certificate], list[Refusal]]:
+def _certificates(enforced: _Enforced, context: Context) -> tuple[list[Certificate], list[Refusal]]:
     """Ask for a certificate under each protection; fewer of them than protections where one is refused."""
     release = enforced.release
     certificates: list[Certificate] = []
     refusals: list[Refusal] = []
-    for protection in setting.protections:
+    for protection in context.protections:
         public_rows = enforced.public_rows.get(protection.name, {})
-        request = Request(release, setting.facts, protection, public_rows, setting.open)
+        request = Request(release, context.facts, protection, public_rows, context.open)
         certificate, against = ask(request)
         if certificate is not None:
             certificates.append(_for_those_who_give_least(certificate, protection, release))
@@ -157,9 +157,9 @@ def _certificates(enforced: _Enforced, setting: Setting) -> tuple[list[Certifica
     return certificates, refusals
 
 
-def _enforced_rows(aggregate: n.Aggregate, name: str, setting: Setting) -> Release | Problem:
+def _enforced_rows(aggregate: n.Aggregate, name: str, context: Context) -> Release | Problem:
     """Enforce what is declared; ranges that are missing are looked up where a table is public (combined.ends)."""
-    facts, protections, stepped = setting.facts, setting.protections, setting.stepped
+    facts, protections, stepped = context.facts, context.protections, context.stepped
     release = enforce(aggregate, name, facts, protections, stepped=stepped)
     if not isinstance(release, Problem) or release.rule != "rewrite.range":
         return release
@@ -175,7 +175,7 @@ def _enforced_rows(aggregate: n.Aggregate, name: str, setting: Setting) -> Relea
             declared = policy.column(table, column)
             if not f.type.numeric or f.name not in read or declared.range or declared.values:
                 continue
-            ends = setting.open.ends(table, column)
+            ends = context.open.ends(table, column)
             if ends is not None:
                 old = tables.get(table, policy.facts(table))
                 columns = {**old.columns, column: replace(declared, range=ends)}
@@ -284,12 +284,12 @@ def _most(certificate: Certificate) -> Fraction:
 
 
 def _beside(
-    certificates: list[Certificate], release: Release, setting: Setting
+    certificates: list[Certificate], release: Release, context: Context
 ) -> list[Certificate]:
     """Where rows are hidden by one protection and values by another, let one bound serve both (combined.beside)."""
     moved = [
         (p, c)
-        for p, c in zip(setting.protections, certificates, strict=True)
+        for p, c in zip(context.protections, certificates, strict=True)
         if not all(map(is_still, c.bounds.values()))
     ]
     cells = [(p, c) for p, c in moved if p.kind == "cells" and not p.public_rows]
@@ -299,9 +299,9 @@ def _beside(
     if release.ranked or release.selector is not None:
         return certificates
     ((moving, curved),), ((hiding, jumping),) = cells, rows
-    covered = setting.facts.covered(hiding)
+    covered = context.facts.covered(hiding)
     weights = {t: Fraction(1) for t in tables_read(*release.aggregates) if t in covered}
-    together = CombinedAnalysis().beside(Request(release, setting.facts, moving), weights)
+    together = CombinedAnalysis().beside(Request(release, context.facts, moving), weights)
     if isinstance(together, Refusal):
         return certificates
     shared: dict[str, Move] = {}

@@ -29,7 +29,7 @@ class Step:
     """What `value` says, as a number; None where there is none yet, or where words say it all."""
 
 
-class Steps(Later[tuple[Step, ...]], Sequence[Step]):
+class LaterSteps(Later[tuple[Step, ...]], Sequence[Step]):
     """Steps that are written when they are first read: who asks explains, who answers does not."""
 
     __slots__ = ()

@@ -11,13 +11,13 @@ from collections.abc import Callable
 
 from secant.analysis.bounding import Bounded, ask, bound_aggregate
 from secant.analysis.certificate import Refusal
+from secant.analysis.context import Context
 from secant.analysis.covered import refuse_uncovered
 from secant.analysis.public_facts import PublicFacts
-from secant.analysis.setting import Setting
 from secant.analysis.split import Exposed, Split, many_released, with_reals
 from secant.errors import InternalError
 from secant.plan import nodes as n
-from secant.plan.enforce import Steps
+from secant.plan.enforce import StreamKey
 from secant.plan.facts import Facts
 from secant.plan.quotients import quotients_of
 from secant.plan.reads import expressions
@@ -32,11 +32,11 @@ from secant.terms.policy import Policy, Protection
 __all__ = [
     "AFTER",
     "Bounded",
+    "Context",
     "Outcome",
     "Prepared",
     "PublicFacts",
     "RawRows",
-    "Setting",
     "ask",
     "bound_aggregate",
     "prepare",
@@ -68,7 +68,7 @@ def prepare(
     protections: tuple[Protection, ...],
     catalog: Catalog,
     facts: PublicFacts | None = None,
-    stepped: Steps | None = None,
+    stepped: StreamKey | None = None,
 ) -> Outcome:
     """Split the plan into releases and what follows them, or say why that cannot be done.
 
@@ -77,11 +77,11 @@ def prepare(
     read = read_columns(plan)
     refuse_uncovered(plan, policy, protections, read)
     facts = facts or PublicFacts()
-    setting = Setting(Facts(policy, catalog), protections, facts, read, quotients_of(plan), stepped)
-    inside = _in_window(plan, setting)
+    context = Context(Facts(policy, catalog), protections, facts, read, quotients_of(plan), stepped)
+    inside = _in_window(plan, context)
     if inside is not None:
         return (inside,)
-    split = Split(setting, _taken(plan, catalog))
+    split = Split(context, _taken(plan, catalog))
     try:
         rest = split.visit(plan)
     except Exposed as exposed:
@@ -91,7 +91,7 @@ def prepare(
         if isinstance(outcome, Refusal):
             return (outcome,)
         rest = outcome
-    if setting.touches(rest):  # the last wall before a plan runs without noise
+    if context.touches(rest):  # the last wall before a plan runs without noise
         raise InternalError("BUG-001", "a protected table is left outside of every release")
     return Prepared(rest, tuple(split.bounded))
 
@@ -103,10 +103,10 @@ def _taken(plan: n.Relation, catalog: Catalog) -> frozenset[str]:
     return frozenset(parts) | catalog.tables.keys()
 
 
-def _in_window(plan: n.Relation, setting: Setting) -> Refusal | None:
+def _in_window(plan: n.Relation, context: Context) -> Refusal | None:
     """Refuse a protected subquery inside a window call: no rule bounds what it tells there."""
     windows = (r for r in n.walk(plan) if isinstance(r, n.Window))
-    asking = next((c for w in windows for c in expressions(w) if setting.touches(c)), None)
+    asking = next((c for w in windows for c in expressions(w) if context.touches(c)), None)
     if asking is None:
         return None
     reason, hint = "a window call holds a subquery", "compute the subquery in FROM and join it"

@@ -1,6 +1,6 @@
 """Take a query apart: the outermost aggregates that can be bounded are released, inner ones first where they must be.
 
-In: a plan, and the setting of its question. Out: the plan over released tables, and the releases
+In: a plan, and the context of its question. Out: the plan over released tables, and the releases
 in the order in which they are made. A subquery that stands in the way of a bound is released first, and its numbers
 are constants afterwards (workflow.staged, workflow.lookup). Never here: a bound, noise, a look at data.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from secant.analysis.bounding import Bounded, bound_aggregate
 from secant.analysis.certificate import Refusal
-from secant.analysis.setting import Setting
+from secant.analysis.context import Context
 from secant.plan import nodes as n
 from secant.plan.decorrelate import grouped, one_row, single_aggregate
 from secant.plan.domains import Chosen, Listed
@@ -33,7 +33,7 @@ class Exposed(Exception):  # noqa: N818 - control flow between here and the port
 class Split:
     """One query while it is taken apart: what is released so far, in order, and what stands against it."""
 
-    setting: Setting
+    context: Context
     taken: frozenset[str]
     """Tables, and first parts of column names in the query: releases are called otherwise."""
     bounded: list[Bounded] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Split:
         return self.done[relation]
 
     def _visit(self, relation: n.Relation) -> n.Relation:
-        if not self.setting.touches(relation):
+        if not self.context.touches(relation):
             return relation
         if isinstance(relation, n.Scan):
             raise Exposed(relation)
@@ -76,7 +76,7 @@ class Split:
         return n.rebuild(relation, lambda node: self._descend(node, relation))
 
     def _bound(self, aggregate: n.Aggregate) -> Bounded | Sequence[Refusal]:
-        return bound_aggregate(aggregate, self._name("release", len(self.bounded)), self.setting)
+        return bound_aggregate(aggregate, self._name("release", len(self.bounded)), self.context)
 
     def _refuse(self, refusals: Sequence[Refusal]) -> None:
         self.refusals += [r for r in refusals if r not in self.refusals]
@@ -92,7 +92,7 @@ class Split:
             return self.visit(node)
         if (
             isinstance(node, n.ScalarSubquery)
-            and self.setting.touches(node.relation)
+            and self.context.touches(node.relation)
             and borrowed_by(node.relation)
         ):
             found = self._released_first(node, host)
@@ -113,7 +113,7 @@ class Split:
         """
         before, done = len(self.bounded), dict(self.done)
         staged = self._staged(aggregate)
-        if staged is aggregate or not self.setting.touches(staged):
+        if staged is aggregate or not self.context.touches(staged):
             # All that is left is public: nothing but its subqueries needs a release.
             self._forget(before, done)
             return refused
@@ -144,7 +144,7 @@ class Split:
         def change(node: n.Node) -> n.Node:
             if isinstance(node, n.Relation):
                 return self._staged(node)
-            if isinstance(node, (n.ScalarSubquery, n.InSubquery)) and self.setting.touches(
+            if isinstance(node, (n.ScalarSubquery, n.InSubquery)) and self.context.touches(
                 node.relation
             ):
                 found = self._released_first(node, relation)
@@ -161,7 +161,7 @@ class Split:
         before, done = len(self.bounded), dict(self.done)
         try:
             found = self._over_releases(subquery, host)
-            if found is not None and self.setting.touches(found.relation):
+            if found is not None and self.context.touches(found.relation):
                 found = replace(found, relation=self.visit(found.relation))
         except Exposed:
             found = None
@@ -177,8 +177,8 @@ class Split:
         if borrowed_by(subquery.relation):
             if isinstance(subquery, n.InSubquery):
                 return None
-            asked = grouped(subquery, host, name, lambda r: not self.setting.touches(r))
-            if asked is None or not self.setting.touches(asked.aggregate):
+            asked = grouped(subquery, host, name, lambda r: not self.context.touches(r))
+            if asked is None or not self.context.touches(asked.aggregate):
                 return None
             released = self.visit(asked.aggregate)
             if self._chosen(released):

@@ -58,7 +58,7 @@ PROPORTIONAL = (*QUOTIENTS, *RANKED_FUNCTIONS)
 
 
 @frozen
-class Steps:
+class StreamKey:
     """What makes an aggregate a stream: which of its keys is the step."""
 
     key: str
@@ -123,7 +123,7 @@ def enforce(
     *,
     moving: bool = False,
     metric: bool = False,
-    stepped: Steps | None = None,
+    stepped: StreamKey | None = None,
 ) -> Release | Problem:
     """Turn one aggregate into a release, or say why that cannot be done.
 
@@ -152,7 +152,7 @@ class _Builder:
     protections: tuple[Protection, ...]
     moving: bool = False
     metric: bool = False
-    stepped: Steps | None = None
+    stepped: StreamKey | None = None
     notes: list[str] = field(default_factory=list)
     scalars: tuple[n.Relation, ...] = ()
     domains: tuple[Domain, ...] = ()
@@ -555,7 +555,7 @@ class _Builder:
         return choosing and len(adding) == len(calls)
 
 
-def _came(steps: Steps | None) -> tuple[str, ...]:
+def _came(steps: StreamKey | None) -> tuple[str, ...]:
     return () if steps is None or steps.arrival is None else (steps.arrival,)
 
 

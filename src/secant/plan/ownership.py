@@ -27,7 +27,7 @@ from secant.terms.policy import Policy, Protection
 
 
 @frozen
-class Term:
+class WayToOwner:
     """A way from a column to the owners of the row."""
 
     via: str
@@ -51,8 +51,8 @@ class Ownership:
 
     touched: bool = False
     """Whether any unit's data matter at all; if not, the relation is public."""
-    terms: frozenset[Term] = frozenset()
-    pinned: frozenset[Term] = frozenset()
+    terms: frozenset[WayToOwner] = frozenset()
+    pinned: frozenset[WayToOwner] = frozenset()
     """Outer columns that all rows share their owners with (inside a correlated subquery)."""
     expected: int | None = None
     """Rows of one unit, at most, if the declared limits hold. Enforced later, so only utility rests on it."""
@@ -185,13 +185,17 @@ def _scan(o: Ownerships, node: n.Scan) -> Ownership:
         )
     unit_table, unit_column = o.paths.unit.rsplit(".", 1)
     names = {base: name for name, base in stored_columns(node).items()}
-    terms = {Term(f"{table}.{c}", names[c], False) for c in o.paths.referenced(table) if c in names}
+    terms = {
+        WayToOwner(f"{table}.{c}", names[c], False) for c in o.paths.referenced(table) if c in names
+    }
     if table == unit_table and unit_column in names:
         column = names[unit_column]
-        terms = {t for t in terms if t.via != o.paths.unit} | {Term(o.paths.unit, column, True)}
+        terms = {t for t in terms if t.via != o.paths.unit} | {
+            WayToOwner(o.paths.unit, column, True)
+        }
     for column, parent, key in o.paths.parents.get(table, ()):
         if column in names:
-            terms.add(Term(f"{parent}.{key}", names[column], True))
+            terms.add(WayToOwner(f"{parent}.{key}", names[column], True))
     limit = o.paths.limit(table)
     missing = () if limit is not None else (f"limits.{table}",)
     return Ownership(True, frozenset(terms), frozenset(), limit, None, missing, keys)
@@ -220,14 +224,16 @@ def _filter(o: Ownerships, node: n.Filter) -> Ownership:
     return replace(inner, pinned=inner.pinned | _pins(inner, parts))
 
 
-def _pins(inner: Ownership, parts: Iterable[n.Scalar]) -> frozenset[Term]:
+def _pins(inner: Ownership, parts: Iterable[n.Scalar]) -> frozenset[WayToOwner]:
     pins = set()
     for part in parts:
         if isinstance(part, n.Compare) and part.op == "=":
             for a, b in ((part.left, part.right), (part.right, part.left)):
                 if isinstance(a, n.Column) and isinstance(b, n.Outer) and exactly_comparable(a, b):
                     pins |= {
-                        Term(t.via, b.name, t.shared) for t in inner.terms if t.column == a.name
+                        WayToOwner(t.via, b.name, t.shared)
+                        for t in inner.terms
+                        if t.column == a.name
                     }
     return frozenset(pins)
 
@@ -258,7 +264,7 @@ def _blocked_by(
         ):
             # TRUE needs a match, and a match has the operand's owners. NOT IN would also see NULLs of others.
             links |= {
-                Term(t.via, part.operand.name, t.shared)
+                WayToOwner(t.via, part.operand.name, t.shared)
                 for t in inner.terms
                 if t.column == inside.name
             }
@@ -272,7 +278,7 @@ def _blocked_by(
     return None
 
 
-def _linked(term: Term, link: Term) -> bool:
+def _linked(term: WayToOwner, link: WayToOwner) -> bool:
     """The subquery's rows belong to all owners of the row: then they stay as long as the row can stay."""
     return term.via == link.via and term.column == link.column and link.shared
 
@@ -371,7 +377,7 @@ def _distinct(o: Ownerships, node: n.Distinct) -> Ownership:
     return replace(inner, terms=_separating(inner.terms), keys=(*inner.keys, whole))
 
 
-def _separating(terms: frozenset[Term]) -> frozenset[Term]:
+def _separating(terms: frozenset[WayToOwner]) -> frozenset[WayToOwner]:
     """Terms by which rows of equal value have equal owners: a specific term only narrows the owners down."""
     return frozenset(t for t in terms if t.shared)
 
@@ -525,7 +531,7 @@ def _meet(
 def _narrowed(o: Ownerships, side: Ownership) -> Ownership:
     """The joined row belongs to fewer owners than this side's row: only the unit's own id stays exact."""
 
-    def weaker(terms: frozenset[Term]) -> frozenset[Term]:
+    def weaker(terms: frozenset[WayToOwner]) -> frozenset[WayToOwner]:
         return frozenset(t if t.via == o.paths.unit else replace(t, shared=False) for t in terms)
 
     return replace(side, terms=weaker(side.terms), pinned=weaker(side.pinned))

@@ -23,7 +23,7 @@ from secant.plan.show import same
 from secant.records import frozen
 from secant.release.binding import noise_alone_moves, rests_on_found_limit
 from secant.release.measured import comparable, steps_of, value_of
-from secant.release.noise.running import RunningNoise, Steps, steps_shown
+from secant.release.noise.running import RunningNoise, RunningSums, steps_shown
 from secant.release.noise.way import LawfulNoise, Noise
 
 MOST_NUMBERS, MOST_TOTALS = 300, 60
@@ -60,7 +60,7 @@ class Agreement:
     """Whether only declarations say that the parts are all there are."""
     real: bool = True
     """Whether numbers were drawn: made-up ones were not made to agree."""
-    running: Mapping[str, Steps] = field(default_factory=dict)
+    running: Mapping[str, RunningSums] = field(default_factory=dict)
     """Measure column -> its running sums, where noise is on blocks of steps."""
 
     @property
@@ -131,7 +131,7 @@ def agree(
 
 def _running(
     bounded: Sequence[Bounded], tables: Tables, noise: Mapping[str, Noise]
-) -> dict[str, Steps]:
+) -> dict[str, RunningSums]:
     """Give the running sums of measures whose blocks of steps were drawn."""
     found = {}
     for b in bounded:

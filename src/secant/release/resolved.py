@@ -26,7 +26,7 @@ from secant.release.intervals import (
     affine_of,
     number_of,
 )
-from secant.release.noise.running import Place, Steps
+from secant.release.noise.running import Place, RunningSums
 from secant.terms import types as t
 
 MOST_EXTREMES = 20_000
@@ -132,7 +132,7 @@ class Resolver:
         center = 0.0 if self.agreement.real else agreed.shown - made
         return Affine(center, weights, alone)
 
-    def _step(self, steps: Steps, drawn: Drawn, index: int) -> Affine:
+    def _step(self, steps: RunningSums, drawn: Drawn, index: int) -> Affine:
         """Give a step as the difference of two running sums: those of many steps cancel out (continual.batch)."""
         if index not in steps.places:
             raise Unresolved
@@ -299,7 +299,7 @@ class Resolver:
         return False
 
 
-def _alone(steps: Steps, place: Place) -> Callable[[Fraction], float | None]:
+def _alone(steps: RunningSums, place: Place) -> Callable[[Fraction], float | None]:
     return lambda level: steps.error({place: 1.0}, level)
 
 

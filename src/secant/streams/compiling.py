@@ -23,7 +23,7 @@ from secant.ledger.amounts import Charge
 from secant.mechanisms.continual import Choice, StreamFacts, Way, as_it_is, choose
 from secant.plan import nodes as n
 from secant.plan.domains import Chosen, Listed, Looked
-from secant.plan.enforce import Steps
+from secant.plan.enforce import StreamKey
 from secant.plan.from_sql import from_sql
 from secant.plan.reads import scans, tables_read
 from secant.plan.rewrite import normalize, replaced
@@ -127,7 +127,7 @@ def compile_stream(
     others = tuple(k for k in aggregate.keys if k.name != step.name)
     changed = replace(aggregate, input=n.Filter(rows, inside), keys=(step, *others))
     fixed = tuple(_limited(p, stream) for p in in_force)
-    steps = Steps(step.name, None if arrival is None else arrival.name)
+    steps = StreamKey(step.name, None if arrival is None else arrival.name)
     outcome = prepare(
         replaced(plan, aggregate, changed),
         policy,

@@ -15,10 +15,10 @@ from functools import partial
 from secant.analysis.certificate import (
     CannotBound,
     Certificate,
+    LaterSteps,
     Refusal,
     SmoothSensitivity,
     Step,
-    Steps,
 )
 from secant.analysis.derivative import function_rules
 from secant.analysis.derivative.branch import Branch, Moving, tables_in_one_group
@@ -106,7 +106,7 @@ class _Work:
             0,
             0,
             in_order(claims),
-            Steps(lambda: tuple(step() for step in steps)),
+            LaterSteps(lambda: tuple(step() for step in steps)),
         )
 
 

@@ -13,8 +13,8 @@ from fractions import Fraction
 
 from secant.ledger.accounting.tally import (
     PRECISION,
+    EqualReleases,
     Tally,
-    Term,
     approximate_view,
     exact_sum,
     slack,
@@ -94,7 +94,7 @@ def optimal_identical(epsilon: Fraction, count: int, delta: Fraction) -> Fractio
         return Fraction(0)
 
 
-def _squares(view: tuple[Term, ...]) -> Ball:
+def _squares(view: tuple[EqualReleases, ...]) -> Ball:
     return ball(exact_sum(term.count * term.epsilon**2 for term in view))
 
 

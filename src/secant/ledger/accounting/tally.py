@@ -54,7 +54,7 @@ def tally(events: Iterable[Event]) -> dict[Leaf, int]:
 
 
 @frozen
-class Term:
+class EqualReleases:
     """`count` releases that are (ε, δ)-private each."""
 
     epsilon: Fraction
@@ -62,7 +62,7 @@ class Term:
     count: int
 
 
-def approximate_view(counts: Tally) -> tuple[Term, ...] | None:
+def approximate_view(counts: Tally) -> tuple[EqualReleases, ...] | None:
     """Give every release by its own (ε, δ), equal ones together; None if one has no such pair."""
     merged: dict[tuple[Fraction, Fraction], int] = {}
     for leaf, count in counts.items():
@@ -73,7 +73,7 @@ def approximate_view(counts: Tally) -> tuple[Term, ...] | None:
         else:
             return None
         merged[pair] = merged.get(pair, 0) + count
-    return tuple(Term(*pair, count) for pair, count in merged.items())
+    return tuple(EqualReleases(*pair, count) for pair, count in merged.items())
 
 
 def by_price(counts: Tally) -> dict[Leaf, int]:

@@ -131,7 +131,7 @@ class RunningNoise(LawfulNoise):
 
 
 @frozen
-class Steps:
+class RunningSums:
     """The numbers of one measure that blocks were drawn for, as they are shown."""
 
     noise: RunningNoise
@@ -146,7 +146,7 @@ class Steps:
         return self.noise.reach(weights, level) * self.step
 
 
-def steps_shown(noise: RunningNoise, step: Fraction, shown: Sequence[float]) -> Steps:
+def steps_shown(noise: RunningNoise, step: Fraction, shown: Sequence[float]) -> RunningSums:
     """Give the running sums behind the shown steps."""
     places, totals = {}, {}
     for run, rows in enumerate(noise.runs):
@@ -156,4 +156,4 @@ def steps_shown(noise: RunningNoise, step: Fraction, shown: Sequence[float]) -> 
                 total += shown[row]
                 places[row] = run, steps
                 totals[run, steps] = total
-    return Steps(noise, float(step), places, totals)
+    return RunningSums(noise, float(step), places, totals)

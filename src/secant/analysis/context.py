@@ -11,7 +11,7 @@ from dataclasses import field
 from secant.analysis.derivative.space import space_of
 from secant.analysis.public_facts import OpenFacts, PublicFacts
 from secant.plan import nodes as n
-from secant.plan.enforce import Steps
+from secant.plan.enforce import StreamKey
 from secant.plan.facts import Facts
 from secant.plan.quotients import Family
 from secant.plan.reads import scans
@@ -21,7 +21,7 @@ from secant.terms.policy import Policy, Protection
 
 
 @frozen
-class Setting:
+class Context:
     """What holds for all aggregates of one question."""
 
     facts: Facts
@@ -32,7 +32,7 @@ class Setting:
     """Columns that the whole question reads."""
     quotients: tuple[Family, ...] = ()
     """Sums and counts that the text divides by each other."""
-    stepped: Steps | None = None
+    stepped: StreamKey | None = None
     """Which key of an aggregate is the step of a stream."""
     _shown: dict[n.Scan, bool] = field(default_factory=dict, compare=False, repr=False)
 
