@@ -181,11 +181,11 @@ class Connection:
     @border
     def protection(self, name: str) -> Allowance:
         """Give a protection with its budget, for `secant.stats` and `secant.blackbox` to charge."""
-        found = named_protection(self.policy, name)
+        protection = named_protection(self.policy, name)
         others = tuple(p.name for p in self.policy.protections if p.name != name)
         from secant.stats.budget import Allowance  # statistics need numpy; questions do not
 
-        return Allowance(found, lambda: self.ledger, others, accept=self.policy.accept)
+        return Allowance(protection, lambda: self.ledger, others, accept=self.policy.accept)
 
     # ── the story ────────────────────────────────────────────────────────────────────────────────
 
@@ -229,10 +229,10 @@ class Connection:
                     raise
                 case = self._situation(refusal, text, parameters, asked)
             self._foretold(case, text, parameters, asked, False)  # what is refused pays for no fact
-            found, paid, caution = find_facts(case, asked.epsilon, self.ledger, analyst, warn)
-            self.policy, self._found = completed(self.policy, found), (*self._found, *found)
+            facts, paid, caution = find_facts(case, asked.epsilon, self.ledger, analyst, warn)
+            self.policy, self._found = completed(self.policy, facts), (*self._found, *facts)
             answer = self._released(text, parameters, self._rest(asked, paid), None, analyst, warn)
-            return with_found(answer, found, paid, caution)
+            return with_found(answer, facts, paid, caution)
 
     def _released(
         self,
@@ -248,25 +248,27 @@ class Connection:
             settling = self._settling(text, question, asked)
             job, keys = settling.settled()
             check_job(job, session)
-            said = settling.foretold(job, keys, allowed)
+            warnings = settling.foretold(job, keys, allowed)
             if warn is not None:
-                for caution in said:
+                for caution in warnings:
                     warn(caution)
             release_id = None
             if not job.prepared.bounded:
-                shown = finish(job, {}, from_engine(session), {})
+                result = finish(job, {}, from_engine(session), {})
             else:
                 charges = charges_of(job.noise)
-                known = (self.policy, self.catalog)
-                papers = papers_of((text, parameters), plan, job, known, asked.in_force, asked.data)
+                declared = (self.policy, self.catalog)
+                papers = papers_of(
+                    (text, parameters), plan, job, declared, asked.in_force, asked.data
+                )
                 hold = partial(self.ledger.reserve, analyst=analyst, papers=papers)
                 with hold(charges, note=note_of(job)) as permit:
-                    shown = run(job, keys, session, permit)
+                    result = run(job, keys, session, permit)
                     session.confirm()  # what has seen two states is paid for, and withheld
                 # leaving the block has settled; if that failed, the answer is paid for all the same
                 release_id = permit.release_id
         left = self._accounts(job)
-        return answer_of(shown, job, self.policy, asked.in_force, said, release_id, left)
+        return answer_of(result, job, self.policy, asked.in_force, warnings, release_id, left)
 
     @border
     def explain(
@@ -292,24 +294,24 @@ class Connection:
             given = 1 if assumed else epsilon
             asked = self._asked(given, error, delta, level, protection)
             try:
-                told, job = self._explained(text, parameters, asked, assumed)
+                result, job = self._explained(text, parameters, asked, assumed)
             except Refused as refusal:
                 if asked.epsilon is None:
                     raise
                 case = self._situation(refusal, text, parameters, asked)
-                told, job = self._foretold(case, text, parameters, asked, assumed)
+                result, job = self._foretold(case, text, parameters, asked, assumed)
             if ranges:
                 from secant.plan.ranges_report import range_lines
 
                 report = self.ranges(text, parameters=parameters)
-                lines = "\n".join([told.text, *range_lines(report)])
-                told = replace(told, text=lines, record={**told.record, "ranges": report})
+                lines = "\n".join([result.text, *range_lines(report)])
+                result = replace(result, text=lines, record={**result.record, "ranges": report})
             if attacker is None:
-                return told
+                return result
             from secant.guessed import charged_before, with_attacker
 
             charged = charged_before(self.ledger) if self.has_ledger else None
-            return with_attacker(told, attacker, self.policy, self.catalog, job, charged)
+            return with_attacker(result, attacker, self.policy, self.catalog, job, charged)
 
     def _explained(
         self, text: str, parameters: Parameters | None, asked: Asked, assumed: bool
@@ -319,9 +321,9 @@ class Connection:
             job, keys = settling.settled()
             # What is explained is answered: the same checks, on public data only.
             check_job(job, question.session)
-            said = settling.foretold(job, keys, None)
-        known = Facts(self.policy, self.catalog)
-        return explanation(text, job, asked.in_force, said, known, assumed=assumed), job
+            warnings = settling.foretold(job, keys, None)
+        facts = Facts(self.policy, self.catalog)
+        return explanation(text, job, asked.in_force, warnings, facts, assumed=assumed), job
 
     def _foretold(
         self, case: Situation, text: str, parameters: Parameters | None, asked: Asked, assumed: bool
@@ -329,19 +331,19 @@ class Connection:
         """Explain a question with the facts that it lacks: those of the ledger, or of a usual size."""
         assert asked.epsilon is not None
         books = self.ledger if self.has_ledger else None
-        found, paid, words = assumed_facts(case, asked.epsilon, books)
-        other = self._having(found)
-        told, job = other._explained(text, parameters, other._rest(asked, paid), assumed)
-        return explained(told, found, paid, words), job
+        facts, paid, words = assumed_facts(case, asked.epsilon, books)
+        other = self._having(facts)
+        result, job = other._explained(text, parameters, other._rest(asked, paid), assumed)
+        return explained(result, facts, paid, words), job
 
     def _situation(
         self, refusal: Refused, text: str, parameters: Parameters | None, asked: Asked
     ) -> Situation:
         return Situation(refusal, text, parameters, self._source, asked.in_force)
 
-    def _having(self, found: Sequence[Found], catalog: Catalog | None = None) -> Connection:
+    def _having(self, facts: Sequence[Found], catalog: Catalog | None = None) -> Connection:
         other = copy.copy(self)
-        other.policy, other._catalog = completed(self.policy, found), catalog or self.catalog
+        other.policy, other._catalog = completed(self.policy, facts), catalog or self.catalog
         return other
 
     def _rest(self, asked: Asked, paid: Fraction) -> Asked:
@@ -418,10 +420,10 @@ class Connection:
                 raise UsageError("USE-001", "only `rows` protections have such an obligation")
             with self._question(text) as (plan, _, facts):
                 prepared = prepared_of(text, plan, self.policy, tuple(rowwise), self.catalog, facts)
-            known = Facts(self.policy, self.catalog)
+            declared = Facts(self.policy, self.catalog)
             from secant.analysis.smt.analysis import obligations
 
-            return obligations([b.release for b in prepared.bounded], rowwise, known, rows)
+            return obligations([b.release for b in prepared.bounded], rowwise, declared, rows)
 
     @border
     def stream(
@@ -487,10 +489,10 @@ class Connection:
                 answered = time.perf_counter()
                 softened, seen = unnoised(job, keys, session)
                 release = time.perf_counter() - answered + (checked - compiled)
-                told = local_components(job, asked.in_force, self.policy, session, components)
+                parts = local_components(job, asked.in_force, self.policy, session, components)
             plain = answered - checked
             seconds = {"compile": compiled - started, "plain": plain, "release": release}
-            return inspection(job, exact, softened, seen, seconds, told)
+            return inspection(job, exact, softened, seen, seconds, parts)
 
     @border
     def simulate(

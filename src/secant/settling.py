@@ -149,5 +149,5 @@ class Settling:
             from secant.guessed import refuse_beyond
 
             refuse_beyond(self._guess_limit(asked.attacker), job)
-        said = cautions(job, plan, policy, asked.in_force, foreseen, keys, facts)
-        return (*said, *trusting(foreseen)) if thorough else said
+        warnings = cautions(job, plan, policy, asked.in_force, foreseen, keys, facts)
+        return (*warnings, *trusting(foreseen)) if thorough else warnings

@@ -95,9 +95,9 @@ class Split:
             and self.context.touches(node.relation)
             and borrowed_by(node.relation)
         ):
-            found = self._released_first(node, host)
-            if found is not None:
-                return found
+            released = self._released_first(node, host)
+            if released is not None:
+                return released
         return n.rebuild(node, lambda child: self._descend(child, host))
 
     # ── stages ───────────────────────────────────────────────────────────────────────────────────
@@ -147,9 +147,11 @@ class Split:
             if isinstance(node, (n.ScalarSubquery, n.InSubquery)) and self.context.touches(
                 node.relation
             ):
-                found = self._released_first(node, relation)
-                if found is not None:
-                    return n.rebuild(found, change) if isinstance(node, n.InSubquery) else found
+                released = self._released_first(node, relation)
+                if released is not None:
+                    return (
+                        n.rebuild(released, change) if isinstance(node, n.InSubquery) else released
+                    )
             return n.rebuild(node, change)
 
         return n.rebuild(relation, change)
@@ -160,14 +162,14 @@ class Split:
         """Give a subquery over releases of its own; None, and no release, where that does not fit."""
         before, done = len(self.bounded), dict(self.done)
         try:
-            found = self._over_releases(subquery, host)
-            if found is not None and self.context.touches(found.relation):
-                found = replace(found, relation=self.visit(found.relation))
+            released = self._over_releases(subquery, host)
+            if released is not None and self.context.touches(released.relation):
+                released = replace(released, relation=self.visit(released.relation))
         except Exposed:
-            found = None
-        if found is None:
+            released = None
+        if released is None:
             self._forget(before, done)
-        return found
+        return released
 
     def _over_releases(
         self, subquery: n.ScalarSubquery | n.InSubquery, host: n.Relation

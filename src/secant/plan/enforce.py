@@ -575,8 +575,8 @@ def _without_names(unit: str | None) -> str:
 def _rows_per_group(inner: n.Aggregate, owners: dict[str, Ownerships]) -> int | None:
     """Give what a unit's limit says of a group: nothing of one that rows of many units share."""
     counts = [o.of(inner.input).expected for o in owners.values() if o.of(inner).local]
-    known = [c for c in counts if c is not None]
-    return min(known) if known else None
+    limits = [c for c in counts if c is not None]
+    return min(limits) if limits else None
 
 
 PASSES: tuple[Callable[[_Builder], None], ...] = (

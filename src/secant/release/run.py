@@ -126,10 +126,10 @@ def _check_scalar(session: Session, relation: n.Relation) -> None:
 
 
 def _check_key(session: Session, table: str, columns: tuple[str, ...]) -> None:
-    known = session.catalog()
-    spelled = known.spelled(table, columns)[1]
+    catalog = session.catalog()
+    spelled = catalog.spelled(table, columns)[1]
     names = ", ".join(quote(c) for c in spelled)
-    rows = stored_rows(session.dialect, known.tables[table.lower()], spelled)
+    rows = stored_rows(session.dialect, catalog.tables[table.lower()], spelled)
     twice = f"SELECT 1 FROM {rows} AS t GROUP BY {names} HAVING count(*) > 1 LIMIT 1"
     if public_rows(session, twice):
         raise PolicyError(
@@ -141,11 +141,11 @@ def _check_key(session: Session, table: str, columns: tuple[str, ...]) -> None:
 
 def look_up_keys(job: Job, session: Session) -> dict[str, Keys | None]:
     """Give for each release the keys that will be shown; None where the release itself will find them."""
-    found = {}
+    keys = {}
     for b in job.prepared.bounded:
         names = [k.name for k in b.release.exact.keys]
-        found[b.release.name] = known_keys(names, b.release.domains, job.groups, session)
-    return found
+        keys[b.release.name] = known_keys(names, b.release.domains, job.groups, session)
+    return keys
 
 
 def known_keys(
@@ -202,46 +202,48 @@ def _released(
     b: Bounded, job: Job, keys: Keys | None, session: Session
 ) -> tuple[n.Values, Mapping[str, Noise]]:
     """Compute one release, and give the noise that is on it, with the limits that were chosen privately."""
-    found = measured(b, job, keys, session)
-    shown = keys
+    figures = measured(b, job, keys, session)
+    groups = keys
     places: list[int] | None = None
     start: dict[str, list[int]] = {}
-    if shown is None and b.release.selector is None:
-        shown = unmoved(found.keys)  # rows stay under every protection, so their keys are public
-    elif shown is None:
-        places, shown, start = _choose(b, job, found)
+    if groups is None and b.release.selector is None:
+        groups = unmoved(figures.keys)  # rows stay under every protection, so their keys are public
+    elif groups is None:
+        places, groups, start = _choose(b, job, figures)
     columns: list[list[object]] = []
     for measure in b.release.measures:
         noisy = start.get(measure.column)
         if noisy is None:
-            noisy = found.noise[measure.column].draw(_at(found.values[measure.column], places))
+            noisy = figures.noise[measure.column].draw(_at(figures.values[measure.column], places))
         columns.append([value_of(m, measure) for m in noisy])
     for ranked in b.release.ranked:
-        cells = _at(found.cells[ranked.column], places)
+        cells = _at(figures.cells[ranked.column], places)
         columns.append(drawn(ranked, job.noise.ranks[ranked.column], cells))
-    return table_of(b, job, shown, columns), found.noise
+    return table_of(b, job, groups, columns), figures.noise
 
 
 def _at(values: Private[list[Any]], places: list[int] | None) -> Private[list[Any]]:
     """Keep what was read of some groups."""
     return (
-        values if places is None else sealed_map(values, lambda found: [found[i] for i in places])
+        values if places is None else sealed_map(values, lambda groups: [groups[i] for i in places])
     )
 
 
-def _choose(b: Bounded, job: Job, found: Measured) -> tuple[list[int], Keys, dict[str, list[int]]]:
+def _choose(
+    b: Bounded, job: Job, figures: Measured
+) -> tuple[list[int], Keys, dict[str, list[int]]]:
     """Show the keys whose noisy number of units reaches the threshold, in the order of the keys."""
     assert b.release.selector is not None
-    noisy = found.noise[b.release.selector].draw(found.values[b.release.selector])
-    places, keys = reached(found.keys, noisy, job.noise.choices[b.release.name].threshold)
+    noisy = figures.noise[b.release.selector].draw(figures.values[b.release.selector])
+    places, keys = reached(figures.keys, noisy, job.noise.choices[b.release.name].threshold)
     return places, keys, {b.release.selector: [noisy[i] for i in places]}
 
 
-def table_of(b: Bounded, job: Job, shown: Keys, columns: list[list[object]]) -> n.Values:
+def table_of(b: Bounded, job: Job, groups: Keys, columns: list[list[object]]) -> n.Values:
     """Give the released table."""
-    if len(shown) > job.groups:
+    if len(groups) > job.groups:
         raise over_limit()
-    rows = tuple((*key, *(column[i] for column in columns)) for i, key in enumerate(shown))
+    rows = tuple((*key, *(column[i] for column in columns)) for i, key in enumerate(groups))
     return n.Values(released_fields(b), rows)
 
 
@@ -297,23 +299,23 @@ def finish(
     first, *others = traced.closing()
     names, rows = _run(first, tables, rows_of)
     width = len(traced.outputs)
-    shown = [tuple(row[:width]) for row in rows]
+    answer = [tuple(row[:width]) for row in rows]
     if not job.prepared.bounded:
-        return Shown(traced.outputs, shown, None, None)
+        return Shown(traced.outputs, answer, None, None)
     inside: dict[n.Relation, list[Mapping[str, object]]] = {}
     for relation in others:
-        columns, found = _run(relation, tables, rows_of)
-        inside[relation] = [dict(zip(columns, row, strict=True)) for row in found]
+        columns, rows_inside = _run(relation, tables, rows_of)
+        inside[relation] = [dict(zip(columns, row, strict=True)) for row in rows_inside]
     groups = {name: len(table.rows) for name, table in tables.items()}
     ends, alone = stated_ends(job, Closed(names, rows, inside, groups, agreement), noise)
-    ranks = stated_ranks(job, len(shown))
-    shown, raw, (ends, alone) = displayed(traced, names, rows, ends, alone)
+    ranks = stated_ranks(job, len(answer))
+    answer, raw, (ends, alone) = displayed(traced, names, rows, ends, alone)
     relied = reliance(job)
-    shown, undefined = defined(traced, shown, [bool(relied.columns[c]) for c in traced.outputs])
-    widths = half_widths(shown, alone)
+    answer, undefined = defined(traced, answer, [bool(relied.columns[c]) for c in traced.outputs])
+    widths = half_widths(answer, alone)
     running = running_rows(traced, names, rows)
-    made = groups, ranks, raw, agreement, running, undefined
-    return Shown(traced.outputs, shown, ends, widths, noise, *made)
+    beside = groups, ranks, raw, agreement, running, undefined
+    return Shown(traced.outputs, answer, ends, widths, noise, *beside)
 
 
 def _run(
@@ -366,21 +368,21 @@ def _closing(relation: n.Relation, tables: Mapping[str, n.Values]) -> n.Relation
     return transform(relation, change, n.Released)
 
 
-def error_of(shown: Shown, job: Job) -> dict[str, object]:
+def error_of(result: Shown, job: Job) -> dict[str, object]:
     """Give the ends between which true numbers lie, how far noise moves them, and what limits left out."""
-    ends = shown.ends or []
+    ends = result.ends or []
     relied = reliance(job)
     return {
         "level": float(job.level),
-        "values": shown.errors,
-        "low": None if shown.ends is None else [[_end(x, 0) for x in row] for row in ends],
-        "high": None if shown.ends is None else [[_end(x, 1) for x in row] for row in ends],
-        "noise": shown.noise,
-        "ranks": shown.ranks,
-        "running": dict(shown.running),
-        "noisy": [bool(relied.columns[c]) for c in shown.columns],
-        "leaves_out": leaves_out(job, shown.settled, shown.agreement),
-        **({"undefined": list(shown.undefined)} if shown.undefined else {}),
+        "values": result.errors,
+        "low": None if result.ends is None else [[_end(x, 0) for x in row] for row in ends],
+        "high": None if result.ends is None else [[_end(x, 1) for x in row] for row in ends],
+        "noise": result.noise,
+        "ranks": result.ranks,
+        "running": dict(result.running),
+        "noisy": [bool(relied.columns[c]) for c in result.columns],
+        "leaves_out": leaves_out(job, result.settled, result.agreement),
+        **({"undefined": list(result.undefined)} if result.undefined else {}),
     }
 
 
