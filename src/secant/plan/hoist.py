@@ -46,10 +46,10 @@ def hoisted(
                 written[node] = n.Column(names[node], type_of(node))
         layers.append(made)
     done = tuple(n.Named(i.name, _inside(i.expression, names, written)) for i in items)
-    return _stacked(rows, layers, done), done
+    return stacked(rows, layers, done), done
 
 
-def _stacked(
+def stacked(
     rows: n.Relation, layers: list[list[n.Named]], items: tuple[n.Named, ...]
 ) -> n.Relation:
     """Put the layers on top of each other; each passes on only what is read above it."""

@@ -17,6 +17,9 @@ from secant.plan.functions import FUNCTIONS
 from secant.plan.nodes import Relation
 from secant.plan.rules import RuleTable
 from secant.records import frozen
+from secant.release.by_margin import gathered_by_margin
+from secant.release.early import computed_early
+from secant.release.proved import without_proved
 from secant.terms.catalog import Table
 from secant.terms.parts import ARRAYS, FIELDS, Part, Path, elements_named, json_path, part_named
 from secant.terms.types import INTEGER, TEXT, Type
@@ -58,6 +61,8 @@ class Dialect:
     """Template of a whole constant that has 64 bits."""
     word: str = "{0}"
     """Template of a text constant."""
+    exponents: bool = False
+    """Whether a number that is written with an exponent is a DOUBLE, the nearest one: no cast has to be read then."""
     fence: str = ""
     """What before a SELECT keeps the planner from merging it with what reads it; {0} is a fresh name."""
     kept: str = "MATERIALIZED "
@@ -82,7 +87,8 @@ class Dialect:
     path: Callable[[Path], str] = str
     """How the way to a field is written."""
     before: Callable[[Relation], Relation] = lambda plan: plan
-    """What a plan becomes before it is written, with the same rows: where the engine does not take all of SQL."""
+    """What a plan becomes before it is written, with the same rows: where the engine does not take all of SQL, or is
+    faster so."""
     lists: frozenset[str] = frozenset()
     """Kinds of which one text can hold many values, as a list: an engine reads that faster than many constants."""
     windows: Windows | None = None
@@ -122,6 +128,8 @@ DUCKDB = Dialect(
     path=lambda path: text(json_path(path)),
     lists=frozenset({"INTEGER", "DOUBLE", "DECIMAL"}),
     rereads=True,
+    exponents=True,
+    before=lambda plan: without_proved(computed_early(gathered_by_margin(plan))),
 )  # fmt: skip
 
 
@@ -208,12 +216,16 @@ def constant(dialect: Dialect, value: object, kind: Type) -> str:
     if kind.kind == "DOUBLE":
         if not math.isfinite(float(value)):  # type: ignore[arg-type]
             return f"CAST('{float(value)}' AS {dialect.types['DOUBLE']})"  # type: ignore[arg-type]
-        return f"CAST({float(value)!r} AS {dialect.types['DOUBLE']})"  # type: ignore[arg-type]
+        written = repr(float(value))  # type: ignore[arg-type]
+        if dialect.exponents:
+            signed = written if "e" in written else f"{written}e0"
+            return f"({signed})" if signed.startswith("-") else signed
+        return f"CAST({written} AS {dialect.types['DOUBLE']})"
     if isinstance(value, Decimal) or kind.kind == "DECIMAL":
         return f"CAST({Decimal(value):f} AS {type_name(dialect, kind)})"  # type: ignore[arg-type]
     if isinstance(value, int):
-        written = str(value) if value >= 0 else f"({value})"
-        return dialect.whole.format(written) if _fits(value) else written
+        whole = str(value) if value >= 0 else f"({value})"
+        return dialect.whole.format(whole) if _fits(value) else whole
     raise AssertionError(f"no way to write a {type(value).__name__}")
 
 
