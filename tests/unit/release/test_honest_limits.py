@@ -85,17 +85,20 @@ MEDIAN = "SELECT median(width) FROM hits"
 
 
 def test_order_statistics_find_a_limit(events):
-    with connect(events, "ranks") as db:
-        answer = db.sql(
-            MEDIAN, epsilon=200
-        )  # at 20 a limit beyond 100 is drawn in one run of seven
-    (told,) = [w for w in answer.warnings if w.code == "WRN-009"]
-    assert "nobody declared limits.hits" in told.message
-    (found,) = answer.error["leaves_out"]["found"]
-    assert (found["table"], found["column"]) == ("hits", None)
-    # Most have about 15 rows. One run in seven draws a limit beyond 100, whatever epsilon is: that costs noise only.
-    assert found["high"] >= 10
-    assert answer.rows[0][0] == pytest.approx(1500, rel=0.1)
+    limits = []
+    for draw in range(12):
+        with connect(events, f"ranks {draw}") as db:
+            answer = db.sql(MEDIAN, epsilon=20)
+        (told,) = [w for w in answer.warnings if w.code == "WRN-009"]
+        assert "nobody declared limits.hits" in told.message
+        (found,) = answer.error["leaves_out"]["found"]
+        assert (found["table"], found["column"]) == ("hits", None)
+        assert answer.rows[0][0] == pytest.approx(1500, rel=0.1)
+        limits.append(found["high"])
+    # Nobody has more than about 35 rows, most have about 15. A limit beyond 100, which costs noise only, is drawn in one
+    # run of seven: all twelve are beyond it once in 10^10.
+    assert min(limits) >= 10
+    assert min(limits) <= 100
 
 
 def test_order_statistics_under_two_protections_ask_for_a_limit(events):
