@@ -18,6 +18,7 @@ from secant.analysis.certificate import (
     Contributions,
     Survey,
     Surveyed,
+    Tallies,
 )
 from secant.analysis.portfolio import Bounded, Prepared
 from secant.plan import nodes as n
@@ -93,13 +94,17 @@ def _surveyed(survey: Survey, put: Any) -> Survey:
 
 
 def _contributions(made: Contributions, put: Any) -> Contributions:
-    above = None if made.above is None else _changed(made.above, put)
     raced = made.raced
     return Contributions(
-        above,
+        _tallied(made.above, put),
         lambda limits: _changed(made.clipped(limits), put),
         None if raced is None else lambda limits: _changed(raced(limits), put),
+        _tallied(made.at_once, put),
     )
+
+
+def _tallied(tallies: Tallies | None, put: Any) -> Tallies | None:
+    return None if tallies is None else replace(tallies, plan=_changed(tallies.plan, put))
 
 
 def _changed(aggregate: n.Aggregate, put: Any) -> n.Aggregate:
