@@ -95,8 +95,8 @@ def test_order_statistics_find_a_limit(events):
         assert (found["table"], found["column"]) == ("hits", None)
         assert answer.rows[0][0] == pytest.approx(1500, rel=0.1)
         limits.append(found["high"])
-    # Nobody has more than about 35 rows, most have about 15. A limit beyond 100, which costs noise only, is drawn in one
-    # run of seven: all twelve are beyond it once in 10^10.
+    # Nobody has more than about 35 rows, most have about 15. A limit beyond 100, which costs noise only, is drawn in
+    # one run of seven: all twelve are beyond it once in 10^10.
     assert min(limits) >= 10
     assert min(limits) <= 100
 
