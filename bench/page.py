@@ -27,9 +27,10 @@ HEAD = """# What privacy costs in time
 Written by `make bench`; `docs/reference/speed.json` holds the figures. *Ratio* is the time of all that a release needs,
 binding of its statements and noise included, over the time of the plain query on the same engine, both in turns in one
 process; the best of {repeat} runs each. On DuckDB it is the time of the processors, on a server the time on the wall.
-*Floor* is what no release can do without, over the plain query: under `unit` one hash aggregate by unit over its rows;
-for joins under `rows` the answer, and its largest table counted by the key that it is joined by; elsewhere counting the
-rows that the bound rests on. *Before* is the ratio of the run before, if it was on this machine;
+*Floor* is what a release rests on at the least, over the plain query: under `unit` one hash aggregate by unit over its
+rows; for joins under `rows` the answer, and its largest table counted by the key that it is joined by (one statement
+may give both, for a little less); elsewhere counting the rows that the bound rests on. *Before* is the ratio of the
+run before, if it was on this machine;
 bold where it differs by more than a fifth. TPC-H at scale {scale}, {processors} processors.
 """
 WHERE = """## Where the time of four derivative queries goes
@@ -191,7 +192,7 @@ def main() -> None:
     before = {
         name: rows for name, rows in kept.get("suites", {}).items() if alike and name in measured
     }
-    if chosen.only:
+    if kept:  # what was not measured now, a server among it, stays as it was
         found["suites"] = {**kept["suites"], **measured}
         found["repeat"] = min(kept["repeat"], found["repeat"])  # the page says one number of all
     PAGE.write_text(page(found, before), encoding="utf-8")
