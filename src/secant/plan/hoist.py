@@ -66,6 +66,15 @@ def stacked(
     return relation
 
 
+def projections(rows: n.Relation) -> tuple[list[n.Project], n.Relation]:
+    """Give the projections on top of each other, the uppermost first, and what they stand on."""
+    layers: list[n.Project] = []
+    while isinstance(rows, n.Project):
+        layers.append(rows)
+        rows = rows.input
+    return layers, rows
+
+
 def interned(items: tuple[n.Named, ...]) -> tuple[n.Named, ...]:
     """Make equal parts one node."""
     known: dict[object, n.Node] = {}

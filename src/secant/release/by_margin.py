@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from secant.plan import nodes as n
-from secant.plan.hoist import hoisted
+from secant.plan.hoist import hoisted, projections
 from secant.plan.rewrite import columns_of, transform
 from secant.plan.typing import fields_of, type_of
 from secant.records import frozen
@@ -35,11 +35,7 @@ def gathered_by_margin(plan: n.Relation) -> n.Relation:
 def _gathered(node: n.Node) -> n.Node:
     if not isinstance(node, n.Aggregate) or node.keys:
         return node
-    layers: list[n.Project] = []
-    core = node.input
-    while isinstance(core, n.Project):
-        layers.append(core)
-        core = core.input
+    layers, core = projections(node.input)
     margin = _margin(node, layers)
     if margin is None or not _near_an_edge(core) or not all(map(_divisible, node.aggregations)):
         return node

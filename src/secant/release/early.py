@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from secant.plan import nodes as n
-from secant.plan.hoist import interned, stacked
+from secant.plan.hoist import interned, projections, stacked
 from secant.plan.rewrite import columns_of, replaced, transform
 from secant.plan.typing import fields_of, type_of
 from secant.records import frozen
@@ -29,11 +29,7 @@ def computed_early(plan: n.Relation) -> n.Relation:
 def _moved(node: n.Node) -> n.Node:
     if not isinstance(node, n.Aggregate) or not node.keys:
         return node
-    layers: list[n.Project] = []
-    core = node.input
-    while isinstance(core, n.Project):
-        layers.append(core)
-        core = core.input
+    layers, core = projections(node.input)
     layers.reverse()
     leaf = _deciding(node, layers, core)
     if leaf is None:
