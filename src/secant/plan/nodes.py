@@ -377,9 +377,8 @@ def _walk(node: Node) -> Iterable[Node]:
     below = children(node)
     if not below:
         return (node,)
-    seen: dict[Node, None] = {
-        node: None
-    }  # in the order in which they are met; nodes are compared by identity
+    # In the order in which they are met; nodes are compared by identity.
+    seen: dict[Node, None] = {node: None}
     stack = [*reversed(below)]
     while stack:
         current = stack.pop()

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from secant.plan import nodes as n
 from secant.plan.hoist import interned, projections, stacked
+from secant.plan.regions import joined
 from secant.plan.rewrite import columns_of, replaced, transform
 from secant.plan.typing import fields_of, type_of
 from secant.records import frozen
@@ -100,20 +101,8 @@ def _leaves(core: n.Relation) -> Iterator[n.Scan | n.Filter]:
 
 def _never_null(core: n.Relation) -> frozenset[str]:
     """Name the columns that a condition compares: where one is empty, the row is not there."""
-    if isinstance(core, n.Filter):
-        return _compared(core.predicate) | _never_null(core.input)
-    if isinstance(core, n.Join) and core.kind != "left":
-        return _compared(core.condition) | _never_null(core.left) | _never_null(core.right)
-    return frozenset()
-
-
-def _compared(condition: n.Scalar | None) -> frozenset[str]:
-    sides = [
-        side
-        for part in n.conjuncts(condition)
-        if isinstance(part, n.Compare)
-        for side in (part.left, part.right)
-    ]
+    compared = (part for part in joined(core).conditions if isinstance(part, n.Compare))
+    sides = (side for part in compared for side in (part.left, part.right))
     return frozenset(side.name for side in sides if isinstance(side, n.Column))
 
 

@@ -242,9 +242,8 @@ def _aggregation(w: Writer, node: n.Aggregation, scope: Env) -> str:
     if own is not None:
         return own(w, node, scope)
     distinct = "DISTINCT " if node.distinct else ""
-    which = (
-        "" if node.fraction is None else f", {float(node.fraction)!r}"
-    )  # engines read it as a double
+    # Engines read which quantile it is as a double.
+    which = "" if node.fraction is None else f", {float(node.fraction)!r}"
     which += "" if node.second is None else f", {write(w, node.second, scope)}"
     if node.function == "mode":  # of several, the least: not the one that a thread saw first
         which = f" ORDER BY {write(w, node.argument, scope)}"

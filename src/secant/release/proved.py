@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from secant.plan import nodes as n
+from secant.plan.regions import joined
 from secant.plan.rewrite import transform
 from secant.plan.typing import type_of
 
@@ -48,7 +49,7 @@ def _shortened(node: n.Node) -> n.Node:
 def _ends(rows: n.Relation) -> Ends:
     """Say between which constants conditions keep the columns of rows that are not grouped, padded or renamed."""
     found: dict[str, tuple[Any, Any]] = {}
-    for part in _conditions(rows):
+    for part in joined(rows).conditions:
         if not isinstance(part, n.Compare) or not isinstance(part.left, n.Column):
             continue
         kind, right = part.left.type, part.right
@@ -63,16 +64,6 @@ def _ends(rows: n.Relation) -> Ends:
             high = right.value if high is None else min(high, right.value)
         found[part.left.name] = low, high
     return found
-
-
-def _conditions(rows: n.Relation) -> tuple[n.Scalar, ...]:
-    """Give what holds in every row of filters and inner joins."""
-    if isinstance(rows, n.Filter):
-        return (*n.conjuncts(rows.predicate), *_conditions(rows.input))
-    if isinstance(rows, n.Join) and rows.kind != "left":
-        sides = (*_conditions(rows.left), *_conditions(rows.right))
-        return (*n.conjuncts(rows.condition), *sides)
-    return ()
 
 
 def _within(clamp: n.Clamp, ends: Ends) -> bool:

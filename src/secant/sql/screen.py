@@ -6,6 +6,7 @@ sentence: side effects, files, volatile functions, recursion, and queries made t
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from sqlglot import exp
@@ -42,7 +43,7 @@ def screen(query: exp.Query, text: str) -> exp.Query:
         joins += isinstance(node, exp.Join)
         if nodes > MAX_NODES or depth > MAX_DEPTH or joins > MAX_JOINS:
             raise too_large()
-        if _looked_at(type(node)):
+        if _looked_at(node.__class__):
             _screen_node(node, text)
         depth += 1
         for part in node.args.values():  # as `iter_expressions` does, which is slower
@@ -53,27 +54,20 @@ def screen(query: exp.Query, text: str) -> exp.Query:
     return query
 
 
-_SCREENED = (
-    exp.DDL, exp.DML, exp.Command, exp.Into, exp.With, exp.Anonymous, *VOLATILE, exp.ReadCSV, exp.ReadParquet,
-    exp.Lateral, exp.Pivot, exp.TableSample, exp.Placeholder, exp.Parameter,
-)  # fmt: skip
+_WRITING = (exp.DDL, exp.DML, exp.Command, exp.Into)
+_READING_FILES = (exp.ReadCSV, exp.ReadParquet)
+_UNKNOWN = (exp.Lateral, exp.Pivot, exp.TableSample, exp.Placeholder, exp.Parameter)
+_SCREENED = (*_WRITING, exp.With, exp.Anonymous, *VOLATILE, *_READING_FILES, *_UNKNOWN)
 
 
-_LOOKED_AT: dict[type, bool] = {}
-
-
+@cache
 def _looked_at(kind: type) -> bool:
     """Whether `_screen_node` knows a reason against some node of a class; most are columns, numbers and signs."""
-    known = _LOOKED_AT.get(kind)
-    if known is None:
-        known = _LOOKED_AT[kind] = issubclass(kind, _SCREENED)
-    return known
+    return issubclass(kind, _SCREENED)
 
 
 def _screen_node(node: exp.Expression, text: str) -> None:
-    if isinstance(node, (exp.DDL, exp.DML, exp.Command, exp.Into)) and not isinstance(
-        node, exp.Query
-    ):
+    if isinstance(node, _WRITING) and not isinstance(node, exp.Query):
         raise _refuse(node, text, f"{node.key.upper()} is not accepted", "Secant only reads")
     if isinstance(node, exp.With) and node.args.get("recursive"):
         raise _refuse(node, text, "recursive queries are not accepted", "unroll the recursion")
@@ -85,7 +79,7 @@ def _screen_node(node: exp.Expression, text: str) -> None:
             f"{written(node, text)} gives another value each time",
             "write the value as a constant",
         )
-    if name in FILE_NAMES or isinstance(node, (exp.ReadCSV, exp.ReadParquet)):
+    if name in FILE_NAMES or isinstance(node, _READING_FILES):
         raise _refuse(
             node,
             text,
@@ -94,7 +88,7 @@ def _screen_node(node: exp.Expression, text: str) -> None:
         )
     if isinstance(node, exp.Lateral) and isinstance(node.this, (exp.Unnest, exp.Subquery)):
         return  # FROM t, LATERAL unnest(t.array) or a subquery: the binder knows what it may be
-    if isinstance(node, (exp.Lateral, exp.Pivot, exp.TableSample, exp.Placeholder, exp.Parameter)):
+    if isinstance(node, _UNKNOWN):
         raise _refuse(
             node,
             text,

@@ -2,8 +2,8 @@
 
 In: the tokens of a question. Out: nothing, or SQL-007. The parser recurses where a query nests, and begins anew where a
 JOIN has no condition, each time with all that follows: thirty words would keep it for hours. One that is compiled has
-no limit of Python's beneath it, and would take the whole process along. Never here: what a query means; what is
-refused here would be refused once it is parsed, if it ever were.
+no limit of Python's beneath it, and would take the whole process along. Words are counted, not understood, so a few
+long questions are refused that a parser would get through. Never here: what a query means.
 """
 
 from __future__ import annotations
