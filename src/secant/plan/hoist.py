@@ -75,6 +75,17 @@ def projections(rows: n.Relation) -> tuple[list[n.Project], n.Relation]:
     return layers, rows
 
 
+def definitions(layers: list[n.Project]) -> dict[str, n.Scalar]:
+    """Say what each computed column is made of; what is passed on keeps its first meaning."""
+    made: dict[str, n.Scalar] = {}
+    for layer in reversed(layers):
+        for item in layer.items:
+            passed = isinstance(item.expression, n.Column) and item.expression.name == item.name
+            if not passed:
+                made[item.name] = item.expression
+    return made
+
+
 def interned(items: tuple[n.Named, ...]) -> tuple[n.Named, ...]:
     """Make equal parts one node."""
     known: dict[object, n.Node] = {}

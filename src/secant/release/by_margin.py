@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from secant.plan import nodes as n
-from secant.plan.hoist import hoisted, projections
+from secant.plan.hoist import definitions, hoisted, projections
 from secant.plan.rewrite import columns_of, transform
 from secant.plan.typing import fields_of, type_of
 from secant.records import frozen
@@ -39,7 +39,7 @@ def _gathered(node: n.Node) -> n.Node:
     margin = _margin(node, layers)
     if margin is None or not _near_an_edge(core) or not all(map(_divisible, node.aggregations)):
         return node
-    made = _made(layers)
+    made = definitions(layers)
     values = _values(made, margin)
     if values is None or values > MOST:
         return node
@@ -81,17 +81,6 @@ def _divisible(call: n.Aggregation) -> bool:
         return False
     whole = call.function == "sum" and type_of(call.argument) == INTEGER
     return whole or call.function in ("min", "max")
-
-
-def _made(layers: list[n.Project]) -> dict[str, n.Scalar]:
-    """Say what each computed column is made of; what is passed on keeps its first meaning."""
-    made: dict[str, n.Scalar] = {}
-    for layer in reversed(layers):
-        for item in layer.items:
-            passed = isinstance(item.expression, n.Column) and item.expression.name == item.name
-            if not passed:
-                made[item.name] = item.expression
-    return made
 
 
 def _values(made: Definitions, name: str) -> int | None:

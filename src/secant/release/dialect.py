@@ -17,6 +17,7 @@ from secant.plan.functions import FUNCTIONS
 from secant.plan.nodes import Relation
 from secant.plan.rules import RuleTable
 from secant.records import frozen
+from secant.release.by_column import decided_by_columns
 from secant.release.by_margin import gathered_by_margin
 from secant.release.early import computed_early
 from secant.release.proved import without_proved
@@ -129,7 +130,9 @@ DUCKDB = Dialect(
     lists=frozenset({"INTEGER", "DOUBLE", "DECIMAL"}),
     rereads=True,
     exponents=True,
-    before=lambda plan: without_proved(computed_early(gathered_by_margin(plan))),
+    before=lambda plan: without_proved(
+        computed_early(gathered_by_margin(decided_by_columns(plan)))
+    ),
 )  # fmt: skip
 
 
