@@ -180,14 +180,16 @@ def _moved(scalar: n.Arithmetic, axis: Axis) -> list[Piece] | None:
     known, other = scalar.left, scalar.right
     if isinstance(other, n.Literal):
         known, other = other, known
-    if not isinstance(known, n.Literal) or not abs(known.value) < 1e15:  # type: ignore[arg-type]
+    if not isinstance(known, n.Literal) or not isinstance(known.value, float):
+        return None
+    if not abs(known.value) < 1e15:
         return None
     pieces = _pieces(other, axis)
     if pieces is None or scalar.op not in ("+", "-", "*"):
         return None
     turned = other is scalar.right if scalar.op == "-" else False
     if scalar.op == "*":
-        turned = known.value < 0  # type: ignore[operator]
+        turned = known.value < 0
     return [Piece(p.first, p.last, p.rises != turned) for p in pieces]
 
 

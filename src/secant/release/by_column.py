@@ -248,9 +248,10 @@ class _Exact:
 
 def _exact(scalar: n.Scalar) -> _Exact | None:
     """Write an expression over clamped decimals as a decimal that no engine rounds; None if it is something else."""
-    if isinstance(scalar, (n.Cast, n.Attempt)):
-        # An Attempt is about failures: within these digits there are none.
-        return _exact(scalar.operand) if _number(scalar) and _number(scalar.operand) else None
+    if isinstance(scalar, n.Attempt):
+        return _exact(scalar.operand)  # it is about failures: within these digits there are none
+    if isinstance(scalar, n.Cast):
+        return _exact(scalar.operand) if scalar.type == DOUBLE else None
     if isinstance(scalar, n.Literal):
         return _constant(scalar)
     if isinstance(scalar, n.Clamp):
@@ -274,16 +275,12 @@ def _exact(scalar: n.Scalar) -> _Exact | None:
     return _small(_Exact(made, scale, most))
 
 
-def _number(scalar: n.Scalar) -> bool:
-    return type_of(scalar).kind in ("INTEGER", "DECIMAL", "DOUBLE")
-
-
 def _constant(literal: n.Literal) -> _Exact | None:
     value = literal.value
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 10**6:
         return None
     whole = int(value)
-    if abs(whole) >= 10**6:
+    if whole != value:
         return None
     kind = Type("DECIMAL", len(str(abs(whole))), 0)
     return _Exact(n.Literal(Decimal(whole), kind), 0, abs(whole))
