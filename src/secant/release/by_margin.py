@@ -19,6 +19,7 @@ from secant.plan.hoist import definitions, hoisted, projections
 from secant.plan.rewrite import columns_of, transform
 from secant.plan.typing import fields_of, type_of
 from secant.records import frozen
+from secant.release.by_key import gathered_by_key
 from secant.terms.types import INTEGER
 
 MOST = 1 << 15
@@ -46,7 +47,9 @@ def _gathered(node: n.Node) -> n.Node:
     found = {c.name: x for c in node.aggregations if (x := _risen(c, made, margin)) is not None}
     if not found:
         return node
-    return _rewritten(node, layers, core, margin, found)
+    bounds = {name: (risen.bound, risen.value) for name, risen in found.items()}
+    finer = gathered_by_key(node, core, margin, made, bounds)
+    return finer or _rewritten(node, layers, core, margin, found)
 
 
 def _margin(node: n.Aggregate, layers: list[n.Project]) -> str | None:

@@ -9,7 +9,7 @@ import pytest
 from secant.analysis.derivative.shapes import call, choice, minus, number, plus, times
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
-from secant.release import by_margin
+from secant.release import by_key, by_margin
 from secant.release.by_margin import gathered_by_margin
 from secant.release.early import computed_early
 from secant.release.proved import without_proved
@@ -133,6 +133,89 @@ def test_a_planted_fault_is_seen(monkeypatch):
         database = sales(draw, 400)
         different += evaluate(changed, database) != evaluate(plan, database)
     assert different
+
+
+def discounted(value):
+    """Sales near a day and with some discount: the least of two margins, and a price that the discount lowers."""
+    scan = n.Scan(
+        "sale",
+        "sale",
+        (n.Field("sale.day", DATE), n.Field("sale.price", CENTS), n.Field("sale.off", CENTS)),
+    )
+    first = n.Compare(">=", column("sale.day", DATE), n.Literal(START, DATE))
+
+    def held(name, kind, low, high):
+        return n.Clamp(column(name, kind), n.Literal(low, kind), n.Literal(high, kind))
+
+    day = held("sale.day", DATE, START, START + datetime.timedelta(99))
+    days = n.Call("date_diff", (n.Literal("day", _TEXT), n.Literal(START, DATE), day))
+    price = held("sale.price", CENTS, Decimal("0.00"), Decimal("100.00"))
+    off = held("sale.off", CENTS, Decimal("0.00"), Decimal("0.10"))
+    leaves = n.Project(
+        n.Filter(scan, first),
+        (
+            n.Named("u1", minus(n.Cast(days, DOUBLE), 50.5)),
+            n.Named("u2", minus(times(100.0, n.Cast(off, DOUBLE)), 7.0)),
+            n.Named("off", n.Cast(off, DOUBLE)),
+            n.Named("p", n.Cast(price, DOUBLE)),
+        ),
+    )
+    least = n.Call("lowest", (column("u1"), column("u2")))
+    kept = (n.Named("off", column("off")), n.Named("p", column("p")))
+    rows = n.Project(leaves, (n.Named("u", least), *kept))
+    summand = n.Arithmetic("*", n.Call("ramp", (column("u"),)), value)
+    made = n.Project(rows, (n.Named("value", summand), n.Named("row", fading())))
+    steps = n.Cast(times(2.0**32, column("value")), INTEGER)
+    calls = (n.Aggregation("measure", "sum", steps), n.Aggregation("bound", "max", column("row")))
+    return n.Aggregate(made, (), calls)
+
+
+def with_discounts(draw, rows):
+    database = sales(draw, rows)
+    for row in database["sale"]:
+        row["day"] = (
+            None if draw.random() < 0.1 else START + datetime.timedelta(draw.randrange(40, 70))
+        )
+        row["off"] = None if draw.random() < 0.1 else Decimal(draw.randrange(-2, 14)) / 100
+    return database
+
+
+def farthest(plan, draw, rows=300):
+    """Give how many steps a plan that is gathered is from one that is not, at most, if bounds are the same."""
+    changed = gathered_by_margin(plan)
+    assert [[key.name for key in x.keys] for x in groups(changed)] == [["sale.off", "u.left"]]
+    found = []
+    for count in (0, 1, 2, 5, rows, rows, rows):
+        database = with_discounts(draw, count)
+        (new,), (old,) = evaluate(changed, database), evaluate(plan, database)
+        assert new[1] == old[1]
+        found.append(abs(int(new[0] or 0) - int(old[0] or 0)))
+    return max(found)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        n.Arithmetic("*", column("p"), column("off")),
+        n.Arithmetic("*", n.Arithmetic("-", number(1.0), column("off")), column("p")),
+        column("p"),
+    ],
+)
+def test_rows_with_one_discount_add_up_their_prices(value):
+    """Half a step and what floats err by, 100 * 2^32 / 2^50 steps at most, for each row."""
+    assert farthest(discounted(value), random.Random(12)) <= 300
+
+
+def test_what_is_no_product_of_the_price_is_summed_row_by_row():
+    for value in (plus(column("p"), column("off")), n.Arithmetic("*", column("p"), column("p"))):
+        changed = gathered_by_margin(discounted(value))
+        assert [[key.name for key in x.keys] for x in groups(changed)] == [["u"]]
+
+
+def test_a_planted_fault_in_sums_is_seen(monkeypatch):
+    """A price and a discount for each row are not all prices and one discount."""
+    monkeypatch.setattr(by_key, "_is_factor", lambda scalar, value: True)
+    assert farthest(discounted(plus(column("p"), column("off"))), random.Random(13)) > 300
 
 
 def stocked(summand):
