@@ -22,6 +22,8 @@ from secant.terms.types import BOOLEAN, DOUBLE
 
 _EXACT = 2**53
 """Whole numbers below this are floats."""
+_SMALL = 10**4
+"""Constants below this, and what floats hold, have together less than an engine's 38 digits."""
 _NOTHING = Frame({}, {}, {})
 _PASSES: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
@@ -160,6 +162,8 @@ def _pieces(scalar: n.Scalar, axis: Axis) -> list[Piece] | None:
     if isinstance(scalar, n.Cast):
         numbers = type_of(scalar.operand).kind in ("INTEGER", "DECIMAL", "DOUBLE")
         return _pieces(scalar.operand, axis) if scalar.type == DOUBLE and numbers else None
+    if isinstance(scalar, n.Attempt):
+        return _pieces(scalar.operand, axis)  # numbers of these sizes are added without failing
     if isinstance(scalar, n.Arithmetic):
         return _moved(scalar, axis)
     if not isinstance(scalar, n.Call):
@@ -174,15 +178,16 @@ def _pieces(scalar: n.Scalar, axis: Axis) -> list[Piece] | None:
 
 
 def _moved(scalar: n.Arithmetic, axis: Axis) -> list[Piece] | None:
-    """Read a sum, a difference or a product of floats, one of which is a constant."""
-    if type_of(scalar.left) != DOUBLE or type_of(scalar.right) != DOUBLE:
+    """Read a sum, a difference or a product with a constant, of floats, or of decimals, which are exact."""
+    if type_of(scalar).kind not in ("DOUBLE", "DECIMAL"):
         return None
     known, other = scalar.left, scalar.right
     if isinstance(other, n.Literal):
         known, other = other, known
-    if not isinstance(known, n.Literal) or not isinstance(known.value, float):
+    if not isinstance(known, n.Literal) or not isinstance(known.value, (int, float, Decimal)):
         return None
-    if not abs(known.value) < 1e15:
+    most = 10**15 if type_of(scalar) == DOUBLE else _SMALL
+    if not -most < known.value < most:
         return None
     pieces = _pieces(other, axis)
     if pieces is None or scalar.op not in ("+", "-", "*"):

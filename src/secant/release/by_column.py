@@ -18,7 +18,7 @@ from secant.plan.regions import joined
 from secant.plan.rewrite import transform
 from secant.plan.typing import type_of
 from secant.records import frozen
-from secant.release.axes import Curve, curve_of
+from secant.release.axes import Axis, Curve, Stretch, curve_of
 from secant.terms.types import BOOLEAN, DOUBLE, INTEGER, MAX_PRECISION, Type
 
 _DIGITS = 18
@@ -323,35 +323,82 @@ def _largest(call: n.Aggregation, argument: n.Scalar, reading: _Reading) -> _Tak
 
     found = change(argument)
     assert isinstance(found, n.Case)
-    rows = _chosen([(b.condition, b.value) for b in found.branches], found.default)
-    name = call.name
-    return _Taken((n.Aggregation(name, "max", rows),), n.Column(name, type_of(call)))
+    branches = [(b.condition, b.value) for b in found.branches]
+    full = _full(argument, reading)
+    if full is None:
+        rows = _chosen(branches, found.default)
+        made = n.Aggregation(call.name, "max", rows)
+        return _Taken((made,), n.Column(call.name, type_of(call)))
+    whole, curve = full
+    nothing = n.Literal(None, DOUBLE)  # a maximum passes over it
+    rest = n.Aggregation(
+        f"{call.name}.fading", "max", _chosen([(whole, nothing), *branches], found.default)
+    )
+    top = _ends(call.name, curve, whole, rising="max")
+    return _Taken((*top.calls, rest), n.Call("greatest", (top.whole, n.Column(rest.name, DOUBLE))))
+
+
+def _full(argument: n.Case, reading: _Reading) -> tuple[n.Scalar, Curve] | None:
+    """Say where a bound has not begun to fade, and what it is there, if that is a function of one column."""
+    if len(argument.branches) != 1:
+        return None
+    near = argument.branches[0]
+    product = near.value
+    if not isinstance(product, n.Arithmetic) or product.op != "*":
+        return None
+    fade = product.right
+    if not isinstance(fade, n.Case) or len(fade.branches) != 1:
+        return None
+    first = fade.branches[0]
+    curve = curve_of(product.left)
+    one = isinstance(first.value, n.Literal) and first.value.value == 1.0
+    wide, narrow = _passing(near.condition, reading), _passing(first.condition, reading)
+    if curve is None or not one or wide is None or narrow is None:
+        return None
+    (outer, close), (inner, full) = wide, narrow
+    inside = all(any(a <= c and d <= b for a, b in close) for c, d in full)
+    sizes = [sum(last - first + 1 for first, last in some) for some in (close, full)]
+    # Where most near rows fade, one more aggregate costs more than it spares.
+    if outer.column.name != inner.column.name or not inside or 2 * sizes[1] < sizes[0]:
+        return None
+    return inner.condition(full), curve
 
 
 def _asked(condition: n.Node, reading: _Reading) -> n.Scalar | None:
     """Write a comparison of a margin with a number as one of the stored column; None if it is none such."""
+    found = _passing(condition, reading)
+    return None if found is None else found[0].condition(found[1])
+
+
+def _passing(condition: n.Node, reading: _Reading) -> tuple[Axis, list[Stretch]] | None:
+    """Give the values of a column for which a margin passes a number."""
     if not isinstance(condition, n.Compare) or condition.op not in ("<", "<=", ">", ">="):
         return None
     limit = condition.right
     if not isinstance(limit, n.Literal) or not isinstance(limit.value, float):
         return None
     curve = reading.curve(condition.left)
-    return None if curve is None else curve.axis.condition(curve.where(condition.op, limit.value))
+    return None if curve is None else (curve.axis, curve.where(condition.op, limit.value))
 
 
 def _least(name: str, argument: n.Scalar, reading: _Reading) -> _Taken | None:
-    """Take the least of a function from the last value before, and the first one after, each of its turns."""
     curve = reading.curve(argument)
     if curve is None:
         return None
+    return _ends(name, curve, n.Literal(True, BOOLEAN), rising="min")
+
+
+def _ends(name: str, curve: Curve, among: n.Scalar, *, rising: str) -> _Taken:
+    """Take the extreme of a function from the last value before, and the first one after, each of its turns."""
+    falling, extreme = ("max", "least") if rising == "min" else ("min", "greatest")
     column, calls, ends = curve.axis.column, [], []
     for number, piece in enumerate(curve.pieces):
-        within = curve.axis.condition([(piece.first, piece.last)])
+        within = _all([among, curve.axis.condition([(piece.first, piece.last)])])
         rows = _chosen([(within, column)], n.Literal(None, column.type))
         end = n.Column(f"{name}.end{number}", column.type)
-        calls.append(n.Aggregation(end.name, "min" if piece.rises else "max", rows))
-        ends.append(_over(argument, column.name, end))
-    whole = ends[0] if len(ends) == 1 else n.Call("least", tuple(ends))
+        calls.append(n.Aggregation(end.name, rising if piece.rises else falling, rows))
+        ends.append(_over(curve.scalar, column.name, end))
+    whole = ends[0] if len(ends) == 1 else n.Call(extreme, tuple(ends))
     return _Taken(tuple(calls), whole)
 
 

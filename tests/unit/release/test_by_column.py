@@ -122,17 +122,12 @@ def apart(plan, database):
 def test_rows_that_pass_are_added_up_as_they_are_stored(margin):
     """Counts and floats are the same numbers; decimals are off by one rounding instead of one for each row."""
     draw = random.Random(8)
-    tax = n.Attempt(
-        n.Cast(
-            n.Arithmetic("+", n.Literal(1, INTEGER), price("0.00", "0.08", RATE).operand), DOUBLE
-        )
-    )
     values = {
         "count": None,
         "float": times(0.37, price()),
         "price": price(),
         "less": n.Arithmetic("*", price(), n.Arithmetic("-", number(1.0), price("0.00", "0.10", RATE))),
-        "product": n.Arithmetic("*", n.Arithmetic("*", price(), minus(price("0.00", "0.10", RATE), 1.0)), tax),
+        "product": n.Arithmetic("*", n.Arithmetic("*", price(), minus(price("0.00", "0.10", RATE), 1.0)), taxed()),
     }  # fmt: skip
     for name, value in values.items():
         plan = released(margin, value)
@@ -153,6 +148,65 @@ def test_a_filter_of_several_columns():
     draw = random.Random(9)
     for count in (0, 1, 50, 300):
         assert apart(plan, sales(draw, count))[0] == 0
+
+
+def taxed(sign=1):
+    return n.Attempt(
+        n.Cast(
+            n.Arithmetic("+", n.Literal(sign, INTEGER), price("0.00", "0.08", RATE).operand), DOUBLE
+        )
+    )
+
+
+def one_sided(core, edge=2.0, margin=MARGINS["falls"]):
+    """A bound that fades on one side of an edge only."""
+    u = n.Column("u", DOUBLE)
+    away = n.Arithmetic("-", number(0.5), u)
+    fall = choice(away, "<=", 0.0, number(1.0), call("exp", times(-0.25, away)))
+    bound = choice(away, "<", edge, n.Arithmetic("*", core, fall), number(0.0))
+    columns = (n.Named(c.name, c) for c in (DAY, PRICE, RATE))
+    rows = sold((n.Named("u", margin), *columns))
+    made = n.Project(rows, (n.Named("row", bound),))
+    calls = (n.Aggregation("most", "max", n.Column("row", DOUBLE)),)
+    return n.Aggregate(made, (), calls)
+
+
+CORES = {
+    "rises": call("abs", taxed()),
+    "falls": call("abs", taxed(-1)),
+    "turns": call("abs", minus(price(column=RATE, high="0.20"), 0.07)),
+    "negative": minus(price(column=RATE), 9.0),
+}
+
+
+@pytest.mark.parametrize("core", CORES.values(), ids=CORES)
+def test_where_a_bound_does_not_fade_the_extreme_value_gives_the_largest(core):
+    plan, draw = one_sided(core), random.Random(14)
+    changed = decided_by_columns(plan)
+    assert [x for x in n.walk(changed) if isinstance(x, n.Aggregation) and x.name == "most.fading"]
+    for rows in (0, 1, 2, 5, 5, 5, 60, 60):
+        database = sales(draw, rows)
+        assert evaluate(changed, database) == evaluate(plan, database)
+
+
+def test_where_most_rows_fade_one_maximum_is_taken():
+    margin = n.Arithmetic("-", number(10.5), day())
+    changed = decided_by_columns(one_sided(CORES["rises"], 50.0, margin))
+    assert [x.name for x in n.walk(changed) if isinstance(x, n.Aggregation)] == ["most"]
+
+
+def test_a_planted_fault_in_extremes_is_seen(monkeypatch):
+    """A function that falls is largest at the least value."""
+    plan, draw = one_sided(CORES["falls"]), random.Random(15)
+    pieces = axes._pieces
+    monkeypatch.setattr(
+        axes,
+        "_folded",
+        lambda inner, axis: pieces(inner, axis),
+    )
+    changed = decided_by_columns(plan)
+    databases = [sales(draw, 5) for _ in range(20)]
+    assert any(evaluate(changed, d) != evaluate(plan, d) for d in databases)
 
 
 @pytest.mark.parametrize(
