@@ -1,10 +1,12 @@
 """What stored columns decide: the same rows pass and the same bounds come out as margins would give."""
 
+import dataclasses
 import datetime
 import random
 from decimal import Decimal
 from fractions import Fraction
 
+import duckdb
 import pytest
 
 from secant.analysis.derivative.shapes import call, choice, minus, number, plus, times
@@ -13,6 +15,8 @@ from secant.plan.evaluate import evaluate
 from secant.release import axes, by_column
 from secant.release.axes import curve_of
 from secant.release.by_column import decided_by_columns
+from secant.release.dialect import DUCKDB
+from secant.release.lower import lower
 from secant.terms.types import DATE, DOUBLE, INTEGER, Type
 
 CENTS = Type("DECIMAL", 15, 2)
@@ -238,6 +242,34 @@ def test_a_cast_that_rounds_stays():
     tenths = n.Cast(n.Cast(price().operand, Type("DECIMAL", 15, 1)), DOUBLE)
     plan, draw = released(MARGINS["falls"], tenths), random.Random(11)
     assert all(apart(plan, sales(draw, 60)) == (0, True) for _ in range(5))
+
+
+ODD = ("NULL", "'infinity'", "'-infinity'", "'0001-01-01'", "'9999-12-31'", "'2020-02-20'")
+
+
+@pytest.mark.parametrize("margin", MARGINS.values(), ids=MARGINS)
+@pytest.mark.parametrize("value", [None, price(), n.Arithmetic("*", price(), taxed())])
+def test_duckdb_finds_the_same_either_way(margin, value):
+    """Also of dates that have no end, and of numbers beyond all ranges; bounds to the last digit."""
+    draw = random.Random(16)
+    plan = released(margin, value)
+    assert decided_by_columns(plan) is not plan
+    plain = dataclasses.replace(DUCKDB, before=lambda relation: relation)
+    with duckdb.connect() as connection:
+        connection.execute(
+            'CREATE TABLE "sale" ("day" DATE, "price" DECIMAL(15, 2), "rate" DECIMAL(15, 2))'
+        )
+        for rows in (0, 1, 40, 200):
+            for row in sales(draw, rows)["sale"]:
+                connection.execute('INSERT INTO "sale" VALUES (?, ?, ?)', list(row.values()))
+            for odd in ODD if rows else ():
+                connection.execute(
+                    f"""INSERT INTO "sale" VALUES ({odd}, 9999999999999.99, -9999999999999.99)"""
+                )
+            (new,) = connection.execute(lower(plan, DUCKDB)).fetchall()
+            (old,) = connection.execute(lower(plan, plain)).fetchall()
+            assert new[1:] == old[1:]
+            assert abs(int(new[0] or 0) - int(old[0] or 0)) <= (0 if value is None else 300)
 
 
 def seen(margin, value=None):
