@@ -1,10 +1,11 @@
 """Measures that are read off what a survey counts are those of the release, and the figures beside them the survey's.
 
 On drawn databases with NULLs, rows that are there twice and declared keys that do not hold, by the interpreter and by
-DuckDB; and two planted faults that must be noticed.
+DuckDB; and planted faults that must be noticed.
 """
 
 import random
+import re
 from decimal import Decimal
 from fractions import Fraction
 
@@ -15,7 +16,9 @@ from joins_worlds import COLUMNS, KEYS, KINDS, draw_database, world
 
 from secant.analysis.residual import answers
 from secant.analysis.residual.statements import Statements
+from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
+from secant.release.lower import lower
 from secant.terms import types as t
 
 TABLES = {
@@ -34,6 +37,8 @@ READ = (
     "SELECT sum(d.z) FROM d, r, p WHERE d.k = r.a AND r.a = p.a",
     "SELECT sum(p.w), count(p.w), sum(p.w * s.b) FROM s, r, p, o WHERE s.b = r.a AND r.a = p.a AND s.c = o.a",
     "SELECT sum(g), count(*) FROM n, r, p WHERE n.k = r.b AND r.a = p.a AND p.w < 2",
+    "SELECT sum(p.w), count(*) FROM s, r, p, t WHERE s.b = r.b AND r.a = p.a AND s.c = t.c AND p.w < 3",
+    "SELECT count(*) FROM s, r, p, t WHERE s.b = r.b AND r.a = p.a AND s.c = t.c AND p.w < 3",
 )
 """What is read together on the worlds below."""
 APART = {
@@ -120,6 +125,15 @@ def test_what_cannot_be_read_together_is_asked_apart(reason):
     assert all(survey.answered is None for survey in found)
 
 
+def test_what_a_figure_and_the_measures_join_is_joined_once():
+    """A join that a filter cuts down, and a table that is numbered, stand in the statement once."""
+    for text in READ[12:]:
+        (first, _) = targets(text)
+        written = lower(survey_of(first).answered)
+        read = {name: len(re.findall(f'"{name}" AS s[0-9]', written)) for name in "prst"}
+        assert read == {"p": 1, "r": 1, "s": 1, "t": 2}, "t has no declared key"
+
+
 def test_sums_that_could_leave_their_type_are_asked_apart(monkeypatch):
     (text,) = (x for x in READ if x.startswith("SELECT sum(g)"))
     assert all(survey_of(x).answered is not None for x in targets(text))
@@ -151,8 +165,42 @@ def _one_class_is_enough(patch):
     patch.setattr(Statements, "pair", wrong)
 
 
+def _what_is_read_once_is_different(patch):
+    right = Statements.read_once
+
+    def wrong(self, atoms, read):
+        found = right(self, atoms, read)
+        self.once[atoms] = answers.replace(found, relation=n.Distinct(found.relation))
+        return self.once[atoms]
+
+    patch.setattr(Statements, "read_once", wrong)
+
+
+def _filters_are_left_to_the_figure(patch):
+    def wrong(self, atoms, read):
+        found = right(self, atoms, read)
+        (place,) = atoms if len(atoms) == 1 else (None,)
+        if place is not None:
+            whole = found.relation.input
+            while isinstance(whole, n.Filter):
+                whole = whole.input
+            self.once[atoms] = answers.replace(
+                found, relation=answers.replace(found.relation, input=whole)
+            )
+        return self.once[atoms]
+
+    right = Statements.read_once
+    patch.setattr(Statements, "read_once", wrong)
+
+
 @pytest.mark.parametrize(
-    ("plant", "text"), [(_rows_are_summands, READ[6]), (_one_class_is_enough, READ[7])]
+    ("plant", "text"),
+    [
+        (_rows_are_summands, READ[6]),
+        (_one_class_is_enough, READ[7]),
+        (_what_is_read_once_is_different, READ[12]),
+        (_filters_are_left_to_the_figure, READ[12]),
+    ],
 )
 def test_a_planted_fault_is_noticed(plant, text, monkeypatch):
     plant(monkeypatch)

@@ -40,8 +40,10 @@ def with_measures(release: Release, shape: Shape, figures: Numbered) -> n.Relati
     for measure, call in zip(release.measures, exact.aggregations, strict=True):
         if not _adds_up(call, measure.step):
             return None
-    statements = Statements(shape, {}, numbered=True)
-    for _, figure in sorted(figures, key=lambda f: -len(f[1].atoms)):
+    largest_first = sorted((f for _, f in figures), key=lambda f: -len(f.atoms))
+    for figure in largest_first:
+        statements = Statements(shape, {}, numbered=True)
+        _share(release, statements, largest_first, figure)
         whole = _answered(release, statements, figure)
         if whole is not None:
             return _beside(statements, statements.statement(figures), whole)
@@ -59,6 +61,46 @@ def _adds_up(call: n.Aggregation, step: Fraction) -> bool:
         return False
     units = each_row(call, step) * step * Fraction(10) ** kind.scale
     return units * ROWS**2 < LARGEST
+
+
+def _share(
+    release: Release, statements: Statements, figures: Sequence[Figure], answered: Figure
+) -> None:
+    """Read once what both the measures and a figure are made of, where rows are few or hold a declared key.
+
+    A relation that is read once is kept in between. That is worth it for rows that are numbered, and for a join that a
+    filter cuts down; rows of one large table are rather read twice, because the join that the measures need can then
+    leave most of them out while it reads.
+    """
+    shape = statements.shape
+    outputs = dict(shape.form.outputs)
+    read = frozenset[str]().union(*(columns_of(outputs[name]) for name in _asked(release)))
+    for figure in figures:
+        if statements.ranks(figure):
+            statements.read_once(figure.atoms, read)
+    for figure in figures:
+        if figure.atoms < answered.atoms and _worth_joining_once(shape, figure.atoms):
+            rows = statements.read_once(figure.atoms, read)
+            statements.done[(figure.atoms, figure.boundary)] = statements.grouped(
+                rows, figure.boundary
+            )
+            break
+
+
+def _worth_joining_once(shape: Shape, atoms: Atoms) -> bool:
+    """Whether a join has no more rows than one of its atoms, by declared keys, and a filter leaves some of them out."""
+    filtered = any(
+        isinstance(node, n.Filter)
+        for place in atoms
+        for node in n.walk(shape.form.atoms[place].relation)
+    )
+    return len(atoms) > 1 and filtered and _follows_one(shape, atoms)
+
+
+def _asked(release: Release) -> set[str]:
+    """Give the columns of the release's input that its measures read."""
+    calls = release.exact.aggregations
+    return {c for call in calls if call.argument is not None for c in columns_of(call.argument)}
 
 
 def _answered(release: Release, statements: Statements, figure: Figure) -> n.Aggregate | None:
@@ -104,8 +146,7 @@ def _sums(release: Release, statements: Statements, figure: Figure) -> Group | N
     shape, outputs = statements.shape, dict(statements.shape.form.outputs)
     if not _follows_one(shape, figure.atoms):
         return None
-    calls = release.exact.aggregations
-    asked = {c for call in calls if call.argument is not None for c in columns_of(call.argument)}
+    calls, asked = release.exact.aggregations, _asked(release)
     read = {column for name in asked for column in columns_of(outputs[name])}
     if any(n.has_subquery(outputs[name]) for name in asked):
         return None

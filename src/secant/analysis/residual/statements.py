@@ -44,6 +44,8 @@ class Statements:
     numbered: bool = False
     """Whether rows that a declared key tells apart are numbered instead of counted (residual.answer)."""
     done: dict[tuple[Atoms, Classes], Counted] = field(default_factory=dict)
+    once: dict[Atoms, Counted] = field(default_factory=dict)
+    """Rows of one atom, or of several joined, which are read once for all that asks for them."""
     _names: int = 0
 
     @cached_property
@@ -89,15 +91,9 @@ class Statements:
 
     def _ranked(self, figure: Figure) -> Counted | None:
         """Number rows that hardly ever agree: the last number is the count, and sorting beats one group for each."""
-        if (
-            not self.numbered
-            or len(figure.atoms) > 1
-            or (figure.atoms, figure.boundary) in self.done
-        ):
+        if not self.ranks(figure) or (figure.atoms, figure.boundary) in self.done:
             return None
         (place,) = figure.atoms
-        if self.keys or not any(key <= figure.boundary for key in self.shape.likely[place]):
-            return None
         found = self.atom(place)
         own = [found.classes[c] for c in sorted(figure.boundary)]
         # The columns of the boundary alone: whatever else a row holds would be sorted, too.
@@ -105,6 +101,28 @@ class Statements:
         number = n.WindowCall(f"{self.fresh()}.number", "row_number", (), tuple(own), ())
         relation = n.Window(rows, (number,))
         return Counted(relation, {}, (), n.Column(number.name, type_of(number)))
+
+    def ranks(self, figure: Figure) -> bool:
+        """Whether the rows of a figure are numbered: those of one atom that a declared key tells apart."""
+        if not self.numbered or self.keys or len(figure.atoms) > 1:
+            return False
+        (place,) = figure.atoms
+        return any(key <= figure.boundary for key in self.shape.likely[place])
+
+    def read_once(self, atoms: Atoms, read: frozenset[str]) -> Counted:
+        """Let all that asks for some atoms, joined, read them from one place.
+
+        What is kept is the classes by which the others are joined, and the columns that are named.
+        """
+        found = self.joined(atoms)
+        shared = self.shape.classes(self.shape.everything - atoms)
+        classes = {number: c for number, c in found.classes.items() if number in shared}
+        kinds = {f.name: f.type for f in fields_of(found.relation)}
+        names = {c.name for c in classes.values()} | (kinds.keys() & read)
+        items = tuple(n.Named(c, n.Column(c, kinds[c])) for c in sorted(names))
+        relation = n.Project(found.relation, items)
+        self.once[atoms] = replace(found, relation=relation, classes=classes)
+        return self.once[atoms]
 
     def counted(self, atoms: Atoms, boundary: Classes) -> Counted:
         """Count the combinations of rows of some atoms for each value of the boundary (residual.figures)."""
@@ -139,7 +157,11 @@ class Statements:
     def joined(self, atoms: Atoms) -> Counted:
         """Join atoms that conditions relate, one by one, each condition as soon as it can be tested."""
         order = sorted(atoms)
-        found, seen = self.atom(order[0]), {order[0]}
+        begun = max((o for o in self.once if o <= atoms), key=len, default=frozenset[int]())
+        if len(begun) > 1:
+            found, seen = self.once[begun], set(begun)
+        else:
+            found, seen = self.atom(order[0]), {order[0]}
         tested: set[int] = set()
         while len(seen) < len(atoms):
             waiting = [i for i in order if i not in seen]
@@ -157,6 +179,8 @@ class Statements:
 
     def atom(self, place: int) -> Counted:
         """Give the rows of an atom that can match: a NULL matches nothing."""
+        if frozenset((place,)) in self.once:
+            return self.once[frozenset((place,))]
         atom = self.shape.form.atoms[place]
         relation = _copied(atom.relation)
         kinds = {f.name: f.type for f in fields_of(relation)}
