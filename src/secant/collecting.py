@@ -1,4 +1,4 @@
-"""The collector of cyclic garbage, while a question is planned.
+"""The collector of cyclic garbage, while a question is open.
 
 In: nothing. Out: a block in which Python looks for cycles of objects less often. A plan has no cycles and goes by
 itself, yet the collector goes through each of its nodes several times while it grows: a sixth of the time from a text

@@ -63,10 +63,10 @@ def open_question(
     """Give the plan of a query, and a session in which all tables stay as they are that it may read."""
     with seldom_collecting():
         plan = normalize(from_sql(text, source.catalog, parameters=parameters))
-    # Keys, owners and public rows are looked up in tables that the query does not name, but the policy does.
-    named = {*(s.table for s in scans(plan)), *source.policy.tables, *source.policy.public}
-    with source.backend.session(named) as session:
-        yield OpenQuestion(plan, session, public_facts(source.policy, session))
+        # Keys, owners and public rows are looked up in tables that the query does not name, but the policy does.
+        named = {*(s.table for s in scans(plan)), *source.policy.tables, *source.policy.public}
+        with source.backend.session(named) as session:
+            yield OpenQuestion(plan, session, public_facts(source.policy, session))
 
 
 class Books(Protocol):
@@ -111,18 +111,16 @@ class Settling:
 
     def _at(self, epsilon: Fraction) -> tuple[Job, dict[str, Keys | None]]:
         if epsilon not in self._jobs:
-            with seldom_collecting():
-                self._jobs[epsilon] = self._made(epsilon)
+            plan, session, facts = self.question
+            in_force, level = self.asked.in_force, self.asked.level
+            prepared = prepared_of(
+                self.text, plan, self.policy, in_force, self.catalog, facts.at(epsilon)
+            )
+            noise = calibrate(prepared.bounded, in_force, epsilon, self.asked.deltas)
+            self._jobs[epsilon] = planned(
+                prepared, noise, level, session, self.policy.limits, in_force
+            )
         return self._jobs[epsilon]
-
-    def _made(self, epsilon: Fraction) -> tuple[Job, dict[str, Keys | None]]:
-        plan, session, facts = self.question
-        in_force, level = self.asked.in_force, self.asked.level
-        prepared = prepared_of(
-            self.text, plan, self.policy, in_force, self.catalog, facts.at(epsilon)
-        )
-        noise = calibrate(prepared.bounded, in_force, epsilon, self.asked.deltas)
-        return planned(prepared, noise, level, session, self.policy.limits, in_force)
 
     def _job(self, epsilon: Fraction) -> Job:
         return self._at(epsilon)[0]
