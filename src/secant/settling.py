@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from secant.analysis.portfolio import PublicFacts
+from secant.collecting import seldom_collecting
 from secant.errors import Refused
 from secant.plan import nodes as n
 from secant.plan.from_sql import from_sql
@@ -60,11 +61,12 @@ def open_question(
     text: str, source: SourceUnderPolicy, parameters: Parameters | None = None
 ) -> Iterator[OpenQuestion]:
     """Give the plan of a query, and a session in which all tables stay as they are that it may read."""
-    plan = normalize(from_sql(text, source.catalog, parameters=parameters))
-    # Keys, owners and public rows are looked up in tables that the query does not name, but the policy does.
-    named = {*(s.table for s in scans(plan)), *source.policy.tables, *source.policy.public}
-    with source.backend.session(named) as session:
-        yield OpenQuestion(plan, session, public_facts(source.policy, session))
+    with seldom_collecting():
+        plan = normalize(from_sql(text, source.catalog, parameters=parameters))
+        # Keys, owners and public rows are looked up in tables that the query does not name, but the policy does.
+        named = {*(s.table for s in scans(plan)), *source.policy.tables, *source.policy.public}
+        with source.backend.session(named) as session:
+            yield OpenQuestion(plan, session, public_facts(source.policy, session))
 
 
 class Books(Protocol):

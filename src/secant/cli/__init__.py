@@ -1,5 +1,5 @@
-"""The command line: one small file a command. `main` is what the `secant` script calls."""
+"""The command line: one small file a command. `script` is what the `secant` program calls."""
 
-from secant.cli.program import main
+from secant.cli.program import main, script
 
-__all__ = ["main"]
+__all__ = ["main", "script"]

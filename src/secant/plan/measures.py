@@ -18,7 +18,7 @@ from secant.plan.aggregates import SPREAD
 from secant.plan.moments import average, covariance, variance
 from secant.plan.present import is_truth, paired, presence, valued
 from secant.plan.ranges import Ranges
-from secant.plan.show import same, show_scalar
+from secant.plan.show import same, same_call, show_scalar
 from secant.plan.total import total
 from secant.plan.typing import type_of
 from secant.records import frozen
@@ -282,7 +282,7 @@ class Measures:
         """Register a measure; equal ones are computed and paid once."""
         for index, known in enumerate(self.calls):
             other = self.measures[index].preprocessed
-            if other == preprocessed and same(replace(call, name=known.name), known):
+            if other == preprocessed and same_call(call, known):
                 measure = self.measures[index]
                 self.measures[index] = replace(measure, weight=measure.weight + weight)
                 return n.Column(measure.column, measure.type)

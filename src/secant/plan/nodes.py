@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from fractions import Fraction
 from itertools import chain
+from operator import attrgetter
 from typing import TypeVar
 
 from secant.errors import Span
@@ -329,12 +330,7 @@ HOLDERS: frozenset[type[Node]] = frozenset(
 N = TypeVar("N", bound=Node)
 
 
-def children(node: Node) -> tuple[Node, ...]:
-    """Give the nodes directly below, in order."""
-    try:
-        return node._below
-    except AttributeError:
-        pass
+def _gathered(node: Node) -> tuple[Node, ...]:
     found: list[Node] = []
     for name, several in _FIELDS[type(node)].items():
         value = getattr(node, name)
@@ -342,23 +338,54 @@ def children(node: Node) -> tuple[Node, ...]:
             found += value
         elif value is not None:
             found.append(value)
-    object.__setattr__(node, "_below", tuple(found))
     return tuple(found)
+
+
+def _reader(node: type[Node]) -> Callable[[Node], tuple[Node, ...]]:
+    """Give what reads the nodes below one of a class: where each field holds exactly one, all are read at once."""
+    places = [f for f in fields(node) if f.name in _FIELDS[node]]
+    if len(places) > 1 and all(f.type in ("Scalar", "Relation") for f in places):
+        return attrgetter(*(f.name for f in places))
+    return _gathered
+
+
+_READ: dict[type[Node], Callable[[Node], tuple[Node, ...]]] = {
+    node: _reader(node) for node in NODES
+}
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """Give the nodes directly below, in order."""
+    try:
+        return node._below
+    except AttributeError:
+        pass
+    found = _READ[type(node)](node)
+    object.__setattr__(node, "_below", found)
+    return found
 
 
 def rebuild(node: N, change: Callable[[Node], Node]) -> N:
     """Give the node with `change` applied to each node directly below; the same node if nothing changed."""
-    updates: dict[str, object] = {}
-    for name, several in _FIELDS[type(node)].items():
-        value = getattr(node, name)
-        if value:
-            new = tuple([change(item) for item in value]) if several else change(value)
-            if new is not value and new != value:  # nodes are equal to themselves alone
-                updates[name] = new
-    if not updates:
+    below = children(node)
+    if not below:
+        return node
+    changed = tuple(map(change, below))
+    if changed == below:  # nodes are equal to themselves alone
         return node
     arguments = {name: getattr(node, name) for name in _NAMES[type(node)]}
-    return type(node)(**{**arguments, **updates})
+    place = 0
+    for name, several in _FIELDS[type(node)].items():
+        old = arguments[name]
+        if several:
+            arguments[name] = changed[place : place + len(old)]
+            place += len(old)
+        elif old is not None:
+            arguments[name] = changed[place]
+            place += 1
+    made = type(node)(**arguments)
+    object.__setattr__(made, "_below", changed)
+    return made
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -409,16 +436,19 @@ def kinds(node: Node) -> int:
     try:
         return node._kinds
     except AttributeError:
-        pending = [node]
+        pending: list[Node | None] = [node]
     while pending:
-        part = pending[-1]
-        below = children(part)
-        missing = [child for child in below if not hasattr(child, "_kinds")]
-        if missing:
-            pending += missing
-            continue
-        found = _BITS[type(pending.pop())]
-        for child in below:
+        part = pending.pop()
+        if part is None:  # a mark: all below what is next has been found
+            part = pending.pop()
+            assert part is not None
+        else:
+            missing = [child for child in children(part) if not hasattr(child, "_kinds")]
+            if missing:
+                pending += (part, None, *missing)
+                continue
+        found = _BITS[type(part)]
+        for child in children(part):
             found |= child._kinds
         object.__setattr__(part, "_kinds", found)
     return node._kinds

@@ -14,6 +14,7 @@ from secant.plan import nodes as n
 from secant.plan.typing import fields_of
 
 _NOTHING: frozenset[str] = frozenset()
+_SCAN = n.bits(n.Scan)
 
 
 def scans(*nodes: n.Node) -> tuple[n.Scan, ...]:
@@ -25,12 +26,13 @@ def scans(*nodes: n.Node) -> tuple[n.Scan, ...]:
 
 def _scans_below(root: n.Node) -> tuple[n.Scan, ...]:
     """Give all uses of base tables below a node, each once, in the order of `walk`."""
-    if not n.holds(root, n.Scan):
+    if not n.kinds(root) & _SCAN:
         return ()
     pending = [] if isinstance(root, n.Scan) or hasattr(root, "_scans") else [root]
     while pending:
         node = pending[-1]
-        below = [part for part in n.children(node) if n.holds(part, n.Scan)]
+        # Once the kinds of a node were asked for, all below it know theirs.
+        below = [part for part in n.children(node) if part._kinds & _SCAN]
         missing = [p for p in below if not isinstance(p, n.Scan) and not hasattr(p, "_scans")]
         if missing:
             pending.extend(missing)

@@ -34,8 +34,10 @@ def transform(
     done: dict[n.Node, n.Node] = {}
     wanted = n.bits(*classes) if classes else -1
 
+    n.kinds(root)  # all below know theirs from now on
+
     def visit(node: n.Node) -> n.Node:
-        if not n.kinds(node) & wanted:
+        if not node._kinds & wanted:
             return node
         made = done.get(node)
         if made is None:

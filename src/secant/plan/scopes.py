@@ -18,17 +18,21 @@ def bottom_up(
 ) -> Iterator[n.Node]:
     """Give all nodes, each once, what is below before what is above; neither those where it stops nor below."""
     done: set[n.Node] = set()
-    pending = [(root, False)]
+    pending: list[n.Node | None] = [root]
     while pending:
-        node, ready = pending.pop()
-        if node in done or stop(node):
+        node = pending.pop()
+        if node is None:  # a mark: all below what is next was given
+            node = pending.pop()
+            assert node is not None
+            if node in done:
+                continue
+        elif node in done or stop(node):
             continue
-        if ready:
-            done.add(node)
-            yield node
+        elif below := n.children(node):
+            pending += (node, None, *below)
             continue
-        pending.append((node, True))
-        pending.extend((child, False) for child in n.children(node) if child not in done)
+        done.add(node)
+        yield node
 
 
 def relations_in(node: n.Node) -> tuple[n.Relation, ...]:

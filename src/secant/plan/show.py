@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from operator import attrgetter
 
 from secant.plan import nodes as n
 from secant.plan.rules import RuleTable
@@ -54,7 +55,13 @@ def show_scalar(scalar: n.Node) -> str:
     return rule(scalar) if rule else type(scalar).__name__
 
 
-_COMPARED = {c: tuple(f.name for f in fields(c) if f.name != "span") for c in n.NODES}
+_WORDS: dict[type[n.Node], Callable[[object], object] | None] = {}
+_COMPARED: dict[type[n.Node], tuple[str, ...]] = {}
+"""Fields of each class that hold a name or a sign, read at once and compared first; and its other fields."""
+for _node in n.NODES:
+    _words = [f.name for f in fields(_node) if f.type in ("str", "bool")]
+    _WORDS[_node] = attrgetter(*_words) if _words else None
+    _COMPARED[_node] = tuple(f.name for f in fields(_node) if f.name not in (*_words, "span"))
 
 _PLAIN = frozenset((str, int, bool))
 """Of these, what is equal is written alike."""
@@ -66,12 +73,17 @@ def same(left: n.Node, right: n.Node) -> bool:
     pending: list[tuple[object, object]] = [(left, right)]
     while pending:
         a, b = pending.pop()
-        if a is b or (id(a), id(b)) in seen:
+        if a is b:
             continue
         if type(a) is not type(b):  # 1, 1.0 and True differ
             return False
         if isinstance(a, n.Node):
+            if (id(a), id(b)) in seen:
+                continue
             seen.add((id(a), id(b)))
+            words = _WORDS[type(a)]
+            if words is not None and words(a) != words(b):
+                return False
             pending += [(getattr(a, name), getattr(b, name)) for name in _COMPARED[type(a)]]
         elif isinstance(a, tuple):
             if len(a) != len(b):  # type: ignore[arg-type]
@@ -86,6 +98,14 @@ def same(left: n.Node, right: n.Node) -> bool:
         elif repr(a) != repr(b):  # both zeros differ, and a NaN is like another
             return False
     return True
+
+
+def same_call(a: n.Aggregation, b: n.Aggregation) -> bool:
+    """Whether two aggregates compute the same, whatever each is called."""
+    if (a.function, a.distinct, a.fraction) != (b.function, b.distinct, b.fraction):
+        return False
+    sides = (a.argument, b.argument), (a.second, b.second)
+    return all(p is q if p is None or q is None else same(p, q) for p, q in sides)
 
 
 def canonical(plan: n.Relation) -> str:

@@ -62,20 +62,25 @@ def fields_of(relation: n.Relation) -> Fields:
 
 def settle(root: n.Node) -> Meaning:
     """Find the type or the fields of any node, and of all that it rests on."""
-    pending = [root]
+    pending: list[n.Node | None] = [root]
     while pending:
-        node = pending[-1]
-        missing = [part for part in _needed(node) if not hasattr(part, "_meaning")]
-        if missing:
-            pending += missing
-        elif not hasattr(pending.pop(), "_meaning"):  # one that two others rest on is pending twice
+        node = pending.pop()
+        if node is None:  # a mark: all that the next one rests on is settled
+            node = pending.pop()
+            assert node is not None
+        else:
+            missing = [part for part in _needed(node) if not hasattr(part, "_meaning")]
+            if missing:
+                pending += (node, None, *missing)
+                continue
+        if not hasattr(node, "_meaning"):  # one that two others rest on is pending twice
             settle_one(node)
     return root._meaning
 
 
 def settle_one(node: n.Node) -> None:
     """Find the type or the fields of a node that rests on settled ones only."""
-    rule = SCALAR_TYPES.find(node) or RELATION_FIELDS.find(node)
+    rule: Callable[..., Meaning] | None = SCALAR_TYPES.find(node) or RELATION_FIELDS.find(node)
     if rule is None:
         raise Mistyped(f"{type(node).__name__} has no type", node)
     object.__setattr__(node, "_meaning", rule(node))

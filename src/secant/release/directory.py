@@ -14,6 +14,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from pathlib import Path
 
 from secant.errors import BackendError
@@ -53,10 +54,12 @@ def files_of(directory: Path, kind: str) -> list[Path]:
     """Give all files that are rows of tables, as they are now: also those that were not there before."""
     if not directory.is_dir():
         return _meant(directory, kind)
-    entries = _listed(directory.resolve())
-    folders = [entry for entry in entries if _is_folder(entry)]
-    plain = [entry for entry in entries if entry not in folders]
-    return [f for f in [*plain, *(f for d in folders for f in _listed(d))] if _holds(f, kind)]
+    entries = _scanned(directory.resolve())
+    found: list[os.DirEntry[str]] = []
+    for entry in entries:
+        found += _scanned(Path(entry.path)) if _leads_to_folder(entry) else [entry]
+    ending = f".{kind}"
+    return [Path(entry.path) for entry in found if entry.name.endswith(ending)]
 
 
 def _one_table(path: Path, kind: str) -> dict[str, tuple[Path, ...]]:
@@ -82,9 +85,16 @@ def _meant(path: Path, kind: str) -> list[Path]:
 
 
 def _listed(folder: Path) -> list[Path]:
+    """Give what is in a folder, in order."""
+    return [Path(entry.path) for entry in _scanned(folder)]
+
+
+def _scanned(folder: Path) -> list[os.DirEntry[str]]:
     """Give what is in a folder, in order. Hidden files are remains of other programs, not data."""
     try:
-        return sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+        with os.scandir(folder) as entries:
+            shown = [entry for entry in entries if not entry.name.startswith(".")]
+        return sorted(shown, key=attrgetter("name"))
     except OSError:
         raise _refused(
             f"the folder {folder.name!r} cannot be read", "check who may read it"
@@ -96,6 +106,14 @@ def _is_folder(entry: Path) -> bool:
         return stat.S_ISDIR(entry.stat().st_mode)
     except OSError:
         return False  # a link that leads nowhere or in a circle; if it is named like data, it is refused below
+
+
+def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
+    """As `_is_folder`, without asking of each file again what the list of its folder tells."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def _holds(entry: Path, kind: str) -> bool:

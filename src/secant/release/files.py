@@ -6,9 +6,11 @@ can tell. No file is opened here: closing one would give up the lock that the en
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 from hashlib import sha256
+from operator import attrgetter
 from pathlib import Path
 
 from secant.errors import BackendError
@@ -22,12 +24,15 @@ _TRIES = 50
 """Times that a state is looked at before a file that is being written is given up."""
 
 
+_parts = attrgetter("parts")  # what paths are compared by, read once for each
+
+
 def state_of(paths: Iterable[Path]) -> State:
     """Give what tells a later content of the files from this one; a file that is missing has no line."""
     found = []
-    for path in sorted(paths):
+    for path in sorted(paths, key=_parts):
         try:
-            seen = path.stat()
+            seen = os.stat(path)
         except OSError:
             continue
         # The change time as well: who copies a file can set its modification time back.

@@ -176,8 +176,9 @@ def known_keys(
     ):  # there may be many: nothing is done to each of them
         values = itertools.product(*([value for (value,) in rows] for _, rows in parts))
     else:
-        combined = itertools.product(*(rows for _, rows in parts))
-        values = (tuple(itertools.chain.from_iterable(rows)) for rows in combined)
+        values = [()]
+        for _, rows in parts:
+            values = [(*start, *row) for start in values for row in rows]
     if places == list(range(len(given))):
         return list(values)
     if len(places) > 1:

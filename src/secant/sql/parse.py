@@ -102,8 +102,12 @@ def span_of(node: exp.Expression) -> Span | None:
     ends: list[int] = []
     below: list[exp.Expr] = [node]
     for index, item in enumerate(below):  # breadth first; what is found is looked through in turn
-        start = item.meta_get("start")
-        if start is not None and (end := item.meta_get("end")) is not None:
+        meta = item._meta  # most have none
+        if (
+            meta
+            and (start := meta.get("start")) is not None
+            and (end := meta.get("end")) is not None
+        ):
             starts.append(int(start))
             ends.append(int(end))
         if index > 200:

@@ -1,6 +1,7 @@
 """Whatever happens, a command ends with a message, a status by who can act, and no trace."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -169,6 +170,52 @@ def test_main_reads_the_words_of_the_process(monkeypatch, capsys, connection):
     monkeypatch.setattr(sys, "argv", ["secant", *QUERY])
     assert main() == 0
     assert "42" in capsys.readouterr().out
+
+
+ENDING = (
+    "import atexit, sys, threading, time\n"
+    "import secant.cli.program as p\n"
+    "p.run = lambda words: print('x' * 200_000) or {status}\n"
+    "atexit.register(lambda: print('registered'))\n"
+    "{before}\n"
+    "p.script()"
+)
+LATE = "threading.Thread(target=lambda: time.sleep(0.3) or print('late')).start()"
+
+
+@pytest.mark.parametrize("status", [0, 3])
+@pytest.mark.parametrize("before", ["", LATE])
+def test_a_process_that_ends_at_once_owes_nothing(status, before):
+    code = ENDING.format(status=status, before=before)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (status, "")
+    assert result.stdout.splitlines() == [
+        "x" * 200_000,
+        *(["late"] if before else []),
+        "registered",
+    ]
+
+
+def test_a_process_that_ends_at_once_leaves_no_file(tmp_path):
+    code = (
+        "import secant.cli.program as p\n"
+        "from secant.release.spill import Spill\n"
+        "made = []\n"
+        "p.run = lambda words: made.append(Spill()) or print(made[0].path) or 0\n"
+        "p.script()"
+    )
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith(str(tmp_path))
+    assert not Path(result.stdout.strip()).exists()
+
+
+def test_what_cannot_be_written_at_the_end_is_not_lost_in_silence():
+    with open("/dev/full", "w") as full:
+        code = ENDING.format(status=0, before="p.run = lambda words: sys.stdout.write('x') and 0")
+        result = subprocess.run([sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE)
+    assert result.returncode != 0
 
 
 FAKE_ANSWER = (

@@ -23,7 +23,7 @@ from secant.plan.from_sql.scope import Scope
 from secant.plan.from_sql.statistics import ONE, PAIRS, TRUTHS
 from secant.plan.from_sql.windowing import misplaced
 from secant.plan.present import paired, where
-from secant.plan.show import same
+from secant.plan.show import same, same_call
 from secant.plan.typing import Mistyped, fields_of, type_of
 from secant.sql.parse import span_of
 from secant.terms import types as t
@@ -148,7 +148,7 @@ class Grouping:
         except Mistyped as error:
             raise self.binder.scalars.unfit(tree, str(error), "aggregate a number") from None
         for known in self.aggregations:
-            if _same_call(known, call):
+            if same_call(known, call):
                 return n.Column(known.name, kind)
         self.aggregations.append(call)
         return n.Column(call.name, kind, span_of(tree))
@@ -441,10 +441,3 @@ def _last(name: str) -> str:
 
 def _is_date(argument: n.Scalar | None) -> bool:
     return argument is not None and type_of(argument).kind == "DATE"
-
-
-def _same_call(a: n.Aggregation, b: n.Aggregation) -> bool:
-    if (a.function, a.distinct, a.fraction) != (b.function, b.distinct, b.fraction):
-        return False
-    sides = (a.argument, b.argument), (a.second, b.second)
-    return all(p is q if p is None or q is None else same(p, q) for p, q in sides)
