@@ -51,7 +51,7 @@ def test_the_role_suffices(postgres_server):
 def test_planning_is_set_where_nobody_said_it(postgres_server):
     """The page's table holds on a server as it was made; what the owner says anywhere goes before it."""
     told = dict(re.findall(r"^\| `(\w+)` \| `([\w.]+)` \| ", PAGE, re.MULTILINE))
-    assert set(told) == {"jit", "random_page_cost", "work_mem"}
+    assert set(told) == {"jit", "random_page_cost", "parallel_tuple_cost", "work_mem"}
     name = postgres_server.create_database()
 
     def planned(address):

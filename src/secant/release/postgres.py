@@ -81,6 +81,8 @@ _SETTINGS = {
 _UNSAID = {
     # A bound rests on more rows than its answer: planned for a turning disk, whole tables would be read for them.
     "random_page_cost": "1.1",
+    # Then it is dear, beside pages, to hand rows to one process, and many hands would not be asked for.
+    "parallel_tuple_cost": "0.01",
     # Sums are gathered by unit or by row: tens of thousands of them do not fit into the server's own 4 MB.
     "work_mem": "16MB",
 }
