@@ -45,3 +45,23 @@ def test_the_role_suffices(postgres_server):
     backend.close()
     with psycopg.connect(postgres_server.address(name)) as connection:
         connection.execute("DROP OWNED BY reader; DROP ROLE reader")
+
+
+@pytest.mark.postgres
+def test_planning_is_set_where_nobody_said_it(postgres_server):
+    """The page's table holds on a server as it was made; what the owner says anywhere goes before it."""
+    told = dict(re.findall(r"^\| `(\w+)` \| `([\w.]+)` \| ", PAGE, re.MULTILINE))
+    assert set(told) == {"jit", "random_page_cost", "parallel_tuple_cost", "work_mem"}
+    name = postgres_server.create_database()
+
+    def planned(address):
+        backend = apart(open_server(address))
+        found = {s: backend.rows(f"SELECT current_setting('{s}')")[0][0] for s in told}
+        backend.close()
+        return found
+
+    assert planned(postgres_server.address(name)) == told
+    with psycopg.connect(postgres_server.address(), autocommit=True) as connection:
+        connection.execute(f'ALTER DATABASE "{name}" SET random_page_cost = 3')
+    own = postgres_server.address(name) + "&options=-c%20work_mem%3D64MB"
+    assert planned(own) == {**told, "random_page_cost": "3", "work_mem": "64MB"}

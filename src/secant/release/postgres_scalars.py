@@ -7,6 +7,7 @@ cannot be told to is refused (BAK-003).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
@@ -20,9 +21,11 @@ from secant.plan.typing import type_of
 from secant.release import doubles
 from secant.release import postgres_casts as casts
 from secant.release import postgres_times as times
+from secant.release.cheap_first import cheap_first
 from secant.release.dialect import INTERVAL_SHOWN, Dialect, Windows, constant
 from secant.release.dialect import text as quoted
 from secant.release.doubles import Operand
+from secant.release.early import computed_early
 from secant.release.letters import letters
 from secant.release.lower import write
 from secant.release.postgres_failures import (
@@ -54,13 +57,29 @@ def _operand(w: Writer, scalar: n.Scalar, env: Env) -> Operand:
     if isinstance(scalar, n.Literal) and isinstance(scalar.value, (int, float, Decimal)):
         text = doubles.number(float(scalar.value))
     else:
-        text = write(w, scalar, env)
-        if type_of(scalar).kind != "DOUBLE":
-            text = f"CAST({text} AS double precision)"
+        text = _as_double(w, scalar, env)
     found = w.reach.of(scalar)
     low, high = (_float(end) for end in (found.low, found.high))
     most, step = w.reach.magnitude(scalar), w.reach.step(scalar)
     return Operand(text, most, step, low, high)
+
+
+def _as_double(w: Writer, scalar: n.Scalar, env: Env) -> str:
+    """Write a number as a double; a decimal that is moved into its range is one before it is moved.
+
+    The nearest double never falls where a decimal rises, so that of the moved decimal is the moved double, with ends
+    that are the nearest doubles of its ends; and the engine compares doubles in a tenth of the time.
+    """
+    if isinstance(scalar, n.Clamp) and type_of(scalar.operand).kind == "DECIMAL":
+        low, high = (
+            x.value if isinstance(x, n.Literal) else None for x in (scalar.low, scalar.high)
+        )
+        if isinstance(low, (int, Decimal)) and isinstance(high, (int, Decimal)):
+            # A decimal zero has no sign, also where it was written with one.
+            ends = tuple(doubles.number(float(end) + 0.0) for end in (low, high))
+            return _moved(w, scalar.operand, env, "CAST({0} AS double precision)", *ends)
+    text = write(w, scalar, env)
+    return text if type_of(scalar).kind == "DOUBLE" else f"CAST({text} AS double precision)"
 
 
 def _float(end: Fraction | None) -> float | None:
@@ -162,6 +181,8 @@ def _like(w: Writer, node: n.Like, env: Env) -> str:
 
 @rule(n.Cast)
 def _cast(w: Writer, node: n.Cast, env: Env) -> str:
+    if isinstance(node.operand, n.Clamp) and node.type.kind == "DOUBLE":
+        return _as_double(w, node.operand, env)
     text = write(w, node.operand, env)
     return casts.converted(text, type_of(node.operand), node.type, w.alias, w.dialect.version)
 
@@ -184,10 +205,25 @@ def _attempt(w: Writer, node: n.Attempt, env: Env) -> str:
 
 @rule(n.Clamp)
 def _clamp(w: Writer, node: n.Clamp, env: Env) -> str:
+    low, high = (write(w, part, env) for part in (node.low, node.high))
+    return _moved(w, node.operand, env, "{0}", low, high)
+
+
+def _moved(w: Writer, operand: n.Scalar, env: Env, template: str, low: str, high: str) -> str:
+    """Write what a template makes of an expression, moved into a range; NULL stays NULL."""
     # least and greatest skip NULL; NaN is above everything for them too.
-    x, low, high = (write(w, part, env) for part in (node.operand, node.low, node.high))
-    there = " AND ".join(f"{part} IS NOT NULL" for part in _makes_null(w, node.operand, env) or [x])
-    return f"CASE WHEN {there} THEN least(greatest({x}, {low}), {high}) END"
+    x = write(w, operand, env)
+    missing = _makes_null(w, operand, env) or [x]
+    there = " AND ".join(f"{part} IS NOT NULL" for part in missing)
+    stored = _STORED_DECIMAL.fullmatch(x)
+    if stored:  # what is neither NULL nor NaN is what the column holds
+        x = stored[1]
+        there = f"{x} <> 'NaN'"
+    return f"CASE WHEN {there} THEN least(greatest({template.format(x)}, {low}), {high}) END"
+
+
+_STORED_DECIMAL = re.compile(r"NULLIF\(([^()]*), 'NaN'\)")
+"""A stored decimal as a column of the plan: see `stored` of the dialect."""
 
 
 def _makes_null(w: Writer, scalar: n.Scalar, env: Env) -> list[str]:
@@ -544,6 +580,7 @@ POSTGRES = Dialect(
         "LEFT JOIN (SELECT {owner}, TRUE AS past FROM {over}) AS o USING ({owner}) WHERE o.past IS NULL",
         "JOIN {over} USING ({owner})",
     ),
+    before=lambda plan: cheap_first(computed_early(plan)),
 )  # fmt: skip
 
 

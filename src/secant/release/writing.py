@@ -70,12 +70,13 @@ class Writer:
 
     @property
     def fenced(self) -> Mapping[n.Node, frozenset[str]]:
-        """Projections that an aggregate reads, at once or through more of them, and what is read of each.
+        """Projections that an aggregate reads, at once or through more of them or joins, and what is read of each.
 
         They are not to be merged: what they compute would be computed wherever it is named.
         """
         if self.fences is None:
-            self.fences = dict(_chains(self.plan)) if self.plan and self.dialect.fence else {}
+            found = _chains(self.plan) if self.plan and self.dialect.fence else ()
+            self.fences = {node: read & self.used for node, read in found}
         return self.fences
 
     def alias(self) -> str:
@@ -150,12 +151,32 @@ def _chains(plan: n.Relation) -> Iterator[tuple[n.Node, frozenset[str]]]:
     uses = Counter(child for node in n.walk(plan) for child in n.children(node))
     for node in n.walk(plan):
         if isinstance(node, n.Aggregate):
-            read = _names((*node.keys, *node.aggregations))
-            below = node.input
-            while isinstance(below, n.Project) and uses[below] == 1:
-                yield below, read
-                read = _names(tuple(i for i in below.items if i.name in read))
-                below = below.input
+            chain = list(_chain(node.input, _names((*node.keys, *node.aggregations)), uses))
+            yield from chain
+            yield from _below_joins(chain[-1][0].input if chain else node.input, uses)
+
+
+def _chain(
+    rows: n.Relation, read: frozenset[str], uses: Counter[n.Node]
+) -> Iterator[tuple[n.Project, frozenset[str]]]:
+    """Give projections on top of each other that nothing else reads, the uppermost first."""
+    while isinstance(rows, n.Project) and uses[rows] == 1:
+        yield rows, read
+        read = _names(tuple(i for i in rows.items if i.name in read))
+        rows = rows.input
+
+
+def _below_joins(
+    rows: n.Relation, uses: Counter[n.Node]
+) -> Iterator[tuple[n.Node, frozenset[str]]]:
+    """Give the stacks of projections below joins: one alone is left to the planner, which may look up single rows."""
+    while isinstance(rows, n.Filter):
+        rows = rows.input
+    if isinstance(rows, n.Join):
+        yield from _below_joins(rows.left, uses)
+        yield from _below_joins(rows.right, uses)
+    elif isinstance(rows, n.Project) and isinstance(rows.input, n.Project):
+        yield from _chain(rows, frozenset(i.name for i in rows.items), uses)
 
 
 def _names(parts: tuple[n.Node, ...]) -> frozenset[str]:

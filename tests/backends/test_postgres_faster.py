@@ -1,0 +1,100 @@
+"""What PostgreSQL computes otherwise than the plan says, because it is faster so: the values are the plan's."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+
+import psycopg
+import pytest
+
+from apart import apart
+from secant.plan import nodes as n
+from secant.plan.evaluate import evaluate
+from secant.plan.from_sql import from_sql
+from secant.release.lower import lower
+from secant.release.postgres import open_server
+from secant.release.postgres_scalars import POSTGRES
+from secant.terms.types import DOUBLE, INTEGER, Type
+
+pytestmark = pytest.mark.postgres
+
+CENTS = Type("DECIMAL", 15, 2)
+ENDS = ("-9999999999999.99", "9999999999999.99")
+PRICES = [None, "NaN", *ENDS, "-0.01", "0.00", "0.07", "0.10", "0.11", "1.15"]
+SIZES = [None, 0, 1, 2, 3]
+
+
+@pytest.fixture(scope="module")
+def server(postgres_server):
+    """A few rows with everything that a decimal can be."""
+    address = postgres_server.address(postgres_server.create_database())
+    with psycopg.connect(address) as connection:
+        connection.execute("CREATE TABLE sale (id bigint, price numeric(15, 2))")
+        connection.execute("CREATE TABLE part (id bigint PRIMARY KEY, size bigint)")
+        connection.execute("CREATE TABLE offer (part bigint, seller bigint)")
+        for i, price in enumerate(PRICES):
+            connection.execute("INSERT INTO sale VALUES (%s, %s)", (i, price))
+        for i, size in enumerate(SIZES):
+            connection.execute("INSERT INTO part VALUES (%s, %s)", (i, size))
+        connection.execute("INSERT INTO offer SELECT i % 4, i FROM generate_series(1, 30) AS i")
+        connection.execute("INSERT INTO offer VALUES (NULL, 1)")
+    backend = apart(open_server(address))
+    yield backend
+    backend.close()
+
+
+def prices():
+    """The rows as the plan has them: NaN is no number."""
+    values = (None if p in (None, "NaN") else Decimal(p) for p in PRICES)
+    return {"sale": [{"id": i, "price": price} for i, price in enumerate(values)]}
+
+
+def moved(low, high, *, added):
+    """Prices that are moved into a range, as doubles, alone or in a sum that takes them as doubles."""
+    scan = n.Scan("sale", "sale", (n.Field("sale.id", INTEGER), n.Field("sale.price", CENTS)))
+    ends = (n.Literal(Decimal(end), CENTS) for end in (low, high))
+    clamped = n.Clamp(n.Column("sale.price", CENTS), *ends)
+    value = n.Arithmetic("+", clamped, n.Literal(0.5, DOUBLE)) if added else n.Cast(clamped, DOUBLE)
+    items = (n.Named("id", n.Column("sale.id", INTEGER)), n.Named("value", value))
+    return n.Project(scan, items)
+
+
+@pytest.mark.parametrize("added", [False, True])
+@pytest.mark.parametrize("ends", [("0.00", "0.10"), ("-0.00", "1.15"), ("-1.10", "-0.01")])
+def test_decimals_are_moved_as_doubles(server, ends, added):
+    plan = moved(*ends, added=added)
+    text = lower(plan, POSTGRES)
+    assert "<> 'NaN' THEN least(greatest(CAST(" in text
+    found = sorted(server.rows(text))
+    assert found == sorted(evaluate(plan, prices()))
+    # A zero with a sign is equal to one without.
+    assert not any(v == 0 and math.copysign(1, v) < 0 for _, v in found if v is not None)
+
+
+def test_a_number_that_is_none_would_be_seen(server):
+    plan = moved("0.00", "0.10", added=False)
+    wrong = re.sub(r"CASE WHEN \S+ <> 'NaN' THEN (.*?\)) END", r"\1", lower(plan, POSTGRES))
+    assert sorted(server.rows(wrong)) != sorted(evaluate(plan, prices()))
+
+
+def test_what_a_part_decides_is_computed_once_for_each(server):
+    plan = from_sql(
+        "SELECT sum(doubled), max(most), sum(rows) FROM (SELECT id, sum(weight * 2) AS doubled, max(weight) AS most, "
+        "count(*) AS rows FROM (SELECT part.id AS id, exp(part.size * 0.5) + part.size AS weight FROM part "
+        "JOIN offer ON offer.part = part.id) AS joined GROUP BY id) AS each",
+        server.catalog(),
+    )
+    text = lower(plan, POSTGRES)
+    fences = [found.start() for found in re.finditer(r"\(WITH s\d+ AS \(SELECT 1\) SELECT", text)]
+    assert len(fences) == 2  # nothing is written out where it is named
+    assert max(fences) < text.index("exp(") < text.rindex("exp(") < text.index(" JOIN ")
+    rows = {
+        "part": [{"id": i, "size": size} for i, size in enumerate(SIZES)],
+        "offer": [{"part": i % 4, "seller": i} for i in range(1, 31)]
+        + [{"part": None, "seller": 1}],
+    }
+    ((doubled, most, count),) = server.rows(text)
+    ((*expected,),) = evaluate(plan, rows)
+    assert [doubled, most, count] == [pytest.approx(x, rel=1e-14) for x in expected]
