@@ -34,7 +34,6 @@ from secant.analysis.stability.analysis import StabilityAnalysis
 from secant.analysis.truncation.analysis import TruncationAnalysis
 from secant.plan import nodes as n
 from secant.plan.enforce import Release, enforce
-from secant.plan.facts import Facts
 from secant.plan.lineage import stored_column
 from secant.plan.measures import Problem
 from secant.plan.quotients import cut_together
@@ -181,7 +180,7 @@ def _enforced_rows(aggregate: n.Aggregate, name: str, context: Context) -> Relea
                 columns = {**old.columns, column: replace(declared, range=ends)}
                 tables[table] = replace(old, columns=columns)
                 looked.append(f"range of {table}.{column}: looked up, the table is public")
-    enlarged = Facts(replace(policy, tables=tables), facts.catalog)
+    enlarged = facts.with_ranges(replace(policy, tables=tables))
     release = enforce(aggregate, name, enlarged, protections, stepped=stepped)
     if isinstance(release, Problem):
         return release

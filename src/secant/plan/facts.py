@@ -32,6 +32,10 @@ class Facts:
     _keys: dict[str, tuple[Key, ...]] = field(default_factory=dict, compare=False, repr=False)
     _owners: dict[str, Ownerships] = field(default_factory=dict, compare=False, repr=False)
 
+    def with_ranges(self, policy: Policy) -> Facts:
+        """Give what is true if ranges of columns, which neither keys nor owners read, are those of another policy."""
+        return Facts(policy, self.catalog, self._keys, self._owners)
+
     def keys(self, table: str) -> tuple[Key, ...]:
         """Give the keys of a table, the most trusted first (combined.keys)."""
         if table not in self._keys:

@@ -13,7 +13,7 @@ from dataclasses import fields
 from fractions import Fraction
 from itertools import chain
 from operator import attrgetter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from secant.errors import Span
 from secant.plan.remembered import Node as Node
@@ -342,11 +342,12 @@ def _gathered(node: Node) -> tuple[Node, ...]:
 
 
 def _reader(node: type[Node]) -> Callable[[Node], tuple[Node, ...]]:
-    """Give what reads the nodes below one of a class: where each field holds exactly one, all are read at once."""
+    """Give what reads the nodes below one of a class; the usual shapes are read at once."""
     places = [f for f in fields(node) if f.name in _FIELDS[node]]
-    if len(places) > 1 and all(f.type in ("Scalar", "Relation") for f in places):
-        return attrgetter(*(f.name for f in places))
-    return _gathered
+    if not all(f.type in ("Scalar", "Relation") for f in places) or not places:
+        return _gathered
+    read: Callable[[Node], Any] = attrgetter(*(f.name for f in places))
+    return read if len(places) > 1 else lambda one: (read(one),)
 
 
 _READ: dict[type[Node], Callable[[Node], tuple[Node, ...]]] = {

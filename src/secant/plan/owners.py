@@ -7,7 +7,7 @@ projection changes no row; the inner joins drop rows that have no owner.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 
@@ -15,6 +15,7 @@ from secant.plan import nodes as n
 from secant.plan.matching import equal_columns
 from secant.plan.measures import Problem, Stopped
 from secant.plan.ownership import Ownership, Ownerships
+from secant.plan.rewrite import kept
 from secant.plan.semijoins import joined
 from secant.plan.typing import fields_of
 from secant.terms import types as t
@@ -49,18 +50,18 @@ class OwnerColumns:
     def _carried(self, rows: n.Relation, o: Ownerships) -> n.Relation:
         """Let projections and UNION ALL keep the columns that lead to the unit."""
         if isinstance(rows, (n.Filter, n.Sort, n.Window)):
-            return replace(rows, input=self._carried(rows.input, o))
+            return kept(rows, input=self._carried(rows.input, o))
         if isinstance(rows, n.Join):
             left, right = self._carried(rows.left, o), self._carried(rows.right, o)
             if {f.name for f in fields_of(left)} & {f.name for f in fields_of(right)}:
                 right = rows.right  # one query used on both sides: its column can be carried once
-            return replace(rows, left=left, right=right)
+            return kept(rows, left=left, right=right)
         if isinstance(rows, n.Project):
             inner = self._carried(rows.input, o)
             kinds = {f.name: f.type for f in fields_of(inner)}
             wanted = {x.column for x in o.of(inner).terms} - {i.name for i in rows.items}
             extra = tuple(n.Named(c, n.Column(c, kinds[c])) for c in sorted(wanted))
-            return n.Project(inner, rows.items + extra)
+            return kept(rows, input=inner, items=rows.items + extra)
         if isinstance(rows, n.Union) and rows.all:
             return self._carried_union(rows, o)
         return rows

@@ -22,7 +22,7 @@ class _Remembered:
 
     __slots__ = (
         "_all_below", "_below", "_borrowed", "_holding", "_kinds", "_meaning", "_named", "_own", "_reads", "_scans",
-        "_sound", "_stored",
+        "_sound", "_stored", "_total",
     )  # fmt: skip
     _all_below: tuple[Node, ...]
     """`nodes.walk`, of relations."""
@@ -48,6 +48,8 @@ class _Remembered:
     """`verify.verify`: it stood in a plan that was well formed."""
     _stored: Mapping[str, str]
     """`lineage.stored_columns`, of scans."""
+    _total: Relation | None
+    """`total.make_total`, of relations; None for one that stays what it is."""
 
 
 @by_identity

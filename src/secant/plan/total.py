@@ -36,8 +36,19 @@ _SHOWN = n.Literal(0.0, t.DOUBLE)
 
 
 def make_total(plan: n.Relation) -> n.Relation:
-    """Give the plan with every expression that can fail wrapped and equal values alike (rewrite.total)."""
+    """Give the plan with every expression that can fail wrapped and equal values alike (rewrite.total).
 
+    Several aggregates of a question stand on the same rows: these are gone through once, and stay the same rows.
+    """
+    try:
+        return plan._total or plan
+    except AttributeError:
+        made = _made_total(plan)
+    object.__setattr__(plan, "_total", None if made is plan else made)
+    return made
+
+
+def _made_total(plan: n.Relation) -> n.Relation:
     def change(node: n.Node) -> n.Node:
         if isinstance(node, n.Scalar):
             return _alike(node)
@@ -300,7 +311,7 @@ def can_fail(scalar: n.Scalar) -> bool:
             continue
         if fails_itself(node):
             return True
-        stack.extend(n.children(node))
+        stack += n.children(node)
     return False
 
 
@@ -412,7 +423,7 @@ def failing(plan: n.Relation) -> n.Node | None:
         if fails_itself(node):
             return node
         if not isinstance(node, n.Attempt):
-            stack.extend(n.children(node))
+            stack += n.children(node)
     return None
 
 

@@ -72,12 +72,13 @@ def choose_normal(measures: Sequence[Plain], delta: Fraction) -> NormalPart:
         return NormalPart()
     delta = min(delta, CAREFUL)
     ordered = sorted(measures, key=lambda m: (_gain(m), m.column))
+    laplace = {m.column: WholeLaplace(m.size / m.epsilon).error(LEVEL) for m in ordered}
     best, least = NormalPart(), sum(m.weight for m in ordered)
     tried = best
     for count in range(1, len(ordered) + 1):
         if count < len(ordered) and _gain(ordered[count]) == _gain(ordered[count - 1]):
             continue  # alike: all of them or none
-        tried = _normal(ordered[:count], delta)
+        tried = _normal(ordered[:count], delta, laplace)
         inside, rest = (sum(m.weight for m in part) for part in (ordered[:count], ordered[count:]))
         loss = sum(m.weight * _ratio(tried.compared[m.column]) ** 2 for m in ordered[:count])
         if loss <= WORTH**2 * inside and loss + rest < least:
@@ -94,7 +95,7 @@ def _ratio(errors: Compared) -> float:
     return (errors.normal + 0.5) / (errors.laplace + 0.5)
 
 
-def _normal(measures: Sequence[Plain], delta: Fraction) -> NormalPart:
+def _normal(measures: Sequence[Plain], delta: Fraction, laplace: Mapping[str, int]) -> NormalPart:
     """Give one (epsilon, delta) to some measures together; parts of rho go as the roots of their weights.
 
     Minimizing the weighted sum of squared relative errors, which are w / rho, under a fixed sum gives the root of w.
@@ -105,10 +106,7 @@ def _normal(measures: Sequence[Plain], delta: Fraction) -> NormalPart:
     total = sum(roots.values())
     rhos = {c: rho * (GRAIN * root // total) / GRAIN for c, root in roots.items()}
     compared = {
-        m.column: Compared(
-            WholeLaplace(m.size / m.epsilon).error(LEVEL),
-            normal_for(m.squared, rhos[m.column]).error(LEVEL),
-        )
+        m.column: Compared(laplace[m.column], normal_for(m.squared, rhos[m.column]).error(LEVEL))
         for m in measures
     }
     return NormalPart(rhos, epsilon, delta, compared)
