@@ -69,12 +69,12 @@ def gathered_by_key(
     for call in node.aggregations:
         part = f"{call.name}.margin"
         if call.name in bounds:
-            items.append(n.Named(part, _over(bounds[call.name][0], known)))
+            items.append(n.Named(part, over(bounds[call.name][0], known)))
         else:
             steps = _steps(call, made, margin, value)
             if steps is None:
                 return None
-            items.append(n.Named(part, _over(steps, known | {value: total})))
+            items.append(n.Named(part, over(steps, known | {value: total})))
         outer.append(replace(call, argument=n.Column(part, type_of(items[-1].expression))))
     decided = {c.name for c in keys.columns} | {rest.name, largest.name, summed.name}
     if any(not columns_of(item) <= decided for item in items):
@@ -98,7 +98,9 @@ def _written(scalar: n.Scalar, made: Definitions) -> n.Scalar:
     return found
 
 
-def _over(scalar: n.Scalar, known: Mapping[str, n.Scalar]) -> n.Scalar:
+def over(scalar: n.Scalar, known: Mapping[str, n.Scalar]) -> n.Scalar:
+    """Write an expression with others in the places of some columns."""
+
     def change(node: n.Node) -> n.Node:
         if isinstance(node, n.Column):
             return known.get(node.name, node)

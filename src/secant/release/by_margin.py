@@ -19,7 +19,7 @@ from secant.plan.hoist import definitions, hoisted, projections
 from secant.plan.rewrite import columns_of, transform
 from secant.plan.typing import fields_of, type_of
 from secant.records import frozen
-from secant.release.by_key import gathered_by_key
+from secant.release.by_key import gathered_by_key, over
 from secant.terms.types import INTEGER
 
 MOST = 1 << 15
@@ -211,7 +211,7 @@ def _rewritten(
             taken = n.Aggregation(largest.name, "max", n.Column(bound.value, largest.type))
             inner += [] if taken in inner else [taken]
             known = {bound.value: largest}
-            written.append(n.Named(part.name, _over(bound.bound, known)))
+            written.append(n.Named(part.name, over(bound.bound, known)))
         outer.append(replace(call, argument=part))
     read = frozenset({margin}).union(*map(columns_of, inner))
     kept: list[tuple[n.Named, ...]] = []
@@ -227,14 +227,3 @@ def _rewritten(
     parts = n.Aggregate(rows, (key,), tuple(inner))
     relation, items = hoisted(parts, tuple(written), f"{margin}.once")
     return replace(node, input=n.Project(relation, items), aggregations=tuple(outer))
-
-
-def _over(scalar: n.Scalar, known: Mapping[str, n.Column]) -> n.Scalar:
-    def change(node: n.Node) -> n.Node:
-        if isinstance(node, n.Column):
-            return known.get(node.name, node)
-        return n.rebuild(node, change)
-
-    found = change(scalar)
-    assert isinstance(found, n.Scalar)
-    return found
