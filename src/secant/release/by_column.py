@@ -15,7 +15,7 @@ from decimal import Decimal
 from secant.plan import nodes as n
 from secant.plan.hoist import definitions, projections
 from secant.plan.regions import joined
-from secant.plan.rewrite import transform
+from secant.plan.rewrite import substitute, transform
 from secant.plan.typing import type_of
 from secant.records import frozen
 from secant.release.axes import Axis, Curve, Stretch, curve_of
@@ -397,17 +397,6 @@ def _ends(name: str, curve: Curve, among: n.Scalar, *, rising: str) -> _Taken:
         rows = _chosen([(within, column)], n.Literal(None, column.type))
         end = n.Column(f"{name}.end{number}", column.type)
         calls.append(n.Aggregation(end.name, rising if piece.rises else falling, rows))
-        ends.append(_over(curve.scalar, column.name, end))
+        ends.append(substitute(curve.scalar, {column.name: end}))
     whole = ends[0] if len(ends) == 1 else n.Call(extreme, tuple(ends))
     return _Taken(tuple(calls), whole)
-
-
-def _over(scalar: n.Scalar, name: str, end: n.Column) -> n.Scalar:
-    def change(node: n.Node) -> n.Node:
-        if isinstance(node, n.Column):
-            return end if node.name == name else node
-        return n.rebuild(node, change)
-
-    found = change(scalar)
-    assert isinstance(found, n.Scalar)
-    return found

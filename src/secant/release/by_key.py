@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from secant.plan import nodes as n
 from secant.plan.hoist import hoisted
-from secant.plan.rewrite import columns_of
+from secant.plan.rewrite import columns_of, substitute
 from secant.plan.typing import type_of
 from secant.records import frozen
 from secant.release.axes import curve_of
@@ -69,12 +69,12 @@ def gathered_by_key(
     for call in node.aggregations:
         part = f"{call.name}.margin"
         if call.name in bounds:
-            items.append(n.Named(part, over(bounds[call.name][0], known)))
+            items.append(n.Named(part, substitute(bounds[call.name][0], known)))
         else:
             steps = _steps(call, made, margin, value)
             if steps is None:
                 return None
-            items.append(n.Named(part, over(steps, known | {value: total})))
+            items.append(n.Named(part, substitute(steps, known | {value: total})))
         outer.append(replace(call, argument=n.Column(part, type_of(items[-1].expression))))
     decided = {c.name for c in keys.columns} | {rest.name, largest.name, summed.name}
     if any(not columns_of(item) <= decided for item in items):
@@ -92,19 +92,6 @@ def _written(scalar: n.Scalar, made: Definitions) -> n.Scalar:
     def change(node: n.Node) -> n.Node:
         inner = made.get(node.name) if isinstance(node, n.Column) else None
         return n.rebuild(node, change) if inner is None else change(inner)
-
-    found = change(scalar)
-    assert isinstance(found, n.Scalar)
-    return found
-
-
-def over(scalar: n.Scalar, known: Mapping[str, n.Scalar]) -> n.Scalar:
-    """Write an expression with others in the places of some columns."""
-
-    def change(node: n.Node) -> n.Node:
-        if isinstance(node, n.Column):
-            return known.get(node.name, node)
-        return n.rebuild(node, change)
 
     found = change(scalar)
     assert isinstance(found, n.Scalar)

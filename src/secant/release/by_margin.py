@@ -16,10 +16,10 @@ from typing import Any
 
 from secant.plan import nodes as n
 from secant.plan.hoist import definitions, hoisted, projections
-from secant.plan.rewrite import columns_of, transform
+from secant.plan.rewrite import columns_of, substitute, transform
 from secant.plan.typing import fields_of, type_of
 from secant.records import frozen
-from secant.release.by_key import gathered_by_key, over
+from secant.release.by_key import gathered_by_key
 from secant.terms.types import INTEGER
 
 MOST = 1 << 15
@@ -210,8 +210,7 @@ def _rewritten(
             largest = n.Column(f"{bound.value}.largest", kinds[bound.value])
             taken = n.Aggregation(largest.name, "max", n.Column(bound.value, largest.type))
             inner += [] if taken in inner else [taken]
-            known = {bound.value: largest}
-            written.append(n.Named(part.name, over(bound.bound, known)))
+            written.append(n.Named(part.name, substitute(bound.bound, {bound.value: largest})))
         outer.append(replace(call, argument=part))
     read = frozenset({margin}).union(*map(columns_of, inner))
     kept: list[tuple[n.Named, ...]] = []
