@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
+import itertools
 import math
 import re
+from dataclasses import replace
 from decimal import Decimal
 
 import psycopg
@@ -16,7 +19,7 @@ from secant.plan.from_sql import from_sql
 from secant.release.lower import lower
 from secant.release.postgres import open_server
 from secant.release.postgres_scalars import POSTGRES
-from secant.terms.types import DOUBLE, INTEGER, Type
+from secant.terms.types import DATE, DOUBLE, INTEGER, Type
 
 pytestmark = pytest.mark.postgres
 
@@ -24,6 +27,8 @@ CENTS = Type("DECIMAL", 15, 2)
 ENDS = ("-9999999999999.99", "9999999999999.99")
 PRICES = [None, "NaN", *ENDS, "-0.01", "0.00", "0.07", "0.10", "0.11", "1.15"]
 SIZES = [None, 0, 1, 2, 3]
+DAYS = [None, "-infinity", "infinity", *(f"2020-01-{d:02}" for d in range(1, 31, 3))]
+VISITS = [(1, 30), (1, 30), (None, 30), (None, None), (None, None), (-1, 30), (1, None), (2, -30)]
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +39,20 @@ def server(postgres_server):
         connection.execute("CREATE TABLE sale (id bigint, price numeric(15, 2))")
         connection.execute("CREATE TABLE part (id bigint PRIMARY KEY, size bigint)")
         connection.execute("CREATE TABLE offer (part bigint, seller bigint)")
+        connection.execute(
+            "CREATE TABLE visit (id integer PRIMARY KEY, ward smallint, age integer)"
+        )
         for i, price in enumerate(PRICES):
             connection.execute("INSERT INTO sale VALUES (%s, %s)", (i, price))
         for i, size in enumerate(SIZES):
             connection.execute("INSERT INTO part VALUES (%s, %s)", (i, size))
         connection.execute("INSERT INTO offer SELECT i % 4, i FROM generate_series(1, 30) AS i")
         connection.execute("INSERT INTO offer VALUES (NULL, 1)")
+        connection.execute("CREATE TABLE sold (day date, price numeric(15, 2))")
+        for day, price in itertools.product(DAYS, PRICES):
+            connection.execute("INSERT INTO sold VALUES (%s, %s)", (day, price))
+        for i, (ward, age) in enumerate(VISITS):
+            connection.execute("INSERT INTO visit VALUES (%s, %s, %s)", (i, ward, age))
     backend = apart(open_server(address))
     yield backend
     backend.close()
@@ -98,3 +111,64 @@ def test_what_a_part_decides_is_computed_once_for_each(server):
     ((doubled, most, count),) = server.rows(text)
     ((*expected,),) = evaluate(plan, rows)
     assert [doubled, most, count] == [pytest.approx(x, rel=1e-14) for x in expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "groups"),
+    [
+        ("SELECT ward, age, count(*) FROM visit GROUP BY ward, age", '"ward", s1."age"'),
+        ("SELECT id, age, count(*) FROM visit GROUP BY id, age", '"id", s1."age"'),
+        ("SELECT ward, age + 1 AS a, count(*) FROM visit GROUP BY ward, age + 1", '"ward", 2'),
+    ],
+)
+def test_whole_numbers_are_grouped_as_they_are_stored(server, text, groups):
+    plan = from_sql(text, server.catalog())
+    written = lower(plan, POSTGRES)
+    assert f"GROUP BY s1.{groups})" in written
+    rows = [{"id": i, "ward": ward, "age": age} for i, (ward, age) in enumerate(VISITS)]
+    assert sorted(map(str, server.rows(written))) == sorted(
+        map(str, evaluate(plan, {"visit": rows}))
+    )
+
+
+def test_the_server_sees_which_column_is_the_key(server):
+    plan = from_sql("SELECT id, age, count(*) FROM visit GROUP BY id, age", server.catalog())
+    told = [line for (line,) in server.rows("EXPLAIN " + lower(plan, POSTGRES)) if "Key:" in line]
+    assert [line.split(": ")[1] for line in told] == ["s1.id"]
+
+
+@pytest.mark.parametrize("by_price", [False, True])
+def test_stored_columns_decide_on_endless_days_and_no_numbers_too(server, by_price):
+    """A price of each row that passes, and the nearest edge, as margins would give them on the same server."""
+    columns = (n.Column("sold.day", DATE), n.Column("sold.price", CENTS))
+    scan = n.Scan("sold", "sold", tuple(n.Field(c.name, c.type) for c in columns))
+    there = n.And(tuple(n.Not(n.IsNull(c)) for c in columns))
+    first, last = datetime.date(2020, 1, 5), datetime.date(2020, 1, 25)
+    held = n.Clamp(columns[0], n.Literal(first, DATE), n.Literal(last, DATE))
+    since = (n.Literal("day", Type("TEXT")), n.Literal(first, DATE))
+    days = n.Cast(n.Call("date_diff", (*since, held)), DOUBLE)
+    ends = (n.Literal(Decimal(x), CENTS) for x in ("0.00", "1.00"))
+    price = n.Cast(n.Clamp(columns[1], *ends), DOUBLE)
+    half = n.Arithmetic("*", price, n.Literal(20.0, DOUBLE)) if by_price else days
+    margin = n.Arithmetic("-", n.Literal(7.25, DOUBLE), half)
+    value = n.Arithmetic("*", n.Call("ramp", (n.Column("u", DOUBLE),)), price)
+    rows = n.Project(
+        n.Filter(scan, there),
+        (n.Named("u", margin), *(n.Named(c.name, c) for c in columns)),
+    )
+    made = n.Project(
+        rows, (n.Named("value", value), n.Named("away", n.Call("abs", (n.Column("u", DOUBLE),))))
+    )
+    steps = n.Arithmetic("*", n.Column("value", DOUBLE), n.Literal(2.0**32, DOUBLE))
+    calls = (
+        n.Aggregation("sum", "sum", n.Cast(steps, INTEGER)),
+        n.Aggregation("least", "min", n.Column("away", DOUBLE)),
+    )
+    plan = n.Aggregate(made, (), calls)
+    text, plain = lower(plan, POSTGRES), lower(plan, replace(POSTGRES, before=lambda x: x))
+    assert text != plain
+    assert "float8 '0.5'" in plain
+    ((total, least),), ((meant, nearest),) = server.rows(text), server.rows(plain)
+    assert abs(total - meant) <= len(DAYS) * len(PRICES)  # half a step for each row, and floats
+    assert meant > 10 * len(DAYS) * len(PRICES)
+    assert least == nearest

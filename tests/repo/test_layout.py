@@ -5,7 +5,7 @@ import os
 import re
 
 import pytest
-from repository import ROOT, SRC, files, named
+from repository import ROOT, SRC, files, named, tree_of
 
 WALL = 600
 FORBIDDEN = {"utils", "util", "helper", "helpers", "common", "misc", "manager", "handler", "base"}
@@ -24,16 +24,14 @@ def test_a_module_is_short_says_what_flows_and_has_a_clear_name():
     for path in MODULES:
         text = path.read_text(encoding="utf-8")
         assert len(text.splitlines()) <= WALL, named(path)
-        assert ast.get_docstring(ast.parse(text)), (
-            f"{named(path)} does not say what flows in and out"
-        )
+        assert ast.get_docstring(tree_of(path)), f"{named(path)} does not say what flows in and out"
         parts = path.relative_to(SRC).with_suffix("").parts
         assert not {word for part in parts for word in _words(part)} & FORBIDDEN, named(path)
 
 
 def test_functions_and_classes_have_clear_names():
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                 assert not set(_words(node.name)) & FORBIDDEN, f"{named(path)}: {node.name}"
 

@@ -2,20 +2,13 @@
 
 import ast
 from collections import Counter
-from functools import cache
 
-from repository import ROOT, named
+from repository import ROOT, named, tree_of
 
 from workers import FIRST, SPARK, place_of, unit_of
 
 FILES = tuple(sorted((ROOT / "tests").rglob("test_*.py")))
 JUDGES = ("assert", "check", "raises", "fail", "expect", "verify", "run_block")
-
-
-@cache
-def tree_of(path):
-    """Give a file taken apart."""
-    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def can_fail(function: ast.FunctionDef, judging: frozenset[str] = frozenset()) -> bool:

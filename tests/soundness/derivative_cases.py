@@ -174,7 +174,20 @@ SETS = (
     "SELECT sum(greatest(least(t, 5), -5)) FROM (SELECT g, sum(x) AS t FROM a GROUP BY g) AS s",
 )  # fmt: skip
 """Sets of public columns, of rows that protected values decide."""
-QUERIES = VALUES + FILTERS + JOINS + GROUPS + UNIONS + NESTED + SETS
+COUNTED = (
+    "SELECT count(*) FROM a JOIN u ON a.id = u.h WHERE a.m IN (1, 3)",
+    "SELECT count(u.h), sum(a.m) FROM a JOIN u ON a.id = u.h WHERE a.m > 2",
+    "SELECT count(*) FROM a JOIN u ON a.id = u.h WHERE a.d < DATE '2020-01-20' AND a.m = 3",
+    "SELECT count(*) FROM a JOIN u ON a.id = u.h JOIN u AS w ON w.h = a.id WHERE a.m <> 3",
+    "SELECT sum(b.m*b.m) FROM b, u WHERE b.id = u.h AND b.m > 1",
+    "SELECT count(*) FROM a JOIN a AS o ON a.id = o.k WHERE a.m > 2",
+    "SELECT sum(a.m) FROM a JOIN u ON a.id = u.h WHERE a.m > 8", "SELECT sum(a.m) FROM a JOIN b ON a.id = b.k",
+    "SELECT avg(a.m) FROM a JOIN u ON a.id = u.h WHERE a.m > 3",
+    "SELECT count(*) FROM a JOIN u ON a.id = u.h JOIN b ON b.id = u.k WHERE a.m = 3 AND u.q > 0",
+    "SELECT sum(CASE WHEN a.m > 4 THEN a.m ELSE 1 END) FROM a JOIN u ON a.id = u.h WHERE a.d > DATE '2020-01-09'",
+)  # fmt: skip
+"""All joined rows of a row add the same, which few values decide."""
+QUERIES = VALUES + FILTERS + JOINS + GROUPS + UNIONS + NESTED + SETS + COUNTED
 
 SHIP = "SELECT min(sqrt(x*x+y*y)/v) FROM a"
 SHIP_NORM = {"a": "l1(l2(0.01*x, 0.01*y), 5*ln(v))"}

@@ -15,6 +15,7 @@ from secant.analysis.derivative import (
     analysis,
     branch,
     calculus,
+    counted,
     function_rules,
     leaning,
     sets,
@@ -133,6 +134,12 @@ def _always_single(patch: Any) -> None:
         lambda self, scan, protected: replace(
             original(self, scan, protected), single=True, keys=()
         ),
+    )
+
+
+def _counted_once(patch: Any) -> None:
+    patch.setattr(
+        counted._Work, "_parts", lambda self, names: [(name, self.taken[name]) for name in names]
     )
 
 
@@ -409,6 +416,10 @@ FAULTS = (
     Planted(
         "derivative.gather", "a left join taken for an inner one", _padding_forgotten,
         "SELECT sum(b.z) FROM b CROSS JOIN a LEFT JOIN u ON a.id = u.k AND u.k = 1",
+    ),
+    Planted(
+        "derivative.gather", "joined rows that add the same taken for one", _counted_once,
+        "SELECT count(*) FROM a JOIN u ON a.id = u.h WHERE a.m IN (1, 3)",
     ),
     Planted(
         "derivative.identity", "a power of e^w that moves as e^w does",

@@ -248,8 +248,13 @@ def attack(
     databases: Callable[[random.Random], Database],
     pairs: int,
     tally: Tally,
+    *,
+    first: bool = False,
 ) -> None:
-    """Try pairs of drawn databases; the last third is spent on climbing from the worst of them."""
+    """Try pairs of drawn databases; the last third is spent on climbing from the worst of them.
+
+    With `first`, until something is refuted.
+    """
     for question in questions:
         worst: Worst | None = None
         wanted = max(1, pairs * 2 // 3)
@@ -263,6 +268,8 @@ def attack(
                 continue
             wanted -= 1
             tally.note(found, question)
+            if first and tally.violations:
+                return
             if worst is None or found.ratio > worst.ratio:
                 worst = found
         if worst is None:

@@ -301,6 +301,7 @@ FAULTS = (
     Planted("combined.keys", "declared keys are believed", "residual", _declared_is_enough, DECLARED_THREE),
     Planted("combined.keys", "declared keys are believed", "smt", _declared_is_enough, DECLARED_BOTH, refused=True),
     Planted("combined.keys", "keys are not checked", "multiplicity", _nothing_is_claimed, PUBLIC_KEY),
+    Planted("combined.keys", "keys are not checked", "residual", _nothing_is_claimed, PUBLIC_KEY),
     Planted("combined.keys", "keys are not checked", "smt", _nothing_is_claimed, PUBLIC_KEY),
     Planted("elastic.set", "a union is taken for its left side", "elastic", _union_is_its_left_side, TWICE),
     Planted("smt.set", "a union is taken for its left side", "smt", _union_shows_its_left_side, TWICE),

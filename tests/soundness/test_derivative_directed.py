@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import pytest
 from derivative_cases import (
+    COUNTED,
     FILTERS,
     GROUPS,
     JOINS,
@@ -55,8 +56,8 @@ def attacked(name, world, text, pairs, tally, draw):
 
 @pytest.mark.parametrize(
     "queries",
-    [VALUES, FILTERS, JOINS, GROUPS, UNIONS, NESTED, SETS],
-    ids=["values", "filters", "joins", "groups", "unions", "nested", "sets"],
+    [VALUES, FILTERS, JOINS, GROUPS, UNIONS, NESTED, SETS, COUNTED],
+    ids=["values", "filters", "joins", "groups", "unions", "nested", "sets", "counted"],
 )
 def test_no_pair_refutes_a_directed_case(queries, record_property):
     tally = Tally()

@@ -4,9 +4,10 @@ import random
 from fractions import Fraction
 
 import duckdb
+import psycopg
 import pytest
 from bench.suites.laud.forms import QUERIES as LAUD
-from derivative_cases import QUERIES, SHIP, settings
+from derivative_cases import COUNTED, FILTERS, QUERIES, SHIP, VALUES, settings
 from derivative_check import ask
 from derivative_laud import COLUMNS as LAUD_COLUMNS
 from derivative_laud import laud_database, laud_world, tax_ends
@@ -16,6 +17,8 @@ from derivative_worlds import COLUMNS, small_database
 from apart import apart
 from chance import LONG
 from secant.plan.evaluate import evaluate
+from secant.plan.rewrite import spell_out
+from secant.release.by_column import decided_by_columns
 from secant.release.lower import lower
 from secant.release.sources import open_source
 
@@ -42,6 +45,21 @@ def loaded(place, columns, database):
     return apart(open_source(f"duckdb:{place}", beside=None))
 
 
+def on_postgres(address, columns, database):
+    """Write a database to a server, whole numbers in narrow columns, and open it as Secant does."""
+    named = {"INTEGER": "integer", "DOUBLE": "double precision", "TEXT": "text"}
+    with psycopg.connect(address) as connection:
+        for table, fields in columns.items():
+            shape = ", ".join(f'"{c}" {named.get(k.kind) or sql_type(k)}' for c, k in fields)
+            connection.execute(f'DROP TABLE IF EXISTS "{table}"')
+            connection.execute(f'CREATE TABLE "{table}" ({shape})')
+            for row in database[table]:
+                values = [row[name] for name, _ in fields]
+                places = ", ".join(["%s"] * len(values))
+                connection.execute(f'INSERT INTO "{table}" VALUES ({places})', values)
+    return apart(open_source(address, beside=None))
+
+
 def ordered(rows):
     return sorted(rows, key=lambda row: tuple(str(type(v)) + str(v) for v in row[:1]))
 
@@ -52,11 +70,14 @@ def same(a, b):
     return abs(float(a) - float(b)) <= 1e-9 * max(abs(float(a)), abs(float(b)), 1e-3)
 
 
+def statements_of(question):
+    return question.job.readings[question.bounded.release.name].instrument.statements
+
+
 def compared(questions, backend, database):
     count = 0
     for question in questions:
-        reading = question.job.readings[question.bounded.release.name]
-        for relation in reading.instrument.statements:
+        for relation in statements_of(question):
             found = ordered(backend.rows(lower(relation, backend.dialect)))
             meant = ordered(evaluate(relation, database))
             assert len(found) == len(meant), question.text
@@ -82,6 +103,59 @@ def test_directed_queries(name, tmp_path):
     finally:
         backend.close()
     assert count > 40
+
+
+def counted_on(opened):
+    """Compare all queries whose rows are counted, on databases with empty cells and on an empty one."""
+    world, count = SETTINGS["plain"], 0
+    for number in range(5):
+        draw = random.Random(number)
+        plain = small_database(nulls=number % 2 == 1, clean=True, most=8)
+        database = mover(world, " ".join(COUNTED)).fill(draw, plain(draw))
+        database = database if number else {table: [] for table in database}
+        backend = opened(number, database)
+        try:
+            for text in COUNTED:
+                questions = ask(text, world, beta=Fraction(1, 20))
+                assert not isinstance(questions, str), questions
+                count += compared(questions, backend, database)
+        finally:
+            backend.close()
+    return count
+
+
+def test_counted_rows(tmp_path):
+    """Counts, and products with them, come out of the engine as the plan means them."""
+    found = counted_on(lambda i, rows: loaded(tmp_path / f"counted{i}.duckdb", COLUMNS, rows))
+    assert found >= 5 * 2 * len(COUNTED)
+
+
+@pytest.mark.postgres
+def test_counted_rows_on_postgres(postgres_database):
+    found = counted_on(lambda _, rows: on_postgres(postgres_database, COLUMNS, rows))
+    assert found >= 5 * 2 * len(COUNTED)
+
+
+@pytest.mark.postgres
+def test_stored_columns_decide_on_postgres(postgres_database):
+    """Filters of one table are asked of stored columns, and what comes out is the same."""
+    world, draw = SETTINGS["plain"], random.Random(8)
+    texts = [text for text in (*FILTERS, *VALUES) if "JOIN" not in text]
+    plain = small_database(nulls=True, clean=True, most=8)
+    database = mover(world, " ".join(texts)).fill(draw, plain(draw))
+    backend = on_postgres(postgres_database, COLUMNS, database)
+    count = changed = 0
+    try:
+        for text in texts:
+            questions = ask(text, world, beta=draw.choice((Fraction(1, 20), Fraction(2))))
+            if not isinstance(questions, str):
+                count += compared(questions, backend, database)
+                plans = [spell_out(p) for q in questions for p in statements_of(q)]
+                changed += any(decided_by_columns(plan) is not plan for plan in plans)
+    finally:
+        backend.close()
+    assert count > 40
+    assert changed >= 5
 
 
 @pytest.mark.parametrize("profile", ["paper", "native"])

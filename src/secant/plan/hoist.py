@@ -8,10 +8,12 @@ are not relied upon to find shared parts, and one of their passes that does is s
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import cast
 
 from secant.plan import nodes as n
+from secant.plan.lineage import is_carried_on
 from secant.plan.rewrite import columns_of
 from secant.plan.typing import fields_of, type_of
 from secant.terms.types import DOUBLE, Type
@@ -66,6 +68,24 @@ def stacked(
     return relation
 
 
+def passed_on(
+    layers: list[tuple[n.Named, ...]], read: frozenset[str], kinds: Mapping[str, Type]
+) -> tuple[list[tuple[n.Named, ...]], frozenset[str]]:
+    """Keep of layers, the lowest first, what is read above, each with what it passes on; and say what all of them read.
+
+    A layer in which nothing is computed any more is left out.
+    """
+    found: list[tuple[n.Named, ...]] = []
+    for items in reversed(layers):
+        kept = tuple(item for item in items if item.name in read)
+        passed = read - {item.name for item in kept}
+        read = passed | _columns(kept)
+        if kept:
+            found.append((*kept, *(n.Named(c, n.Column(c, kinds[c])) for c in sorted(passed))))
+    found.reverse()
+    return found, read
+
+
 def projections(rows: n.Relation) -> tuple[list[n.Project], n.Relation]:
     """Give the projections on top of each other, the uppermost first, and what they stand on."""
     layers: list[n.Project] = []
@@ -80,8 +100,7 @@ def definitions(layers: list[n.Project]) -> dict[str, n.Scalar]:
     made: dict[str, n.Scalar] = {}
     for layer in reversed(layers):
         for item in layer.items:
-            passed = isinstance(item.expression, n.Column) and item.expression.name == item.name
-            if not passed:
+            if not is_carried_on(item):
                 made[item.name] = item.expression
     return made
 

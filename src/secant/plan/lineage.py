@@ -96,13 +96,14 @@ class Lineage:
         return self.origins.get(scalar.name) if isinstance(scalar, (n.Column, n.Outer)) else None
 
 
+def is_carried_on(item: n.Named) -> bool:
+    """Whether a projection passes a column on as it is."""
+    return isinstance(item.expression, n.Column) and item.expression.name == item.name
+
+
 def _defined(items: Iterable[n.Named]) -> dict[str, n.Scalar]:
     """Give what is computed or renamed: a column that is carried on as it is has no definition there."""
-    return {
-        i.name: i.expression
-        for i in items
-        if not (isinstance(i.expression, n.Column) and i.expression.name == i.name)
-    }
+    return {i.name: i.expression for i in items if not is_carried_on(i)}
 
 
 def source_of(relation: n.Relation, name: str) -> n.Column | n.Literal | None:

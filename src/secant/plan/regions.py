@@ -56,6 +56,21 @@ def projected(relation: n.Relation) -> Joined:
     return found
 
 
+def unfiltered(relation: n.Relation) -> tuple[tuple[n.Scalar, ...], n.Relation]:
+    """Take the filters on top of a relation off: their conditions, inner ones first, and what they stand on."""
+    parts: tuple[n.Scalar, ...] = ()
+    while isinstance(relation, n.Filter):
+        parts = (*n.conjuncts(relation.predicate), *parts)
+        relation = relation.input
+    return parts, relation
+
+
+def is_cut_down(relation: n.Relation) -> bool:
+    """Whether a filter on top compares sizes, and so has left out rows."""
+    parts, _ = unfiltered(relation)
+    return any(isinstance(x, n.Compare) and x.op in ("<=", ">=", "<", ">") for x in parts)
+
+
 def conditions_on(relation: n.Relation) -> list[n.Scalar]:
     """Give the conditions that every row of the relation has passed."""
     if isinstance(relation, n.Filter):

@@ -99,7 +99,7 @@ class Curve:
 def curve_of(scalar: n.Scalar) -> Curve | None:
     """Read an expression over one column in a range as pieces that rise or fall; None if it is none such."""
     clamps = [x for x in n.walk(scalar) if isinstance(x, n.Clamp)]
-    axes = [_axis(x) for x in clamps]
+    axes = [axis_of(x) for x in clamps]
     if not axes or axes[0] is None or any(x is None or not _alike(x, axes[0]) for x in axes):
         return None
     held = {x.operand for x in clamps}
@@ -113,7 +113,7 @@ def _alike(one: Axis, other: Axis) -> bool:
     return (one.column.name, one.low, one.last) == (other.column.name, other.low, other.last)
 
 
-def _axis(clamp: n.Clamp) -> Axis | None:
+def axis_of(clamp: n.Clamp) -> Axis | None:
     """Number the values of a range; None where they are not whole steps that floats hold."""
     column = clamp.operand
     ends = [x.value if isinstance(x, n.Literal) else None for x in (clamp.low, clamp.high)]

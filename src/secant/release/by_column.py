@@ -14,8 +14,9 @@ from decimal import Decimal
 
 from secant.plan import nodes as n
 from secant.plan.hoist import definitions, projections
-from secant.plan.regions import joined
+from secant.plan.regions import unfiltered
 from secant.plan.rewrite import substitute, transform
+from secant.plan.shorter import never_empty
 from secant.plan.typing import type_of
 from secant.records import frozen
 from secant.release.axes import Axis, Curve, Stretch, curve_of
@@ -46,9 +47,9 @@ def _decided(node: n.Node) -> n.Node:
     if not isinstance(node, n.Aggregate) or node.keys:
         return node
     layers, core = projections(node.input)
-    if not isinstance(_stored(core), n.Scan):
+    if not isinstance(unfiltered(core)[1], n.Scan):
         return node  # few rows are left of most joins, and a long statement is long to read
-    reading = _Reading(definitions(layers), _present(core))
+    reading = _Reading(definitions(layers), never_empty(core))
     found = []
     for call in node.aggregations:
         taken = _taken(call, reading)
@@ -57,12 +58,6 @@ def _decided(node: n.Node) -> n.Node:
         found.append(n.Named(call.name, taken.whole))
         reading.calls.extend(taken.calls)
     return n.Project(n.Aggregate(core, (), tuple(reading.calls), node.span), tuple(found))
-
-
-def _stored(core: n.Relation) -> n.Relation:
-    while isinstance(core, n.Filter):
-        core = core.input
-    return core
 
 
 class _Reading:
@@ -93,21 +88,6 @@ class _Reading:
         return found if found and found.axis.column.name in self.present else None
 
 
-def _present(core: n.Relation) -> frozenset[str]:
-    """Name the columns that a condition asks for: where one is empty, the row is not there."""
-    sides = [
-        x
-        for part in joined(core).conditions
-        if isinstance(part, (n.Compare, n.Not))
-        for x in (
-            (part.left, part.right)
-            if isinstance(part, n.Compare)
-            else ((part.operand.operand,) if isinstance(part.operand, n.IsNull) else ())
-        )
-    ]
-    return frozenset(x.name for x in sides if isinstance(x, n.Column))
-
-
 def _taken(call: n.Aggregation, reading: _Reading) -> _Taken | None:
     if call.distinct or call.second is not None or call.argument is None:
         return None
@@ -125,7 +105,7 @@ def _taken(call: n.Aggregation, reading: _Reading) -> _Taken | None:
 
 
 @frozen
-class _Filtered:
+class Filtered:
     """A summand in whole steps: a filter, what is summed of rows that pass, and how many steps one is."""
 
     margins: tuple[n.Scalar, ...]
@@ -134,7 +114,7 @@ class _Filtered:
 
 
 def _summed(name: str, argument: n.Scalar, reading: _Reading) -> _Taken | None:
-    summand = _filtered(argument)
+    summand = filtered(argument)
     if summand is None:
         return None
     curves = [c for m in summand.margins if (c := reading.curve(m)) is not None]
@@ -172,7 +152,7 @@ def _summed(name: str, argument: n.Scalar, reading: _Reading) -> _Taken | None:
     return _Taken((summed, ramp), n.Cast(n.Arithmetic("+", whole, between), _STEPS))
 
 
-def _filtered(argument: n.Scalar) -> _Filtered | None:
+def filtered(argument: n.Scalar) -> Filtered | None:
     """Read a sum's argument as steps of a soft filter, times a value."""
     if not isinstance(argument, n.Cast) or argument.type != INTEGER:
         return None
@@ -192,7 +172,7 @@ def _filtered(argument: n.Scalar) -> _Filtered | None:
     (margin,) = value.arguments
     several = isinstance(margin, n.Call) and margin.function == "lowest"
     margins = margin.arguments if isinstance(margin, n.Call) and several else (margin,)
-    return _Filtered(margins, rest, factor)
+    return Filtered(margins, rest, factor)
 
 
 def _plain(scalar: n.Scalar) -> n.Scalar:

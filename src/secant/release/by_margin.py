@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from decimal import Decimal
-from typing import Any
 
 from secant.plan import nodes as n
-from secant.plan.hoist import definitions, hoisted, projections
+from secant.plan.few import values_within
+from secant.plan.hoist import definitions, hoisted, passed_on, projections
+from secant.plan.regions import is_cut_down, unfiltered
 from secant.plan.rewrite import columns_of, substitute, transform
 from secant.plan.typing import fields_of, type_of
 from secant.records import frozen
@@ -38,7 +38,8 @@ def _gathered(node: n.Node) -> n.Node:
         return node
     layers, core = projections(node.input)
     margin = _margin(node, layers)
-    if margin is None or not _near_an_edge(core) or not all(map(_divisible, node.aggregations)):
+    near_an_edge = is_cut_down(core) and isinstance(unfiltered(core)[1], n.Scan)
+    if margin is None or not near_an_edge or not all(map(_divisible, node.aggregations)):
         return node
     made = definitions(layers)
     values = _values(made, margin)
@@ -66,18 +67,6 @@ def _margin(node: n.Aggregate, layers: list[n.Project]) -> str | None:
     return names.pop() if len(names) == 1 and all(isinstance(x, n.Column) for x in steps) else None
 
 
-def _near_an_edge(core: n.Relation) -> bool:
-    """Whether rows are those of one table, some of which a comparison with a constant has left out."""
-    compared = False
-    while isinstance(core, n.Filter):
-        compared |= any(
-            isinstance(part, n.Compare) and part.op in ("<=", ">=", "<", ">")
-            for part in n.conjuncts(core.predicate)
-        )
-        core = core.input
-    return compared and isinstance(core, n.Scan)
-
-
 def _divisible(call: n.Aggregation) -> bool:
     """Whether an aggregate of groups gives that of all rows, to the last digit."""
     if call.distinct or call.argument is None:
@@ -95,7 +84,7 @@ def _values(made: Definitions, name: str) -> int | None:
         if isinstance(scalar, n.Column):
             return count(made[scalar.name]) if scalar.name in made else None
         if isinstance(scalar, n.Clamp):
-            return _steps(scalar)
+            return values_within(scalar)
         if not isinstance(scalar, (n.Arithmetic, n.Cast, n.Call)):
             return None
         parts = [x for x in n.children(scalar) if not isinstance(x, n.Literal)]
@@ -108,18 +97,6 @@ def _values(made: Definitions, name: str) -> int | None:
         return known[0] if len(known) == 1 else None
 
     return count(n.Column(name, type_of(made[name]))) if name in made else None
-
-
-def _steps(clamp: n.Clamp) -> int | None:
-    kind = type_of(clamp.operand)
-    ends = [x.value if isinstance(x, n.Literal) else None for x in (clamp.low, clamp.high)]
-    if None in ends or kind.kind not in ("DATE", "INTEGER", "DECIMAL"):
-        return None
-    low, high = ends
-    apart: Any = high - low  # type: ignore[operator]
-    whole = apart.days if kind.kind == "DATE" else apart
-    scale = kind.scale if kind.kind == "DECIMAL" else 0
-    return int(Decimal(whole) * 10 ** (scale or 0)) + 2
 
 
 @frozen
@@ -213,14 +190,9 @@ def _rewritten(
             written.append(n.Named(part.name, substitute(bound.bound, {bound.value: largest})))
         outer.append(replace(call, argument=part))
     read = frozenset({margin}).union(*map(columns_of, inner))
-    kept: list[tuple[n.Named, ...]] = []
-    for layer in layers:
-        items = tuple(item for item in layer.items if item.name in read)
-        passed = read - {item.name for item in items}
-        kept.append((*items, *(n.Named(c, n.Column(c, kinds[c])) for c in sorted(passed))))
-        read = passed.union(*map(columns_of, items))
+    kept, _ = passed_on([layer.items for layer in reversed(layers)], read, kinds)
     rows = core
-    for items in reversed(kept):
+    for items in kept:
         rows = n.Project(rows, items)
     key = n.Named(margin, n.Column(margin, kinds[margin]))
     parts = n.Aggregate(rows, (key,), tuple(inner))

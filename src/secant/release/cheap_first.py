@@ -8,6 +8,7 @@ one of decimals or texts takes many times as long as one of days or whole number
 from __future__ import annotations
 
 from secant.plan import nodes as n
+from secant.plan.regions import unfiltered
 from secant.plan.rewrite import transform
 from secant.plan.typing import type_of
 
@@ -23,11 +24,7 @@ def cheap_first(plan: n.Relation) -> n.Relation:
 def _ordered(node: n.Node) -> n.Node:
     if not isinstance(node, n.Filter):
         return node
-    rows: n.Relation = node
-    parts: tuple[n.Scalar, ...] = ()
-    while isinstance(rows, n.Filter):
-        parts = (*n.conjuncts(rows.predicate), *parts)
-        rows = rows.input
+    parts, rows = unfiltered(node)
     ordered = tuple(sorted(parts, key=_dear))
     if ordered == parts:
         return node

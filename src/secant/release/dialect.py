@@ -21,6 +21,7 @@ from secant.release.by_column import decided_by_columns
 from secant.release.by_margin import gathered_by_margin
 from secant.release.early import computed_early
 from secant.release.proved import without_proved
+from secant.release.whole import in_whole_numbers
 from secant.terms.catalog import Table
 from secant.terms.parts import ARRAYS, FIELDS, Part, Path, elements_named, json_path, part_named
 from secant.terms.types import INTEGER, TEXT, Type
@@ -56,6 +57,9 @@ class Dialect:
     """Nodes that this engine writes in its own way; all others are written in the common way."""
     stored: Mapping[str, str] = field(default_factory=dict)
     """Kind -> template that turns a stored column into a value as the plan means it."""
+    grouped: frozenset[str] = frozenset()
+    """Kinds of stored columns by which rows are grouped as they are stored, where the template above is theirs: it
+    tells apart what the engine does."""
     shown: Mapping[str, str] = field(default_factory=dict)
     """Kind -> template with {0} and {scale} for a column of the answer."""
     whole: str = "{0}"
@@ -64,6 +68,8 @@ class Dialect:
     """Template of a text constant."""
     exponents: bool = False
     """Whether a number that is written with an exponent is a DOUBLE, the nearest one: no cast has to be read then."""
+    digits: bool = False
+    """Whether a number that is written with a point is a DECIMAL of as many digits, and of as many after the point."""
     fence: str = ""
     """What before a SELECT keeps the planner from merging it with what reads it; {0} is a fresh name."""
     kept: str = "MATERIALIZED "
@@ -130,8 +136,9 @@ DUCKDB = Dialect(
     lists=frozenset({"INTEGER", "DOUBLE", "DECIMAL"}),
     rereads=True,
     exponents=True,
+    digits=True,
     before=lambda plan: without_proved(
-        computed_early(gathered_by_margin(decided_by_columns(plan)))
+        in_whole_numbers(computed_early(gathered_by_margin(decided_by_columns(plan))))
     ),
 )  # fmt: skip
 
@@ -225,11 +232,20 @@ def constant(dialect: Dialect, value: object, kind: Type) -> str:
             return f"({signed})" if signed.startswith("-") else signed
         return f"CAST({written} AS {dialect.types['DOUBLE']})"
     if isinstance(value, Decimal) or kind.kind == "DECIMAL":
-        return f"CAST({Decimal(value):f} AS {type_name(dialect, kind)})"  # type: ignore[arg-type]
+        return _decimal(dialect, Decimal(value), kind)  # type: ignore[arg-type]
     if isinstance(value, int):
         whole = str(value) if value >= 0 else f"({value})"
         return dialect.whole.format(whole) if _fits(value) else whole
     raise AssertionError(f"no way to write a {type(value).__name__}")
+
+
+def _decimal(dialect: Dialect, value: Decimal, kind: Type) -> str:
+    """Write a decimal by its digits alone where they say its type: each cast that an engine binds takes its time."""
+    whole, _, after = f"{value.copy_abs():f}".partition(".")
+    digits = f"{whole.lstrip('0')}.{after.ljust(kind.scale, '0')}"
+    if not dialect.digits or len(digits) != kind.precision + 1 or len(after) > kind.scale:
+        return f"CAST({value:f} AS {type_name(dialect, kind)})"
+    return f"(-{digits})" if value < 0 else digits
 
 
 def _fits(value: Any) -> bool:

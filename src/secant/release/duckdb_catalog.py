@@ -158,13 +158,17 @@ def _constraint(
 
 
 def _views(engine: duckdb.DuckDBPyConnection, home: Home, at: str) -> list[StoredView]:
+    rows = engine.execute(
+        f"SELECT view_name, sql FROM duckdb_views() WHERE {at} ORDER BY 1"
+    ).fetchall()
+    if not rows:
+        return []  # to list columns, the engine looks at all of its own views, too
     columns: dict[str, list[str]] = {}
     for name, column in engine.execute(
         f"SELECT table_name, column_name FROM duckdb_columns() WHERE {at} ORDER BY column_index"
     ).fetchall():
         columns.setdefault(name, []).append(column)
-    rows = engine.execute(f"SELECT view_name, sql FROM duckdb_views() WHERE {at} ORDER BY 1")
     return [
         StoredView(home.named(name), written, "duckdb", tuple(columns.get(name, ())))
-        for name, written in rows.fetchall()
+        for name, written in rows
     ]

@@ -12,12 +12,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from secant.plan import nodes as n
-from secant.plan.hoist import interned, projections, stacked
-from secant.plan.regions import joined
+from secant.plan.hoist import projections, stacked
+from secant.plan.regions import unfiltered
 from secant.plan.rewrite import columns_of, replaced, transform
+from secant.plan.shorter import never_empty, shorter
 from secant.plan.typing import fields_of, type_of
 from secant.records import frozen
-from secant.terms.types import DOUBLE, Type
+from secant.terms.types import Type
 
 _CHEAP = (n.Column, n.Literal)
 
@@ -35,7 +36,7 @@ def _moved(node: n.Node) -> n.Node:
     leaf = _deciding(node, layers, core)
     if leaf is None:
         return node
-    work = _sorted_out(layers, leaf, _never_null(core))
+    work = _sorted_out(layers, leaf, never_empty(core))
     named = _summands(node, work)
     if named is None or not any(work.early):
         return node
@@ -49,7 +50,7 @@ def _moved(node: n.Node) -> n.Node:
         passed = read & names - {item.name for item in kept}
         read = passed.union(*map(columns_of, kept))
         late.append((*kept, *(n.Named(c, n.Column(c, work.kinds[c])) for c in sorted(passed))))
-    read |= _conditions_read(core, leaf)
+    read |= conditions_read(core, leaf)
     wanted = tuple(n.Named(c, n.Column(c, kind)) for c, kind in work.kinds.items() if c in read)
     above = replaced(core, leaf, stacked(leaf, made, wanted))
     for kept in reversed(late):
@@ -57,7 +58,7 @@ def _moved(node: n.Node) -> n.Node:
     return replace(node, input=above, aggregations=calls)
 
 
-def _conditions_read(core: n.Relation, leaf: n.Relation) -> frozenset[str]:
+def conditions_read(core: n.Relation, leaf: n.Relation) -> frozenset[str]:
     """Name the columns that joins and conditions read, but for those of the table itself."""
     own = set(n.walk(leaf))
     scalars = [
@@ -81,29 +82,20 @@ def _deciding(
         columns = {c.name for c in found if isinstance(c, n.Column)}
         if len(columns) < len(found):
             return None
-    leaves = list(_leaves(core))
+    leaves = list(joined_tables(core))
     decided = [x for x in leaves if columns <= {f.name for f in fields_of(x)}]
     return decided[0] if len(leaves) > 1 and len(decided) == 1 else None
 
 
-def _leaves(core: n.Relation) -> Iterator[n.Scan | n.Filter]:
+def joined_tables(core: n.Relation) -> Iterator[n.Scan | n.Filter]:
     """Go through the tables of inner joins, each with the conditions right above it."""
-    inner = core
-    while isinstance(inner, n.Filter):
-        inner = inner.input
+    _, inner = unfiltered(core)
     if isinstance(inner, n.Scan):
         assert isinstance(core, (n.Scan, n.Filter))
         yield core
     elif isinstance(inner, n.Join) and inner.kind != "left":
-        yield from _leaves(inner.left)
-        yield from _leaves(inner.right)
-
-
-def _never_null(core: n.Relation) -> frozenset[str]:
-    """Name the columns that a condition compares: where one is empty, the row is not there."""
-    compared = (part for part in joined(core).conditions if isinstance(part, n.Compare))
-    sides = (side for part in compared for side in (part.left, part.right))
-    return frozenset(side.name for side in sides if isinstance(side, n.Column))
+        yield from joined_tables(inner.left)
+        yield from joined_tables(inner.right)
 
 
 @frozen
@@ -125,7 +117,7 @@ def _sorted_out(layers: list[n.Project], leaf: n.Scan | n.Filter, present: froze
     for layer in layers:
         moved, kept = [], []
         for item in layer.items:
-            made = _shorter(item, constants, present)
+            made = shorter(item, constants, present)
             if isinstance(made.expression, n.Literal):
                 constants[made.name] = made.expression
             plain = isinstance(made.expression, _CHEAP)
@@ -157,7 +149,7 @@ def _summands(
         if call.argument is None:
             calls.append(call)
             continue
-        item = _shorter(n.Named(f"{call.name}.early", call.argument), work.constants, work.present)
+        item = shorter(n.Named(f"{call.name}.early", call.argument), work.constants, work.present)
         if call.second is not None or not _only(item.expression, work.kinds):
             return None
         if not isinstance(item.expression, n.Column):
@@ -166,35 +158,3 @@ def _summands(
             item = n.Named(item.name, n.Column(item.name, work.kinds[item.name]))
         calls.append(replace(call, argument=item.expression))
     return tuple(calls), tuple(made)
-
-
-def _shorter(item: n.Named, constants: Mapping[str, n.Scalar], present: frozenset[str]) -> n.Named:
-    """Write an expression without asking for what is known: constants, and which columns are never empty."""
-    if n.has_subquery(item.expression):
-        return item
-
-    def change(node: n.Node) -> n.Node:
-        made = n.rebuild(node, change)
-        if isinstance(made, n.Column):
-            return constants.get(made.name, made)
-        if isinstance(made, n.Case):
-            left = tuple(b for b in made.branches if not _never(b.condition, present))
-            return replace(made, branches=left) if left else made.default
-        if isinstance(made, n.Call) and made.function == "abs":
-            (inner,) = made.arguments
-            if isinstance(inner, n.Literal) and isinstance(inner.value, float):
-                return n.Literal(abs(inner.value), DOUBLE)
-        return made
-
-    found = change(item.expression)
-    assert isinstance(found, n.Scalar)
-    return interned((n.Named(item.name, found),))[0]
-
-
-def _never(condition: n.Scalar, present: frozenset[str]) -> bool:
-    """Whether a condition asks if a column is empty that never is."""
-    return (
-        isinstance(condition, n.IsNull)
-        and isinstance(condition.operand, n.Column)
-        and condition.operand.name in present
-    )

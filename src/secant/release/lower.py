@@ -25,7 +25,6 @@ from secant.release.dialect import (
     constant_rows,
     place_of,
     quote,
-    read_column,
     type_name,
 )
 from secant.release.window_text import window_text
@@ -122,7 +121,7 @@ def _open(w: Writer, block: Block) -> Block:
 def _scan(w: Writer, node: n.Scan, env: Env) -> Block:
     alias = w.alias()
     refs = {
-        f.name: read_column(w.dialect, node.table, stored_column(node, f.name), f.type, alias)
+        f.name: w.read(node.table, stored_column(node, f.name), f.type, alias)
         for f in node.columns
         if f.name in w.used
     }
@@ -166,7 +165,8 @@ def _project(w: Writer, node: n.Project, env: Env) -> Block:
     refs = {i.name: write(w, i.expression, scope) for i in items}
     plain = all(isinstance(i.expression, (n.Column, n.Literal)) for i in items)
     renamed = replace(block, refs=refs)
-    if plain:
+    last = node is w.plan and not any(f.type.kind in w.dialect.shown for f in fields_of(node))
+    if plain or last:  # nothing stands above the answer's own columns
         return renamed
     # Computed once in a derived table, so that nothing above repeats the expression.
     if node in w.fenced:
@@ -214,16 +214,16 @@ def _bare(relation: n.Relation) -> bool:
 def _aggregate(w: Writer, node: n.Aggregate, env: Env) -> Block:
     block = _open(w, _relation(w, node.input, env))
     scope = {**env, **block.refs}
-    keys = [f"{write(w, k.expression, scope)} AS {w.column(k.name)}" for k in node.keys]
+    values = [write(w, k.expression, scope) for k in node.keys]
+    keys = [f"{x} AS {w.column(k.name)}" for x, k in zip(values, node.keys, strict=True)]
     calls = [
         f"{_aggregation(w, a, scope)} AS {w.column(a.name)}"
         for a in node.aggregations
         if a.name in w.used
     ]
-    groups = " GROUP BY " + ", ".join(str(i + 1) for i in range(len(keys))) if keys else ""
     alias = w.alias()
     items = ", ".join(keys + calls) or "count(*)"
-    source = f"(SELECT {items}{block.tail()}{groups}) AS {alias}"
+    source = f"(SELECT {items}{block.tail()}{w.groups(values)}) AS {alias}"
     names = [k.name for k in node.keys] + [a.name for a in node.aggregations if a.name in w.used]
     return Block(source, w.refs(alias, names))
 

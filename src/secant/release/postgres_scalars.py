@@ -21,6 +21,7 @@ from secant.plan.typing import type_of
 from secant.release import doubles
 from secant.release import postgres_casts as casts
 from secant.release import postgres_times as times
+from secant.release.by_column import decided_by_columns
 from secant.release.cheap_first import cheap_first
 from secant.release.dialect import INTERVAL_SHOWN, Dialect, Windows, constant
 from secant.release.dialect import text as quoted
@@ -565,6 +566,7 @@ POSTGRES = Dialect(
         "TEXT": casts.C_TEXT, "DOUBLE": "CAST({0} AS double precision)", "DECIMAL": "NULLIF({0}, 'NaN')",
         "INTEGER": "CAST({0} AS bigint)",  # whole numbers have 64 bits in a plan, also those of narrow columns
     },
+    grouped=frozenset({"INTEGER"}),
     shown={
         "DECIMAL": "CAST({0} AS numeric(100, {scale}))", "INTERVAL": INTERVAL_SHOWN,
     },
@@ -580,7 +582,7 @@ POSTGRES = Dialect(
         "LEFT JOIN (SELECT {owner}, TRUE AS past FROM {over}) AS o USING ({owner}) WHERE o.past IS NULL",
         "JOIN {over} USING ({owner})",
     ),
-    before=lambda plan: cheap_first(computed_early(plan)),
+    before=lambda plan: cheap_first(computed_early(decided_by_columns(plan))),
 )  # fmt: skip
 
 

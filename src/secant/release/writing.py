@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 
 from secant.plan import nodes as n
 from secant.plan.reads import scans
+from secant.plan.regions import unfiltered
 from secant.plan.scopes import holders, own_names
 from secant.plan.typing import fields_of
 from secant.records import frozen
-from secant.release.dialect import Dialect, quote
+from secant.release.dialect import Dialect, quote, read_column
 from secant.release.reach import Reach, reach_of
+from secant.terms.types import Type
 
 Env = Mapping[str, str]
 
@@ -60,6 +62,8 @@ class Writer:
     fences: Mapping[n.Node, frozenset[str]] | None = None
     taken: frozenset[str] | None = None
     spelled: dict[str, str] = field(default_factory=dict)
+    stored: dict[str, str] = field(default_factory=dict)
+    """Values of stored columns as they are written -> the columns, where rows are grouped by these."""
 
     @property
     def reach(self) -> Reach:
@@ -106,6 +110,24 @@ class Writer:
     def refs(self, alias: str, names: Iterable[str]) -> Env:
         """Give how the computed columns of a table are written."""
         return {name: f"{alias}.{self.column(name)}" for name in names}
+
+    def read(self, table: str, column: str, kind: Type, alias: str) -> str:
+        """Write the value of a stored column."""
+        written = read_column(self.dialect, table, column, kind, alias)
+        if kind.kind in self.dialect.grouped:
+            name = f"{alias}.{quote(column)}"
+            if self.dialect.stored.get(kind.kind, "").format(name) == written:
+                self.stored[written] = name
+        return written
+
+    def groups(self, keys: list[str]) -> str:
+        """Write by what rows are grouped whose keys come first in the select list.
+
+        A planner drops columns that a primary key beside them decides, if it sees the columns themselves.
+        """
+        stored = self.stored if len(keys) > 1 else {}
+        places = [stored.get(key, str(i + 1)) for i, key in enumerate(keys)]
+        return f" GROUP BY {', '.join(places)}" if places else ""
 
 
 def printed_columns(plan: n.Relation) -> frozenset[str]:
@@ -170,8 +192,7 @@ def _below_joins(
     rows: n.Relation, uses: Counter[n.Node]
 ) -> Iterator[tuple[n.Node, frozenset[str]]]:
     """Give the stacks of projections below joins: one alone is left to the planner, which may look up single rows."""
-    while isinstance(rows, n.Filter):
-        rows = rows.input
+    _, rows = unfiltered(rows)
     if isinstance(rows, n.Join):
         yield from _below_joins(rows.left, uses)
         yield from _below_joins(rows.right, uses)

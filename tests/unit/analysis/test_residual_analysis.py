@@ -25,6 +25,7 @@ from secant.plan.verify import verify
 from secant.release.lower import lower
 from secant.terms import types as t
 from secant.terms.catalog import Table, catalog
+from secant.terms.keys import Key, Trust
 from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
 
 BETA = Fraction(1, 10)
@@ -38,9 +39,13 @@ CHAIN = "SELECT count(*) FROM c, o, l WHERE c.ck = o.ck AND o.ok = l.ok"
 
 
 def asked(
-    text: str, *, unique: Mapping[str, tuple[str, ...]] | None = None, listed: bool = True
+    text: str,
+    *,
+    unique: Mapping[str, tuple[str, ...]] | None = None,
+    declared: Mapping[str, tuple[str, ...]] | None = None,
+    listed: bool = True,
 ) -> Certificate | Refusal:
-    kept = unique or {}
+    kept, told = unique or {}, declared or {}
     known = catalog(
         *(
             Table(
@@ -53,7 +58,7 @@ def asked(
     )
     values = (1, 2, 3) if listed else None
     facts = {
-        name: TableFacts((), {}, {c: ColumnFacts(values=values) for c in columns})
+        name: TableFacts(told.get(name, ()), {}, {c: ColumnFacts(values=values) for c in columns})
         for name, columns in TABLES.items()
     }
     rows = Protection(
@@ -80,6 +85,14 @@ def smooth(found: Certificate, rows: Rows, beta: Fraction = BETA) -> float:
     database = {name: tuple(rows.get(name, ())) for name in TABLES}
     figures = tuple(tuple(evaluate(s, database)) for s in survey.statements)
     return float(survey.rows(beta, figures))
+
+
+def measured(found: Certificate) -> int:
+    """Count the figures that the statements of the only survey give."""
+    (bound,) = found.bounds.values()
+    assert isinstance(bound, Surveyed)
+    nothing: Rows = dict.fromkeys(TABLES, ())
+    return sum(len(tuple(evaluate(s, nothing))) for s in bound.surveys[0].statements)
 
 
 def used_rules(found: Certificate) -> set[str]:
@@ -133,6 +146,23 @@ def test_kept_keys_do_not_grow():
     rows = {"g": [(1, 1), (2, 1)]}
     assert smooth(bounded(text, unique={"g": ("id",)}), rows) == 3
     assert smooth(bounded(text), rows) > 8
+
+
+def test_public_rows_that_a_checked_key_tells_apart_are_not_counted():
+    text = "SELECT count(*) FROM o, l, s WHERE o.ok = l.ok AND l.sk = s.sk AND s.nk = 2"
+    rows = {"o": [(1, 1), (2, 1)], "l": [(1, 5), (1, 6), (2, 6)], "s": [(5, 2), (6, 2), (7, 1)]}
+    checked, counted = bounded(text, declared={"s": ("sk",)}), bounded(text)
+    assert checked.claims == (Key("s", ("sk",), Trust.CHECKED),)
+    assert counted.claims == ()
+    assert measured(counted) - measured(checked) == 1
+    assert smooth(checked, rows) == smooth(counted, rows)
+
+
+def test_a_declared_key_of_a_table_whose_rows_come_and_go_is_counted():
+    text = "SELECT count(*) FROM o, l WHERE o.ok = l.ok"
+    found = bounded(text, declared={"o": ("ok",)})
+    assert found.claims == ()
+    assert smooth(found, {"o": [(1, 1)] * 30}) >= 30
 
 
 def test_a_self_join_by_group_is_exact():

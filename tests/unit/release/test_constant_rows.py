@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from secant.plan.values import EPOCH, midnight
-from secant.release.dialect import DUCKDB, MANY, constant_rows
+from secant.release.dialect import DUCKDB, MANY, constant, constant_rows
 from secant.terms import types as t
 
 HOSTILE = {
@@ -53,3 +53,22 @@ def test_no_rows_have_their_types():
     types, found = read((t.DOUBLE, t.TEXT), [])
     assert found == []
     assert [str(kind) for kind in types] == ["DOUBLE", "VARCHAR"]
+
+
+@pytest.mark.parametrize("scale", [0, 1, 2, 17, 37, 38])
+def test_a_decimal_has_the_type_and_the_digits_that_were_meant(scale):
+    with duckdb.connect() as engine:
+        for precision in range(max(scale, 1), 39):
+            for digits in ("9" * precision, "1" + "0" * (precision - 1), "7", "0"):
+                for sign in ("", "-"):
+                    value = Decimal(f"{sign}{digits}e-{scale}")
+                    written = constant(DUCKDB, value, t.decimal(precision, scale))
+                    found = engine.execute(f"SELECT {written}, typeof({written})").fetchone()
+                    assert found == (value, f"DECIMAL({precision},{scale})"), written
+
+
+def test_digits_that_a_type_has_not_are_left_to_a_cast():
+    assert constant(DUCKDB, Decimal("0.10"), t.decimal(2, 2)) == ".10"
+    assert constant(DUCKDB, Decimal("0.1"), t.decimal(2, 2)) == ".10"
+    assert constant(DUCKDB, Decimal("0.10"), t.decimal(4, 2)) == "CAST(0.10 AS DECIMAL(4, 2))"
+    assert constant(DUCKDB, Decimal("0.125"), t.decimal(2, 2)) == "CAST(0.125 AS DECIMAL(2, 2))"

@@ -9,7 +9,7 @@ import pytest
 from secant.analysis.derivative.shapes import call, choice, minus, number, plus, times
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
-from secant.release import by_key, by_margin
+from secant.release import by_key, by_margin, proved
 from secant.release.by_margin import gathered_by_margin
 from secant.release.early import computed_early
 from secant.release.proved import without_proved
@@ -356,3 +356,73 @@ def test_floats_are_moved_in_any_case():
 def test_days_of_a_date_that_may_be_endless_are_counted_by_name():
     calls = [x for x in n.walk(without_proved(counted(10, 30))) if isinstance(x, n.Call)]
     assert [type(x.arguments[2]) for x in calls] == [n.Column]
+
+
+def least(margins, present, function="lowest"):
+    """The least of margins over columns, some of which conditions ask for."""
+    scan = n.Scan("visit", "visit", (n.Field("visit.day", DATE), n.Field("visit.age", INTEGER)))
+    kept = tuple(n.Not(n.IsNull(column(*c))) for c in present)
+    rows = n.Filter(scan, n.And(kept)) if kept else scan
+    parts = tuple(n.Named(f"u{i}", x) for i, x in enumerate(margins))
+    found = n.Call(function, tuple(column(x.name) for x in parts))
+    return n.Project(n.Project(rows, parts), (n.Named("u", found),))
+
+
+AGE, DAY = ("visit.age", INTEGER), ("visit.day", DATE)
+SINCE = (n.Literal("day", _TEXT), n.Literal(START, DATE))
+
+
+def aged(factor=1.0):
+    ends = (n.Literal(x, INTEGER) for x in (0, 9))
+    return times(factor, n.Cast(n.Clamp(column(*AGE), *ends), DOUBLE))
+
+
+def counted_days():
+    ends = (n.Literal(START + datetime.timedelta(d), DATE) for d in (0, 9))
+    return n.Cast(n.Call("date_diff", (*SINCE, n.Clamp(column(*DAY), *ends))), DOUBLE)
+
+
+def endless_days():
+    return n.Cast(n.Call("date_diff", (*SINCE, column(*DAY))), DOUBLE)
+
+
+PICKED = {
+    "two": ((aged(), counted_days()), True),
+    "three": ((minus(times(2.0, aged()), 7.0), counted_days(), number(4.5)), True),
+    "equal": ((aged(), aged(), call("abs", minus(aged(), 9.0))), True),
+    "endless": ((aged(), endless_days()), False),
+    "quotient": ((aged(), n.Arithmetic("/", aged(), counted_days())), False),
+}
+
+
+def visited():
+    days = [START + datetime.timedelta(d) for d in range(-2, 12)]
+    return {"visit": [{"day": d, "age": a} for d in (*days, None) for a in (None, *range(-2, 12))]}
+
+
+def asked(plan):
+    return [
+        x for x in n.walk(plan) if isinstance(x, n.Call) and x.function in ("lowest", "highest")
+    ]
+
+
+@pytest.mark.parametrize(("margins", "short"), PICKED.values(), ids=PICKED)
+@pytest.mark.parametrize("function", ["lowest", "highest"])
+def test_of_numbers_that_are_all_there_the_last_is_not_compared(margins, short, function):
+    """Brute force over all days and ages, empty ones among them."""
+    plan = least(margins, (AGE, DAY), function)
+    changed = without_proved(plan)
+    assert bool(asked(changed)) != short
+    assert evaluate(changed, visited()) == evaluate(plan, visited())
+
+
+@pytest.mark.parametrize("present", [(), (AGE,), (DAY,)])
+def test_a_number_that_may_be_empty_leaves_nothing(present, monkeypatch):
+    """Planted: what is taken to be there and is not, before the last, is passed over."""
+    margins = PICKED["two"][0]
+    plan = least(margins[::-1] if AGE in present else margins, present)
+    changed = without_proved(plan)
+    assert asked(changed)
+    assert evaluate(changed, visited()) == evaluate(plan, visited())
+    monkeypatch.setattr(proved, "_is_there", lambda node, there: True)
+    assert evaluate(without_proved(plan), visited()) != evaluate(plan, visited())

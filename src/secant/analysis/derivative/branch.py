@@ -385,6 +385,7 @@ class Branch:
                     known,
                     dropped=len(entries) < all_entries,
                     branch=self.number,
+                    keyed=gathered is not None and gathering.keyed,
                 )
             )
         return motions

@@ -14,10 +14,10 @@ from dataclasses import field
 from secant.plan import nodes as n
 from secant.plan.facts import Facts
 from secant.plan.lineage import named_in, stored_column, stored_columns
-from secant.plan.regions import Joined, joined
+from secant.plan.regions import Joined, joined, unfiltered
 from secant.plan.typing import fields_of
 from secant.records import frozen
-from secant.terms.keys import Key
+from secant.terms.keys import Key, Trust
 
 Fan = tuple[str, tuple[str, ...]]
 """A table and columns: how many rows agree in these columns, at most? None of them: all its rows."""
@@ -39,6 +39,8 @@ class Gathering:
 
     None where that is not known, or where the gathering columns are not a key that can be checked.
     """
+    keyed: bool = False
+    """Whether the gathering columns are a key that the engine keeps, or that is checked and stands in the claims."""
 
 
 Pairs = tuple[tuple[str, str | None], ...]
@@ -87,7 +89,18 @@ class Lookups:
         keys = self._row_of(scan, protected)
         apart = frozenset(decided)
         fans = self._fans(scan, keys, found, decided, claims)
-        return Gathering(single, keys, frozenset(claims), apart, fans)
+        keyed = self._is_key(scan, keys, claims)
+        return Gathering(single, keys, frozenset(claims), apart, fans, keyed)
+
+    def _is_key(self, scan: n.Scan, columns: tuple[n.Column, ...], claims: set[Key]) -> bool:
+        """Whether columns are a key that does not rest on an owner's word, and asks for no further claim."""
+        names = {stored_column(scan, c.name).lower() for c in columns}
+        return any(
+            key.trust in (Trust.KEPT, Trust.CHECKED)
+            and set(key.columns) == names
+            and claims.issuperset(key.claims)
+            for key in self.facts.keys(scan.table.lower())
+        )
 
     def _fans(
         self,
@@ -201,9 +214,8 @@ def _padding(leaf: n.Relation, protected: frozenset[str]) -> bool:
 
 def _table_of(relation: n.Relation) -> n.Scan | None:
     """Give the table whose rows a relation shows, perhaps not all of them; None if it is more than that."""
-    while isinstance(relation, n.Filter):
-        relation = relation.input
-    return relation if isinstance(relation, n.Scan) else None
+    _, stored = unfiltered(relation)
+    return stored if isinstance(stored, n.Scan) else None
 
 
 def _equalities(conditions: Iterable[n.Scalar]) -> Pairs:

@@ -15,6 +15,7 @@ from fractions import Fraction
 
 from secant.analysis.derivative import shapes
 from secant.analysis.derivative.branches import branches_of, pulled, together
+from secant.analysis.derivative.counted import Sums, counted
 from secant.analysis.derivative.peaks import Peak, leaf_name, peak
 from secant.analysis.derivative.space import Key, Space
 from secant.numeric.powers import power
@@ -49,6 +50,9 @@ class Motion:
     """Whether columns that move the measure by less than its floor were left out."""
     branch: int = 0
     """In which branch of the release's rows the scan stands."""
+    keyed: bool = False
+    """Whether the columns that gather are a key that is kept or checked: then each joined row of a collection shows the
+    same row."""
     rows: n.Project | None = None
     """Rows to look at where those of the release are groups of them (derivative.nested); None for the release's own."""
 
@@ -291,9 +295,9 @@ def _gathering(
     own = tuple(
         (gathered[0].branch, n.Named(f"{c.name}.gathered", c)) for c in gathered[0].gathered or ()
     )
-    counted = n.Column(f"{release.name}.near", INTEGER)
+    nearby = n.Column(f"{release.name}.near", INTEGER)
     if any(m.times is not None for m in gathered):
-        inner.append(n.Aggregation(counted.name, "count", None))
+        inner.append(n.Aggregation(nearby.name, "count", None))
     if measured:
         for call in release.exact.aggregations:
             name = f"{call.name}.part"
@@ -317,17 +321,23 @@ def _gathering(
             inner.append(n.Aggregation(part, "sum", n.Column(row, type_of(entry))))
             summed[key] = n.Column(part, type_of(inner[-1]))
             if m.times is not None:
-                summed[key] = _with_far_rows(summed[key], counted, m.times, m.floors[key])
+                summed[key] = _with_far_rows(summed[key], nearby, m.times, m.floors[key])
         name = f"{_column(m)}.gathered"
         between.append(n.Named(name, m.space.dual_expression(m.role, summed)))
         outer.append(_collected(m, n.Column(name, type_of(between[-1].expression))))
-    extended = _extended(rows, [*items, *own], release)
     keys = _keys(release)
+    if gathered[0].keyed and not alone and not keys and len(branches_of(rows)) == 1:
+        made = (*rows.items, *(item for _, item in items))
+        columns = gathered[0].gathered or ()
+        sums = Sums(gathered[0].role, columns, rows.input, made, (*inner,), (*between,), (*outer,))
+        if (found := counted(sums, release.name)) is not None:
+            return replace(found, span=release.exact.span)
+    extended = _extended(rows, [*items, *own], release)
     kinds = {f.name: f.type for f in fields_of(extended)}
-    found = n.Aggregate(
+    collections = n.Aggregate(
         extended,
         (*keys, *(n.Named(o.name, n.Column(o.name, kinds[o.name])) for _, o in own)),
         tuple(inner),
     )
-    below = n.Project(found, (*keys, *between))
+    below = n.Project(collections, (*keys, *between))
     return _finished(n.Aggregate(below, keys, tuple(outer), release.exact.span), alone)

@@ -31,7 +31,7 @@ class Shape:
     likely: tuple[tuple[Classes, ...], ...]
     """The same with declared keys, which nobody has checked: for costs only."""
     claims: frozenset[Key] = frozenset()
-    """Keys among those that hold which the owner accepts."""
+    """Keys among those that hold which the engine does not keep: the owner accepts them, or they are checked."""
 
     @cached_property
     def everything(self) -> Atoms:
@@ -141,8 +141,10 @@ def shape_of(form: Conjunctive, facts: Facts) -> Shape:
         for key in facts.keys(atom.table) if atom.table is not None else ():
             if all(c in at for c in key.columns):
                 held = frozenset(at[c] for c in key.columns)
-                (sure if key.holds_unseen else others).append(held)
-                claims.update(key.claims if key.holds_unseen else ())
+                # Where rows stay, a key that is checked before the release holds in every neighbor, too.
+                holds = key.holds_unseen if atom.varying else key.holds
+                (sure if holds else others).append(held)
+                claims.update(key.claims if holds else ())
         if atom.key and atom.key <= place.keys():
             sure.append(frozenset(place[c] for c in atom.key))
         kept.append(tuple(sure))
