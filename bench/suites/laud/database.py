@@ -84,7 +84,7 @@ def parquet_of(scale: str, directory: Path) -> Path:
         raise BackendError(
             "BAK-001",
             f"TPC-H data of scale {scale} cannot be made in {directory}",
-            hint="is there analysis, and may it be written to? --data names another directory",
+            hint="is there room on the disk, and may it be written to? --data names another directory",
         ) from None
     return place
 
@@ -106,7 +106,7 @@ def duckdb_file(scale: str, directory: Path) -> Path:
         raise BackendError(
             "BAK-001",
             f"the database of scale {scale} cannot be built in {directory}",
-            hint="is there analysis? --data names another directory",
+            hint="is there room on the disk? --data names another directory",
         ) from None
     return place
 

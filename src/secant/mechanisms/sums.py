@@ -20,7 +20,8 @@ FEW = 6
 COARSE = 50
 """Scales of more whole steps than this, for each noise of a sum, are as good as real-valued."""
 SLIP = 1e-5
-"""What a computed probability may be too small by. It is added, so that intervals hold."""
+"""What a computed probability may be too small by. It is added, so that intervals hold; rarer errors are bounded by
+exponents, which know no such slip."""
 
 
 def tail_of_sum(scales: Sequence[float], distance: float, normal: float = 0.0) -> float:
@@ -31,14 +32,17 @@ def tail_of_sum(scales: Sequence[float], distance: float, normal: float = 0.0) -
     if normal > 0:
         if not known:
             return math.erfc(distance / normal / math.sqrt(2))
-        return _series(known, normal).beyond(distance)
+        computed = _series(known, normal).beyond(distance)
+        return (
+            computed if computed > 2 * SLIP else min(computed, _chernoff(known, distance, normal))
+        )
     if not known:
         return 0.0
     if len(known) == 1:
         return math.exp(-distance / known[0])
-    if len(known) <= FEW:
-        return _fractions(known, distance)
-    return _series(known, 0.0).beyond(distance)
+    few = len(known) <= FEW
+    computed = _fractions(known, distance) if few else _series(known, 0.0).beyond(distance)
+    return computed if computed > 2 * SLIP else min(computed, _chernoff(known, distance))
 
 
 def sum_error(scales: Sequence[float], level: float, deviations: Sequence[float] = ()) -> float:
@@ -71,10 +75,14 @@ def _whole_sum_error(scales: tuple[float, ...], level: float) -> int:
         return math.ceil(_sum_error(scales, level, 0.0)) + len(scales)
     miss = 1 - level
     law = _WholeSeries(scales)
+    falling = tuple(reversed(scales))
     low, high = -1, law.reach
+    while _chernoff(falling, high) > miss:  # rarer than what lies beyond `reach`
+        low, high = high, high * 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if law.beyond(middle) <= miss else (middle, high)
+        rare = min(law.beyond(middle), _chernoff(falling, middle + 1)) <= miss
+        low, high = (low, middle) if rare else (middle, high)
     return high
 
 

@@ -150,3 +150,19 @@ def test_a_quotient_of_normal_numbers_holds_the_truth():
         held += low <= 3 <= high
     fewest, most = (int(f(1e-9, draws, 0.95)) for f in (binom.ppf, binom.isf))
     assert fewest <= held <= most + draws * 0.005
+
+
+@pytest.mark.parametrize("miss", [1e-5, 1e-6, 1e-9, 1e-12])
+def test_rare_errors_of_two_noises_are_finite_and_hold(miss):
+    """Ends of a quotient in one of many groups ask for levels beyond what a computed series can tell."""
+
+    def tail(t):  # of the sum of two standard Laplace noises
+        return (1 + t / 2) * math.exp(-t)
+
+    t = sum_error([1.0, 1.0], 1 - miss)
+    assert tail(t) <= miss <= tail(0.75 * t)
+    steps = whole_sum_error([40.0, 40.0], 1 - miss)
+    assert tail(steps / 40) <= 1.1 * miss <= 1.1 * tail(0.75 * steps / 40)
+    for many in ([1.0] * 8, [200.0, 1.0]):
+        assert math.isfinite(sum_error(many, 1 - miss, [0.5]))
+        assert whole_sum_error(many, 1 - miss) > whole_sum_error(many, 1 - 2 * miss) - 1
