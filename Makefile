@@ -9,7 +9,7 @@ CORE := $(VENV)/.core
 # Tests start Secant hundreds of times; where nothing is kept compiled, each start compiles all of it.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup setup-browser setup-clients setup-spark clients demo docs pictures test test-long check bench lock clean
+.PHONY: setup setup-browser setup-clients setup-spark clients demo docs pictures test test-long check bench same lock clean
 
 setup: $(STAMP)
 
@@ -75,6 +75,11 @@ check: setup
 # What privacy costs in time, on one page, beside the run before; `python -m bench` runs all other benchmarks.
 bench: setup
 	$(BIN)/python -m bench.page $(if $(POSTGRES),--postgres $(POSTGRES))
+
+# What a redesign must not change: `make same BEFORE=folder`, where the folder was written by the commit before.
+same: setup
+	$(BIN)/python -m bench.same write build/same $(if $(POSTGRES),--postgres $(POSTGRES))
+	$(BIN)/python -m bench.same compare $(BEFORE) build/same
 
 lock: # needs uv; no index address is written into the lock files
 	uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --all-extras pyproject.toml requirements/dev.in -o requirements/dev.lock

@@ -36,8 +36,14 @@ SCALE, TPCDS_SCALE = "0.01", "0.01"
 SMALL = """
 [tables.person]
 key = ["id"]
+[tables.person.columns]
+id = { range = [0, 1000] }
+age = { range = [0, 120] }
+height = { range = [-10, 10] }
+balance = { range = [-1000, 10000] }
 [tables.visit]
 key = ["vid"]
+columns = { cost = { range = [0, 500] }, rating = { range = [-5, 5] }, pid = { range = [0, 1000] } }
 references = { pid = "person.id" }
 """
 PROTECTIONS = {
@@ -76,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     different = list(_compare(before, after, renamed))
     cases = len({*_names(before), *_names(after)})
     print(f"{cases} cases, {len(different)} differ")
-    return int(bool(different))
+    return int(bool(different) or not cases)
 
 
 def _write(folder: Path, postgres: str | None, only: str) -> Iterator[None]:
@@ -179,7 +185,7 @@ def _on_postgres(address: str, shop: Path, small: Path) -> tuple[str, str, str]:
         with psycopg.connect(address, autocommit=True) as connection:
             connection.execute(f"DROP DATABASE IF EXISTS {name}")
             connection.execute(f"CREATE DATABASE {name}")
-        there = re.sub(r"/[^/?]*(\?|$)", rf"/{name}\1", address, count=0)
+        there = re.sub(r"/[^/?]*(?=\?|$)", f"/{name}", address, count=1)
         with duckdb.connect(str(file), read_only=True) as connection:
             tables = [t for (t,) in connection.execute("SHOW TABLES").fetchall()]
             copy_tables(connection, tables, there, keys)
