@@ -81,7 +81,7 @@ def quieter(compiled: Compiled) -> Compiled:
 
 def worst(both: tuple[Compiled, ...], epsilon: float, count: int) -> float:
     """Give by how much some event is certainly too likely on one side."""
-    drawn = [[float(str(side.draw().rows[0][0] or 0)) for _ in range(count)] for side in both]
+    drawn = [[float(str(side.draw_rows()[0][0] or 0)) for _ in range(count)] for side in both]
     pairs = (drawn, drawn[::-1])
     return max(violation(a, b, epsilon, alarm=ALARM / 2) for a, b in pairs)
 

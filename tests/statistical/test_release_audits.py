@@ -77,7 +77,7 @@ def compiled(near: Connection, plain: Connection, name: str) -> tuple[Compiled, 
 
 def worst(sides: Sequence[Compiled], epsilon: float, count: int) -> float:
     """Give by how much some event is certainly too likely on one side; nothing here costs any δ."""
-    one, two = ([float(str(side.draw().rows[0][0])) for _ in range(count)] for side in sides)
+    one, two = ([float(str(side.draw_rows()[0][0])) for _ in range(count)] for side in sides)
     pairs = ((one, two), (two, one))
     return max(violation(a, b, epsilon, alarm=ALARM / len(pairs)) for a, b in pairs)
 

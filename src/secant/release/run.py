@@ -188,15 +188,23 @@ def known_keys(
 
 def run(job: Job, keys: Mapping[str, Keys | None], session: Session, permit: Permit) -> Shown:
     """Release everything and finish the query on public numbers."""
-    tables: dict[str, n.Values] = {}
-    noise: dict[str, Noise] = {}
     if job.prepared.bounded:
         permit.mark_sent()
+    tables, noise = draw(job, keys, session)
+    return finish(job, tables, from_engine(session), noise)
+
+
+def draw(
+    job: Job, keys: Mapping[str, Keys | None], session: Session
+) -> tuple[Mapping[str, n.Values], Mapping[str, Noise]]:
+    """Read the measures and put noise on them; the permit was marked before."""
+    tables: dict[str, n.Values] = {}
+    noise: dict[str, Noise] = {}
     engine = stage(session, tables)
     for b in job.prepared.bounded:
         tables[b.release.name], settled = _released(b, job, keys[b.release.name], engine)
         noise |= settled
-    return finish(job, tables, from_engine(session), noise)
+    return tables, noise
 
 
 def _released(

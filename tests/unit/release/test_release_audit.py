@@ -42,7 +42,7 @@ def violated(events, here, there, draws, epsilon=1.0):
     """Say whether some event is provably more than e^epsilon times as likely on one side."""
     counts = []
     for side in (here, there):
-        seen = [tuple(map(tuple, side.draw().rows)) for _ in range(draws)]
+        seen = [tuple(map(tuple, side.draw_rows())) for _ in range(draws)]
         counts.append([sum(event(rows) for rows in seen) for event in events])
     return any(
         lower(a, draws) > math.exp(epsilon) * upper(b, draws)
