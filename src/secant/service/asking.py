@@ -43,6 +43,7 @@ from secant.service.anchored import Anchored
 from secant.service.logins import Logins
 from secant.service.metrics import Metrics
 from secant.service.opened import Opened, Openings, version_of
+from secant.service.origin import UNKNOWN, Origin
 from secant.service.queue import FairQueue
 from secant.service.remembered import Remembered, Told, other_request
 from secant.service.roles import allow, may
@@ -98,6 +99,7 @@ class Ticket:
     interrupt: Interrupt
     key: str = ""
     """The client's idempotency key, if it gave one."""
+    origin: Origin = UNKNOWN
     ticket_id: str = field(default_factory=lambda: secrets.token_hex(8))
     begun: float = field(default_factory=time.time)
     future: Future[Any] = field(default_factory=Future)
@@ -114,7 +116,7 @@ class Desk:
         self.settings = settings
         place = ledger_place(load_policy(settings.policy))
         self.users = Users(open_store(place))
-        self.logins = Logins(self.users)
+        self.logins = Logins(self.users, settings.logins)
         self.metrics = Metrics()
         self.remembered = Remembered(self.users.store, settings.reuse)
         self._anchored = Anchored(settings.anchor)
@@ -141,12 +143,13 @@ class Desk:
         key: str = "",
         reuse: bool = True,
         heard: Heard = lambda kind, fields: None,
+        by: Origin | None = None,
     ) -> Ticket:
         """Ask; the ticket's result is a `Told`. `key` makes sure that the same request is charged once at most."""
-        allow(user, "ask")
+        self._allow(user, "ask")
         _check_text(question)
         check_printable("an idempotency key", key, 200)
-        ticket = Ticket(user, question, Interrupt(), key)
+        ticket = Ticket(user, question, Interrupt(), key, by or Origin(actor=user.name))
         if key:
             with self._lock:
                 same = next((t for t in self._tickets.values() if _is_same(t, ticket)), None)
@@ -169,9 +172,11 @@ class Desk:
             return ticket
         return self._queued(ticket, lambda: self._asked(ticket, reuse, heard), heard)
 
-    def explain(self, user: User, question: Question, *, ranges: bool = False) -> Ticket:
+    def explain(
+        self, user: User, question: Question, *, ranges: bool = False, by: Origin | None = None
+    ) -> Ticket:
         """Explain; the ticket's result is an `Explanation`. Spends nothing."""
-        allow(user, "explain")
+        self._allow(user, "explain")
         _check_text(question)
         chosen = question.arguments()
         chosen.pop("max_error")
@@ -179,14 +184,16 @@ class Desk:
         def explained(opened: Opened) -> Explanation:
             return opened.connection.explain(question.text, ranges=ranges, **chosen)
 
-        return self.do(user, explained)
+        return self.do(user, explained, by)
 
-    def release_stream(self, user: User, name: str, *, until: object = None) -> Ticket:
+    def release_stream(
+        self, user: User, name: str, *, until: object = None, by: Origin | None = None
+    ) -> Ticket:
         """Release the steps of a stream that are complete; the ticket's result is a `Series`.
 
         Only the owner knows up to where all rows are there, so only the owner may say so with `until`.
         """
-        allow(user, "ask" if until is None else "say what is complete")
+        self._allow(user, "ask" if until is None else "say what is complete")
 
         def released(opened: Opened) -> Series:
             analyst = share_name(opened.connection.policy, user)
@@ -194,11 +201,11 @@ class Desk:
             self._anchored.move(opened.connection.ledger)
             return series
 
-        return self.do(user, released)
+        return self.do(user, released, by)
 
-    def do(self, user: User, work: Callable[[Opened], Any]) -> Ticket:
+    def do(self, user: User, work: Callable[[Opened], Any], by: Origin | None = None) -> Ticket:
         """Let something that asks nothing by itself wait for its turn, like a question."""
-        ticket = Ticket(user, None, Interrupt())
+        ticket = Ticket(user, None, Interrupt(), origin=by or Origin(actor=user.name))
 
         def done() -> Any:
             with self._limited(ticket), self._openings.taken() as opened:
@@ -213,12 +220,39 @@ class Desk:
             tickets = list(self._tickets.values())
         return [t for t in tickets if t.user == user or may(user, "see all")]
 
-    def cancel(self, user: User, ticket_id: str) -> None:
+    def _allow(self, user: User, what: str) -> None:
+        """Raise unless a user may do something, and is still who they were when they logged in."""
+        allow(user, what)
+        self.users.check_still(user)
+
+    def revoke_all(self, name: str, by: Origin) -> int:
+        """End every session, token and question of a user; give how many tokens ended. What was sent stays charged."""
+        ended = self.users.revoke_all(name, by=by)
+        self._end_questions(name)
+        return ended
+
+    def remove_user(self, name: str, by: Origin) -> None:
+        """Remove a user, and end what they are asking."""
+        self.users.remove(name, by=by)
+        self._end_questions(name)
+
+    def _end_questions(self, name: str) -> None:
+        with self._lock:
+            tickets = list(self._tickets.values())
+        for ticket in tickets:
+            if ticket.user.name.casefold() == name.casefold():
+                ticket.interrupt.stop()
+                ticket.future.cancel()
+
+    def cancel(self, user: User, ticket_id: str, *, by: Origin | None = None) -> None:
         """End a question; if a statement was sent, its charge stays."""
         with self._lock:
             ticket = self._tickets.get(ticket_id)
         if ticket is None or not (ticket.user == user or may(user, "cancel all")):
             raise UsageError("USE-001", "there is no such question, or it has ended")
+        if ticket.user != user:
+            said = by or Origin(actor=user.name)
+            self.users.audit.note("question canceled", ticket.user.name, ticket_id, said)
         ticket.interrupt.stop()
         ticket.future.cancel()  # one that waits ends here
 
@@ -259,6 +293,7 @@ class Desk:
             for ticket in tickets:
                 ticket.interrupt.stop()
             self._queue.join(None)
+        self.logins.close()
         self._openings.close()
         self.users.store.close()
 
@@ -441,7 +476,10 @@ class Desk:
                     ticket.user.name, _noted(ticket.question, None), error,
                     outcome=outcome, ticket_id=ticket.ticket_id, key=ticket.key,
                 )  # fmt: skip
-            self.users.note("question " + outcome, ticket.user.name, error.code)
+            name = ticket.user.name
+            self.users.audit.note_limited(
+                f"question {outcome}", name, error.code, ticket.origin, of=name
+            )
 
 
 def share_name(policy: Policy, user: User) -> str:

@@ -16,9 +16,11 @@ from secant.errors import UsageError
 from secant.plan.functions import AGGREGATES, FUNCTIONS
 from secant.release.answer import plain
 from secant.service.asking import Desk, Ticket, share_name
+from secant.service.audit_log import Entry
 from secant.service.remembered import Asked, Told
 from secant.service.roles import allow, may
-from secant.service.users import Entry, Token, User
+from secant.service.tokens import Token
+from secant.service.users import User
 from secant.terms.coverage import tables_of
 from secant.terms.policy import ColumnFacts
 
@@ -149,7 +151,17 @@ def running_view(tickets: list[Ticket]) -> list[dict[str, Any]]:
 def audit_view(entries: list[Entry]) -> list[dict[str, Any]]:
     """Give lines of the audit log."""
     return [
-        {"time": e.time.isoformat(), "kind": e.kind, "user": e.who, "about": e.about}
+        {
+            "time": e.time.isoformat(),
+            "kind": e.kind,
+            "user": e.who,
+            "about": e.about,
+            "actor": e.origin.actor,
+            "address": e.origin.address,
+            "way": e.origin.way,
+            "token": e.origin.token_id,
+            "request": e.origin.request_id,
+        }
         for e in entries
     ]
 
@@ -162,6 +174,7 @@ def token_view(token: Token) -> dict[str, Any]:
         "kind": token.kind,
         "note": token.note,
         "expires": token.expires.isoformat(),
+        "parent": token.parent or None,
     }
 
 

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
-from secant.errors import SecantError, UsageError
+from secant.errors import AccessError, SecantError, UsageError
 from secant.proofs import rule
 from secant.service import views
 from secant.service.asking import Desk, Question, Ticket
-from secant.service.http.access import Caller, caller_of, mark_of
+from secant.service.http.access import Caller, caller_of, mark_of, origin_of
 from secant.service.http.bodies import (
     EVENTS,
+    LARGEST_LOGIN,
     Asked,
     Explain,
     Login,
@@ -31,8 +34,10 @@ from secant.service.http.bodies import (
     unreadable,
 )
 from secant.service.http.told import answer_response, error_response, event, json_response
+from secant.service.origin import Origin
 from secant.service.roles import allow, may
-from secant.service.users import SESSION_SECONDS, User
+from secant.service.tokens import SESSION_SECONDS
+from secant.service.users import User
 from secant.service.verifiers import made_password
 
 KEEP_ALIVE = 15.0
@@ -84,17 +89,17 @@ class Api:
         ask = self._desk.ask
         if EVENTS in accept:
             return StreamingResponse(
-                self._events(caller.user, body, key),
+                self._events(caller, body, key),
                 media_type=EVENTS,
                 headers={"X-Accel-Buffering": "no"},
             )
         ticket = await run_in_threadpool(
-            ask, caller.user, question_of(body), key=key, reuse=body.reuse
+            ask, caller.user, question_of(body), key=key, reuse=body.reuse, by=caller.origin
         )
         told = await _result(ticket)
         return await run_in_threadpool(answer_response, told, accept)
 
-    async def _events(self, user: User, body: Query, key: str) -> AsyncIterator[str]:
+    async def _events(self, caller: Caller, body: Query, key: str) -> AsyncIterator[str]:
         """Tell what happens to a question, and at last its answer."""
         loop = asyncio.get_running_loop()
         heard: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue()
@@ -104,8 +109,9 @@ class Api:
 
         try:
             ticket = await run_in_threadpool(
-                self._desk.ask, user, question_of(body), key=key, reuse=body.reuse, heard=hear
-            )
+                self._desk.ask, caller.user, question_of(body),
+                key=key, reuse=body.reuse, heard=hear, by=caller.origin,
+            )  # fmt: skip
             end = asyncio.ensure_future(_result(ticket))
             end.add_done_callback(lambda _: heard.put_nowait(("", {})))
             while True:
@@ -127,7 +133,11 @@ class Api:
         body = await read_model(request, Explain, self._largest)
         told = await _result(
             await run_in_threadpool(
-                self._desk.explain, caller.user, question_of(body), ranges=body.ranges
+                self._desk.explain,
+                caller.user,
+                question_of(body),
+                ranges=body.ranges,
+                by=caller.origin,
             )
         )
         warnings = [caution.to_dict() for caution in told.warnings]
@@ -141,7 +151,9 @@ class Api:
     async def cancel(self, request: Any) -> Any:
         """Cancel a question."""
         caller = await self._caller(request)
-        await run_in_threadpool(self._desk.cancel, caller.user, request.path_params["id"])
+        await run_in_threadpool(
+            self._desk.cancel, caller.user, request.path_params["id"], by=caller.origin
+        )
         return Response(status_code=204)
 
     # ── what can be seen ─────────────────────────────────────────────────────────────────────────
@@ -189,13 +201,15 @@ class Api:
         if request.method == "POST":
             body = await read_model(request, Steps, self._largest)
             series = await _result(
-                await run_in_threadpool(desk.release_stream, caller.user, name, until=body.until)
+                await run_in_threadpool(
+                    desk.release_stream, caller.user, name, until=body.until, by=caller.origin
+                )
             )
             return json_response(series.to_dict())
         allow(caller.user, "explain")
         told = await _result(
             await run_in_threadpool(
-                desk.do, caller.user, lambda o: o.connection.explain_stream(name)
+                desk.do, caller.user, lambda o: o.connection.explain_stream(name), caller.origin
             )
         )
         return json_response({**told.to_dict(), "text": told.text})
@@ -204,14 +218,15 @@ class Api:
 
     async def login(self, request: Any) -> Any:
         """Give a token for a name and a password."""
-        body = await read_model(request, Login, self._largest)
-        user, token, told = await run_in_threadpool(log_in, self._desk, body.user, body.password)
+        body = await read_model(request, Login, LARGEST_LOGIN)
+        came = origin_of(self._desk, request)
+        user, token, told = await log_in(self._desk, body.user, body.password, came)
         return json_response({"token": token, "expires": told.expires.isoformat(), **_user(user)})
 
     async def logout(self, request: Any) -> Any:
         """End the token that the request came with."""
         caller = await self._caller(request)
-        await run_in_threadpool(self._desk.users.end_token, caller.token)
+        await run_in_threadpool(log_out, self._desk, caller)
         return Response(status_code=204)
 
     async def me(self, request: Any) -> Any:
@@ -229,8 +244,11 @@ class Api:
             return json_response([_user(user) for user in found])
         allow(caller.user, "change users")
         body = await read_model(request, NewUser, self._largest)
+        await self._proved(caller, body.current)
         password = body.password or made_password()
-        added = await run_in_threadpool(self._desk.users.add, body.user, body.role, password)
+        added = await run_in_threadpool(
+            partial(self._desk.users.add, by=caller.origin), body.user, body.role, password
+        )
         shown = None if body.password else password
         return json_response({**_user(added), "password": shown}, 201)
 
@@ -243,19 +261,51 @@ class Api:
             raise UsageError(
                 "USE-001", "an owner does not remove themselves", hint="let another do it"
             )
-        await run_in_threadpool(self._desk.users.remove, name)
+        await run_in_threadpool(self._desk.remove_user, name, caller.origin)
         return Response(status_code=204)
 
     async def password(self, request: Any) -> Any:
-        """Change a password: one's own, or for owners anybody's."""
+        """Change a password: one's own, or for owners anybody's. Either needs the caller's own present one."""
         caller = await self._caller(request)
         name = request.path_params["name"]
         if name.casefold() != caller.user.name.casefold():
             allow(caller.user, "change users")
         body = await read_model(request, NewPassword, self._largest)
+        await self._proved(caller, body.current)
         password = body.password or made_password()
-        await run_in_threadpool(self._desk.users.set_password, name, password)
+        await run_in_threadpool(
+            partial(self._desk.users.set_password, by=caller.origin), name, password
+        )
         return json_response({"password": None if body.password else password})
+
+    async def revoke_all(self, request: Any) -> Any:
+        """End all sessions, tokens and questions of a user: one's own, or for owners anybody's."""
+        caller = await self._caller(request)
+        name = request.path_params["name"]
+        if name.casefold() != caller.user.name.casefold():
+            allow(caller.user, "change users")
+        ended = await run_in_threadpool(self._desk.revoke_all, name, caller.origin)
+        return json_response({"user": name, "ended": ended})
+
+    async def _proved(self, caller: Caller, password: str | None) -> None:
+        """Make sure that the caller has a password, too: a stolen token must not make what outlives it."""
+        if password is None:
+            raise AccessError(
+                "AUT-001",
+                "this needs your own present password, not only a token",
+                hint="send it as `current`",
+            )
+        by = caller.origin
+        await asyncio.wrap_future(
+            self._desk.logins.attempt(
+                caller.user.name,
+                password,
+                way=by.way,
+                address=by.address,
+                by=by,
+                kind="password check",
+            )
+        )
 
     async def tokens(self, request: Any) -> Any:
         """List tokens; with POST, make one."""
@@ -274,8 +324,17 @@ class Api:
             if known is None:
                 raise UsageError("USE-001", "there is no such user")
             holder = known[0]
+        if body.current is not None:
+            await self._proved(caller, body.current)
         token, told = await run_in_threadpool(
-            lambda: users.make_token(holder, seconds=body.days * 86_400, note=body.note)
+            partial(
+                users.make_token,
+                holder,
+                seconds=body.days * 86_400,
+                note=body.note,
+                parent=caller.origin.token_id if body.current is None else "",
+                by=caller.origin,
+            )
         )
         return json_response({**views.token_view(told), "token": token}, 201)
 
@@ -286,7 +345,7 @@ class Api:
         whose = None if may(caller.user, "change users") else caller.user.name
         if wanted not in [t.token_id for t in await run_in_threadpool(users.tokens, whose)]:
             raise UsageError("USE-001", "there is no token of this id")
-        await run_in_threadpool(users.revoke, wanted)
+        await run_in_threadpool(partial(users.revoke, by=caller.origin), wanted)
         return Response(status_code=204)
 
     # ── operation ────────────────────────────────────────────────────────────────────────────────
@@ -308,16 +367,24 @@ class Api:
         return json_response({"status": "ready" if ready else "not ready"}, 200 if ready else 503)
 
 
-def log_in(desk: Desk, name: str, password: str) -> tuple[User, str, Any]:
-    """Check a password and begin a session."""
+async def log_in(desk: Desk, name: str, password: str, came: Origin) -> tuple[User, str, Any]:
+    """Check a password and begin a session. No thread of those that serve others waits meanwhile."""
     try:
-        user = desk.logins.login(name, password, way="HTTP")
+        user = await asyncio.wrap_future(
+            desk.logins.attempt(name, password, way=came.way, address=came.address, by=came)
+        )
     except SecantError:
         desk.metrics.count("secant_logins_total", "outcome", "refused")
         raise
     desk.metrics.count("secant_logins_total", "outcome", "admitted")
-    token, told = desk.users.make_token(user, seconds=SESSION_SECONDS, kind="session")
+    begun = partial(desk.users.make_token, seconds=SESSION_SECONDS, kind="session")
+    token, told = await run_in_threadpool(begun, user, by=replace(came, actor=user.name))
     return user, token, told
+
+
+def log_out(desk: Desk, caller: Caller) -> None:
+    """End the token that a request came with, and whatever it made."""
+    desk.users.revoke(caller.origin.token_id, what="logout", by=caller.origin)
 
 
 async def _result(ticket: Ticket) -> Any:

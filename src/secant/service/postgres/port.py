@@ -266,7 +266,11 @@ class PostgresPort:
             )
             writer.write(m.message(b"R", struct.pack("!i", 11), told))
             last = await self._said(reader)
-            user, told = await asyncio.to_thread(scram.finish, logins, begun, last, end_point)
+            peer = writer.get_extra_info("peername")
+            address = str(peer[0]) if isinstance(peer, tuple) else ""
+            user, told = await asyncio.to_thread(
+                scram.finish, logins, begun, last, end_point, address
+            )
         except AccessError as error:
             raise _Over(error_message(error, severity="FATAL")) from None
         except ServiceError as error:
