@@ -43,6 +43,7 @@ from secant.release.rising import Order, running_rows
 from secant.release.shares import Calibrated
 from secant.release.stages import placeholders, provided, stage
 from secant.release.stated import Closed, half_widths, leaves_out, stated_ends, stated_ranks
+from secant.release.watch import about_to_charge
 from secant.terms.keys import Trust
 from secant.terms.policy import Limits
 from secant.terms.secrecy import Private, sealed_map
@@ -191,6 +192,7 @@ def run(job: Job, keys: Mapping[str, Keys | None], session: Session, permit: Per
     tables: dict[str, n.Values] = {}
     noise: dict[str, Noise] = {}
     if job.prepared.bounded:
+        about_to_charge()
         permit.mark_sent()
     engine = stage(session, tables)
     for b in job.prepared.bounded:

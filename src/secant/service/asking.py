@@ -118,7 +118,7 @@ class Desk:
         self.users = Users(open_store(place))
         self.logins = Logins(self.users, settings.logins)
         self.metrics = Metrics()
-        self.remembered = Remembered(self.users.store, settings.reuse)
+        self.remembered = Remembered(self.users.store, settings.reuse, settings.history)
         self._anchored = Anchored(settings.anchor)
         self._openings = Openings(settings)
         q = settings.questions
@@ -475,6 +475,7 @@ class Desk:
                 self.remembered.fail(
                     ticket.user.name, _noted(ticket.question, None), error,
                     outcome=outcome, ticket_id=ticket.ticket_id, key=ticket.key,
+                    charged=ticket.interrupt.charged,
                 )  # fmt: skip
             name = ticket.user.name
             self.users.audit.note_limited(

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
@@ -146,7 +147,8 @@ class Api:
     async def running(self, request: Any) -> Any:
         """List questions that wait or run."""
         caller = await self._caller(request)
-        return json_response(views.running_view(self._desk.running(caller.user)))
+        longest = self._desk.settings.history.longest_text
+        return json_response(views.running_view(self._desk.running(caller.user), longest))
 
     async def cancel(self, request: Any) -> Any:
         """Cancel a question."""
@@ -186,7 +188,13 @@ class Api:
         if not given.isascii() or not given.isdigit() or len(given) > 6:
             raise unreadable("limit is a whole number")
         before = request.query_params.get("before")
-        return await self._seen(request, views.history_view, limit=int(given), before=before)
+        caller = await self._caller(request)
+        found, more = await run_in_threadpool(
+            views.history_view, self._desk, caller.user, limit=int(given), before=before
+        )
+        after = quote(found[-1]["time"]) if found else ""
+        link = f'</v1/history?limit={int(given)}&before={after}>; rel="next"'
+        return json_response(found, headers={"Link": link} if more else None)
 
     async def audit(self, request: Any) -> Any:
         """Show the audit log."""

@@ -1,7 +1,7 @@
 // Who asked what, when, and at which price: one's own questions, or all of them for owners and auditors.
 
 import { h, show, shown, table, when } from "./dom.js";
-import { get, remove } from "./api.js";
+import { get, page as pageOf, remove } from "./api.js";
 import { refusal } from "./refusal.js";
 
 const PAGE = 50;
@@ -20,7 +20,7 @@ export async function history(page, user) {
 
   async function more() {
     const oldest = rows.length ? `&before=${encodeURIComponent(rows[rows.length - 1].time)}` : "";
-    const found = await get(`/v1/history?limit=${PAGE}${oldest}`);
+    const { found, more: older } = await pageOf(`/v1/history?limit=${PAGE}${oldest}`);
     rows = rows.concat(found);
     const price = (one) => (one.charged || []).map((part) => `${part.protection} ε ${shown(part.epsilon)}`).join(", ");
     const title = user.role === "analyst" ? "Your questions" : "All questions";
@@ -28,7 +28,7 @@ export async function history(page, user) {
       table(title, ["when", "who", "question", "outcome", "price"],
         rows.map((one) => [when(one.time), one.user,
           h("a", { href: `#/ask?${new URLSearchParams({ sql: one.text || "" })}` }, one.text || ""), one.outcome, price(one)])),
-      found.length === PAGE && h("button", { type: "button", onclick: more }, "Older")));
+      older && h("button", { type: "button", onclick: more }, "Older")));
   }
 
   try {
