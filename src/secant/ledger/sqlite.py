@@ -34,6 +34,8 @@ _SETTINGS = (
     "PRAGMA synchronous = FULL",
 )
 
+ROOM = 1 << 18
+"""Bytes that must be free beside a ledger: more than one release takes, with its papers and SQLite's journal."""
 SIDE_FILES = ("-journal", "-wal", "-shm")
 """What SQLite may leave beside a file, by the ends of their names."""
 
@@ -115,6 +117,11 @@ class SqliteTransaction:
             "UPDATE head SET sequence = ?, digest = ?, summary_at = ?",
             (record.sequence, record.digest, summary_at),
         )
+
+    def touch(self) -> None:
+        """Write the head as it is."""
+        # A row that is set to what it holds is not written; the head of the file is.
+        self._connection.execute(f"PRAGMA user_version = {self.version}")
 
     def keep(self, digest: str, paper: str) -> None:
         """Keep a document by its digest; one that is there already stays."""
@@ -263,6 +270,22 @@ class SqliteJournal:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
             raise
+
+    def check_room(self) -> None:
+        """Raise BUD-002 where the folder takes no file of the size of a release and its papers."""
+        draft = self._path.with_name(f".{self._path.name}.{secrets.token_hex(8)}.room")
+        with _typed():
+            try:
+                descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                try:
+                    left = memoryview(bytes(ROOM))
+                    while left:
+                        left = left[os.write(descriptor, left) :]
+                    os.fsync(descriptor)  # some file systems find out that they are full only here
+                finally:
+                    os.close(descriptor)
+            finally:
+                draft.unlink(missing_ok=True)
 
     def attest(self, anchor: Anchor, *, backward: bool = False) -> None:
         """Make durable, beside the file, that the chain has come as far as `anchor`."""

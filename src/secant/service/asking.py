@@ -45,10 +45,11 @@ from secant.service.metrics import Metrics
 from secant.service.opened import Opened, Openings, version_of
 from secant.service.origin import UNKNOWN, Origin
 from secant.service.queue import FairQueue
+from secant.service.readiness import Check, Readiness
 from secant.service.remembered import Remembered, Told, other_request
 from secant.service.roles import allow, may
 from secant.service.settings import Settings
-from secant.service.store import check_printable, open_store
+from secant.service.store import check_printable, check_writable, open_store
 from secant.service.users import User, Users
 from secant.shown.progress import silent
 from secant.streams.series import Series
@@ -58,6 +59,8 @@ from secant.terms.policy_file import load_policy
 T = TypeVar("T")
 LONGEST_TEXT = 1_000_000
 """Characters of a question."""
+CHECK_SECONDS = 10.0
+"""In which the engine must answer to be called ready."""
 _MOST_PLANS = 2000
 """Digests of plans that are kept in memory."""
 
@@ -121,6 +124,11 @@ class Desk:
         self.remembered = Remembered(self.users.store, settings.reuse, settings.history)
         self._anchored = Anchored(settings.anchor)
         self._openings = Openings(settings)
+        self.readiness = Readiness(
+            Check("source", self._check_source),
+            Check("ledger", self._check_ledger),
+            Check("store", lambda: check_writable(self.users.store)),
+        )
         q = settings.questions
         self._queue = FairQueue(
             workers=q.workers,
@@ -266,14 +274,23 @@ class Desk:
             raise _told(error, user) from None
 
     def ready(self) -> bool:
-        """Say whether questions can be answered now: policy, data, ledger and anchor are as they should be."""
-        try:
-            with self._openings.taken() as opened:
-                self._anchored.check(opened.connection.ledger)
-        except SecantError as error:
-            _log.warning("not ready: %s %s", error.code, error.message)
-            return False
-        return True
+        """Say whether questions can be answered now."""
+        return self.readiness.looking().result().ready
+
+    def _check_source(self) -> None:
+        """Raise unless policy and data can be opened, and the engine answers in time."""
+        interrupt = Interrupt()
+        interrupt.begin(CHECK_SECONDS)
+        with interruptible(interrupt), self._openings.taken() as opened:
+            opened.connection.check_source()
+
+    def _check_ledger(self) -> None:
+        """Raise unless a charge could be written now, and the anchor that is kept elsewhere be moved."""
+        with self._openings.taken() as opened:
+            ledger = opened.connection.ledger
+            self._anchored.check(ledger)
+            ledger.check_writable()
+            self._anchored.move(ledger)
 
     def loads(self) -> dict[str, float]:
         """Give how many questions wait and run."""

@@ -19,6 +19,7 @@ from typing import Protocol
 
 from secant.errors import UsageError
 from secant.service.asking import Desk
+from secant.service.readiness import Check
 from secant.service.settings import Port, Settings
 from secant.service.tls import server_context, tls_files
 
@@ -127,7 +128,13 @@ class Service:
         self.fronts: list[Front] = []
         try:
             for start in _fronts(settings):
-                self.fronts.append(start(self.desk))
+                front = start(self.desk)
+                self.fronts.append(front)
+                healthy = getattr(
+                    front, "healthy", None
+                )  # of a front that needs more than the desk
+                if healthy is not None:
+                    self.desk.readiness.add(Check("shadow", healthy))
         except BaseException:
             self.close()
             raise

@@ -168,6 +168,15 @@ def secret_of(store: Store) -> bytes:
     return bytes.fromhex(row[0])
 
 
+def check_writable(store: Store) -> None:
+    """Raise SRV-005 unless the store can be written now."""
+    with store.writing() as rows:
+        rows.do("DELETE FROM meta WHERE name = 'written'")
+        # Another value each time: SQLite does not write a row that stays as it is.
+        value = secrets.token_hex(8)
+        rows.do("INSERT INTO meta (name, value) VALUES ('written', ?)", value)
+
+
 def broken(what: str, hint: str) -> ServiceError:
     """Say that the store cannot be used."""
     return ServiceError("SRV-005", what, hint=hint)

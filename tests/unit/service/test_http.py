@@ -200,7 +200,10 @@ def test_without_a_token_only_health_and_the_description_are_told(running):
             assert response.status_code == 200
         else:
             assert code(response, 401) == "AUT-001"
-    assert client.get("/readyz").json() == {"status": "ready"}
+    assert client.get("/readyz").json() == {
+        "status": "ready",
+        "checks": {"source": True, "ledger": True, "store": True},
+    }
 
 
 @pytest.mark.parametrize(

@@ -371,8 +371,11 @@ class Api:
 
     async def ready(self, request: Any) -> Any:
         """Say whether questions can be answered."""
-        ready = await run_in_threadpool(self._desk.ready)
-        return json_response({"status": "ready" if ready else "not ready"}, 200 if ready else 503)
+        # Everybody may ask: whoever waits holds no thread, and one look serves all.
+        found = await asyncio.wrap_future(self._desk.readiness.looking())
+        status = "ready" if found.ready else "not ready"
+        body = {"status": status, "checks": found.checks}
+        return json_response(body, 200 if found.ready else 503)
 
 
 async def log_in(desk: Desk, name: str, password: str, came: Origin) -> tuple[User, str, Any]:

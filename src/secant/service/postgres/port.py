@@ -266,11 +266,7 @@ class PostgresPort:
             )
             writer.write(m.message(b"R", struct.pack("!i", 11), told))
             last = await self._said(reader)
-            peer = writer.get_extra_info("peername")
-            address = str(peer[0]) if isinstance(peer, tuple) else ""
-            user, told = await asyncio.to_thread(
-                scram.finish, logins, begun, last, end_point, address
-            )
+            user, told = await asyncio.to_thread(scram.finish, logins, begun, last, end_point)
         except AccessError as error:
             raise _Over(error_message(error, severity="FATAL")) from None
         except ServiceError as error:

@@ -65,13 +65,8 @@ def begin(
     return begun, first.encode()
 
 
-def finish(
-    logins: Logins, begun: Begun, raw: bytes, end_point: bytes | None, address: str = ""
-) -> tuple[User, bytes]:
-    """Read the client's last message; give the user and the server's, or raise AUT-001 or AUT-003.
-
-    `address` is the client's: failures are counted by it.
-    """
+def finish(logins: Logins, begun: Begun, raw: bytes, end_point: bytes | None) -> tuple[User, bytes]:
+    """Read the client's last message; give the user and the server's, or raise AUT-001 or AUT-003."""
     text = _ascii(raw)
     unproved, mark, proof = text.rpartition(",p=")
     parts = unproved.split(",")
@@ -86,9 +81,7 @@ def finish(
     if bound is None or _unpacked(parts[0][2:]) != begun.header + bound:
         raise Malformed
     said = f"{begun.bare},{begun.first},{unproved}".encode()
-    user, signature = logins.finish(
-        begun.exchange, said, _unpacked(proof), way="postgres", address=address
-    )
+    user, signature = logins.finish(begun.exchange, said, _unpacked(proof), way="postgres")
     return user, b"v=" + base64.b64encode(signature)
 
 
