@@ -20,7 +20,7 @@ from typing import Any
 from secant.errors import BudgetError
 from secant.ledger.journal import PAPERS, Head, packed, unpacked
 from secant.ledger.records import START, VERSION, Anchor, Record, following, newer
-from secant.ledger.witness import anchor_file, forgotten, read_anchor, write_anchor
+from secant.ledger.witness import anchor_file, forgotten, read_anchor, try_to_write, write_anchor
 from secant.processes import PerProcess
 
 APPLICATION_ID = 0x5ECA4719
@@ -273,19 +273,8 @@ class SqliteJournal:
 
     def check_room(self) -> None:
         """Raise BUD-002 where the folder takes no file of the size of a release and its papers."""
-        draft = self._path.with_name(f".{self._path.name}.{secrets.token_hex(8)}.room")
         with _typed():
-            try:
-                descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                try:
-                    left = memoryview(bytes(ROOM))
-                    while left:
-                        left = left[os.write(descriptor, left) :]
-                    os.fsync(descriptor)  # some file systems find out that they are full only here
-                finally:
-                    os.close(descriptor)
-            finally:
-                draft.unlink(missing_ok=True)
+            try_to_write(self._path, ROOM)
 
     def attest(self, anchor: Anchor, *, backward: bool = False) -> None:
         """Make durable, beside the file, that the chain has come as far as `anchor`."""

@@ -285,12 +285,12 @@ class Desk:
             opened.connection.check_source()
 
     def _check_ledger(self) -> None:
-        """Raise unless a charge could be written now, and the anchor that is kept elsewhere be moved."""
+        """Raise unless a charge could be written now, and the anchor that is kept elsewhere moved."""
         with self._openings.taken() as opened:
             ledger = opened.connection.ledger
             self._anchored.check(ledger)
             ledger.check_writable()
-            self._anchored.move(ledger)
+            self._anchored.check_writable()
 
     def loads(self) -> dict[str, float]:
         """Give how many questions wait and run."""

@@ -1,5 +1,6 @@
 """`/readyz` tries what a question needs, and says which of it is missing."""
 
+import errno
 import os
 import resource
 import subprocess
@@ -14,7 +15,7 @@ from clinic_desk import COUNT, PASSWORD, desk_at, fill
 
 from secant.errors import BudgetError
 from secant.ledger.store import Ledger
-from secant.service import readiness
+from secant.service import anchored, readiness
 from secant.service.readiness import Check, Readiness
 from secant.service.users import User
 
@@ -58,9 +59,17 @@ def test_an_anchor_that_cannot_be_written_is_noticed(tmp_path, afresh):
     place = tmp_path / "elsewhere" / "shop.anchor"
     with closing(desk_at(tmp_path, anchor=place)) as desk:
         assert found(desk) == ALL
+        assert list((tmp_path / "elsewhere").iterdir()) == [place], "trying leaves nothing behind"
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(anchored, "try_to_write", _no_room)
+            assert found(desk) == {**ALL, "ledger": False}
         place.unlink()
         (tmp_path / "elsewhere").rmdir()
         assert found(desk) == {**ALL, "ledger": False}
+
+
+def _no_room(beside, size):
+    raise OSError(errno.ENOSPC, "planted")
 
 
 def test_a_front_adds_what_it_needs(tmp_path, afresh):
