@@ -106,6 +106,10 @@ class Ticket:
     ticket_id: str = field(default_factory=lambda: secrets.token_hex(8))
     begun: float = field(default_factory=time.time)
     future: Future[Any] = field(default_factory=Future)
+    waiting: int = 1
+    """How many clients wait for it; those that send the same key wait for the same."""
+    kept: bool = False
+    """Whether its answer will be there for who asks again: under its key, or for reuse."""
 
     def result(self, seconds: float | None = None) -> Any:
         """Wait for the answer; raise the error if there is none."""
@@ -161,7 +165,9 @@ class Desk:
         if key:
             with self._lock:
                 same = next((t for t in self._tickets.values() if _is_same(t, ticket)), None)
-                if same is None:
+                if same is not None:
+                    same.waiting += 1
+                else:
                     self._tickets[ticket.ticket_id] = (
                         ticket  # from now on others with the key wait for it
                     )
@@ -264,6 +270,25 @@ class Desk:
         ticket.interrupt.stop()
         ticket.future.cancel()  # one that waits ends here
 
+    def leave(self, ticket: Ticket) -> None:
+        """Say that one client no longer waits for a question.
+
+        When nobody does, it ends, and costs nothing, unless it has come to its charge. Then it goes on if its answer
+        will be there for who asks again: it is paid for. An answer that nobody could get is not worth a worker.
+        """
+        with self._lock:
+            ticket.waiting -= 1
+            if ticket.waiting > 0:
+                return
+        if ticket.interrupt.abandon():
+            ticket.future.cancel()  # one that waits for its turn ends here
+        elif not ticket.kept:
+            ticket.interrupt.stop()
+
+    def reload(self) -> None:
+        """Open policy and data again for the questions that come; those that run end as they began."""
+        self._openings.close()
+
     @contextmanager
     def opened(self, user: User) -> Iterator[Connection]:
         """Give the connection for what only looks at public facts or at the books."""
@@ -351,6 +376,7 @@ class Desk:
                 self._anchored.check(ledger)
                 version = version_of(opened, self.settings.reuse.version)
                 key = self._key(opened, user, question, version) if reuse else None
+                ticket.kept = key is not None or bool(ticket.key)
                 told = self._reused(opened, ticket, key)
                 if told is not None:
                     self._settle(ticket, told, "reused")

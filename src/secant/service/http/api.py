@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
 from secant.errors import AccessError, SecantError, UsageError
 from secant.proofs import rule
+from secant.release.watch import canceled
 from secant.service import views
 from secant.service.asking import Desk, Question, Ticket
 from secant.service.http.access import Caller, caller_of, mark_of, origin_of
@@ -97,24 +100,34 @@ class Api:
         ticket = await run_in_threadpool(
             ask, caller.user, question_of(body), key=key, reuse=body.reuse, by=caller.origin
         )
-        told = await _result(ticket)
+        told = await self._result(request, ticket)
         return await run_in_threadpool(answer_response, told, accept)
 
     async def _events(self, caller: Caller, body: Query, key: str) -> AsyncIterator[str]:
         """Tell what happens to a question, and at last its answer."""
         loop = asyncio.get_running_loop()
+        ticket: Ticket | None = None
         heard: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue()
 
         def hear(kind: str, fields: dict[str, Any]) -> None:
-            loop.call_soon_threadsafe(heard.put_nowait, (kind, fields))
+            with suppress(RuntimeError):  # the loop has ended before the question
+                loop.call_soon_threadsafe(heard.put_nowait, (kind, fields))
+
+        def ask() -> Ticket:
+            nonlocal ticket  # known also if the client leaves meanwhile
+            ticket = self._desk.ask(
+                caller.user,
+                question_of(body),
+                key=key,
+                reuse=body.reuse,
+                heard=hear,
+                by=caller.origin,
+            )
+            return ticket
 
         try:
-            ticket = await run_in_threadpool(
-                self._desk.ask, caller.user, question_of(body),
-                key=key, reuse=body.reuse, heard=hear, by=caller.origin,
-            )  # fmt: skip
-            end = asyncio.ensure_future(_result(ticket))
-            end.add_done_callback(lambda _: heard.put_nowait(("", {})))
+            ticket = await run_in_threadpool(ask)
+            ticket.future.add_done_callback(lambda _: hear("", {}))
             while True:
                 try:
                     kind, fields = await asyncio.wait_for(heard.get(), KEEP_ALIVE)
@@ -124,22 +137,26 @@ class Api:
                 if not kind:
                     break
                 yield event(kind, fields)
-            yield event("answer", views.answer_view(end.result()))
+            yield event("answer", views.answer_view(_ended(ticket)))
         except SecantError as error:
             yield event("error", {"error": error.to_dict()})
+        finally:
+            if ticket is not None and not ticket.future.done():  # the client has left
+                loop.run_in_executor(None, self._desk.leave, ticket)
 
     async def explain(self, request: Any) -> Any:
         """Explain a question."""
         caller = await self._caller(request)
         body = await read_model(request, Explain, self._largest)
-        told = await _result(
+        told = await self._result(
+            request,
             await run_in_threadpool(
                 self._desk.explain,
                 caller.user,
                 question_of(body),
                 ranges=body.ranges,
                 by=caller.origin,
-            )
+            ),
         )
         warnings = [caution.to_dict() for caution in told.warnings]
         return json_response({**told.to_dict(), "text": told.text, "warnings": warnings})
@@ -157,6 +174,26 @@ class Api:
             self._desk.cancel, caller.user, request.path_params["id"], by=caller.origin
         )
         return Response(status_code=204)
+
+    async def _result(self, request: Any, ticket: Ticket) -> Any:
+        """Wait for a question, or until its client leaves: then nobody needs to go on for it."""
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+        def end(future: object) -> None:
+            with suppress(RuntimeError):  # the loop has ended before the question
+                loop.call_soon_threadsafe(ended.set)
+
+        ticket.future.add_done_callback(end)
+        ways = [asyncio.create_task(ended.wait()), asyncio.create_task(_left(request))]
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for way in ways:
+                way.cancel()
+        if not ticket.future.done():
+            await run_in_threadpool(self._desk.leave, ticket)
+            raise ClientDisconnect
+        return _ended(ticket)
 
     # ── what can be seen ─────────────────────────────────────────────────────────────────────────
 
@@ -208,17 +245,19 @@ class Api:
         name, desk = request.path_params["name"], self._desk
         if request.method == "POST":
             body = await read_model(request, Steps, self._largest)
-            series = await _result(
+            series = await self._result(
+                request,
                 await run_in_threadpool(
                     desk.release_stream, caller.user, name, until=body.until, by=caller.origin
-                )
+                ),
             )
             return json_response(series.to_dict())
         allow(caller.user, "explain")
-        told = await _result(
+        told = await self._result(
+            request,
             await run_in_threadpool(
                 desk.do, caller.user, lambda o: o.connection.explain_stream(name), caller.origin
-            )
+            ),
         )
         return json_response({**told.to_dict(), "text": told.text})
 
@@ -398,15 +437,17 @@ def log_out(desk: Desk, caller: Caller) -> None:
     desk.users.revoke(caller.origin.token_id, what="logout", by=caller.origin)
 
 
-async def _result(ticket: Ticket) -> Any:
-    try:
-        return await asyncio.wrap_future(ticket.future)
-    except asyncio.CancelledError:
-        if ticket.future.cancelled():
-            from secant.release.watch import canceled
+def _ended(ticket: Ticket) -> Any:
+    """Give what came of a question that has ended."""
+    if ticket.future.cancelled():
+        raise canceled()
+    return ticket.future.result()
 
-            raise canceled() from None
-        raise
+
+async def _left(request: Any) -> None:
+    """Wait until the client has gone; its request was read before."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _user(user: User) -> dict[str, str]:

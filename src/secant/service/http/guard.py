@@ -7,10 +7,13 @@ browsers from running, framing, sniffing or keeping it. An address is never writ
 from __future__ import annotations
 
 import ipaddress
+import logging
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
+
+from starlette.requests import ClientDisconnect
 
 from secant.errors import ServiceError, UsageError
 from secant.service.http.access import REQUEST_ID
@@ -18,6 +21,8 @@ from secant.service.http.bodies import too_large, unreadable
 from secant.service.http.told import error_response
 from secant.service.settings import Settings
 from secant.service.tokens import TOKEN_MARK
+
+_log = logging.getLogger("secant.service")
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -78,7 +83,10 @@ class Guard:
         except ServiceError as error:
             await error_response(error)(scope, receive, sent)
             return
-        await self._app(scope, receive, sent)
+        try:
+            await self._app(scope, receive, sent)
+        except ClientDisconnect:  # that people leave is no fault of ours
+            _log.info("a client left before its response request=%s", request_id)
 
     def _check(self, scope: Scope) -> None:
         if sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEAD:
