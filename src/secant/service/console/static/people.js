@@ -1,7 +1,7 @@
 // For owners: users, shares, tokens and the log. For everybody: one's own password and tokens. What outlives a session
 // needs the password of who is logged in: whoever has found an open session must not be able to stay.
 
-import { field, h, say, show, shown, table, when } from "./dom.js";
+import { field, h, list, say, show, shown, when } from "./dom.js";
 import { get, post, remove } from "./api.js";
 import { amount } from "./gauges.js";
 import { refusal } from "./refusal.js";
@@ -48,7 +48,7 @@ function users(self) {
       }) }, "Revoke all"),
       one.user !== self.user && h("button", { type: "button", class: "danger", onclick: act(() => remove(at(one))) }, "Remove"));
     return [
-      table("Users", ["user", "role", "change"], found.map((one) => [one.user, one.role, owner ? buttons(one) : ""])),
+      list("Users", ["user", "role", "change"], found.map((one) => [one.user, one.role, owner ? buttons(one) : ""])),
       owner && h("form", { class: "row", onsubmit: act(async () => secret("Password", (await post("/v1/users", { user: name.value, role: role.value, current: own.input.value })).password)) },
         field("Name", name), field("Role", role), own.shown, h("button", { type: "submit" }, "Add")),
     ];
@@ -60,7 +60,7 @@ function shares() {
     const found = await get("/v1/budget");
     const rows = found.flatMap((one) => Object.entries(one.shares || {}).map(([who, account]) => [
       one.protection, who, amount(account.budget), amount(account.spent), amount(account.remaining)]));
-    return table("Shares", ["protection", "who", "ε in all", "ε spent", "ε left"], rows,
+    return list("Shares", ["protection", "who", "ε in all", "ε spent", "ε left"], rows,
       "The policy names no shares; whoever may ask spends from the whole budget. An owner adds them as analysts = { … } under a protection.");
   });
 }
@@ -71,7 +71,7 @@ function tokens() {
     const note = h("input", { maxlength: 100, autocomplete: "off" });
     const own = present();
     return [
-      table("Tokens", ["whose", "kind", "note", "until", "change"], found.map((one) => [one.user, one.kind, one.note, when(one.expires),
+      list("Tokens", ["whose", "kind", "note", "until", "change"], found.map((one) => [one.user, one.kind, one.note, when(one.expires),
         h("button", { type: "button", class: "danger", onclick: act(() => remove(`/v1/tokens/${one.id}`)) }, "Revoke")])),
       h("form", { class: "row", onsubmit: act(async () => secret("Token", (await post("/v1/tokens", { note: note.value, current: own.input.value })).token)) },
         field("What it is for", note), own.shown, h("button", { type: "submit" }, "Make a token")),
@@ -98,7 +98,7 @@ function log() {
   return card("Log", async () => {
     const found = await get("/v1/audit");
     const from = (one) => [one.address, one.way].filter(Boolean).join(", ");
-    return table("Log", ["when", "what", "who", "by", "from", "token", "about"], found.slice(0, 200).map((one) => [
+    return list("Log", ["when", "what", "who", "by", "from", "token", "about"], found.slice(0, 200).map((one) => [
       when(one.time), one.kind, one.user, one.actor, from(one), one.token, shown(one.about)]));
   });
 }
