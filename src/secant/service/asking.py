@@ -7,16 +7,13 @@ charged to the user's share. Questions wait in a fair queue, and may be canceled
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -31,89 +28,46 @@ from secant.errors import (
     debugging,
 )
 from secant.ledger.opening import ledger_place
-from secant.plan.from_sql import from_sql
-from secant.plan.one_question import one_question
-from secant.plan.rewrite import normalize
-from secant.plan.show import canonical
-from secant.questions import Number
-from secant.records import frozen
 from secant.release.report import Explanation
 from secant.release.watch import Interrupt, interruptible
 from secant.service.anchored import Anchored
 from secant.service.logins import Logins
 from secant.service.metrics import Metrics
 from secant.service.opened import Opened, Openings, version_of
-from secant.service.origin import UNKNOWN, Origin
+from secant.service.origin import Origin
 from secant.service.queue import FairQueue
 from secant.service.readiness import Check, Readiness
 from secant.service.remembered import Remembered, Told, other_request
 from secant.service.roles import allow, may
 from secant.service.settings import Settings
 from secant.service.store import check_printable, check_writable, open_store
+from secant.service.tickets import (
+    LONGEST_TEXT,
+    Heard,
+    Question,
+    Ticket,
+    check_text,
+    digest_of,
+    is_same,
+    known_as,
+    noted,
+    options_of,
+    planned,
+    request_of,
+)
 from secant.service.users import User, Users
 from secant.shown.progress import silent
 from secant.streams.series import Series
 from secant.terms.policy import Policy
 from secant.terms.policy_file import load_policy
 
+__all__ = ["LONGEST_TEXT", "Desk", "Question", "Ticket", "share_name"]
+
 T = TypeVar("T")
-LONGEST_TEXT = 1_000_000
-"""Characters of a question."""
 CHECK_SECONDS = 10.0
 """In which the engine must answer to be called ready."""
-_MOST_PLANS = 2000
-"""Digests of plans that are kept in memory."""
 
 _log = logging.getLogger("secant.service")
-
-
-@frozen
-class Question:
-    """What somebody asks: the arguments of `Connection.sql` that a user may choose."""
-
-    text: str
-    parameters: tuple[object, ...] = ()
-    epsilon: Number | None = None
-    error: Number | None = None
-    max_error: Number | None = None
-    attacker: str | None = None
-    delta: Number | None = None
-    level: Number = "0.95"
-    protection: str | None = None
-
-    def arguments(self) -> dict[str, Any]:
-        """Give what `Connection.sql` takes beside the text."""
-        chosen = {name: getattr(self, name) for name in _CHOICES}
-        return {**chosen, "parameters": self.parameters} if self.parameters else chosen
-
-
-_CHOICES = ("epsilon", "error", "max_error", "attacker", "delta", "level", "protection")
-Heard = Callable[[str, dict[str, Any]], object]
-"""Called with what happens to a question: `waiting`, `running`, `warning`."""
-
-
-@dataclass(slots=True, eq=False)
-class Ticket:
-    """A question on its way."""
-
-    user: User
-    question: Question | None
-    """None for what spends nothing."""
-    interrupt: Interrupt
-    key: str = ""
-    """The client's idempotency key, if it gave one."""
-    origin: Origin = UNKNOWN
-    ticket_id: str = field(default_factory=lambda: secrets.token_hex(8))
-    begun: float = field(default_factory=time.time)
-    future: Future[Any] = field(default_factory=Future)
-    waiting: int = 1
-    """How many clients wait for it; those that send the same key wait for the same."""
-    kept: bool = False
-    """Whether its answer will be there for who asks again: under its key, or for reuse."""
-
-    def result(self, seconds: float | None = None) -> Any:
-        """Wait for the answer; raise the error if there is none."""
-        return self.future.result(seconds)
 
 
 class Desk:
@@ -159,12 +113,12 @@ class Desk:
     ) -> Ticket:
         """Ask; the ticket's result is a `Told`. `key` makes sure that the same request is charged once at most."""
         self._allow(user, "ask")
-        _check_text(question)
+        check_text(question)
         check_printable("an idempotency key", key, 200)
         ticket = Ticket(user, question, Interrupt(), key, by or Origin(actor=user.name))
         if key:
             with self._lock:
-                same = next((t for t in self._tickets.values() if _is_same(t, ticket)), None)
+                same = next((t for t in self._tickets.values() if is_same(t, ticket)), None)
                 if same is not None:
                     same.waiting += 1
                 else:
@@ -172,7 +126,7 @@ class Desk:
                         ticket  # from now on others with the key wait for it
                     )
             if same is not None:
-                if _request(same) != _request(ticket):
+                if request_of(same) != request_of(ticket):
                     raise other_request()
                 return same
         try:
@@ -191,7 +145,7 @@ class Desk:
     ) -> Ticket:
         """Explain; the ticket's result is an `Explanation`. Spends nothing."""
         self._allow(user, "explain")
-        _check_text(question)
+        check_text(question)
         chosen = question.arguments()
         chosen.pop("max_error")
 
@@ -427,7 +381,7 @@ class Desk:
     def _at_once(self, ticket: Ticket, reuse: bool) -> Told | None:
         """Give without waiting what a request with its key got before, or a stored answer of the very text."""
         if ticket.key:
-            told = self.remembered.begin(ticket.user.name, ticket.key, _request(ticket))
+            told = self.remembered.begin(ticket.user.name, ticket.key, request_of(ticket))
             if told is not None:
                 return told
         assert ticket.question is not None
@@ -442,7 +396,7 @@ class Desk:
             return None  # somebody must look at the column first
         try:
             with self._openings.taken() as opened:
-                if _known_as(question) not in opened.plans:
+                if known_as(question) not in opened.plans:
                     return None
                 version = version_of(opened, self.settings.reuse.version)
                 key = self._key(opened, user, question, version)
@@ -485,9 +439,11 @@ class Desk:
         if version is None:
             return None
         whose = user.name if self.settings.reuse.among == "user" else "*"
-        plan = _planned(opened, question)
+        plan = planned(opened, question)
         software = str(secant.__version__)
-        return _digest([software, plan, opened.policy_digest, version, whose, *_options(question)])
+        return digest_of(
+            [software, plan, opened.policy_digest, version, whose, *options_of(question)]
+        )
 
     # ── what is noted ────────────────────────────────────────────────────────────────────────────
 
@@ -500,7 +456,7 @@ class Desk:
         self.metrics.took(time.time() - ticket.begun)
         try:
             self.remembered.keep(
-                ticket.user.name, _noted(ticket.question, told), told,
+                ticket.user.name, noted(ticket.question, told), told,
                 outcome=outcome, ticket_id=ticket.ticket_id, key=ticket.key, stored_as=stored_as,
             )  # fmt: skip
         except (
@@ -516,7 +472,7 @@ class Desk:
         with suppress(SecantError):
             if ticket.question is not None:
                 self.remembered.fail(
-                    ticket.user.name, _noted(ticket.question, None), error,
+                    ticket.user.name, noted(ticket.question, None), error,
                     outcome=outcome, ticket_id=ticket.ticket_id, key=ticket.key,
                     charged=ticket.interrupt.charged,
                 )  # fmt: skip
@@ -538,70 +494,6 @@ def share_name(policy: Policy, user: User) -> str:
             hint="spell the name alike in all protections",
         )
     return spelled[0] if spelled else user.name
-
-
-def _check_text(question: Question) -> None:
-    if not isinstance(question.text, str) or len(question.text) > LONGEST_TEXT:
-        raise ServiceError("SRV-004", f"a question has up to {LONGEST_TEXT} characters")
-    if "\0" in question.text:
-        raise ServiceError("SRV-004", "a question holds no zero bytes")
-
-
-def _planned(opened: Opened, question: Question) -> str:
-    """Give the digest of the normalized plan, so that spaces and comments make no other question."""
-    asked = _known_as(question)
-    known = opened.plans.get(asked)
-    if known is None:
-        given, catalog = question.parameters or None, opened.connection.catalog
-        with one_question(question.text):
-            text = canonical(normalize(from_sql(question.text, catalog, parameters=given)))
-        known = _digest([text])
-        if len(opened.plans) >= _MOST_PLANS:
-            opened.plans.clear()
-        opened.plans[asked] = known
-    return known
-
-
-def _is_same(one: Ticket, other: Ticket) -> bool:
-    return (one.user.name, one.key) == (other.user.name, other.key)
-
-
-def _request(ticket: Ticket) -> str:
-    """Name what a request asks for, to tell it from another under the same key."""
-    assert ticket.question is not None
-    return _digest([ticket.question.text, _values(ticket.question), *_options(ticket.question)])
-
-
-def _known_as(question: Question) -> str:
-    return _digest([question.text, _values(question)])
-
-
-def _values(question: Question) -> str:
-    return repr([(type(value).__name__, value) for value in question.parameters])
-
-
-def _options(question: Question) -> list[str | None]:
-    values = (getattr(question, name) for name in _CHOICES)
-    return [None if value is None else str(value) for value in values]
-
-
-def _digest(parts: list[str | None]) -> str:
-    return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _noted(question: Question, told: Told | None) -> dict[str, Any]:
-    """Give what history keeps of a question: its text and its price, never its answer."""
-    chosen = dict(zip(_CHOICES, _options(question), strict=True))
-    asked = {name: value for name, value in chosen.items() if value is not None}
-    paid = [] if told is None or told.reused else told.answer.guarantee
-    return {
-        "text": question.text,
-        "asked": asked,
-        "charged": [
-            {name: p.get(name) for name in ("protection", "epsilon", "delta")} for p in paid
-        ],
-        "release_id": None if told is None else told.answer.release_id,
-    }
 
 
 def _told(error: SecantError, user: User) -> SecantError:

@@ -267,9 +267,11 @@ class Remembered:
         A page ends after `most` questions, or where it would be too large; it has one question at least.
         """
         until = before if before is not None else self._now() + 1
-        where, values = "WHERE at < ?", (until,)
+        where = "WHERE at < ?"
+        values: list[object] = [until]
         if who is not None:
-            where, values = "WHERE at < ? AND who = ?", (until, who)
+            where += " AND who = ?"
+            values.append(who)
         order = "ORDER BY at DESC, id LIMIT ?"
         with self._store.reading() as rows:
             sizes = [

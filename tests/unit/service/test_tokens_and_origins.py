@@ -166,7 +166,7 @@ def test_who_logs_in_rightly_does_not_use_up_an_address(users, monkeypatch):
     monkeypatch.setattr(logins, "matches", lambda verifier, password: password == PASSWORD)
     door = Logins(users)
     for _ in range(10):
-        door.login("ada", PASSWORD, way="HTTP", address="10.0.0.1")
+        assert door.login("ada", PASSWORD, way="HTTP", address="10.0.0.1").name == "Ada"
 
 
 @pytest.mark.parametrize(
