@@ -160,6 +160,12 @@ class Connection:
                 self._ledger = open_ledger(self.policy, self._place, create=self._create)
             return self._ledger
 
+    @border
+    def check_source(self) -> None:
+        """Raise unless the engine that holds the data answers now. Reads no table."""
+        with self._backend.session() as session:
+            session.rows("SELECT 1")
+
     @property
     @border
     def has_ledger(self) -> bool:

@@ -32,6 +32,8 @@ class SecantError(Exception):
 
     family: ClassVar[str] = "BUG"
     exit_status: ClassVar[int] = 70
+    retry_after: int | None = None
+    """Seconds after which the same may go well, where that is known."""
 
     def __init__(
         self,
@@ -270,6 +272,7 @@ CODES: tuple[tuple[str, str], ...] = (
     ("AUT-001", "the login or the token is refused"),
     ("AUT-002", "the role does not allow this"),
     ("AUT-003", "too many logins have failed"),
+    ("AUT-004", "too many logins wait for their turn"),
     ("SRV-001", "the service is full, or stops"),
     ("SRV-002", "the idempotency key belongs to another request"),
     ("SRV-003", "a request of this key was interrupted, and may have been charged"),

@@ -33,6 +33,7 @@ from secant.release.unstated import (
     recalled,
     written,
 )
+from secant.release.watch import about_to_charge
 from secant.settling import SourceUnderPolicy, open_question
 from secant.sql.parameters import Parameters
 from secant.terms.events import PureEvent
@@ -92,6 +93,7 @@ def find_facts(
         open_question(situation.text, source, situation.parameters) as (_, session, _),
         ledger.reserve(charges, analyst=analyst, note=note, papers=papers) as permit,
     ):
+        about_to_charge()
         permit.mark_sent()
 
         def count(statement: n.Aggregate) -> tuple[object, ...]:

@@ -116,6 +116,7 @@ def test_an_owner_adds_a_user_who_can_log_in(visiting):
         page = visit.page
         visit.go("people")
         page.get_by_label("Name").fill("eve")
+        page.get_by_label("Your password, to add").fill(PASSWORD)
         page.get_by_role("button", name="Add").click()
         made = page.locator(".secret code").inner_text()
         page.get_by_role("cell", name="eve").first.wait_for()
@@ -125,6 +126,59 @@ def test_an_owner_adds_a_user_who_can_log_in(visiting):
         visit.page.get_by_text("eve (analyst)").wait_for()
         visit.page.get_by_role("button", name="Log out").click()
         visit.page.get_by_role("button", name="Log in").wait_for()
+
+
+def test_on_a_phone_nothing_is_scrolled_sideways(visiting):
+    with visiting("olga") as visit:
+        page = visit.page
+        page.set_viewport_size({"width": 390, "height": 844})
+        visit.write(COUNT)
+        page.get_by_role("button", name="Ask").click()
+        page.get_by_role("heading", name="Promise").wait_for()
+        name, number = page.locator(".gauge-head").first.locator("strong, span").all()
+        apart = number.bounding_box()["x"] - name.bounding_box()["x"] - name.bounding_box()["width"]
+        assert apart >= 8
+        assert "people ε" in page.locator(".gauge-head").first.text_content()
+        page.locator(".gauge-head strong").first.evaluate(
+            "e => { e.textContent = 'x'.repeat(300) }"
+        )
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        visit.go("history")
+        page.get_by_role("cell", name="people ε").first.wait_for()
+        price = page.get_by_role("cell", name="people ε").first.bounding_box()
+        assert price["x"] + price["width"] <= 390
+        for place, title in (("history", "All questions"), ("people", "Log")):
+            visit.go(place)
+            page.get_by_role("region", name=title).wait_for()
+            wide = "all => all.filter(e => e.scrollWidth > e.clientWidth).length"
+            assert page.locator(".scroll").evaluate_all(wide) == 0
+        assert visit.wrong == []
+
+
+def test_all_that_a_user_is_logged_in_by_ends_at_a_click(visiting):
+    with visiting("otto") as visit, visiting("olga") as owner:
+        page = owner.page
+        owner.go("people")
+        line = page.get_by_role("region", name="Users").get_by_role("row", name="otto")
+        line.get_by_role("button", name="Revoke all").click()
+        page.get_by_text("sessions and tokens of otto have ended").wait_for()
+        visit.page.reload()
+        visit.page.get_by_role("button", name="Log in").wait_for()
+        assert owner.wrong == []
+
+
+def test_a_token_needs_the_password(visiting):
+    with visiting("ada") as visit:
+        page = visit.page
+        visit.go("people")
+        page.get_by_label("What it is for").fill("dashboard")
+        page.get_by_label("Your password", exact=True).fill("not the password")
+        page.get_by_role("button", name="Make a token").click()
+        page.get_by_role("alert").get_by_text("AUT-001").wait_for()
+        page.get_by_label("Your password", exact=True).fill(PASSWORD)
+        page.get_by_role("button", name="Make a token").click()
+        assert page.locator(".secret code").inner_text().startswith("secant_")
+        assert visit.wrong == []
 
 
 def test_a_wrong_password_is_refused_alike_for_everybody(visiting):

@@ -57,7 +57,8 @@ def serve(
     # Only our own lines: a library's may quote what it was handed.
     logging.getLogger().setLevel(logging.CRITICAL)
     logging.getLogger("secant").setLevel(logging.INFO)
-    with ended_by_signal() as wait, Service(settings) as service:
+    # A terminal that closes ends what was begun in it; a service without one is told by SIGHUP to read its files again.
+    with ended_by_signal(reloads=not sys.stdin.isatty()) as wait, Service(settings) as service:
         for front in service.fronts:
             show.say(f"Listening  {front.address}")
         if settings.tls.self_made and (files := tls_files(settings, folder_of(settings))):
@@ -67,6 +68,6 @@ def serve(
         if not service.desk.ready():
             show.say("Questions cannot be answered yet; the log says why.")
         sys.stdout.flush()
-        wait()
+        wait(service.reload)
         show.say("Stopping: what runs may end, every charge is settled or kept")
     return 0

@@ -12,11 +12,14 @@ from cyclopts import Parameter
 
 from secant.cli.options import Json, PolicyPath
 
-Action = Literal["add", "list", "remove", "password", "role", "token", "revoke", "log"]
+Action = Literal[
+    "add", "list", "remove", "password", "role", "token", "revoke", "revoke-all", "log"
+]
 What = Annotated[
     Action,
     Parameter(
-        help="add, list, remove, password, role; token and revoke for programs; log shows the audit log."
+        help="add, list, remove, password, role; token and revoke for programs; revoke-all ends everything "
+        "that a user is logged in by; log shows the audit log."
     ),
 ]
 Name = Annotated[str, Parameter(help="The user's name; for revoke, the id of the token.")]
@@ -46,9 +49,12 @@ def user(
     json: Json = False,
 ) -> int:
     """Add, list and remove users of the service; make and revoke tokens."""
+    import getpass
+
     from secant.cli import show
     from secant.errors import UsageError
     from secant.ledger.opening import ledger_place
+    from secant.service.origin import Origin
     from secant.service.store import open_store
     from secant.service.users import Users
     from secant.service.views import audit_view, token_view
@@ -59,20 +65,21 @@ def user(
     store = open_store(ledger_place(load_policy(policy)))
     try:
         users = Users(store)
+        by = Origin(actor=f"os:{getpass.getuser()}", way="command line")
         told: object
         if action in ("add", "password"):
             password = _given() if stdin else _made()
             if action == "add":
-                users.add(name, role or "analyst", password)
+                users.add(name, role or "analyst", password, by=by)
             else:
-                users.set_password(name, password)
+                users.set_password(name, password, by=by)
             told = {"user": name, "password": None if stdin else password}
             line = f"{name}: done" if stdin else f"Password of {name}, shown this once: {password}"
         elif action == "token":
             found = users.found(name)
             if found is None:
                 raise UsageError("USE-001", "there is no such user", hint="see `secant user list`")
-            token, kept = users.make_token(found[0], seconds=days * 86_400, note=note)
+            token, kept = users.make_token(found[0], seconds=days * 86_400, note=note, by=by)
             told = {**token_view(kept), "token": token}
             line = f"Token {kept.token_id} of {name}, shown this once: {token}"
         elif action == "list":
@@ -81,18 +88,21 @@ def user(
         elif action == "log":
             told = audit_view(users.log())
             line = "\n".join(
-                f"{e.time:%Y-%m-%d %H:%M:%S}  {e.kind:18} {e.who or '-':12} {e.about}"
+                f"{e.time:%Y-%m-%d %H:%M:%S}  {e.kind:18} {e.who or '-':12} by {e.origin.actor or '-':12} "
+                f"from {e.origin.address or e.origin.way or '-':15} token {e.origin.token_id or '-':12} {e.about}"
                 for e in users.log()
             )
         else:
             if action == "remove":
-                users.remove(name)
+                users.remove(name, by=by)
             elif action == "revoke":
-                users.revoke(name)
+                users.revoke(name, by=by)
+            elif action == "revoke-all":
+                users.revoke_all(name, by=by)
             elif role is None:
                 raise UsageError("USE-001", "--role is missing")
             else:
-                users.set_role(name, role)
+                users.set_role(name, role, by=by)
             told, line = {"user": name}, f"{name}: done"
     finally:
         store.close()

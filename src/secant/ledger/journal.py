@@ -65,6 +65,9 @@ class Transaction(Protocol):
     def append(self, record: Record, *, summary_at: int) -> None:
         """Write one record and the new head; durable when the transaction ends without an error."""
 
+    def touch(self) -> None:
+        """Write the head as it is: where this fails, no record can be written either."""
+
     def keep(self, digest: str, paper: str) -> None:
         """Keep a document by its digest; one that is there already stays."""
 
@@ -87,6 +90,9 @@ class Journal(Protocol):
 
     def reading(self) -> AbstractContextManager[Transaction]:
         """Begin a transaction that only looks, at one moment of the store."""
+
+    def check_room(self) -> None:
+        """Raise BUD-002 where there is no room for a further record; leaves nothing behind."""
 
     def attest(self, anchor: Anchor, *, backward: bool = False) -> None:
         """Make durable, beside the store, that the chain has come as far as `anchor`."""

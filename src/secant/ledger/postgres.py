@@ -108,6 +108,10 @@ class PostgresTransaction:
             summary_at,
         )
 
+    def touch(self) -> None:
+        """Write the head as it is."""
+        self._do("UPDATE {schema}.head SET sequence = sequence")
+
     def keep(self, digest: str, paper: str) -> None:
         """Keep a document by its digest; one that is there already stays."""
         self._do(
@@ -233,6 +237,9 @@ class PostgresJournal:
         }
         with _typed(), self._session.transaction(begin, limits) as connection:
             yield PostgresTransaction(connection, self._schema, writing=writing)
+
+    def check_room(self) -> None:
+        """The server's own disk says so itself where the head cannot be written."""
 
     def attest(self, anchor: Anchor, *, backward: bool = False) -> None:
         """Nothing stands beside a ledger on a server: head and records are of one transaction."""

@@ -20,7 +20,7 @@ from typing import Any
 from secant.errors import BudgetError
 from secant.ledger.journal import PAPERS, Head, packed, unpacked
 from secant.ledger.records import START, VERSION, Anchor, Record, following, newer
-from secant.ledger.witness import anchor_file, forgotten, read_anchor, write_anchor
+from secant.ledger.witness import anchor_file, forgotten, read_anchor, try_to_write, write_anchor
 from secant.processes import PerProcess
 
 APPLICATION_ID = 0x5ECA4719
@@ -34,6 +34,8 @@ _SETTINGS = (
     "PRAGMA synchronous = FULL",
 )
 
+ROOM = 1 << 18
+"""Bytes that must be free beside a ledger: more than one release takes, with its papers and SQLite's journal."""
 SIDE_FILES = ("-journal", "-wal", "-shm")
 """What SQLite may leave beside a file, by the ends of their names."""
 
@@ -115,6 +117,11 @@ class SqliteTransaction:
             "UPDATE head SET sequence = ?, digest = ?, summary_at = ?",
             (record.sequence, record.digest, summary_at),
         )
+
+    def touch(self) -> None:
+        """Write the head as it is."""
+        # A row that is set to what it holds is not written; the head of the file is.
+        self._connection.execute(f"PRAGMA user_version = {self.version}")
 
     def keep(self, digest: str, paper: str) -> None:
         """Keep a document by its digest; one that is there already stays."""
@@ -263,6 +270,11 @@ class SqliteJournal:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
             raise
+
+    def check_room(self) -> None:
+        """Raise BUD-002 where the folder takes no file of the size of a release and its papers."""
+        with _typed():
+            try_to_write(self._path, ROOM)
 
     def attest(self, anchor: Anchor, *, backward: bool = False) -> None:
         """Make durable, beside the file, that the chain has come as far as `anchor`."""

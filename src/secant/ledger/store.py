@@ -308,6 +308,13 @@ class Ledger:
             self._numbers[name] = (self._state.anchor.sequence, values)
             return StreamAccount(declaration, known.through, values, known.lost)
 
+    def check_writable(self) -> None:
+        """Raise what a reservation would raise before its price is looked at: BUD-002, BUD-003, BUD-007, BUD-008."""
+        with self._writing() as transaction:
+            _check_named(self._limits.unnamed(self._state))
+            transaction.touch()
+        self._journal.check_room()
+
     def clock(self) -> float:
         """Give the time of the books, in seconds since 1970 (UTC). It never goes back."""
         with self._reading() as transaction:

@@ -84,6 +84,22 @@ def write_anchor_at(
         os.fsync(folder)
 
 
+def try_to_write(beside: Path, size: int) -> None:
+    """Write so many bytes beside a file, and take them away again; what the system says is raised."""
+    draft = beside.with_name(f".{beside.name}.{secrets.token_hex(8)}.room")
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            left = memoryview(bytes(size))
+            while left:
+                left = left[os.write(descriptor, left) :]
+            os.fsync(descriptor)  # some file systems find out that they are full only here
+        finally:
+            os.close(descriptor)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 def forgotten(what: str, *, hint: str = "") -> BudgetError:
     """Give the error for a ledger that knows less than it should."""
     return BudgetError(

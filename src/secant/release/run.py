@@ -43,6 +43,7 @@ from secant.release.rising import Order, running_rows
 from secant.release.shares import Calibrated
 from secant.release.stages import placeholders, provided, stage
 from secant.release.stated import Closed, half_widths, leaves_out, stated_ends, stated_ranks
+from secant.release.watch import about_to_charge
 from secant.terms.keys import Trust
 from secant.terms.policy import Limits
 from secant.terms.secrecy import Private, sealed_map
@@ -189,6 +190,7 @@ def known_keys(
 def run(job: Job, keys: Mapping[str, Keys | None], session: Session, permit: Permit) -> Shown:
     """Release everything and finish the query on public numbers."""
     if job.prepared.bounded:
+        about_to_charge()
         permit.mark_sent()
     tables, noise = draw(job, keys, session)
     return finish(job, tables, from_engine(session), noise)

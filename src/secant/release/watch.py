@@ -32,6 +32,8 @@ class Interrupt:
         self._lock = threading.Lock()
         self._waiting: set[threading.Event] = set()
         self._stopped = False
+        self.charged = False
+        """Whether the question has come to where it is charged; what was sent stays charged, whoever leaves."""
 
     def begin(self, seconds: float) -> None:
         """Let the time of the question begin; raise if it was stopped before."""
@@ -41,9 +43,26 @@ class Interrupt:
     def stop(self) -> None:
         """End the statement that runs, and let no other begin."""
         with self._lock:
-            self._stopped = True
-            for event in self._waiting:
-                event.set()
+            self._stop()
+
+    def _stop(self) -> None:
+        self._stopped = True
+        for event in self._waiting:
+            event.set()
+
+    def charge(self) -> None:
+        """Let the question be charged from here on; raise if it was stopped before, when it costs nothing yet."""
+        with self._lock:
+            if self._stopped:
+                raise canceled()
+            self.charged = True
+
+    def abandon(self) -> bool:
+        """Stop a question that nobody waits for, unless it is charged; say whether it was stopped."""
+        with self._lock:
+            if not self.charged:
+                self._stop()
+            return not self.charged
 
     def check(self) -> None:
         """Raise if the question was stopped, or has had its time."""
@@ -82,6 +101,13 @@ def interruptible(interrupt: Interrupt | None) -> Iterator[None]:
         yield
     finally:
         _current.reset(before)
+
+
+def about_to_charge() -> None:
+    """Say that the question of this thread is charged next; raise if it was stopped, while that is still free."""
+    interrupt = _current.get(None)
+    if interrupt is not None:
+        interrupt.charge()
 
 
 def canceled() -> BackendError:

@@ -13,7 +13,7 @@ from pathlib import Path
 from secant.errors import BudgetError
 from secant.ledger.records import Anchor
 from secant.ledger.store import Ledger
-from secant.ledger.witness import forgotten, read_anchor_at, write_anchor_at
+from secant.ledger.witness import forgotten, read_anchor_at, try_to_write, write_anchor_at
 
 
 class Anchored:
@@ -44,6 +44,14 @@ class Anchored:
             )
         with self._lock:
             self._checked = known
+
+    def check_writable(self) -> None:
+        """Raise BUD-002 where the anchor could not be moved now."""
+        if self._place is not None:
+            try:
+                try_to_write(self._place, 4096)
+            except OSError as error:
+                raise _unwritten() from error
 
     def move(self, ledger: Ledger) -> None:
         """Make durable elsewhere how far the ledger has come."""

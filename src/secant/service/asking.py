@@ -7,16 +7,13 @@ charged to the user's share. Questions wait in a fair queue, and may be canceled
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -31,80 +28,46 @@ from secant.errors import (
     debugging,
 )
 from secant.ledger.opening import ledger_place
-from secant.plan.from_sql import from_sql
-from secant.plan.one_question import one_question
-from secant.plan.rewrite import normalize
-from secant.plan.show import canonical
-from secant.questions import Number
-from secant.records import frozen
 from secant.release.report import Explanation
 from secant.release.watch import Interrupt, interruptible
 from secant.service.anchored import Anchored
 from secant.service.logins import Logins
 from secant.service.metrics import Metrics
 from secant.service.opened import Opened, Openings, version_of
+from secant.service.origin import Origin
 from secant.service.queue import FairQueue
+from secant.service.readiness import Check, Readiness
 from secant.service.remembered import Remembered, Told, other_request
 from secant.service.roles import allow, may
 from secant.service.settings import Settings
-from secant.service.store import check_printable, open_store
+from secant.service.store import check_printable, check_writable, open_store
+from secant.service.tickets import (
+    LONGEST_TEXT,
+    Heard,
+    Question,
+    Ticket,
+    check_text,
+    digest_of,
+    is_same,
+    known_as,
+    noted,
+    options_of,
+    planned,
+    request_of,
+)
 from secant.service.users import User, Users
 from secant.shown.progress import silent
 from secant.streams.series import Series
 from secant.terms.policy import Policy
 from secant.terms.policy_file import load_policy
 
+__all__ = ["LONGEST_TEXT", "Desk", "Question", "Ticket", "share_name"]
+
 T = TypeVar("T")
-LONGEST_TEXT = 1_000_000
-"""Characters of a question."""
-_MOST_PLANS = 2000
-"""Digests of plans that are kept in memory."""
+CHECK_SECONDS = 10.0
+"""In which the engine must answer to be called ready."""
 
 _log = logging.getLogger("secant.service")
-
-
-@frozen
-class Question:
-    """What somebody asks: the arguments of `Connection.sql` that a user may choose."""
-
-    text: str
-    parameters: tuple[object, ...] = ()
-    epsilon: Number | None = None
-    error: Number | None = None
-    max_error: Number | None = None
-    attacker: str | None = None
-    delta: Number | None = None
-    level: Number = "0.95"
-    protection: str | None = None
-
-    def arguments(self) -> dict[str, Any]:
-        """Give what `Connection.sql` takes beside the text."""
-        chosen = {name: getattr(self, name) for name in _CHOICES}
-        return {**chosen, "parameters": self.parameters} if self.parameters else chosen
-
-
-_CHOICES = ("epsilon", "error", "max_error", "attacker", "delta", "level", "protection")
-Heard = Callable[[str, dict[str, Any]], object]
-"""Called with what happens to a question: `waiting`, `running`, `warning`."""
-
-
-@dataclass(slots=True, eq=False)
-class Ticket:
-    """A question on its way."""
-
-    user: User
-    question: Question | None
-    """None for what spends nothing."""
-    interrupt: Interrupt
-    key: str = ""
-    """The client's idempotency key, if it gave one."""
-    ticket_id: str = field(default_factory=lambda: secrets.token_hex(8))
-    begun: float = field(default_factory=time.time)
-    future: Future[Any] = field(default_factory=Future)
-
-    def result(self, seconds: float | None = None) -> Any:
-        """Wait for the answer; raise the error if there is none."""
-        return self.future.result(seconds)
 
 
 class Desk:
@@ -114,11 +77,16 @@ class Desk:
         self.settings = settings
         place = ledger_place(load_policy(settings.policy))
         self.users = Users(open_store(place))
-        self.logins = Logins(self.users)
+        self.logins = Logins(self.users, settings.logins)
         self.metrics = Metrics()
-        self.remembered = Remembered(self.users.store, settings.reuse)
+        self.remembered = Remembered(self.users.store, settings.reuse, settings.history)
         self._anchored = Anchored(settings.anchor)
         self._openings = Openings(settings)
+        self.readiness = Readiness(
+            Check("source", self._check_source),
+            Check("ledger", self._check_ledger),
+            Check("store", lambda: check_writable(self.users.store)),
+        )
         q = settings.questions
         self._queue = FairQueue(
             workers=q.workers,
@@ -141,21 +109,24 @@ class Desk:
         key: str = "",
         reuse: bool = True,
         heard: Heard = lambda kind, fields: None,
+        by: Origin | None = None,
     ) -> Ticket:
         """Ask; the ticket's result is a `Told`. `key` makes sure that the same request is charged once at most."""
-        allow(user, "ask")
-        _check_text(question)
+        self._allow(user, "ask")
+        check_text(question)
         check_printable("an idempotency key", key, 200)
-        ticket = Ticket(user, question, Interrupt(), key)
+        ticket = Ticket(user, question, Interrupt(), key, by or Origin(actor=user.name))
         if key:
             with self._lock:
-                same = next((t for t in self._tickets.values() if _is_same(t, ticket)), None)
-                if same is None:
+                same = next((t for t in self._tickets.values() if is_same(t, ticket)), None)
+                if same is not None:
+                    same.waiting += 1
+                else:
                     self._tickets[ticket.ticket_id] = (
                         ticket  # from now on others with the key wait for it
                     )
             if same is not None:
-                if _request(same) != _request(ticket):
+                if request_of(same) != request_of(ticket):
                     raise other_request()
                 return same
         try:
@@ -169,24 +140,28 @@ class Desk:
             return ticket
         return self._queued(ticket, lambda: self._asked(ticket, reuse, heard), heard)
 
-    def explain(self, user: User, question: Question, *, ranges: bool = False) -> Ticket:
+    def explain(
+        self, user: User, question: Question, *, ranges: bool = False, by: Origin | None = None
+    ) -> Ticket:
         """Explain; the ticket's result is an `Explanation`. Spends nothing."""
-        allow(user, "explain")
-        _check_text(question)
+        self._allow(user, "explain")
+        check_text(question)
         chosen = question.arguments()
         chosen.pop("max_error")
 
         def explained(opened: Opened) -> Explanation:
             return opened.connection.explain(question.text, ranges=ranges, **chosen)
 
-        return self.do(user, explained)
+        return self.do(user, explained, by)
 
-    def release_stream(self, user: User, name: str, *, until: object = None) -> Ticket:
+    def release_stream(
+        self, user: User, name: str, *, until: object = None, by: Origin | None = None
+    ) -> Ticket:
         """Release the steps of a stream that are complete; the ticket's result is a `Series`.
 
         Only the owner knows up to where all rows are there, so only the owner may say so with `until`.
         """
-        allow(user, "ask" if until is None else "say what is complete")
+        self._allow(user, "ask" if until is None else "say what is complete")
 
         def released(opened: Opened) -> Series:
             analyst = share_name(opened.connection.policy, user)
@@ -194,11 +169,11 @@ class Desk:
             self._anchored.move(opened.connection.ledger)
             return series
 
-        return self.do(user, released)
+        return self.do(user, released, by)
 
-    def do(self, user: User, work: Callable[[Opened], Any]) -> Ticket:
+    def do(self, user: User, work: Callable[[Opened], Any], by: Origin | None = None) -> Ticket:
         """Let something that asks nothing by itself wait for its turn, like a question."""
-        ticket = Ticket(user, None, Interrupt())
+        ticket = Ticket(user, None, Interrupt(), origin=by or Origin(actor=user.name))
 
         def done() -> Any:
             with self._limited(ticket), self._openings.taken() as opened:
@@ -213,14 +188,60 @@ class Desk:
             tickets = list(self._tickets.values())
         return [t for t in tickets if t.user == user or may(user, "see all")]
 
-    def cancel(self, user: User, ticket_id: str) -> None:
+    def _allow(self, user: User, what: str) -> None:
+        """Raise unless a user may do something, and is still who they were when they logged in."""
+        allow(user, what)
+        self.users.check_still(user)
+
+    def revoke_all(self, name: str, by: Origin) -> int:
+        """End every session, token and question of a user; give how many tokens ended. What was sent stays charged."""
+        ended = self.users.revoke_all(name, by=by)
+        self._end_questions(name)
+        return ended
+
+    def remove_user(self, name: str, by: Origin) -> None:
+        """Remove a user, and end what they are asking."""
+        self.users.remove(name, by=by)
+        self._end_questions(name)
+
+    def _end_questions(self, name: str) -> None:
+        with self._lock:
+            tickets = list(self._tickets.values())
+        for ticket in tickets:
+            if ticket.user.name.casefold() == name.casefold():
+                ticket.interrupt.stop()
+                ticket.future.cancel()
+
+    def cancel(self, user: User, ticket_id: str, *, by: Origin | None = None) -> None:
         """End a question; if a statement was sent, its charge stays."""
         with self._lock:
             ticket = self._tickets.get(ticket_id)
         if ticket is None or not (ticket.user == user or may(user, "cancel all")):
             raise UsageError("USE-001", "there is no such question, or it has ended")
+        if ticket.user != user:
+            said = by or Origin(actor=user.name)
+            self.users.audit.note("question canceled", ticket.user.name, ticket_id, said)
         ticket.interrupt.stop()
         ticket.future.cancel()  # one that waits ends here
+
+    def leave(self, ticket: Ticket) -> None:
+        """Say that one client no longer waits for a question.
+
+        When nobody does, it ends, and costs nothing, unless it has come to its charge. Then it goes on if its answer
+        will be there for who asks again: it is paid for. An answer that nobody could get is not worth a worker.
+        """
+        with self._lock:
+            ticket.waiting -= 1
+            if ticket.waiting > 0:
+                return
+        if ticket.interrupt.abandon():
+            ticket.future.cancel()  # one that waits for its turn ends here
+        elif not ticket.kept:
+            ticket.interrupt.stop()
+
+    def reload(self) -> None:
+        """Open policy and data again for the questions that come; those that run end as they began."""
+        self._openings.close()
 
     @contextmanager
     def opened(self, user: User) -> Iterator[Connection]:
@@ -232,14 +253,23 @@ class Desk:
             raise _told(error, user) from None
 
     def ready(self) -> bool:
-        """Say whether questions can be answered now: policy, data, ledger and anchor are as they should be."""
-        try:
-            with self._openings.taken() as opened:
-                self._anchored.check(opened.connection.ledger)
-        except SecantError as error:
-            _log.warning("not ready: %s %s", error.code, error.message)
-            return False
-        return True
+        """Say whether questions can be answered now."""
+        return self.readiness.looking().result().ready
+
+    def _check_source(self) -> None:
+        """Raise unless policy and data can be opened, and the engine answers in time."""
+        interrupt = Interrupt()
+        interrupt.begin(CHECK_SECONDS)
+        with interruptible(interrupt), self._openings.taken() as opened:
+            opened.connection.check_source()
+
+    def _check_ledger(self) -> None:
+        """Raise unless a charge could be written now, and the anchor that is kept elsewhere moved."""
+        with self._openings.taken() as opened:
+            ledger = opened.connection.ledger
+            self._anchored.check(ledger)
+            ledger.check_writable()
+            self._anchored.check_writable()
 
     def loads(self) -> dict[str, float]:
         """Give how many questions wait and run."""
@@ -259,6 +289,7 @@ class Desk:
             for ticket in tickets:
                 ticket.interrupt.stop()
             self._queue.join(None)
+        self.logins.close()
         self._openings.close()
         self.users.store.close()
 
@@ -299,6 +330,7 @@ class Desk:
                 self._anchored.check(ledger)
                 version = version_of(opened, self.settings.reuse.version)
                 key = self._key(opened, user, question, version) if reuse else None
+                ticket.kept = key is not None or bool(ticket.key)
                 told = self._reused(opened, ticket, key)
                 if told is not None:
                     self._settle(ticket, told, "reused")
@@ -349,7 +381,7 @@ class Desk:
     def _at_once(self, ticket: Ticket, reuse: bool) -> Told | None:
         """Give without waiting what a request with its key got before, or a stored answer of the very text."""
         if ticket.key:
-            told = self.remembered.begin(ticket.user.name, ticket.key, _request(ticket))
+            told = self.remembered.begin(ticket.user.name, ticket.key, request_of(ticket))
             if told is not None:
                 return told
         assert ticket.question is not None
@@ -364,7 +396,7 @@ class Desk:
             return None  # somebody must look at the column first
         try:
             with self._openings.taken() as opened:
-                if _known_as(question) not in opened.plans:
+                if known_as(question) not in opened.plans:
                     return None
                 version = version_of(opened, self.settings.reuse.version)
                 key = self._key(opened, user, question, version)
@@ -407,9 +439,11 @@ class Desk:
         if version is None:
             return None
         whose = user.name if self.settings.reuse.among == "user" else "*"
-        plan = _planned(opened, question)
+        plan = planned(opened, question)
         software = str(secant.__version__)
-        return _digest([software, plan, opened.policy_digest, version, whose, *_options(question)])
+        return digest_of(
+            [software, plan, opened.policy_digest, version, whose, *options_of(question)]
+        )
 
     # ── what is noted ────────────────────────────────────────────────────────────────────────────
 
@@ -422,7 +456,7 @@ class Desk:
         self.metrics.took(time.time() - ticket.begun)
         try:
             self.remembered.keep(
-                ticket.user.name, _noted(ticket.question, told), told,
+                ticket.user.name, noted(ticket.question, told), told,
                 outcome=outcome, ticket_id=ticket.ticket_id, key=ticket.key, stored_as=stored_as,
             )  # fmt: skip
         except (
@@ -438,10 +472,14 @@ class Desk:
         with suppress(SecantError):
             if ticket.question is not None:
                 self.remembered.fail(
-                    ticket.user.name, _noted(ticket.question, None), error,
+                    ticket.user.name, noted(ticket.question, None), error,
                     outcome=outcome, ticket_id=ticket.ticket_id, key=ticket.key,
+                    charged=ticket.interrupt.charged,
                 )  # fmt: skip
-            self.users.note("question " + outcome, ticket.user.name, error.code)
+            name = ticket.user.name
+            self.users.audit.note_limited(
+                f"question {outcome}", name, error.code, ticket.origin, of=name
+            )
 
 
 def share_name(policy: Policy, user: User) -> str:
@@ -456,70 +494,6 @@ def share_name(policy: Policy, user: User) -> str:
             hint="spell the name alike in all protections",
         )
     return spelled[0] if spelled else user.name
-
-
-def _check_text(question: Question) -> None:
-    if not isinstance(question.text, str) or len(question.text) > LONGEST_TEXT:
-        raise ServiceError("SRV-004", f"a question has up to {LONGEST_TEXT} characters")
-    if "\0" in question.text:
-        raise ServiceError("SRV-004", "a question holds no zero bytes")
-
-
-def _planned(opened: Opened, question: Question) -> str:
-    """Give the digest of the normalized plan, so that spaces and comments make no other question."""
-    asked = _known_as(question)
-    known = opened.plans.get(asked)
-    if known is None:
-        given, catalog = question.parameters or None, opened.connection.catalog
-        with one_question(question.text):
-            text = canonical(normalize(from_sql(question.text, catalog, parameters=given)))
-        known = _digest([text])
-        if len(opened.plans) >= _MOST_PLANS:
-            opened.plans.clear()
-        opened.plans[asked] = known
-    return known
-
-
-def _is_same(one: Ticket, other: Ticket) -> bool:
-    return (one.user.name, one.key) == (other.user.name, other.key)
-
-
-def _request(ticket: Ticket) -> str:
-    """Name what a request asks for, to tell it from another under the same key."""
-    assert ticket.question is not None
-    return _digest([ticket.question.text, _values(ticket.question), *_options(ticket.question)])
-
-
-def _known_as(question: Question) -> str:
-    return _digest([question.text, _values(question)])
-
-
-def _values(question: Question) -> str:
-    return repr([(type(value).__name__, value) for value in question.parameters])
-
-
-def _options(question: Question) -> list[str | None]:
-    values = (getattr(question, name) for name in _CHOICES)
-    return [None if value is None else str(value) for value in values]
-
-
-def _digest(parts: list[str | None]) -> str:
-    return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _noted(question: Question, told: Told | None) -> dict[str, Any]:
-    """Give what history keeps of a question: its text and its price, never its answer."""
-    chosen = dict(zip(_CHOICES, _options(question), strict=True))
-    asked = {name: value for name, value in chosen.items() if value is not None}
-    paid = [] if told is None or told.reused else told.answer.guarantee
-    return {
-        "text": question.text,
-        "asked": asked,
-        "charged": [
-            {name: p.get(name) for name in ("protection", "epsilon", "delta")} for p in paid
-        ],
-        "release_id": None if told is None else told.answer.release_id,
-    }
 
 
 def _told(error: SecantError, user: User) -> SecantError:

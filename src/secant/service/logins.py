@@ -1,31 +1,37 @@
 """Logging in: a name and a password, or a SCRAM exchange, becomes a user, or a refusal that tells nothing.
 
-In: what a client sends. Out: a user. A name that nobody has is treated like one whose password is wrong: the same
-steps, the same words, and the same lock-out after failures. The log keeps such a name as a keyed digest, because
-people type passwords where a name belongs.
+In: what a client sends, and its address. Out: a user. A name that nobody has is treated like one whose password is
+wrong: the same steps, the same words, and the same lock-out after failures. Failures are counted by name and address
+together, and by address: whoever types wrong passwords locks out themselves, never the right password from elsewhere.
+The log keeps a name that nobody has as a keyed digest, because people type passwords where a name belongs.
 """
 
 from __future__ import annotations
 
 import threading
+from concurrent.futures import Future
+from dataclasses import replace
 
-from secant.errors import AccessError, ServiceError
+from secant.errors import AccessError
 from secant.records import frozen
+from secant.service import settings
+from secant.service.origin import UNKNOWN, Origin, network_of
+from secant.service.queue import FairQueue
 from secant.service.store import Rows
 from secant.service.users import User, Users
 from secant.service.verifiers import LONGEST, Verifier, matches, nobodys, signature_for
 
 FREE_FAILURES = 5
-"""Failures in a row that cost no waiting."""
+"""Failures in a row, of one name from one address, that cost no waiting."""
 LONGEST_WAIT = 900.0
 """Seconds; each further failure doubles the waiting up to this."""
+ADDRESS_FAILURES = 100
+"""Failures of one address, whatever the names, that cost no waiting: many people may share an address."""
+ADDRESS_SECONDS = 10.0
+"""Seconds after which an address may fail once more."""
 _MOST_NAMES = 10_000
-"""Names whose failures are remembered: somebody who tries names must not fill the disk."""
+"""Names and addresses whose failures are remembered: somebody who tries names must not fill the disk."""
 _FORGOTTEN_AFTER = 86_400.0
-_AT_ONCE = 2
-"""Passwords that are checked at the same time: a check takes a core for some 20 ms."""
-_LONGEST_TURN = 10.0
-"""Seconds that a login waits for its turn."""
 
 
 @frozen
@@ -38,11 +44,13 @@ class Exchange:
 
 
 class Logins:
-    """The door of a store of users."""
+    """The door of a store of users. Close it."""
 
-    def __init__(self, users: Users) -> None:
+    def __init__(self, users: Users, limits: settings.Logins | None = None) -> None:
         self._users = users
-        self._turns = threading.BoundedSemaphore(_AT_ONCE)
+        self._limits = limits or settings.Logins()
+        self._lock = threading.Lock()
+        self._queue: FairQueue | None = None
 
     def begin(self, name: str) -> Exchange:
         """Begin a SCRAM exchange. Every name has a verifier; counts as nothing until `finish`."""
@@ -51,62 +59,121 @@ class Logins:
         return Exchange(name, verifier, user)
 
     def finish(
-        self, exchange: Exchange, message: bytes, proof: bytes, *, way: str
+        self, exchange: Exchange, message: bytes, proof: bytes, *, way: str, address: str = ""
     ) -> tuple[User, bytes]:
-        """Check the client's proof over the exchange's messages; give the user and the server's signature."""
-        self._count(exchange.name, way)
+        """Check the client's proof over the exchange's messages; give the user and the server's signature.
+
+        `address` is the client's, without a port: failures are counted by it. Takes no time to speak of, since the
+        client did the hashing.
+        """
+        by = Origin(way=way, address=address)
+        self._count(exchange.name, by)
         signature = signature_for(exchange.verifier, message, proof)
         if signature is None or exchange.user is None:
-            raise self._refused(exchange.name, way)
-        return self._admitted(exchange.user, way), signature
+            raise self._refused(exchange.name, "login", by)
+        return self._admitted(exchange.user, "login", by), signature
 
-    def login(self, name: str, password: str, *, way: str) -> User:
-        """Check a password; give the user."""
-        if not self._turns.acquire(timeout=_LONGEST_TURN):
-            raise ServiceError("SRV-001", "too many people log in at once", hint="try again later")
-        try:
-            self._count(name, way)
-            exchange = self.begin(name)
-            fits = len(password) <= LONGEST and matches(exchange.verifier, password)
-        finally:
-            self._turns.release()
+    def login(
+        self, name: str, password: str, *, way: str, address: str = "", by: Origin | None = None
+    ) -> User:
+        """Check a password; give the user. Waits: a front that serves many takes `attempt`."""
+        return self.attempt(name, password, way=way, address=address, by=by).result()
+
+    def attempt(
+        self,
+        name: str,
+        password: str,
+        *,
+        way: str,
+        address: str = "",
+        by: Origin | None = None,
+        kind: str = "login",
+    ) -> Future[User]:
+        """Let a password be checked when its turn comes; AUT-004 at once where too many wait.
+
+        Hashing has threads of its own, so that a flood of logins takes none of those that serve others. Addresses take
+        turns. `kind` is how the log calls it.
+        """
+        by = replace(by or UNKNOWN, way=way, address=address)
+        return self._threads().put(
+            network_of(address), lambda: self._checked(name, password, kind, by)
+        )
+
+    def close(self) -> None:
+        """Check nothing more."""
+        with self._lock:
+            if self._queue is not None:
+                self._queue.close()
+
+    def _threads(self) -> FairQueue:
+        """Give the threads that hash; they begin with the first login."""
+        with self._lock:
+            if self._queue is None:
+                self._queue = FairQueue(
+                    workers=self._limits.workers,
+                    each_user=1,
+                    waiting=self._limits.waiting,
+                    waiting_of_user=self._limits.waiting_of_address,
+                    full=_too_many,
+                    what="login",
+                )
+            return self._queue
+
+    def _checked(self, name: str, password: str, kind: str, by: Origin) -> User:
+        self._count(name, by)
+        exchange = self.begin(name)
+        fits = len(password) <= LONGEST and matches(exchange.verifier, password)
         if not fits or exchange.user is None:
-            raise self._refused(name, way)
-        return self._admitted(exchange.user, way)
+            raise self._refused(name, kind, by)
+        return self._admitted(exchange.user, kind, by)
 
-    def _count(self, name: str, way: str) -> None:
+    def _count(self, name: str, by: Origin) -> None:
         """Count a failure before the password is looked at: attempts at the same time cannot get around it."""
-        key, now = self._users.failures_key(name), self._users.now()
+        now = self._users.now()
+        own = self._users.failures_key(name, by.address)
+        shared = self._users.address_key(by.address)
         with self._users.store.writing() as rows:
-            row = rows.one("SELECT times, latest FROM failures WHERE key = ?", key)
-            times, latest = row if row is not None else (0, 0.0)
-            wait = latest + _waiting(times) - now
-            if row is None:
-                _make_analysis(rows, now)
-                rows.do("INSERT INTO failures (key, times, latest) VALUES (?, 1, ?)", key, now)
-            elif wait <= 0:
-                rows.do("UPDATE failures SET times = times + 1, latest = ? WHERE key = ?", now, key)
+            times, latest = _known(rows, own)
+            # Of an address the end of its debt is kept: each failure adds some seconds to it.
+            all_times, ends = _known(rows, shared)
+            debt = max(ends, now) + ADDRESS_SECONDS
+            wait = max(
+                latest + _waiting(times) - now, debt - now - ADDRESS_FAILURES * ADDRESS_SECONDS
+            )
+            if wait <= 0:
+                if not times or not all_times:
+                    _make_room(rows, now)
+                _put(rows, own, self._users.failures_of(name), times + 1, now)
+                _put(rows, shared, "", all_times + 1, debt)
         if wait > 0:
-            self._users.note_stranger("login locked", self._written(name), way)
-            raise AccessError(
+            self._users.audit.note_limited("login locked", self._written(name), by=by)
+            raise _later(
                 "AUT-003",
-                "too many logins have failed under this name",
-                hint=f"wait {int(wait) + 1} seconds; tokens go on working",
+                "too many logins have failed from this address",
+                f"wait {int(wait) + 1} seconds; tokens go on working",
+                int(wait) + 1,
             )
 
-    def _refused(self, name: str, way: str) -> AccessError:
-        self._users.note_stranger("login refused", self._written(name), way)
+    def _refused(self, name: str, kind: str, by: Origin) -> AccessError:
+        self._users.audit.note_limited(f"{kind} refused", self._written(name), by=by)
         return AccessError(
             "AUT-001",
             "the login is refused",
             hint="check the name and the password, or ask the owner",
         )
 
-    def _admitted(self, user: User, way: str) -> User:
+    def _admitted(self, user: User, kind: str, by: Origin) -> User:
+        now = self._users.now()
         with self._users.store.writing() as rows:
-            self._users.forgive(rows, user.name)
-            self._users.write(rows, "login", user.name, way)
-        return user
+            key = self._users.failures_key(user.name, by.address)
+            rows.do("DELETE FROM failures WHERE key = ?", key)
+            # It was no failure: what it was counted as is taken back from the address.
+            rows.do(
+                "UPDATE failures SET latest = latest - ? WHERE key = ?",
+                ADDRESS_SECONDS, self._users.address_key(by.address),
+            )  # fmt: skip
+            self._users.audit.write(rows, kind, user.name, by=replace(by, actor=user.name))
+        return replace(user, since=now)
 
     def _written(self, name: str) -> str:
         """Give how the log names who could not log in."""
@@ -120,6 +187,18 @@ class Logins:
         return self._users.hidden("salt of", name.casefold())
 
 
+def _later(code: str, message: str, hint: str, seconds: int) -> AccessError:
+    """Make a refusal that ends by itself after some seconds."""
+    found = AccessError(code, message, hint=hint)
+    found.retry_after = seconds
+    return found
+
+
+def _too_many() -> AccessError:
+    hint = "try again in a second; tokens go on working"
+    return _later("AUT-004", "too many logins wait for their turn", hint, 1)
+
+
 def _waiting(times: int) -> float:
     """Give how many seconds must pass after so many failures in a row."""
     if times < FREE_FAILURES:
@@ -127,12 +206,26 @@ def _waiting(times: int) -> float:
     return float(min(LONGEST_WAIT, 2.0 ** min(times - FREE_FAILURES, 30)))
 
 
-def _make_analysis(rows: Rows, now: float) -> None:
+def _known(rows: Rows, key: str) -> tuple[int, float]:
+    row = rows.one("SELECT times, latest FROM failures WHERE key = ?", key)
+    return (0, 0.0) if row is None else (row[0], row[1])
+
+
+def _put(rows: Rows, key: str, who: str, times: int, latest: float) -> None:
+    if not rows.do("UPDATE failures SET times = ?, latest = ? WHERE key = ?", times, latest, key):
+        rows.do(
+            "INSERT INTO failures (key, who, times, latest) VALUES (?, ?, ?, ?)",
+            key, who, times, latest,
+        )  # fmt: skip
+
+
+def _make_room(rows: Rows, now: float) -> None:
+    """Forget old failures; of too many, those of names that failed seldom and long ago."""
     rows.do("DELETE FROM failures WHERE latest < ?", now - _FORGOTTEN_AFTER)
     row = rows.one("SELECT count(*) FROM failures")
     if row is not None and row[0] >= _MOST_NAMES:
         rows.do(
             "DELETE FROM failures WHERE key IN"
             " (SELECT key FROM failures ORDER BY times, latest LIMIT ?)",
-            row[0] - _MOST_NAMES + 1,
+            row[0] - _MOST_NAMES + 2,
         )

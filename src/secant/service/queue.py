@@ -12,15 +12,34 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from secant.errors import ServiceError
+from secant.errors import SecantError, ServiceError
 
 Work = Callable[[], Any]
+
+
+def too_many_questions() -> SecantError:
+    """Say that too many questions wait."""
+    return ServiceError(
+        "SRV-001",
+        "too many questions are waiting",
+        hint="wait for answers before asking more; nothing was charged",
+    )
 
 
 class FairQueue:
     """Some threads, and for each user a line of work that waits for one."""
 
-    def __init__(self, *, workers: int, each_user: int, waiting: int, waiting_of_user: int) -> None:
+    def __init__(
+        self,
+        *,
+        workers: int,
+        each_user: int,
+        waiting: int,
+        waiting_of_user: int,
+        full: Callable[[], SecantError] = too_many_questions,
+        what: str = "question",
+    ) -> None:
+        self._full = full
         self._each_user, self._waiting, self._waiting_of_user = each_user, waiting, waiting_of_user
         self._lines: OrderedDict[str, deque[tuple[Future[Any], Work]]] = OrderedDict()
         self._running: dict[str, int] = {}
@@ -28,14 +47,14 @@ class FairQueue:
         self._closed = False
         self._change = threading.Condition()
         self._threads = [
-            threading.Thread(target=self._serve, name=f"secant question {n}", daemon=True)
+            threading.Thread(target=self._serve, name=f"secant {what} {n}", daemon=True)
             for n in range(workers)
         ]
         for thread in self._threads:
             thread.start()
 
     def put(self, who: str, work: Work, future: Future[Any] | None = None) -> Future[Any]:
-        """Let some work wait for its turn; SRV-001 if too much waits already. `future` gets the result."""
+        """Let some work wait for its turn; an error if too much waits already. `future` gets the result."""
         future = Future() if future is None else future
         with self._change:
             if self._closed:
@@ -44,11 +63,7 @@ class FairQueue:
             if self._count >= self._waiting or len(line) >= self._waiting_of_user:
                 if not line:
                     del self._lines[who]
-                raise ServiceError(
-                    "SRV-001",
-                    "too many questions are waiting",
-                    hint="wait for answers before asking more; nothing was charged",
-                )
+                raise self._full()
             line.append((future, work))
             self._count += 1
             self._change.notify()

@@ -1,11 +1,13 @@
 """What was answered: kept for history, given again for nothing, and given again to a request that comes twice.
 
 In: released answers and refusals. Out: the same, later. All that belongs to one answer is written in one transaction,
-before the answer leaves. A request that was begun and has no answer here is never asked again under its key.
+before the answer leaves. A request that was begun and has no answer here is never asked again under its key. What was
+charged stays; what cost nothing can be caused without end, so it is cut, and goes by age and size.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import time
@@ -16,12 +18,18 @@ from typing import Any
 from secant.errors import SecantError, ServiceError
 from secant.records import frozen
 from secant.release.answer import Answer
-from secant.service.settings import Reuse
+from secant.service.settings import History, Reuse
 from secant.service.store import Rows, Store
 from secant.service.stored import read_answer, write_answer
 
 KEYS_LAST = 7 * 86_400.0
 """Seconds for which an idempotency key is remembered."""
+FREE_KEYS_BYTES = 5_000_000
+"""Bytes of one user's answers under keys that were charged nothing: the oldest go, and asking again is free."""
+_ROW_BYTES = 200
+"""What a row takes beside its text."""
+_LONGEST_CHOICE = 300
+"""Characters of what was asked for beside the text, such as an epsilon."""
 _UNCHARGED = ("USE", "SQL", "POL", "REF", "AUT", "SRV")
 """Families of errors after which nothing was charged: the same key may ask again."""
 
@@ -54,8 +62,16 @@ class Asked:
 class Remembered:
     """Answers and requests of a store."""
 
-    def __init__(self, store: Store, reuse: Reuse, *, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        store: Store,
+        reuse: Reuse,
+        history: History | None = None,
+        *,
+        now: Callable[[], float] = time.time,
+    ) -> None:
         self._store, self._reuse, self._now = store, reuse, now
+        self._kept = history or History()
 
     # ── answers ──────────────────────────────────────────────────────────────────────────────────
 
@@ -80,35 +96,53 @@ class Remembered:
     ) -> None:
         """Keep an answer: in the history, for reuse, and under the key of its request."""
         now = self._now()
+        charged = told.answer.release_id is not None and not told.reused
         try:
             body = write_answer(told.answer)
         except TypeError as error:
             _log.warning("an answer is given once only: %s", error)
             body = ""
         with self._store.writing() as rows:
-            self._history(rows, ticket_id, who, note, outcome)
+            self._history(rows, ticket_id, who, note, outcome, charged=charged)
             if body and stored_as is not None:
-                self._make_analysis(rows, now)
-                rows.do("DELETE FROM answers WHERE key = ?", stored_as)
+                rows.do("DELETE FROM answers WHERE key = ? OR expires <= ?", stored_as, now)
                 rows.do(
-                    "INSERT INTO answers (key, at, expires, body) VALUES (?, ?, ?, ?)",
+                    "INSERT INTO answers (key, at, expires, body, charged, size) VALUES (?, ?, ?, ?, ?, ?)",
                     stored_as, told.released_at.timestamp(), now + self._reuse.keep_seconds, body,
+                    int(charged), len(body) + _ROW_BYTES,
                 )  # fmt: skip
+                self._make_room(rows)
             if key and body:
                 kept = {"at": told.released_at.timestamp(), "reused": told.reused, "answer": body}
+                text = json.dumps(kept)
                 rows.do(
-                    "UPDATE requests SET state = 'answered', body = ? WHERE who = ? AND key = ?",
-                    json.dumps(kept), who, key,
+                    "UPDATE requests SET state = ?, body = ?, size = ? WHERE who = ? AND key = ?",
+                    "answered" if charged else "free", text, len(text) + _ROW_BYTES, who, key,
                 )  # fmt: skip
+            if key and not charged:
+                self._drop_free_keys(rows, who)
 
-    def _make_analysis(self, rows: Rows, now: float) -> None:
-        rows.do("DELETE FROM answers WHERE expires <= ?", now)
-        row = rows.one("SELECT count(*) FROM answers")
-        if row is not None and row[0] >= self._reuse.most:
-            rows.do(
-                "DELETE FROM answers WHERE key IN (SELECT key FROM answers ORDER BY expires LIMIT ?)",
-                row[0] - self._reuse.most + 1,
-            )
+    def _make_room(self, rows: Rows) -> None:
+        """Let answers go that are too many or too large together: first those that cost nothing, then the oldest."""
+        row = rows.one("SELECT count(*), sum(size) FROM answers")
+        if row is None or (row[0] <= self._reuse.most and row[1] <= self._reuse.bytes):
+            return
+        rows.do(
+            "DELETE FROM answers WHERE key IN (SELECT key FROM"
+            " (SELECT key, sum(size) OVER newest AS bytes, count(*) OVER newest AS number FROM answers"
+            " WINDOW newest AS (ORDER BY charged DESC, expires DESC, key)) AS summed"
+            " WHERE bytes > ? OR number > ?)",
+            self._reuse.bytes, self._reuse.most,
+        )  # fmt: skip
+
+    def _drop_free_keys(self, rows: Rows, who: str) -> None:
+        """Let old keys go whose requests cost nothing: asked again, they are charged once at most, as promised."""
+        rows.do(
+            "DELETE FROM requests WHERE who = ? AND state = 'free' AND key IN (SELECT key FROM"
+            " (SELECT key, sum(size) OVER (ORDER BY at DESC, key) AS bytes FROM requests"
+            " WHERE who = ? AND state = 'free') AS summed WHERE bytes > ?)",
+            who, who, FREE_KEYS_BYTES,
+        )  # fmt: skip
 
     # ── requests ─────────────────────────────────────────────────────────────────────────────────
 
@@ -135,7 +169,7 @@ class Remembered:
         before, state, body = row
         if before != digest:
             raise other_request()
-        if state == "answered":
+        if state in ("answered", "free"):
             kept = json.loads(body)
             return Told(read_answer(kept["answer"]), kept["reused"], _moment(kept["at"]))
         if state == "failed":
@@ -160,13 +194,20 @@ class Remembered:
         outcome: str,
         ticket_id: str,
         key: str,
+        charged: bool = True,
     ) -> None:
-        """Keep that there was no answer; a key whose request may have been charged stays used."""
+        """Keep that there was no answer; a key whose request may have been charged stays used.
+
+        `charged` says whether the question had come to where it is charged.
+        """
+        charged = charged and error.family not in _UNCHARGED and error.code != "BUD-001"
         with self._store.writing() as rows:
-            self._history(rows, ticket_id, who, {**note, "error": error.code}, outcome)
+            self._history(
+                rows, ticket_id, who, {**note, "error": error.code}, outcome, charged=charged
+            )
             if not key:
                 return
-            if error.family in _UNCHARGED or error.code == "BUD-001":
+            if not charged:
                 rows.do("DELETE FROM requests WHERE who = ? AND key = ?", who, key)
             else:
                 rows.do(
@@ -177,25 +218,99 @@ class Remembered:
     # ── history ──────────────────────────────────────────────────────────────────────────────────
 
     def _history(
-        self, rows: Rows, ticket_id: str, who: str, note: dict[str, Any], outcome: str
+        self,
+        rows: Rows,
+        ticket_id: str,
+        who: str,
+        note: dict[str, Any],
+        outcome: str,
+        *,
+        charged: bool,
     ) -> None:
+        longest = self._kept.longest_charged_text if charged else self._kept.longest_text
+        body, now = json.dumps(cut(note, longest)), self._now()
         rows.do(
-            "INSERT INTO questions (id, at, who, body, outcome, release_id) VALUES (?, ?, ?, ?, ?, ?)",
-            ticket_id, _moment(self._now()).timestamp(), who, json.dumps(note), outcome, note.get("release_id") or "",
+            "INSERT INTO questions (id, at, who, body, outcome, release_id, charged, size)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            ticket_id, _moment(now).timestamp(), who, body, outcome, note.get("release_id") or "",
+            int(charged), len(body) + _ROW_BYTES,
+        )  # fmt: skip
+        if not charged:
+            self._forget_old(rows, who, now)
+
+    def _forget_old(self, rows: Rows, who: str, now: float) -> None:
+        """Let questions go that cost nothing, by age, and of one user by size; what was charged stays."""
+        until = now - self._kept.keep_days * 86_400
+        rows.do("DELETE FROM questions WHERE charged = 0 AND at < ?", until)
+        row = rows.one("SELECT sum(size) FROM questions WHERE who = ? AND charged = 0", who)
+        if row is None or row[0] is None or row[0] <= self._kept.bytes_of_user:
+            return
+        # A tenth more than needed, so that not every further question has to look again.
+        rows.do(
+            "DELETE FROM questions WHERE id IN (SELECT id FROM"
+            " (SELECT id, sum(size) OVER (ORDER BY at DESC, id) AS bytes FROM questions"
+            " WHERE who = ? AND charged = 0) AS summed WHERE bytes > ?)",
+            who, self._kept.bytes_of_user * 9 // 10,
         )  # fmt: skip
 
     def history(
         self, who: str | None = None, *, most: int = 100, before: float | None = None
     ) -> list[Asked]:
-        """Give questions, newest first: one user's, or everybody's."""
+        """Give a page of questions, newest first."""
+        return self.page(who, most=most, before=before)[0]
+
+    def page(
+        self, who: str | None = None, *, most: int = 100, before: float | None = None
+    ) -> tuple[list[Asked], bool]:
+        """Give a page of questions, newest first, one user's or everybody's, and whether there are older ones.
+
+        A page ends after `most` questions, or where it would be too large; it has one question at least.
+        """
         until = before if before is not None else self._now() + 1
-        query = "SELECT id, at, who, outcome, body FROM questions WHERE at < ?"
+        where = "WHERE at < ?"
+        values: list[object] = [until]
+        if who is not None:
+            where += " AND who = ?"
+            values.append(who)
+        order = "ORDER BY at DESC, id LIMIT ?"
         with self._store.reading() as rows:
-            if who is None:
-                found = rows.all(query + " ORDER BY at DESC LIMIT ?", until, most)
-            else:
-                found = rows.all(query + " AND who = ? ORDER BY at DESC LIMIT ?", until, who, most)
-        return [Asked(i, _moment(at), w, o, json.loads(body)) for i, at, w, o, body in found]
+            sizes = [
+                row[0]
+                for row in rows.all(
+                    f"SELECT size FROM questions {where} {order}", *values, most + 1
+                )
+            ]
+            fitting = _fitting(sizes[:most], self._kept.page_bytes)
+            found = rows.all(
+                f"SELECT id, at, who, outcome, body FROM questions {where} {order}",
+                *values, fitting,
+            )  # fmt: skip
+        page = [Asked(i, _moment(at), w, o, json.loads(body)) for i, at, w, o, body in found]
+        return page, fitting < len(sizes)
+
+
+def _fitting(sizes: list[int], most: int) -> int:
+    """Give how many come before too many bytes do; one at least."""
+    total = 0
+    for number, size in enumerate(sizes):
+        total += size
+        if total > most and number:
+            return number
+    return len(sizes)
+
+
+def cut(note: dict[str, Any], longest: int) -> dict[str, Any]:
+    """Give a note whose texts are no longer than that; what was cut is named by its length and its digest."""
+    text = note["text"]
+    asked = {
+        name: value[:_LONGEST_CHOICE] if isinstance(value, str) else value
+        for name, value in note.get("asked", {}).items()
+    }
+    found = {**note, "asked": asked}
+    if len(text) > longest:
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        found |= {"text": text[:longest], "cut": {"characters": len(text), "sha256": digest}}
+    return found
 
 
 def other_request() -> ServiceError:

@@ -17,10 +17,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
-from secant.errors import UsageError
+from secant.errors import SecantError, UsageError
 from secant.service.asking import Desk
+from secant.service.readiness import Check
 from secant.service.settings import Port, Settings
 from secant.service.tls import server_context, tls_files
+
+_HANG_UP: signal.Signals | None = getattr(signal, "SIGHUP", None)
+"""Not on every system."""
 
 _log = logging.getLogger("secant.service")
 
@@ -33,6 +37,9 @@ class Front(Protocol):
 
     def stop(self) -> None:
         """Take nothing more, let what is there end, and return when nothing is left."""
+
+    def reload(self) -> None:
+        """Read certificate and key again, for those who connect; bad ones raise, and those of before stay."""
 
 
 class HttpFront:
@@ -59,7 +66,8 @@ class HttpFront:
         name, port = listening.getsockname()[:2]
         shown = f"[{name}]" if ":" in name else name
         self.address = f"{'https' if files else 'http'}://{shown}:{port}"
-        context = None if files is None else server_context(files)
+        self._settings = settings
+        self._context = context = None if files is None else server_context(files)
         analysis_for_connections(settings.http.connections)
         config = uvicorn.Config(
             build(desk),
@@ -85,6 +93,13 @@ class HttpFront:
         """Take nothing more, and wait for responses that are on their way."""
         self._server.should_exit = True
         self._thread.join()
+
+    def reload(self) -> None:
+        """Read certificate and key again; what is connected stays as it is."""
+        files = tls_files(self._settings, folder_of(self._settings))
+        if self._context is not None and files is not None:
+            server_context(files)  # raises before anything has changed
+            self._context.load_cert_chain(*files)
 
 
 def analysis_for_connections(most: int) -> None:
@@ -127,7 +142,13 @@ class Service:
         self.fronts: list[Front] = []
         try:
             for start in _fronts(settings):
-                self.fronts.append(start(self.desk))
+                front = start(self.desk)
+                self.fronts.append(front)
+                healthy = getattr(
+                    front, "healthy", None
+                )  # of a front that needs more than the desk
+                if healthy is not None:
+                    self.desk.readiness.add(Check("shadow", healthy))
         except BaseException:
             self.close()
             raise
@@ -142,6 +163,18 @@ class Service:
         for thread in stopping:
             thread.join()
         _log.info("stopped")
+
+    def reload(self) -> None:
+        """Read certificate and key again, and open policy and data again; connections and questions go on."""
+        for front in self.fronts:
+            try:
+                front.reload()
+            except SecantError as error:
+                _log.error(
+                    "certificate and key stay as they were: %s %s", error.code, error.message
+                )
+        self.desk.reload()
+        _log.info("reloaded: certificate and key, policy, data")
 
     def __enter__(self) -> Service:
         return self
@@ -166,21 +199,27 @@ def _fronts(settings: Settings) -> list[Callable[[Desk], Front]]:
 
 
 @contextmanager
-def ended_by_signal() -> Iterator[Callable[[], None]]:
-    """Give a function that waits until somebody asks the process to end, by Ctrl-C or SIGTERM.
+def ended_by_signal(*, reloads: bool = False) -> Iterator[Callable[..., None]]:
+    """Give a function that waits until somebody asks the process to end, by Ctrl-C, SIGTERM or SIGHUP.
 
-    Whoever asks while the service still starts is heard, too: nothing ends in the middle.
+    Whoever asks while the service still starts is heard, too: nothing ends in the middle. Where it `reloads`, SIGHUP
+    ends nothing, and calls what the function is given; where it was ignored before, as by `nohup`, it stays ignored.
     """
-    asked = threading.Event()
+    asked, again = threading.Event(), threading.Event()
 
     def end(number: int, frame: FrameType | None) -> None:
-        asked.set()
+        (again if reloads and number == _HANG_UP else asked).set()
 
-    def wait() -> None:
+    def wait(reload: Callable[[], None] = lambda: None) -> None:
         while not asked.wait(0.5):
-            pass
+            if again.is_set():
+                again.clear()
+                reload()
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if _HANG_UP is not None and signal.getsignal(_HANG_UP) is not signal.SIG_IGN:
+        numbers.append(_HANG_UP)
+    before = {number: signal.signal(number, end) for number in numbers}
     try:
         yield wait
     finally:

@@ -36,6 +36,8 @@ class Http(Port):
     port: int | None = Field(default=8443, ge=0, le=65535)
     behind_proxy: bool = False
     """Whether a reverse proxy in front of it ends TLS: only then may it listen beyond loopback without TLS."""
+    forwarded_for: bool = False
+    """Whether the proxy says in X-Forwarded-For whom it speaks for: the last address there counts as the client's."""
     origin: str = ""
     """How browsers reach the console, such as https://secant.example; by default as the request says."""
     largest_request: int = Field(default=1_000_000, ge=1000, le=100_000_000)
@@ -64,6 +66,31 @@ class Questions(_Section):
     """For a whole question, waiting excluded; `[limits]` of the policy is for one statement, and for memory."""
 
 
+class Logins(_Section):
+    """How many passwords are checked at once: a check takes a core for some 20 ms."""
+
+    workers: int = Field(default=2, ge=1, le=64)
+    """Passwords that are checked at the same time, of one address one: those who have tokens keep the other cores."""
+    waiting: int = Field(default=64, ge=1, le=10_000)
+    """Logins that wait for their turn; further ones get a 429 at once."""
+    waiting_of_address: int = Field(default=8, ge=1, le=10_000)
+
+
+class History(_Section):
+    """What is kept of questions. Those that were charged stay; the rest goes by age and by size."""
+
+    longest_text: int = Field(default=2000, ge=100, le=1_000_000)
+    """Characters of the text of a question that was charged nothing; what is cut is named by its SHA-256."""
+    longest_charged_text: int = Field(default=100_000, ge=100, le=1_000_000)
+    """Characters of one that was charged; the ledger has the whole text."""
+    keep_days: float = Field(default=90, gt=0, le=36_600)
+    """For questions that were charged nothing."""
+    bytes_of_user: int = Field(default=2_000_000, ge=10_000)
+    """For one user's questions that were charged nothing: the oldest go."""
+    page_bytes: int = Field(default=500_000, ge=10_000, le=10_000_000)
+    """For one page of the history; the next page begins where it ends."""
+
+
 class Reuse(_Section):
     """When the same question gives the stored answer, and costs nothing."""
 
@@ -75,6 +102,8 @@ class Reuse(_Section):
     """Whether a user gets only answers that the same user paid for, or everybody's."""
     most: int = Field(default=10_000, ge=1)
     """Answers that are kept."""
+    bytes: int = Field(default=200_000_000, ge=10_000)
+    """Bytes of all answers that are kept; those that were free go first."""
 
 
 class Settings(_Section):
@@ -90,6 +119,8 @@ class Settings(_Section):
     postgres: Port = Port()
     tls: Tls = Tls()
     questions: Questions = Questions()
+    logins: Logins = Logins()
+    history: History = History()
     reuse: Reuse = Reuse()
 
     @property

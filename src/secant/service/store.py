@@ -17,37 +17,82 @@ from typing import Any, Protocol
 from secant.errors import ServiceError, UsageError
 from secant.processes import PerProcess
 
-VERSION = 1
+VERSION = 2
 APPLICATION_ID = 0x5ECA5EF1
 """Marks the file as ours, so that no other SQLite file is taken for a store of users."""
 ENDING = ".service"
 
 # One text for both engines: types that SQLite takes by affinity and PostgreSQL by name.
+_FAILURES = """CREATE TABLE failures (
+        key TEXT PRIMARY KEY, who TEXT NOT NULL, times BIGINT NOT NULL, latest DOUBLE PRECISION NOT NULL)"""
+_INDEXES = (
+    "CREATE INDEX tokens_by_holder ON tokens (holder)",
+    "CREATE INDEX questions_of_user ON questions (who, charged, at, size)",
+    "CREATE INDEX questions_by_charge ON questions (charged, at)",
+    "CREATE INDEX answers_by_charge ON answers (charged, expires, size)",
+    "CREATE INDEX requests_of_user ON requests (who, state, at, size)",
+)
 _TABLES = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     """CREATE TABLE users (
         key TEXT PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL, created DOUBLE PRECISION NOT NULL,
-        salt TEXT NOT NULL, iterations BIGINT NOT NULL, stored_key TEXT NOT NULL, server_key TEXT NOT NULL)""",
+        salt TEXT NOT NULL, iterations BIGINT NOT NULL, stored_key TEXT NOT NULL, server_key TEXT NOT NULL,
+        ended DOUBLE PRECISION NOT NULL DEFAULT 0)""",
     """CREATE TABLE tokens (
         digest TEXT PRIMARY KEY, id TEXT NOT NULL, holder TEXT NOT NULL, kind TEXT NOT NULL, note TEXT NOT NULL,
-        created DOUBLE PRECISION NOT NULL, expires DOUBLE PRECISION NOT NULL)""",
-    "CREATE TABLE failures (key TEXT PRIMARY KEY, times BIGINT NOT NULL, latest DOUBLE PRECISION NOT NULL)",
+        created DOUBLE PRECISION NOT NULL, expires DOUBLE PRECISION NOT NULL,
+        parent TEXT NOT NULL DEFAULT '', maker TEXT NOT NULL DEFAULT '')""",
+    _FAILURES,
     """CREATE TABLE audit (
         id TEXT PRIMARY KEY, at DOUBLE PRECISION NOT NULL, kind TEXT NOT NULL, who TEXT NOT NULL,
-        about TEXT NOT NULL)""",
+        about TEXT NOT NULL, actor TEXT NOT NULL DEFAULT '', address TEXT NOT NULL DEFAULT '',
+        token TEXT NOT NULL DEFAULT '', request TEXT NOT NULL DEFAULT '', way TEXT NOT NULL DEFAULT '')""",
     "CREATE INDEX audit_by_time ON audit (at)",
     """CREATE TABLE questions (
         id TEXT PRIMARY KEY, at DOUBLE PRECISION NOT NULL, who TEXT NOT NULL, body TEXT NOT NULL,
-        outcome TEXT NOT NULL, release_id TEXT NOT NULL)""",
+        outcome TEXT NOT NULL, release_id TEXT NOT NULL,
+        charged BIGINT NOT NULL DEFAULT 1, size BIGINT NOT NULL DEFAULT 0)""",
     "CREATE INDEX questions_by_time ON questions (at)",
     """CREATE TABLE answers (
         key TEXT PRIMARY KEY, at DOUBLE PRECISION NOT NULL, expires DOUBLE PRECISION NOT NULL,
-        body TEXT NOT NULL)""",
+        body TEXT NOT NULL, charged BIGINT NOT NULL DEFAULT 1, size BIGINT NOT NULL DEFAULT 0)""",
     "CREATE INDEX answers_by_end ON answers (expires)",
     """CREATE TABLE requests (
         who TEXT NOT NULL, key TEXT NOT NULL, digest TEXT NOT NULL, state TEXT NOT NULL,
-        body TEXT NOT NULL, at DOUBLE PRECISION NOT NULL, PRIMARY KEY (who, key))""",
+        body TEXT NOT NULL, at DOUBLE PRECISION NOT NULL, size BIGINT NOT NULL DEFAULT 0,
+        PRIMARY KEY (who, key))""",
+    *_INDEXES,
 )
+_FROM_1 = (
+    "ALTER TABLE users ADD COLUMN ended DOUBLE PRECISION NOT NULL DEFAULT 0",
+    *(
+        f"ALTER TABLE tokens ADD COLUMN {name} TEXT NOT NULL DEFAULT ''"
+        for name in ("parent", "maker")
+    ),
+    *(
+        f"ALTER TABLE audit ADD COLUMN {name} TEXT NOT NULL DEFAULT ''"
+        for name in ("actor", "address", "token", "request", "way")
+    ),
+    "DROP TABLE failures",
+    _FAILURES,
+    *(
+        f"ALTER TABLE {name} ADD COLUMN charged BIGINT NOT NULL DEFAULT 1"
+        for name in ("questions", "answers")
+    ),
+    *(
+        f"ALTER TABLE {name} ADD COLUMN size BIGINT NOT NULL DEFAULT 0"
+        for name in ("questions", "answers", "requests")
+    ),
+    "UPDATE questions SET size = length(body)",
+    # What failed or was canceled may have been charged; it stays, like what was answered for a charge.
+    "UPDATE questions SET charged = 0 WHERE outcome IN ('refused', 'reused')",
+    "UPDATE questions SET charged = 0 WHERE outcome = 'answered' AND release_id = ''",
+    "UPDATE answers SET size = length(body)",
+    "UPDATE requests SET size = length(body)",
+    *_INDEXES,
+    f"UPDATE meta SET value = '{VERSION}' WHERE name = 'version'",
+)
+"""From version 1: tokens have parents, lines of the log have origins, what is kept for nothing has a size."""
 
 
 class Rows(Protocol):
@@ -99,11 +144,19 @@ def prepared(rows: Rows) -> None:
         rows.do("INSERT INTO meta (name, value) VALUES (?, ?)", name, value)
 
 
-def check_version(rows: Rows) -> None:
-    """Raise unless this version of Secant knows the tables."""
-    row = rows.one("SELECT value FROM meta WHERE name = 'version'")
-    if row is None or row[0] != str(VERSION):
+def upgrade(rows: Rows) -> None:
+    """Bring the tables of the version before to this one; raise if Secant does not know them. Needs a writer's rows."""
+    if version_of(rows) == "1":
+        for statement in _FROM_1:
+            rows.do(statement)
+    if version_of(rows) != str(VERSION):
         raise broken("the store of users was written by another version", "use that version")
+
+
+def version_of(rows: Rows) -> str:
+    """Give the version of the tables."""
+    row = rows.one("SELECT value FROM meta WHERE name = 'version'")
+    return "" if row is None else str(row[0])
 
 
 def secret_of(store: Store) -> bytes:
@@ -113,6 +166,15 @@ def secret_of(store: Store) -> bytes:
     if row is None:
         raise broken("the store of users has lost its secret", "restore it from a backup")
     return bytes.fromhex(row[0])
+
+
+def check_writable(store: Store) -> None:
+    """Raise SRV-005 unless the store can be written now."""
+    with store.writing() as rows:
+        rows.do("DELETE FROM meta WHERE name = 'written'")
+        # Another value each time: SQLite does not write a row that stays as it is.
+        value = secrets.token_hex(8)
+        rows.do("INSERT INTO meta (name, value) VALUES ('written', ?)", value)
 
 
 def broken(what: str, hint: str) -> ServiceError:
@@ -158,11 +220,25 @@ class _Sqlite:
             connection.execute("PRAGMA journal_mode = WAL")
             # A request that was noted must stay noted after a power failure: it keeps a second charge away.
             connection.execute("PRAGMA synchronous = FULL")
-            check_version(_SqliteRows(connection))
+            self._upgrade(connection)
         except BaseException:
             connection.close()
             raise
         return connection
+
+    @staticmethod
+    def _upgrade(connection: sqlite3.Connection) -> None:
+        rows = _SqliteRows(connection)
+        if version_of(rows) == str(VERSION):
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            upgrade(rows)
+            connection.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            raise
 
     @contextmanager
     def writing(self) -> Iterator[Rows]:

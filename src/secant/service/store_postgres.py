@@ -12,7 +12,7 @@ from typing import Any, LiteralString
 from secant.errors import UsageError
 from secant.ledger.postgres import split_address
 from secant.ledger.sessions import PostgresSession, psycopg, sql
-from secant.service.store import Rows, broken, check_version, prepared
+from secant.service.store import Rows, broken, prepared, upgrade
 
 LONGEST_SCHEMA = 63
 
@@ -65,7 +65,7 @@ class PostgresStore:
                         sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(self._name))
                     )
                 prepared(rows)
-            check_version(rows)
+            upgrade(rows)
 
     @contextmanager
     def writing(self) -> Iterator[Rows]:

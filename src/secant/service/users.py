@@ -1,36 +1,30 @@
-"""Who may ask: users with a role each, their tokens, and the log of what happened to both.
+"""Who may ask: users with a role each, and their tokens.
 
 In: a store. Out: users. A share of a budget belongs to a user's name, so a name is never told from another by case
-only. There is no user and no password to begin with. Passwords and tokens are kept as hashes.
+only. There is no user and no password to begin with. Passwords and tokens are kept as hashes. Whatever changes
+something is written to the audit log with who did it, in the same transaction.
 """
 
 from __future__ import annotations
 
-import hashlib
 import hmac
-import logging
 import re
-import secrets
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from dataclasses import field
 
 from secant.errors import AccessError, UsageError
 from secant.records import frozen
-from secant.service.store import Rows, Store, check_printable, secret_of
+from secant.service import tokens
+from secant.service.audit_log import AuditLog, Entry
+from secant.service.origin import UNKNOWN, Origin, network_of
+from secant.service.store import Rows, Store, secret_of
+from secant.service.tokens import NewToken, Token, moment
 from secant.service.verifiers import Verifier, check_password, verifier_of
 
 ROLES = ("owner", "analyst", "auditor")
 """Owner: everything but true answers. Analyst: asks, and sees what is their own. Auditor: sees all, asks nothing."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,62}")
-TOKEN_MARK = "secant_"  # noqa: S105 - how every token begins
-"""How tokens begin, so that scanners for leaked secrets can find them."""
-SESSION_SECONDS = 12 * 3600.0
-LONGEST_TOKEN_DAYS = 366
-STRANGERS_LINES = 60
-"""Lines of one kind that people who are not logged in can add to the audit log in a minute."""
-
-_log = logging.getLogger("secant.service")
 
 
 @frozen
@@ -39,32 +33,12 @@ class User:
 
     name: str
     role: str
+    since: float | None = field(default=None, compare=False)
+    """When somebody who stays connected logged in; None where each request proves anew who sends it."""
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             raise AssertionError(f"there is no role {self.role}")
-
-
-@frozen
-class Token:
-    """What is known of a token: never the token."""
-
-    token_id: str
-    holder: str
-    kind: str
-    """`token` for programs, `session` for who logged in with a password."""
-    note: str
-    expires: datetime
-
-
-@frozen
-class Entry:
-    """A line of the audit log."""
-
-    time: datetime
-    kind: str
-    who: str
-    about: str
 
 
 class Users:
@@ -73,9 +47,8 @@ class Users:
     def __init__(self, store: Store, *, now: Callable[[], float] = time.time) -> None:
         self.store = store
         self.now = now
+        self.audit = AuditLog(store, now)
         self._secret = secret_of(store)
-        self._lines: dict[str, tuple[float, int]] = {}
-        """Kind of a line that strangers can cause -> when its minute began, and how many came since."""
 
     def hidden(self, what: str, text: str) -> bytes:
         """Give a digest of a text that only this store can make: for names that nobody has, and for marks of forms."""
@@ -84,7 +57,7 @@ class Users:
 
     # ── users ────────────────────────────────────────────────────────────────────────────────────
 
-    def add(self, name: str, role: str, password: str) -> User:
+    def add(self, name: str, role: str, password: str, *, by: Origin = UNKNOWN) -> User:
         """Add a user; refuse a name that exists, in any case of letters."""
         if not _NAME.fullmatch(name):
             raise UsageError(
@@ -103,19 +76,19 @@ class Users:
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 name.casefold(), name, role, self.now(), *_columns(verifier),
             )  # fmt: skip
-            self.write(rows, "user added", name, role)
+            self.audit.write(rows, "user added", name, role, by)
         return User(name, role)
 
-    def remove(self, name: str) -> None:
-        """Remove a user and their tokens. What they have spent stays spent, under their name."""
+    def remove(self, name: str, *, by: Origin = UNKNOWN) -> None:
+        """Remove a user and every token they hold or made. What they have spent stays spent, under their name."""
         with self.store.writing() as rows:
             key = _known(rows, name)
-            rows.do("DELETE FROM tokens WHERE holder = ?", key)
+            tokens.end_all(rows, key)
             rows.do("DELETE FROM users WHERE key = ?", key)
-            self.write(rows, "user removed", name)
+            self.audit.write(rows, "user removed", name, by=by)
 
-    def set_password(self, name: str, password: str) -> None:
-        """Give a user another password; sessions end, tokens for programs stay."""
+    def set_password(self, name: str, password: str, *, by: Origin = UNKNOWN) -> None:
+        """Give a user another password; whatever was logged in or made with the one before ends."""
         check_password(password)
         verifier = verifier_of(password)
         with self.store.writing() as rows:
@@ -124,24 +97,50 @@ class Users:
                 "UPDATE users SET salt = ?, iterations = ?, stored_key = ?, server_key = ? WHERE key = ?",
                 *_columns(verifier), key,
             )  # fmt: skip
-            rows.do("DELETE FROM tokens WHERE holder = ? AND kind = 'session'", key)
-            self.forgive(rows, key)
-            self.write(rows, "password changed", name)
+            ended = self._end_all(rows, key)
+            rows.do("DELETE FROM failures WHERE who = ?", self.failures_of(name))
+            self.audit.write(rows, "password changed", name, f"{ended} tokens ended", by)
 
-    def forgive(self, rows: Rows, name: str) -> None:
-        """Forget the failures of a name."""
-        rows.do("DELETE FROM failures WHERE key = ?", self.failures_key(name))
+    def revoke_all(self, name: str, *, by: Origin = UNKNOWN) -> int:
+        """End every session and token that a user holds or made; give how many. The password stays."""
+        with self.store.writing() as rows:
+            ended = self._end_all(rows, _known(rows, name))
+            self.audit.write(rows, "all revoked", name, f"{ended} tokens ended", by)
+        return ended
 
-    def failures_key(self, name: str) -> str:
+    def _end_all(self, rows: Rows, key: str) -> int:
+        rows.do("UPDATE users SET ended = ? WHERE key = ?", self.now(), key)
+        return tokens.end_all(rows, key)
+
+    def check_still(self, user: User) -> None:
+        """Raise AUT-001 if somebody who stays connected was removed, revoked or given another role since."""
+        if user.since is None:
+            return
+        with self.store.reading() as rows:
+            row = rows.one("SELECT role, ended FROM users WHERE key = ?", user.name.casefold())
+        if row is None or row[0] != user.role or row[1] >= user.since:
+            raise AccessError(
+                "AUT-001", "the login has ended", hint="connect again, or ask the owner"
+            )
+
+    def failures_of(self, name: str) -> str:
         """Give the key of a name's failures: people type passwords where a name belongs."""
         return self.hidden("failures of", name.casefold()).hex()
 
-    def set_role(self, name: str, role: str) -> None:
+    def failures_key(self, name: str, address: str) -> str:
+        """Give the key of the failures of a name from an address."""
+        return self.hidden("failures from", f"{network_of(address)} {name.casefold()}").hex()
+
+    def address_key(self, address: str) -> str:
+        """Give the key of all failures from an address."""
+        return self.hidden("failures at", network_of(address)).hex()
+
+    def set_role(self, name: str, role: str, *, by: Origin = UNKNOWN) -> None:
         """Give a user another role."""
         _check_role(role)
         with self.store.writing() as rows:
             rows.do("UPDATE users SET role = ? WHERE key = ?", role, _known(rows, name))
-            self.write(rows, "role changed", name, role)
+            self.audit.write(rows, "role changed", name, role, by)
 
     def all(self) -> list[User]:
         """Give all users, by name."""
@@ -165,100 +164,68 @@ class Users:
     # ── tokens ───────────────────────────────────────────────────────────────────────────────────
 
     def make_token(
-        self, user: User, *, seconds: float, kind: str = "token", note: str = ""
+        self,
+        user: User,
+        *,
+        seconds: float,
+        kind: str = "token",
+        note: str = "",
+        parent: str = "",
+        by: Origin = UNKNOWN,
     ) -> tuple[str, Token]:
-        """Make a token for a user; it is shown this once, and kept as a hash."""
-        if not 0 < seconds <= LONGEST_TOKEN_DAYS * 86400:
-            raise UsageError("USE-001", f"a token lasts up to {LONGEST_TOKEN_DAYS} days")
-        check_printable("the note of a token", note, 100)
-        token = TOKEN_MARK + secrets.token_urlsafe(32)
-        made, until = self.now(), self.now() + seconds
-        token_id = secrets.token_hex(6)
+        """Make a token for a user; it is shown this once, and kept as a hash.
+
+        `parent` is the id of the token by whose right alone it is made: it lives no longer, and ends with it.
+        """
         with self.store.writing() as rows:
             key = _known(rows, user.name)
-            rows.do("DELETE FROM tokens WHERE expires <= ?", made)
-            rows.do(
-                "INSERT INTO tokens (digest, id, holder, kind, note, created, expires)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                _hashed(token), token_id, key, kind, note, made, until,
-            )  # fmt: skip
-            if kind == "token":
-                self.write(rows, "token made", user.name, token_id)
-        return token, Token(token_id, user.name, kind, note, _moment(until))
+            wanted = NewToken(key, by.actor.casefold(), kind, note, seconds, parent)
+            token, token_id, until = tokens.make(rows, wanted, self.now())
+            what = f"{token_id}, child of {parent}" if parent else token_id
+            self.audit.write(rows, f"{kind} made", user.name, what, by)
+        return token, Token(token_id, user.name, kind, note, moment(until), parent)
 
     def by_token(self, token: str) -> User:
-        """Give the user who holds a token, with the role of now; AUT-001 if nobody does."""
+        """Give the user who holds a token; AUT-001 if nobody does."""
+        return self.holder_of(token)[0]
+
+    def holder_of(self, token: str, *, by: Origin = UNKNOWN) -> tuple[User, str]:
+        """Give the user who holds a token, with the role of now, and the token's id; AUT-001 if nobody does."""
         with self.store.reading() as rows:
             row = rows.one(
-                "SELECT u.name, u.role FROM tokens AS t JOIN users AS u ON u.key = t.holder"
+                "SELECT u.name, u.role, t.id FROM tokens AS t JOIN users AS u ON u.key = t.holder"
                 " WHERE t.digest = ? AND t.expires > ?",
-                _hashed(token), self.now(),
+                tokens.hashed(token), self.now(),
             )  # fmt: skip
         if row is None:
-            self.note_stranger("token refused", "")
-            raise AccessError(
-                "AUT-001", "the token is refused", hint="log in again, or ask the owner for a token"
-            )
-        return User(*row)
+            self.audit.note_limited("token refused", "", by=by)
+            raise tokens.refused()
+        return User(row[0], row[1]), row[2]
 
     def tokens(self, name: str | None = None) -> list[Token]:
         """Give the tokens that are good now, of one user or of all."""
         with self.store.reading() as rows:
             found = rows.all(
-                "SELECT t.id, u.name, t.kind, t.note, t.expires FROM tokens AS t"
+                "SELECT t.id, u.name, t.kind, t.note, t.expires, t.parent FROM tokens AS t"
                 " JOIN users AS u ON u.key = t.holder WHERE t.expires > ? ORDER BY t.created",
                 self.now(),
             )
-        told = [Token(i, who, kind, note, _moment(end)) for i, who, kind, note, end in found]
+        told = [Token(i, who, kind, note, moment(end), up) for i, who, kind, note, end, up in found]
         return [t for t in told if name is None or t.holder.casefold() == name.casefold()]
 
-    def end_token(self, token: str) -> None:
-        """Let a token end now, as a log-out does."""
+    def revoke(self, token_id: str, *, what: str = "token revoked", by: Origin = UNKNOWN) -> None:
+        """Let the token of an id end now, and whatever it made."""
         with self.store.writing() as rows:
-            rows.do("DELETE FROM tokens WHERE digest = ?", _hashed(token))
-
-    def revoke(self, token_id: str) -> None:
-        """Let the token of an id end now."""
-        with self.store.writing() as rows:
-            if not rows.do("DELETE FROM tokens WHERE id = ?", token_id):
+            row = rows.one("SELECT holder FROM tokens WHERE id = ?", token_id)
+            ended = tokens.end(rows, "id = ?", token_id)
+            if row is None:
                 raise UsageError("USE-001", "there is no token of this id")
-            self.write(rows, "token revoked", "", token_id)
-
-    # ── the log ──────────────────────────────────────────────────────────────────────────────────
-
-    def note(self, kind: str, who: str, about: str = "") -> None:
-        """Write a line into the audit log, on its own."""
-        with self.store.writing() as rows:
-            self.write(rows, kind, who, about)
-
-    def note_stranger(self, kind: str, who: str, about: str = "") -> None:
-        """Write a line that anybody can cause: so many a minute at most, or they would fill the disk."""
-        began, lines = self._lines.get(kind, (0.0, 0))
-        now = self.now()
-        if now - began >= 60:
-            left_out = lines - STRANGERS_LINES
-            if left_out > 0:
-                self.note(kind, "", f"and {left_out} more")
-            began, lines = now, 0
-        self._lines[kind] = (began, lines + 1)
-        if lines < STRANGERS_LINES:
-            self.note(kind, who, about)
-
-    def write(self, rows: Rows, kind: str, who: str, about: str = "") -> None:
-        """Write a line into the audit log, with what it tells of."""
-        rows.do(
-            "INSERT INTO audit (id, at, kind, who, about) VALUES (?, ?, ?, ?, ?)",
-            secrets.token_hex(8), self.now(), kind, who, about[:200],
-        )  # fmt: skip
-        _log.info("%s user=%s %s", kind, who or "-", about[:200])
+            more = f" and {ended - 1} that it made" if ended > 1 else ""
+            self.audit.write(rows, what, row[0], token_id + more, by)
 
     def log(self, *, most: int = 1000) -> list[Entry]:
         """Give the latest lines of the audit log, newest first."""
-        with self.store.reading() as rows:
-            found = rows.all(
-                "SELECT at, kind, who, about FROM audit ORDER BY at DESC LIMIT ?", most
-            )
-        return [Entry(_moment(at), kind, who, about) for at, kind, who, about in found]
+        return self.audit.latest(most=most)
 
 
 def _check_role(role: str) -> None:
@@ -276,12 +243,3 @@ def _known(rows: Rows, name: str) -> str:
 def _columns(verifier: Verifier) -> tuple[str, int, str, str]:
     v = verifier
     return v.salt.hex(), v.iterations, v.stored_key.hex(), v.server_key.hex()
-
-
-def _hashed(token: str) -> str:
-    """Hash a token; it is long and drawn, so that one round is enough."""
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)

@@ -16,9 +16,11 @@ from secant.errors import UsageError
 from secant.plan.functions import AGGREGATES, FUNCTIONS
 from secant.release.answer import plain
 from secant.service.asking import Desk, Ticket, share_name
+from secant.service.audit_log import Entry
 from secant.service.remembered import Asked, Told
 from secant.service.roles import allow, may
-from secant.service.users import Entry, Token, User
+from secant.service.tokens import Token
+from secant.service.users import User
 from secant.terms.coverage import tables_of
 from secant.terms.policy import ColumnFacts
 
@@ -62,14 +64,15 @@ def budget_view(desk: Desk, user: User) -> list[dict[str, Any]]:
 
 def history_view(
     desk: Desk, user: User, *, limit: int = 100, before: str | None = None
-) -> list[dict[str, Any]]:
-    """Give questions, newest first: the user's own, or all for who may see them."""
+) -> tuple[list[dict[str, Any]], bool]:
+    """Give a page of questions, newest first, the user's own, or all for who may see them; and whether more follow."""
     allow(user, "see own")
     if not 1 <= limit <= MOST_HISTORY:
         raise UsageError("USE-001", f"limit is between 1 and {MOST_HISTORY}")
     until = None if before is None else _time(before)
     who = None if may(user, "see all") else user.name
-    return [_asked(asked) for asked in desk.remembered.history(who, most=limit, before=until)]
+    page, more = desk.remembered.page(who, most=limit, before=until)
+    return [_asked(asked) for asked in page], more
 
 
 def tables_view(desk: Desk, user: User) -> list[dict[str, Any]]:
@@ -132,15 +135,15 @@ def streams_view(desk: Desk, user: User) -> list[dict[str, Any]]:
     return found
 
 
-def running_view(tickets: list[Ticket]) -> list[dict[str, Any]]:
-    """Give questions that wait or run."""
+def running_view(tickets: list[Ticket], longest: int) -> list[dict[str, Any]]:
+    """Give questions that wait or run, each with so many characters of its text."""
     return [
         {
             "id": ticket.ticket_id,
             "user": ticket.user.name,
             "since": datetime.fromtimestamp(ticket.begun, UTC).isoformat(),
             "state": "running" if ticket.future.running() else "waiting",
-            "text": None if ticket.question is None else ticket.question.text,
+            "text": None if ticket.question is None else ticket.question.text[:longest],
         }
         for ticket in tickets
     ]
@@ -149,7 +152,17 @@ def running_view(tickets: list[Ticket]) -> list[dict[str, Any]]:
 def audit_view(entries: list[Entry]) -> list[dict[str, Any]]:
     """Give lines of the audit log."""
     return [
-        {"time": e.time.isoformat(), "kind": e.kind, "user": e.who, "about": e.about}
+        {
+            "time": e.time.isoformat(),
+            "kind": e.kind,
+            "user": e.who,
+            "about": e.about,
+            "actor": e.origin.actor,
+            "address": e.origin.address,
+            "way": e.origin.way,
+            "token": e.origin.token_id,
+            "request": e.origin.request_id,
+        }
         for e in entries
     ]
 
@@ -162,6 +175,7 @@ def token_view(token: Token) -> dict[str, Any]:
         "kind": token.kind,
         "note": token.note,
         "expires": token.expires.isoformat(),
+        "parent": token.parent or None,
     }
 
 

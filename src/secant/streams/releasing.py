@@ -24,6 +24,7 @@ from secant.release.backend import Backend, Session
 from secant.release.lower import lower
 from secant.release.report import protects
 from secant.release.run import check_claims
+from secant.release.watch import about_to_charge
 from secant.shown.progress import progress
 from secant.streams.compiling import Compiled, charges, choices, compile_stream, costs
 from secant.streams.declaring import declaration, settled
@@ -151,6 +152,7 @@ def _begun(
         return settled(compiled, account.declaration, now)
     held = charges(compiled, ways)
     papers = stream_papers(compiled, ways, policy, policy.naming(opened.backend.catalog()))
+    about_to_charge()
     written = books.declare_stream(compiled.stream.name, now, held, analyst=analyst, papers=papers)
     return settled(compiled, written, now)
 

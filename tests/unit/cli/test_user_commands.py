@@ -57,6 +57,17 @@ def test_tokens_are_made_and_revoked(command, users):
     assert users.tokens() == []
 
 
+def test_everything_of_a_user_is_revoked(command, users):
+    command("add", "ada")
+    for _ in range(2):
+        command("token", "ada")
+    command("revoke-all", "ada")
+    assert users.tokens() == []
+    line = command("log")[0]
+    assert (line["kind"], line["user"], line["way"]) == ("all revoked", "ada", "command line")
+    assert line["actor"].startswith("os:")
+
+
 def test_roles_change_and_users_go(command):
     command("add", "ada")
     command("role", "ada", "--role", "auditor")
@@ -78,6 +89,7 @@ def test_roles_change_and_users_go(command):
         ("role", "ada"),
         ("token", "nobody"),
         ("revoke", "none"),
+        ("revoke-all", "nobody"),
         ("conquer", "ada"),
     ],
 )

@@ -200,7 +200,10 @@ def test_without_a_token_only_health_and_the_description_are_told(running):
             assert response.status_code == 200
         else:
             assert code(response, 401) == "AUT-001"
-    assert client.get("/readyz").json() == {"status": "ready"}
+    assert client.get("/readyz").json() == {
+        "status": "ready",
+        "checks": {"source": True, "ledger": True, "store": True},
+    }
 
 
 @pytest.mark.parametrize(
@@ -237,7 +240,8 @@ def test_an_analyst_sees_what_is_their_own(running, ada, olga, eve):
 
 
 def test_an_owner_adds_a_user_who_logs_in_and_out(running, olga):
-    made = olga.post("/v1/users", json={"user": "carl", "role": "analyst"})
+    body = {"user": "carl", "role": "analyst", "current": PASSWORD}
+    made = olga.post("/v1/users", json=body)
     assert made.status_code == 201
     login = running.client().post(
         "/v1/login", json={"user": "carl", "password": made.json()["password"]}

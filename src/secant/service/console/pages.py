@@ -15,12 +15,11 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from secant.service.asking import Desk
-from secant.service.http.access import caller_of, check_origin, cookie_name, set_session
-from secant.service.http.api import log_in, told_errors
-from secant.service.http.bodies import Login, read_model
+from secant.service.http.access import caller_of, check_origin, cookie_name, origin_of, set_session
+from secant.service.http.api import log_in, log_out, told_errors
+from secant.service.http.bodies import LARGEST_LOGIN, Login, read_model
 
 _STATIC = Path(__file__).parent / "static"
-_LARGEST_LOGIN = 10_000
 
 
 def routes(desk: Desk) -> list[Any]:
@@ -31,15 +30,16 @@ def routes(desk: Desk) -> list[Any]:
 
     async def login(request: Any) -> Any:
         check_origin(request)
-        body = await read_model(request, Login, _LARGEST_LOGIN)
-        _, token, _ = await run_in_threadpool(log_in, desk, body.user, body.password)
+        body = await read_model(request, Login, LARGEST_LOGIN)
+        came = origin_of(desk, request, way="console")
+        _, token, _ = await log_in(desk, body.user, body.password, came)
         response = Response(status_code=204)
         set_session(desk, response, token)
         return response
 
     async def logout(request: Any) -> Any:
         caller = await run_in_threadpool(caller_of, desk, request)
-        await run_in_threadpool(desk.users.end_token, caller.token)
+        await run_in_threadpool(log_out, desk, caller)
         response = Response(status_code=204)
         response.delete_cookie(cookie_name(desk), path="/", secure=desk.settings.secure)
         return response

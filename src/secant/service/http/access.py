@@ -7,14 +7,21 @@ something must also carry the mark of its session, which no other site can read.
 from __future__ import annotations
 
 import hmac
+import ipaddress
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from secant.errors import AccessError
 from secant.records import frozen
 from secant.service.asking import Desk
-from secant.service.users import SESSION_SECONDS, User
+from secant.service.origin import Origin
+from secant.service.tokens import SESSION_SECONDS
+from secant.service.users import User
 
 MARK = "x-csrf-token"
+REQUEST_ID = "secant.request"
+"""Where the guard puts the id of a request, in its scope."""
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _LONGEST = 200
 
@@ -26,13 +33,15 @@ class Caller:
     user: User
     token: str
     by_cookie: bool
+    origin: Origin
+    """Who it is, from where, by which token: for the log."""
 
 
 def caller_of(desk: Desk, request: Any) -> Caller:
     """Give who sends a request; AUT-001 if nobody can be told, or a browser may have been tricked into it."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and token:
-        return Caller(desk.users.by_token(token.strip()[:_LONGEST]), token.strip(), by_cookie=False)
+        return _holder(desk, request, token.strip(), by_cookie=False)
     session = request.cookies.get(cookie_name(desk))
     if session is None:
         raise AccessError(
@@ -40,7 +49,7 @@ def caller_of(desk: Desk, request: Any) -> Caller:
             "nobody is logged in",
             hint="log in at /v1/login, or send `Authorization: Bearer TOKEN`",
         )
-    caller = Caller(desk.users.by_token(session[:_LONGEST]), session, by_cookie=True)
+    caller = _holder(desk, request, session, by_cookie=True)
     if request.method not in _SAFE:
         check_origin(request)
         if not hmac.compare_digest(
@@ -52,6 +61,33 @@ def caller_of(desk: Desk, request: Any) -> Caller:
                 hint="reload the page",
             )
     return caller
+
+
+def _holder(desk: Desk, request: Any, token: str, *, by_cookie: bool) -> Caller:
+    came = origin_of(desk, request, way="console" if by_cookie else "HTTP")
+    user, token_id = desk.users.holder_of(token[:_LONGEST], by=came)
+    return Caller(user, token, by_cookie, replace(came, actor=user.name, token_id=token_id))
+
+
+def origin_of(desk: Desk, request: Any, *, way: str = "HTTP") -> Origin:
+    """Give where a request comes from, before anybody knows who sends it."""
+    return Origin(
+        address=address_of(desk, request), request_id=request.scope.get(REQUEST_ID, ""), way=way
+    )
+
+
+def address_of(desk: Desk, request: Any) -> str:
+    """Give the client's address: the other end's, or what the proxy that is believed has added last."""
+    client = request.client
+    found = "" if client is None else str(client.host)
+    http = desk.settings.http
+    if http.behind_proxy and http.forwarded_for:
+        # Only the last one is the proxy's own word; those before it are what the client sent.
+        said = request.headers.getlist("x-forwarded-for")
+        last = said[-1].rpartition(",")[2].strip() if said else ""
+        with suppress(ValueError):
+            return str(ipaddress.ip_address(last))
+    return found
 
 
 def check_origin(request: Any) -> None:

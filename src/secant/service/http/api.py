@@ -7,18 +7,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
-from secant.errors import SecantError, UsageError
+from secant.errors import AccessError, SecantError, UsageError
 from secant.proofs import rule
+from secant.release.watch import canceled
 from secant.service import views
 from secant.service.asking import Desk, Question, Ticket
-from secant.service.http.access import Caller, caller_of, mark_of
+from secant.service.http.access import Caller, caller_of, mark_of, origin_of
 from secant.service.http.bodies import (
     EVENTS,
+    LARGEST_LOGIN,
     Asked,
     Explain,
     Login,
@@ -31,8 +38,10 @@ from secant.service.http.bodies import (
     unreadable,
 )
 from secant.service.http.told import answer_response, error_response, event, json_response
+from secant.service.origin import Origin
 from secant.service.roles import allow, may
-from secant.service.users import SESSION_SECONDS, User
+from secant.service.tokens import SESSION_SECONDS
+from secant.service.users import User
 from secant.service.verifiers import made_password
 
 KEEP_ALIVE = 15.0
@@ -84,30 +93,41 @@ class Api:
         ask = self._desk.ask
         if EVENTS in accept:
             return StreamingResponse(
-                self._events(caller.user, body, key),
+                self._events(caller, body, key),
                 media_type=EVENTS,
                 headers={"X-Accel-Buffering": "no"},
             )
         ticket = await run_in_threadpool(
-            ask, caller.user, question_of(body), key=key, reuse=body.reuse
+            ask, caller.user, question_of(body), key=key, reuse=body.reuse, by=caller.origin
         )
-        told = await _result(ticket)
+        told = await self._result(request, ticket)
         return await run_in_threadpool(answer_response, told, accept)
 
-    async def _events(self, user: User, body: Query, key: str) -> AsyncIterator[str]:
+    async def _events(self, caller: Caller, body: Query, key: str) -> AsyncIterator[str]:
         """Tell what happens to a question, and at last its answer."""
         loop = asyncio.get_running_loop()
+        ticket: Ticket | None = None
         heard: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue()
 
         def hear(kind: str, fields: dict[str, Any]) -> None:
-            loop.call_soon_threadsafe(heard.put_nowait, (kind, fields))
+            with suppress(RuntimeError):  # the loop has ended before the question
+                loop.call_soon_threadsafe(heard.put_nowait, (kind, fields))
+
+        def ask() -> Ticket:
+            nonlocal ticket  # known also if the client leaves meanwhile
+            ticket = self._desk.ask(
+                caller.user,
+                question_of(body),
+                key=key,
+                reuse=body.reuse,
+                heard=hear,
+                by=caller.origin,
+            )
+            return ticket
 
         try:
-            ticket = await run_in_threadpool(
-                self._desk.ask, user, question_of(body), key=key, reuse=body.reuse, heard=hear
-            )
-            end = asyncio.ensure_future(_result(ticket))
-            end.add_done_callback(lambda _: heard.put_nowait(("", {})))
+            ticket = await run_in_threadpool(ask)
+            ticket.future.add_done_callback(lambda _: hear("", {}))
             while True:
                 try:
                     kind, fields = await asyncio.wait_for(heard.get(), KEEP_ALIVE)
@@ -117,18 +137,26 @@ class Api:
                 if not kind:
                     break
                 yield event(kind, fields)
-            yield event("answer", views.answer_view(end.result()))
+            yield event("answer", views.answer_view(_ended(ticket)))
         except SecantError as error:
             yield event("error", {"error": error.to_dict()})
+        finally:
+            if ticket is not None and not ticket.future.done():  # the client has left
+                loop.run_in_executor(None, self._desk.leave, ticket)
 
     async def explain(self, request: Any) -> Any:
         """Explain a question."""
         caller = await self._caller(request)
         body = await read_model(request, Explain, self._largest)
-        told = await _result(
+        told = await self._result(
+            request,
             await run_in_threadpool(
-                self._desk.explain, caller.user, question_of(body), ranges=body.ranges
-            )
+                self._desk.explain,
+                caller.user,
+                question_of(body),
+                ranges=body.ranges,
+                by=caller.origin,
+            ),
         )
         warnings = [caution.to_dict() for caution in told.warnings]
         return json_response({**told.to_dict(), "text": told.text, "warnings": warnings})
@@ -136,13 +164,36 @@ class Api:
     async def running(self, request: Any) -> Any:
         """List questions that wait or run."""
         caller = await self._caller(request)
-        return json_response(views.running_view(self._desk.running(caller.user)))
+        longest = self._desk.settings.history.longest_text
+        return json_response(views.running_view(self._desk.running(caller.user), longest))
 
     async def cancel(self, request: Any) -> Any:
         """Cancel a question."""
         caller = await self._caller(request)
-        await run_in_threadpool(self._desk.cancel, caller.user, request.path_params["id"])
+        await run_in_threadpool(
+            self._desk.cancel, caller.user, request.path_params["id"], by=caller.origin
+        )
         return Response(status_code=204)
+
+    async def _result(self, request: Any, ticket: Ticket) -> Any:
+        """Wait for a question, or until its client leaves: then nobody needs to go on for it."""
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+        def end(future: object) -> None:
+            with suppress(RuntimeError):  # the loop has ended before the question
+                loop.call_soon_threadsafe(ended.set)
+
+        ticket.future.add_done_callback(end)
+        ways = [asyncio.create_task(ended.wait()), asyncio.create_task(_left(request))]
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for way in ways:
+                way.cancel()
+        if not ticket.future.done():
+            await run_in_threadpool(self._desk.leave, ticket)
+            raise ClientDisconnect
+        return _ended(ticket)
 
     # ── what can be seen ─────────────────────────────────────────────────────────────────────────
 
@@ -174,7 +225,13 @@ class Api:
         if not given.isascii() or not given.isdigit() or len(given) > 6:
             raise unreadable("limit is a whole number")
         before = request.query_params.get("before")
-        return await self._seen(request, views.history_view, limit=int(given), before=before)
+        caller = await self._caller(request)
+        found, more = await run_in_threadpool(
+            views.history_view, self._desk, caller.user, limit=int(given), before=before
+        )
+        after = quote(found[-1]["time"]) if found else ""
+        link = f'</v1/history?limit={int(given)}&before={after}>; rel="next"'
+        return json_response(found, headers={"Link": link} if more else None)
 
     async def audit(self, request: Any) -> Any:
         """Show the audit log."""
@@ -188,15 +245,19 @@ class Api:
         name, desk = request.path_params["name"], self._desk
         if request.method == "POST":
             body = await read_model(request, Steps, self._largest)
-            series = await _result(
-                await run_in_threadpool(desk.release_stream, caller.user, name, until=body.until)
+            series = await self._result(
+                request,
+                await run_in_threadpool(
+                    desk.release_stream, caller.user, name, until=body.until, by=caller.origin
+                ),
             )
             return json_response(series.to_dict())
         allow(caller.user, "explain")
-        told = await _result(
+        told = await self._result(
+            request,
             await run_in_threadpool(
-                desk.do, caller.user, lambda o: o.connection.explain_stream(name)
-            )
+                desk.do, caller.user, lambda o: o.connection.explain_stream(name), caller.origin
+            ),
         )
         return json_response({**told.to_dict(), "text": told.text})
 
@@ -204,14 +265,15 @@ class Api:
 
     async def login(self, request: Any) -> Any:
         """Give a token for a name and a password."""
-        body = await read_model(request, Login, self._largest)
-        user, token, told = await run_in_threadpool(log_in, self._desk, body.user, body.password)
+        body = await read_model(request, Login, LARGEST_LOGIN)
+        came = origin_of(self._desk, request)
+        user, token, told = await log_in(self._desk, body.user, body.password, came)
         return json_response({"token": token, "expires": told.expires.isoformat(), **_user(user)})
 
     async def logout(self, request: Any) -> Any:
         """End the token that the request came with."""
         caller = await self._caller(request)
-        await run_in_threadpool(self._desk.users.end_token, caller.token)
+        await run_in_threadpool(log_out, self._desk, caller)
         return Response(status_code=204)
 
     async def me(self, request: Any) -> Any:
@@ -229,8 +291,11 @@ class Api:
             return json_response([_user(user) for user in found])
         allow(caller.user, "change users")
         body = await read_model(request, NewUser, self._largest)
+        await self._proved(caller, body.current)
         password = body.password or made_password()
-        added = await run_in_threadpool(self._desk.users.add, body.user, body.role, password)
+        added = await run_in_threadpool(
+            partial(self._desk.users.add, by=caller.origin), body.user, body.role, password
+        )
         shown = None if body.password else password
         return json_response({**_user(added), "password": shown}, 201)
 
@@ -243,19 +308,51 @@ class Api:
             raise UsageError(
                 "USE-001", "an owner does not remove themselves", hint="let another do it"
             )
-        await run_in_threadpool(self._desk.users.remove, name)
+        await run_in_threadpool(self._desk.remove_user, name, caller.origin)
         return Response(status_code=204)
 
     async def password(self, request: Any) -> Any:
-        """Change a password: one's own, or for owners anybody's."""
+        """Change a password: one's own, or for owners anybody's. Either needs the caller's own present one."""
         caller = await self._caller(request)
         name = request.path_params["name"]
         if name.casefold() != caller.user.name.casefold():
             allow(caller.user, "change users")
         body = await read_model(request, NewPassword, self._largest)
+        await self._proved(caller, body.current)
         password = body.password or made_password()
-        await run_in_threadpool(self._desk.users.set_password, name, password)
+        await run_in_threadpool(
+            partial(self._desk.users.set_password, by=caller.origin), name, password
+        )
         return json_response({"password": None if body.password else password})
+
+    async def revoke_all(self, request: Any) -> Any:
+        """End all sessions, tokens and questions of a user: one's own, or for owners anybody's."""
+        caller = await self._caller(request)
+        name = request.path_params["name"]
+        if name.casefold() != caller.user.name.casefold():
+            allow(caller.user, "change users")
+        ended = await run_in_threadpool(self._desk.revoke_all, name, caller.origin)
+        return json_response({"user": name, "ended": ended})
+
+    async def _proved(self, caller: Caller, password: str | None) -> None:
+        """Make sure that the caller has a password, too: a stolen token must not make what outlives it."""
+        if password is None:
+            raise AccessError(
+                "AUT-001",
+                "this needs your own present password, not only a token",
+                hint="send it as `current`",
+            )
+        by = caller.origin
+        await asyncio.wrap_future(
+            self._desk.logins.attempt(
+                caller.user.name,
+                password,
+                way=by.way,
+                address=by.address,
+                by=by,
+                kind="password check",
+            )
+        )
 
     async def tokens(self, request: Any) -> Any:
         """List tokens; with POST, make one."""
@@ -274,8 +371,17 @@ class Api:
             if known is None:
                 raise UsageError("USE-001", "there is no such user")
             holder = known[0]
+        if body.current is not None:
+            await self._proved(caller, body.current)
         token, told = await run_in_threadpool(
-            lambda: users.make_token(holder, seconds=body.days * 86_400, note=body.note)
+            partial(
+                users.make_token,
+                holder,
+                seconds=body.days * 86_400,
+                note=body.note,
+                parent=caller.origin.token_id if body.current is None else "",
+                by=caller.origin,
+            )
         )
         return json_response({**views.token_view(told), "token": token}, 201)
 
@@ -286,7 +392,7 @@ class Api:
         whose = None if may(caller.user, "change users") else caller.user.name
         if wanted not in [t.token_id for t in await run_in_threadpool(users.tokens, whose)]:
             raise UsageError("USE-001", "there is no token of this id")
-        await run_in_threadpool(users.revoke, wanted)
+        await run_in_threadpool(partial(users.revoke, by=caller.origin), wanted)
         return Response(status_code=204)
 
     # ── operation ────────────────────────────────────────────────────────────────────────────────
@@ -304,31 +410,44 @@ class Api:
 
     async def ready(self, request: Any) -> Any:
         """Say whether questions can be answered."""
-        ready = await run_in_threadpool(self._desk.ready)
-        return json_response({"status": "ready" if ready else "not ready"}, 200 if ready else 503)
+        # Everybody may ask: whoever waits holds no thread, and one look serves all.
+        found = await asyncio.wrap_future(self._desk.readiness.looking())
+        status = "ready" if found.ready else "not ready"
+        body = {"status": status, "checks": found.checks}
+        return json_response(body, 200 if found.ready else 503)
 
 
-def log_in(desk: Desk, name: str, password: str) -> tuple[User, str, Any]:
-    """Check a password and begin a session."""
+async def log_in(desk: Desk, name: str, password: str, came: Origin) -> tuple[User, str, Any]:
+    """Check a password and begin a session. No thread of those that serve others waits meanwhile."""
     try:
-        user = desk.logins.login(name, password, way="HTTP")
+        user = await asyncio.wrap_future(
+            desk.logins.attempt(name, password, way=came.way, address=came.address, by=came)
+        )
     except SecantError:
         desk.metrics.count("secant_logins_total", "outcome", "refused")
         raise
     desk.metrics.count("secant_logins_total", "outcome", "admitted")
-    token, told = desk.users.make_token(user, seconds=SESSION_SECONDS, kind="session")
+    begun = partial(desk.users.make_token, seconds=SESSION_SECONDS, kind="session")
+    token, told = await run_in_threadpool(begun, user, by=replace(came, actor=user.name))
     return user, token, told
 
 
-async def _result(ticket: Ticket) -> Any:
-    try:
-        return await asyncio.wrap_future(ticket.future)
-    except asyncio.CancelledError:
-        if ticket.future.cancelled():
-            from secant.release.watch import canceled
+def log_out(desk: Desk, caller: Caller) -> None:
+    """End the token that a request came with, and whatever it made."""
+    desk.users.revoke(caller.origin.token_id, what="logout", by=caller.origin)
 
-            raise canceled() from None
-        raise
+
+def _ended(ticket: Ticket) -> Any:
+    """Give what came of a question that has ended."""
+    if ticket.future.cancelled():
+        raise canceled()
+    return ticket.future.result()
+
+
+async def _left(request: Any) -> None:
+    """Wait until the client has gone; its request was read before."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _user(user: User) -> dict[str, str]:

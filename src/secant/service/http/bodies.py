@@ -19,6 +19,8 @@ SECONDS = 20.0
 Amount = float | int | str | None
 """A number, or its text, which is read exactly."""
 _TEXT = 1_000_000
+LARGEST_LOGIN = 10_000
+"""Bytes of a login: whoever sends it has not shown who they are."""
 
 
 class _Body(BaseModel):
@@ -81,8 +83,13 @@ class Login(_Body):
     password: str = Field(max_length=1000)
 
 
+_CURRENT = "The caller's own present password: what outlives a token needs more than the token."
+
+
 class NewUser(_Body):
     """Somebody who may ask from now on."""
+
+    current: str | None = Field(default=None, max_length=1000, description=_CURRENT)
 
     user: str = Field(max_length=200)
     role: str = Field(max_length=20, description="owner, analyst or auditor")
@@ -94,13 +101,22 @@ class NewUser(_Body):
 class NewPassword(_Body):
     """Another password."""
 
-    password: str | None = Field(default=None, max_length=1000)
+    current: str | None = Field(default=None, max_length=1000, description=_CURRENT)
+    password: str | None = Field(
+        default=None, max_length=1000, description="Without one, one is made and given back once."
+    )
 
 
 class NewToken(_Body):
     """A token for a program."""
 
     user: str | None = Field(default=None, max_length=200, description="For owners: whose it is.")
+    current: str | None = Field(
+        default=None,
+        max_length=1000,
+        description="The caller's own present password. Without it the token is a child of the one that the request"
+        " carries: it lives no longer, and ends with it.",
+    )
     days: float = Field(default=90, gt=0, le=366)
     note: str = Field(default="", max_length=100)
 

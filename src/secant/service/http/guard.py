@@ -7,15 +7,22 @@ browsers from running, framing, sniffing or keeping it. An address is never writ
 from __future__ import annotations
 
 import ipaddress
+import logging
+import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from starlette.requests import ClientDisconnect
+
 from secant.errors import ServiceError, UsageError
+from secant.service.http.access import REQUEST_ID
 from secant.service.http.bodies import too_large, unreadable
 from secant.service.http.told import error_response
 from secant.service.settings import Settings
-from secant.service.users import TOKEN_MARK
+from secant.service.tokens import TOKEN_MARK
+
+_log = logging.getLogger("secant.service")
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -59,10 +66,13 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
+        scope[REQUEST_ID] = request_id = secrets.token_hex(8)
+
         async def sent(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 named = {name for name, _ in message.get("headers", [])}
                 more = [pair for pair in self._headers if pair[0] not in named]
+                more.append((b"x-request-id", request_id.encode()))
                 if b"cache-control" not in named:
                     more.append((b"cache-control", b"no-store"))
                 message["headers"] = [*message.get("headers", []), *more]
@@ -73,7 +83,10 @@ class Guard:
         except ServiceError as error:
             await error_response(error)(scope, receive, sent)
             return
-        await self._app(scope, receive, sent)
+        try:
+            await self._app(scope, receive, sent)
+        except ClientDisconnect:  # that people leave is no fault of ours
+            _log.info("a client left before its response request=%s", request_id)
 
     def _check(self, scope: Scope) -> None:
         if sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEAD:

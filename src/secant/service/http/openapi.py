@@ -30,6 +30,7 @@ OPERATIONS: tuple[tuple[str, str, str, type[bodies._Body] | None, int, str, str]
     ("/v1/users", "POST", "users", bodies.NewUser, 201, "object", "Add a user (owner)."),
     ("/v1/users/{name}", "DELETE", "user", None, 204, "", "Remove a user (owner)."),
     ("/v1/users/{name}/password", "POST", "password", bodies.NewPassword, 200, "object", "Change a password."),
+    ("/v1/users/{name}/tokens", "DELETE", "revoke_all", None, 200, "object", "End all tokens of a user."),
     ("/v1/tokens", "GET", "tokens", None, 200, "array", "Tokens: one's own, or all (owner)."),
     ("/v1/tokens", "POST", "tokens", bodies.NewToken, 201, "object", "Make a token; it is shown once."),
     ("/v1/tokens/{id}", "DELETE", "token", None, 204, "", "Revoke a token."),

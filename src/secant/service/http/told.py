@@ -13,7 +13,7 @@ from secant.service.remembered import Told
 from secant.service.views import answer_view
 
 _STATUS = {
-    "AUT-001": 401, "AUT-002": 403, "AUT-003": 429, "BUD-001": 402, "SRV-001": 503, "SRV-002": 422,
+    "AUT-001": 401, "AUT-002": 403, "AUT-003": 429, "AUT-004": 429, "BUD-001": 402, "SRV-001": 503, "SRV-002": 422,
     "SRV-003": 409, "SRV-004": 400, "SRV-005": 503, "BAK-005": 504, "BAK-006": 409,
 }  # fmt: skip
 _FAMILIES = {"USE": 400, "SQL": 400, "POL": 422, "REF": 422, "BUD": 503, "BAK": 503, "BUG": 500}
@@ -39,8 +39,11 @@ def json_text(value: Any) -> str:
 
 def error_response(error: SecantError) -> Any:
     """Give a response that tells an error."""
-    headers = {"AUT-001": {"WWW-Authenticate": "Bearer"}, "SRV-001": {"Retry-After": "5"}}
-    return json_response({"error": error.to_dict()}, status_of(error), headers.get(error.code))
+    headers = {"WWW-Authenticate": "Bearer"} if error.code == "AUT-001" else {}
+    wait = 5 if error.code == "SRV-001" else error.retry_after
+    if wait is not None:
+        headers["Retry-After"] = str(wait)
+    return json_response({"error": error.to_dict()}, status_of(error), headers)
 
 
 def answer_response(told: Told, accept: str) -> Any:

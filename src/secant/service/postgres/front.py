@@ -56,6 +56,12 @@ class PostgresFront:
             self._loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join()
 
+    def reload(self) -> None:
+        """Read certificate and key again, for connections that come."""
+        files = tls_files(self.port.desk.settings, folder_of(self.port.desk.settings))
+        if files is not None and self.port.channel is not None:
+            self.port.channel = Channel(server_context(files), end_point(files[0]))
+
     def _run(self, listening: socket.socket) -> None:
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
             try:

@@ -10,7 +10,7 @@ export class Refused extends Error {
   }
 }
 
-async function send(method, path, body, headers = {}) {
+async function send(method, path, body, headers = {}, seen = () => {}) {
   const sent = { method, headers: { accept: "application/json", ...headers }, credentials: "same-origin" };
   if (body !== undefined) {
     sent.headers["content-type"] = "application/json";
@@ -23,6 +23,7 @@ async function send(method, path, body, headers = {}) {
   } catch {
     throw new Refused({ code: "", message: "the service does not answer", hint: "is it still running?" }, 0);
   }
+  seen(response);
   const found = response.status === 204 ? null : await response.json().catch(() => null);
   if (!response.ok) {
     throw new Refused((found && found.error) || { code: "", message: `the service answered ${response.status}` }, response.status);
@@ -50,6 +51,13 @@ export async function login(user, password) {
 export async function logout() {
   await send("POST", "/console/logout");
   mark = null;
+}
+
+/** Get a list, and whether more of it follows. */
+export async function page(path) {
+  let more = false;
+  const found = await send("GET", path, undefined, {}, (response) => { more = (response.headers.get("link") || "").includes('rel="next"'); });
+  return { found, more };
 }
 
 export const get = (path) => send("GET", path);

@@ -47,17 +47,23 @@ export function field(label, control, hint = null) {
 }
 
 /** Give a table; numbers, and what is marked as one, stand to the right. The caption is for who does not see the heading. */
-export function table(caption, columns, rows, empty = "nothing yet") {
+export function table(caption, columns, rows, empty = "nothing yet", kind = null) {
   if (!rows.length) return h("p", { class: "quiet" }, empty);
   const numeric = (value) => typeof value === "number" || (value instanceof Element && value.classList.contains("number"));
   const side = (column) => (rows.every((row) => row[column] === null || numeric(row[column])) ? "number" : null);
   const sides = columns.map((_, column) => side(column));
-  const cell = (value, column) => h("td", { class: sides[column] }, value instanceof Node ? value : shown(value));
+  const cell = (value, column) => h("td", { class: sides[column], role: "cell", "data-column": columns[column] }, value instanceof Node ? value : shown(value));
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-    h("table", {},
+    // Roles in words: browsers forget them where a table is laid out as something else.
+    h("table", { class: kind, role: "table" },
       h("caption", { class: "sr" }, caption),
-      h("thead", {}, h("tr", {}, columns.map((name, column) => h("th", { scope: "col", class: sides[column] }, name)))),
-      h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell))))));
+      h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, columns.map((name, column) => h("th", { scope: "col", role: "columnheader", class: sides[column] }, name)))),
+      h("tbody", { role: "rowgroup" }, rows.map((row) => h("tr", { role: "row" }, row.map(cell))))));
+}
+
+/** Give a table whose rows become cards on a phone, so that nothing has to be scrolled sideways. */
+export function list(caption, columns, rows, empty) {
+  return table(caption, columns, rows, empty, "stacks");
 }
 
 /** Write a value as people read it. */

@@ -25,7 +25,7 @@ export function gauges(place) {
     meter.firstChild.style.width = `${total ? (100 * (left - takes)) / total : 0}%`;
     meter.lastChild.style.width = `${total ? (100 * takes) / total : 0}%`;
     return h("div", { class: "gauge" },
-      h("div", { class: "gauge-head" }, h("strong", {}, account.protection), h("span", {}, `ε ${shown(left)} of ${shown(total)} left`)),
+      h("div", { class: "gauge-head" }, h("strong", {}, account.protection), " ", h("span", {}, `ε ${shown(left)} of ${shown(total)} left`)),
       meter,
       price && price.epsilon > left && h("p", { class: "bad" }, `this question takes ε ${shown(price.epsilon)}`));
   }
