@@ -11,7 +11,7 @@ import pytest
 from private_shop import make_shop, shop_policy
 from secant.service.postgres.front import PostgresFront
 from secant.service.serving import Service
-from secant.service.settings import Port, Settings, Tls
+from secant.service.settings import Postgres, Settings, Tls
 
 USER, PASSWORD = "ana", "correct horse battery"
 GROUPS = "SELECT status, count(*) AS n FROM orders GROUP BY status ORDER BY status"
@@ -63,7 +63,7 @@ def start(folder: Path) -> Service:
     settings = Settings(
         policy=folder / "policy.toml",
         http={"port": None},
-        postgres=Port(port=0),
+        postgres=Postgres(port=0),
         tls=Tls(self_made=True),
         drain_seconds=1,
     )

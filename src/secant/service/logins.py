@@ -51,7 +51,7 @@ class Logins:
         return Exchange(name, verifier, user)
 
     def finish(
-        self, exchange: Exchange, message: bytes, proof: bytes, *, way: str
+        self, exchange: Exchange, message: bytes, proof: bytes, *, way: str, address: str = ""
     ) -> tuple[User, bytes]:
         """Check the client's proof over the exchange's messages; give the user and the server's signature."""
         self._count(exchange.name, way)

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from secant.errors import SecantError, UsageError
-from secant.records import frozen
 from secant.service.asking import Question, Ticket
 from secant.service.postgres import messages as m
-from secant.service.postgres.link import Gone, Link, cells
+from secant.service.postgres.link import Link, cells
+from secant.service.postgres.prepared import Portal, Prepared, is_place
 from secant.service.postgres.statements import Framed, framed, shows_nothing
 from secant.service.postgres.telling import (
     error_message,
@@ -45,7 +45,6 @@ _ASK_SETTINGS = "SELECT " + ", ".join(
 _OURS = "secant_settings"
 SLOW = 120.0
 """Seconds that a client has to read what was sent to it."""
-MOST_PREPARED = 1000
 _TEXT_TYPE, _UNKNOWN = 25, 705
 
 
@@ -73,27 +72,7 @@ class Asks(Protocol):
         ...
 
 
-@frozen
-class Prepared:
-    """A statement of a client over tables of the data."""
-
-    frame: Framed
-    types: tuple[int, ...]
-
-
-@dataclass(slots=True)
-class Portal:
-    """A statement with its values; asked when it is first executed."""
-
-    prepared: Prepared
-    values: tuple[object, ...]
-    results: tuple[int, ...]
-    columns: Columns | None = None
-    """As they were described to the client, if they were."""
-    asked: bool = False
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Session:
     """A connection of a client after its login."""
 
@@ -113,6 +92,18 @@ class Session:
     portals: dict[str, Portal] = field(default_factory=dict)
     ticket: Ticket | None = None
     canceled: bool = False
+    address: str = ""
+    """Of the client."""
+    task: asyncio.Task[None] | None = None
+    """Which runs this session."""
+    began: float | None = None
+    """Since when the shadow works on a message, by the loop's clock; None while it does not."""
+    heard: float = 0.0
+    """When the last message was done."""
+    last_words: bytes = b""
+    """What is told to the client when the session is ended from outside."""
+    _unsynced: bool = False
+    """Whether the client has to sync: the shadow reports what was set only then."""
     _simple: bool = False
     """Whether a simple query is being done: then the shadow needs a Sync after messages of ours."""
     _count: int = 0
@@ -131,13 +122,25 @@ class Session:
             act = _ACTS.get(kind)
             if act is None:
                 raise m.Malformed
+            if kind == b"Q" and self._unsynced:
+                raise m.Malformed  # settings would hold of which we have not heard
+            self._unsynced = kind not in b"QS"
             self.canceled = False
+            self.began = _now()
             try:
                 await act(self, body)
             except Refusal as refusal:
                 await self._fail(refusal.body)
             except _ToldAlready:
                 continue
+            finally:
+                self.began, self.heard = None, _now()
+
+    def end(self, words: bytes) -> None:
+        """End the session from outside, with some last words; what runs for it ends, too."""
+        if not self.last_words and self.task is not None:
+            self.last_words = words
+            self.task.cancel()
 
     async def cancel(self) -> None:
         """End what runs for this client."""
@@ -228,12 +231,16 @@ class Session:
             self.prepared.pop(asked.name, None)
             await self._pass(b"P", body, b"1")
             return
-        if len(self.prepared) >= MOST_PREPARED:
-            raise Refusal(
-                plain_error("53000", "there are too many prepared statements", "close some")
-            )
-        self.prepared[asked.name] = Prepared(frame, await self._types(frame.asked, asked.types))
+        prepared = Prepared(frame, await self._types(frame.asked, asked.types))
+        self._keep(prepared)
+        self.prepared[asked.name] = prepared
         self._say(m.message(b"1"))
+
+    def _keep(self, one: Prepared | Portal) -> None:
+        if not is_place((*self.prepared.values(), *self.portals.values()), one):
+            raise Refusal(
+                plain_error("53000", "too much is prepared, or bound to values", "close some")
+            )
 
     async def _types(self, text: str, given: tuple[int, ...]) -> tuple[int, ...]:
         """Give the types of a question's parameters: as the client says, or as the shadow infers them."""
@@ -260,7 +267,9 @@ class Session:
             values = parameters(prepared.types, asked.formats, asked.values)
         except UsageError as error:
             raise Refusal(error_message(error)) from None
-        self.portals[asked.portal] = Portal(prepared, values, asked.results)
+        portal = Portal(prepared, values, asked.results, len(body))
+        self._keep(portal)
+        self.portals[asked.portal] = portal
         self._say(m.message(b"2"))
 
     async def _describe(self, body: bytes) -> None:
@@ -298,7 +307,7 @@ class Session:
         if frame.kind == "explain":
             return _PLAN_COLUMNS
         try:
-            found = await asyncio.to_thread(self.describe, frame.asked, values)
+            found: Columns = await self._of_secant(self.describe, frame.asked, values)
         except SecantError as error:
             raise Refusal(error_message(error, before=frame.question[0])) from None
         return found if frame.kind == "rows" else None
@@ -405,10 +414,10 @@ class Session:
         try:
             if frame.kind == "explain":
                 question = _question(frame.asked, values, chosen)
-                ticket = await asyncio.to_thread(self.desk.explain, self.user, question)
+                ticket = await self._of_secant(self.desk.explain, self.user, question)
                 explained = await self._done(ticket)
                 return rows_text(_PLAN_COLUMNS, [(line,) for line in str(explained).splitlines()])
-            columns = await asyncio.to_thread(self.describe, frame.asked, values)
+            columns = await self._of_secant(self.describe, frame.asked, values)
             if described is not None and _shape(columns) != _shape(described):
                 raise Refusal(plain_error(
                     "0A000", "the columns of the statement have changed since it was described",
@@ -432,7 +441,7 @@ class Session:
         if question.epsilon is None and question.error is None:
             # What is public costs nothing and needs no epsilon; for the rest the user says how much to spend.
             explained = await self._done(
-                await asyncio.to_thread(self.desk.explain, self.user, question)
+                await self._of_secant(self.desk.explain, self.user, question)
             )
             if any(entry["epsilon"] for entry in explained.record["guarantee"]):
                 raise UsageError(
@@ -441,11 +450,20 @@ class Session:
                     hint="SET secant.epsilon = 0.1, or SET secant.error = 20; EXPLAIN shows what to expect",
                 )
             question = _question(text, values, {**chosen, "epsilon": "1"})
-        return await asyncio.to_thread(self.desk.ask, self.user, question)
+        ticket: Ticket = await self._of_secant(self.desk.ask, self.user, question)
+        return ticket
+
+    async def _of_secant(self, function: Callable[..., Any], *given: object) -> Any:
+        """Let Secant do something in a thread: the shadow's time does not run meanwhile."""
+        self.began = None
+        try:
+            return await asyncio.to_thread(function, *given)
+        finally:
+            self.began = _now()
 
     async def _done(self, ticket: Ticket) -> Any:
         """Wait for a question; it can be canceled meanwhile."""
-        self.ticket = ticket
+        self.ticket, self.began = ticket, None
         try:
             if self.canceled:
                 await self.cancel()
@@ -458,7 +476,7 @@ class Session:
                 ) from None
             raise
         finally:
-            self.ticket = None
+            self.ticket, self.began = None, _now()
 
     async def _settings(self) -> dict[str, str | None]:
         """Ask the shadow what the client has set, within whatever transaction there is."""
@@ -508,7 +526,11 @@ class Session:
         try:
             await asyncio.wait_for(self.writer.drain(), SLOW)
         except TimeoutError:
-            raise Gone from None
+            raise SlowReader from None
+
+
+class SlowReader(Exception):  # noqa: N818 - what it is
+    """The client does not read what was sent to it; the connection ends."""
 
 
 class _ToldAlready(Exception):  # noqa: N818 - the client knows
@@ -531,6 +553,10 @@ _ACTS: dict[bytes, Callable[[Session, bytes], Any]] = {
     b"c": Session._copy,
     b"f": Session._copy,
 }
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _question(text: str, values: tuple[object, ...], chosen: dict[str, str | None]) -> Question:

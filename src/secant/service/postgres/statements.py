@@ -57,9 +57,9 @@ def framed(words: Sequence[Token], text: str, tables: Collection[str]) -> Framed
     begin, end = words[0].start, words[-1].end
     own = text[begin:end]
     first = words[0]
-    if any(word.kind == "broken" for word in words):
-        return Framed("shadow", own)  # it tells what is not closed, with the place
     head = next((word for word in words if word.text != "("), first)
+    if any(word.kind == "broken" for word in words):
+        return _of_shadow(head, words, own)  # it tells what is not closed, with the place
     if not names_data(words, tables):
         return _of_shadow(head, words, own)
     reading = _reading(head, words)
@@ -114,7 +114,7 @@ def _of_shadow(head: Token, words: Sequence[Token], own: str) -> Framed:
     word = head.text.upper() if head.kind == "word" else ""
     if word in SHADOWED:
         return Framed("shadow", own)
-    if word == "CREATE" and any(w.is_word("TEMP", "TEMPORARY") for w in words[1:4]):
+    if word == "CREATE" and _creates_table(words):
         return Framed("shadow", own)
     if word == "DROP" and len(words) > 1 and words[1].is_word("TABLE"):
         return Framed("shadow", own)
@@ -122,6 +122,15 @@ def _of_shadow(head: Token, words: Sequence[Token], own: str) -> Framed:
         return Framed("shadow", own)
     named = f"{word} is not accepted" if word else "this is no statement"
     return Framed("refused", own, why=named, hint="Secant only reads: write a SELECT")
+
+
+def _creates_table(words: Sequence[Token]) -> bool:
+    """Say whether a statement makes a temporary table: all else that CREATE makes, others can read or call.
+
+    The text of a view is in the catalogs for everybody, with the rows that were released to its owner.
+    """
+    behind = [w for w in words[1:4] if not w.is_word("LOCAL", "GLOBAL")]
+    return len(behind) > 1 and behind[0].is_word("TEMP", "TEMPORARY") and behind[1].is_word("TABLE")
 
 
 def _copies_out(words: Sequence[Token]) -> bool:
@@ -149,7 +158,7 @@ def _reading(head: Token, words: Sequence[Token]) -> tuple[str, int, int] | str:
         if not any(w.is_word("STDOUT") for w in words):
             return "COPY writes to STDOUT only"
         return "copy", 2, _closing(words, 1)
-    if word == "CREATE" and any(w.is_word("TEMP", "TEMPORARY") for w in words[1:4]):
+    if word == "CREATE" and _creates_table(words):
         start = next((i for i, w in enumerate(words) if w.is_word("AS")), None)
         if start is None:
             return "a table is made by CREATE TEMP TABLE name AS SELECT ..."
