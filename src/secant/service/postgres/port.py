@@ -117,6 +117,15 @@ class PostgresPort:
         assert self._shadow is not None
         return self._shadow.folder
 
+    @property
+    def shadow_socket(self) -> Path:
+        """Give the socket of the shadow, for its owner."""
+        assert self._shadow is not None
+        server = self._shadow.server
+        if server is None:
+            raise Gone
+        return server.socket
+
     # ── public facts ─────────────────────────────────────────────────────────────────────────────
 
     def _facts(self) -> tuple[Catalog, Policy]:
@@ -190,7 +199,8 @@ class PostgresPort:
 
     @property
     def _limits(self) -> Postgres:
-        return self.desk.settings.postgres
+        assert self._shadow is not None
+        return self._shadow.limits
 
     async def _served(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: str

@@ -90,9 +90,8 @@ class Shadow:
             **SETTINGS,
             "max_connections": limits.connections + 20,
             "temp_file_limit": f"{self.session_disk // 1024}kB",
-            # First lines only: a session can set these. `watching` holds it to the same, and to more.
+            # A session can set it to anything; `watching` holds it to the same.
             "statement_timeout": int(1000 * limits.statement_seconds),
-            "idle_in_transaction_session_timeout": int(1000 * limits.idle_seconds),
         }
         ceilings = Ceilings(limits.session_memory + _OVERHEAD, self.session_disk)
         return start_server(_SUPERUSER, settings, limits.folder, ceilings)
@@ -250,7 +249,7 @@ class Shadow:
         return link
 
     async def _build(self, link: Link) -> None:
-        text = f"SET lock_timeout = '5s'; BEGIN; {_EMPTY}; {self._wanted}; COMMIT"
+        text = f"SET lock_timeout = '1s'; BEGIN; {_EMPTY}; {self._wanted}; COMMIT"
         try:
             await link.run(text)
         except ShadowSays as said:
