@@ -136,6 +136,11 @@ class Session:
             finally:
                 self.began, self.heard = None, _now()
 
+    @property
+    def left(self) -> bool:
+        """Whether the client has closed the connection, though not all that it sent may have been read."""
+        return bool(self.reader._eof)  # type: ignore[attr-defined]
+
     def end(self, words: bytes) -> None:
         """End the session from outside, with some last words; what runs for it ends, too."""
         if not self.last_words and self.task is not None:

@@ -105,6 +105,8 @@ class Watch:
         limits = self._shadow.limits
         if session.link.ended or not self._shadow.serves(session.link):
             session.end(LOST)
+        elif session.began is not None and session.left:
+            session.end(LOST)  # a question goes on: it is paid, and whoever asks again gets its answer
         elif session.began is not None and now - session.began >= limits.statement_seconds:
             if now - session.began >= limits.statement_seconds + _GRACE:
                 session.end(fatal("57014", "the statement took longer than the owner allows"))
