@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
+from contextlib import suppress
 
 import psycopg
 import pytest
@@ -11,7 +13,7 @@ from hostile_client import Raw
 
 from postgres_port import GROUPS, PASSWORD, USER, running, start
 from private_shop import shop_policy
-from secant.service.postgres import prepared
+from secant.service.postgres import prepared, session
 
 SECONDS, PEOPLE = 1.0, 4
 ENDLESS = "SELECT count(*) FROM (SELECT generate_series(1, 1000000000000)) AS s"
@@ -106,6 +108,55 @@ def test_a_question_is_not_timed_by_the_shadow(port, monkeypatch):
     monkeypatch.setattr(desk, "ask", slow)
     with connected(port) as connection:
         assert len(connection.execute(GROUPS).fetchall()) == 4
+
+
+def test_statements_of_one_user_take_turns(port, limits):
+    """Else one user's sessions take all cores of the shadow."""
+    until(lambda: not port.front.port._tasks)
+    limits(statements_of_user=1)
+    ended = []
+
+    def ask(connection, text):
+        with suppress(psycopg.errors.QueryCanceled):
+            connection.execute(text)
+        ended.append(text)
+
+    with connected(port) as first, connected(port) as second:
+        long = threading.Thread(target=ask, args=(first, "SELECT pg_sleep(1000)"))
+        long.start()
+        until(lambda: any(s.began is not None for s in port.front.port._sessions.values()))
+        with connected(port, "eve") as other:
+            assert other.execute("SELECT 1").fetchone() == (1,)
+            assert ended == []
+        ask(second, "SELECT 1")
+        long.join()
+    assert ended == ["SELECT pg_sleep(1000)", "SELECT 1"]
+
+
+def test_a_long_text_holds_up_nobody(port, monkeypatch):
+    """Four megabytes of commas took the port ten seconds, and everybody waited."""
+    real, go = session.read_statements, threading.Event()
+
+    def slow(text, tables):
+        if len(text) > 100_000:
+            assert go.wait(60)
+        return real(text, tables)
+
+    monkeypatch.setattr(session, "read_statements", slow)
+    with Raw(port) as client:
+        client.send(b"Q", b"SELECT 1" + b",1" * 100_000 + b"\0")
+        with connected(port, "eve") as other:
+            assert other.execute("SELECT 1").fetchone() == (1,)
+        go.set()
+        assert client.error() in ("54011", "57014")  # too many columns, or too slow
+        client.until_ready()
+        client.send(b"Q", b"SELECT 1" + b",1" * 600_000 + b"\0")
+        assert client.error() == "54000"
+        client.until_ready()
+        client.send(b"P", b"\0SELECT 1" + b",1" * 600_000 + b"\0\0\0")
+        client.send(b"S")
+        assert client.error() == "54000"
+        client.until_ready()
 
 
 # ── memory ───────────────────────────────────────────────────────────────────────────────────────

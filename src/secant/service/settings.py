@@ -57,6 +57,8 @@ class Postgres(Port):
     """How long a session may say nothing, in a transaction or not."""
     statement_seconds: float = Field(default=60, gt=0, le=86_400)
     """For a statement that the shadow runs; `[questions] seconds` is for what Secant answers."""
+    statements_of_user: int = Field(default=4, ge=1, le=10_000)
+    """Statements of one user that the shadow runs at the same time; further ones wait."""
     session_memory: int = Field(default=256_000_000, ge=64_000_000)
     """Bytes that one session may take in the shadow."""
     memory: int = Field(default=2_000_000_000, ge=128_000_000)

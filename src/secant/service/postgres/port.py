@@ -13,20 +13,21 @@ import socket
 import ssl
 import struct
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from secant.errors import AccessError, SecantError, ServiceError, debugging
 from secant.records import frozen
-from secant.service.asking import Desk
+from secant.service.asking import Desk, Ticket
 from secant.service.postgres import messages as m
 from secant.service.postgres import scram
 from secant.service.postgres.link import Gone, Link, OtherReading, ShadowSays, TooMuch
 from secant.service.postgres.session import Session, SlowReader
 from secant.service.postgres.shadow import Shadow
 from secant.service.postgres.telling import error_message, plain_error
-from secant.service.postgres.values import Columns
 from secant.service.postgres.watching import LOST, Watch, fatal
 from secant.service.roles import allow
 from secant.service.settings import Postgres
@@ -75,6 +76,12 @@ class PostgresPort:
     _sessions: dict[tuple[int, int], Session] = field(default_factory=dict)
     _tasks: dict[asyncio.Task[None], str] = field(default_factory=dict)
     """Every connection, with its address."""
+    _turns: WeakValueDictionary[str, asyncio.Semaphore] = field(default_factory=WeakValueDictionary)
+    """By user, as long as there are sessions."""
+    _readers: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(2, "secant texts")
+    )
+    """Threads for long texts: nobody who logs in waits for them."""
     _tables: frozenset[str] = frozenset()
 
     async def start(self, listening: socket.socket) -> None:
@@ -137,10 +144,11 @@ class PostgresPort:
         await self._shadow.fit(catalog, policy)
         self._tables = frozenset(catalog.tables)
 
-    def _described(self, user: User, text: str, values: Sequence[object]) -> Columns:
+    def _described(self, user: User, text: str, values: Sequence[object]) -> Ticket:
+        """Ask for the columns of a question. It waits for its turn as questions do: planning takes time, too."""
         allow(user, "explain")
-        with self.desk.opened(user) as connection:
-            return connection.describe(text, parameters=tuple(values) if values else None)
+        given = tuple(values) if values else None
+        return self.desk.do(user, lambda opened: opened.connection.describe(text, parameters=given))
 
     # ── connections ──────────────────────────────────────────────────────────────────────────────
 
@@ -228,9 +236,10 @@ class PostgresPort:
             lambda text, values: self._described(user, text, values),
             lambda: self._tables,
             self._shadow.types_of,
+            self._turns.setdefault(user.name, asyncio.Semaphore(self._limits.statements_of_user)),
+            self._readers,
         )
         session.address, session.task = address, asyncio.current_task()
-        session.heard = asyncio.get_running_loop().time()
         self._sessions[key] = session
         try:
             writer.write(m.message(b"R", struct.pack("!i", 0)) + b"".join(link.greeting))

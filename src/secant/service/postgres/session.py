@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from secant.errors import SecantError, UsageError
-from secant.service.asking import Question, Ticket
+from secant.service.asking import LONGEST_TEXT, Question, Ticket
 from secant.service.postgres import messages as m
+from secant.service.postgres.chosen import ASK_SETTINGS, SETTINGS, question_of
 from secant.service.postgres.link import Link, cells
 from secant.service.postgres.prepared import Portal, Prepared, is_place
-from secant.service.postgres.statements import Framed, framed, shows_nothing
+from secant.service.postgres.statements import Framed, read_statements
 from secant.service.postgres.telling import (
     error_message,
     plain_error,
@@ -33,18 +35,13 @@ from secant.service.postgres.values import (
 )
 from secant.service.remembered import Told
 from secant.service.users import User
-from secant.sql.lexer import statements, tokens
-from secant.sql.parameters import placeholders
 from secant.terms import types as t
 
-SETTINGS = ("epsilon", "error", "max_error", "delta", "level", "protection", "notice")
-"""What `SET secant.…` sets. The shadow keeps them, with transactions and RESET as PostgreSQL has them."""
-_ASK_SETTINGS = "SELECT " + ", ".join(
-    f"current_setting('secant.{name}', true)" for name in SETTINGS
-)
 _OURS = "secant_settings"
 SLOW = 120.0
 """Seconds that a client has to read what was sent to it."""
+_SHORT = 10_000
+"""Characters of a text that is read at once: some 30 ms at most."""
 _TEXT_TYPE, _UNKNOWN = 25, 705
 
 
@@ -81,10 +78,14 @@ class Session:
     link: Link
     user: User
     desk: Asks
-    describe: Callable[[str, Sequence[object]], Columns]
-    """Gives the columns of a question; in a thread, as it may open the data anew."""
+    describe: Callable[[str, Sequence[object]], Ticket]
+    """Asks for the columns of a question."""
     tables: Callable[[], frozenset[str]]
     types_of: Callable[[str, tuple[int, ...]], Any]
+    turns: asyncio.Semaphore
+    """How many sessions of this user the shadow works for at the same time."""
+    readers: Executor
+    """Threads that read long texts."""
     status: bytes = b"I"
     skipping: bool = False
     """Whether everything is ignored until the client's next Sync, after an error."""
@@ -98,8 +99,8 @@ class Session:
     """Which runs this session."""
     began: float | None = None
     """Since when the shadow works on a message, by the loop's clock; None while it does not."""
-    heard: float = 0.0
-    """When the last message was done."""
+    heard: float | None = None
+    """Since when nothing is to be done for the client; None while a message is worked on."""
     last_words: bytes = b""
     """What is told to the client when the session is ended from outside."""
     _unsynced: bool = False
@@ -114,7 +115,9 @@ class Session:
         """Answer messages until the client leaves."""
         while True:
             await self._flush()
+            self.heard = _now()
             kind, body = await m.read_message(self.reader, m.LONGEST)
+            self.heard = None
             if kind == b"X":
                 return
             if self.skipping and kind != b"S":
@@ -126,15 +129,25 @@ class Session:
                 raise m.Malformed  # settings would hold of which we have not heard
             self._unsynced = kind not in b"QS"
             self.canceled = False
-            self.began = _now()
             try:
+                await self._take_turn()
                 await act(self, body)
             except Refusal as refusal:
                 await self._fail(refusal.body)
             except _ToldAlready:
                 continue
             finally:
-                self.began, self.heard = None, _now()
+                self._give_turn()
+
+    async def _take_turn(self) -> None:
+        """Wait until the shadow may work for this session."""
+        await self.turns.acquire()
+        self.began = _now()
+
+    def _give_turn(self) -> None:
+        if self.began is not None:
+            self.began = None
+            self.turns.release()
 
     @property
     def left(self) -> bool:
@@ -162,19 +175,17 @@ class Session:
     # ── simple queries ───────────────────────────────────────────────────────────────────────────
 
     async def _query(self, body: bytes) -> None:
-        text = m.read_query(body)
-        data = self.tables()
-        parts = [framed(words, text, data) for words in statements(text)]
-        if all(part.kind == "shadow" for part in parts):
-            self._forget(text)
-            self.link.send(m.message(b"Q", body))
-            await self._until_ready()
-            self._say(m.message(b"Z", self.status))
-            return
         self._simple = True
         try:
-            for part in parts:
-                await self._one(part)
+            parts = await self._read(m.read_query(body))
+            if all(part.kind == "shadow" for part in parts):
+                for part in parts:
+                    self._forget(part)
+                self.link.send(m.message(b"Q", body))
+                await self._until_ready()
+            else:
+                for part in parts:
+                    await self._one(part)
         except Refusal as refusal:
             self._say(refusal.body)
             if self.status == b"T":
@@ -186,6 +197,16 @@ class Session:
             self._simple = False
         self._say(m.message(b"Z", self.status))
 
+    async def _read(self, text: str) -> list[Framed]:
+        """Say what the statements of a text want; a long one is read apart, so that nobody else waits for it."""
+        if len(text) > LONGEST_TEXT:
+            raise Refusal(plain_error("54000", f"a statement has up to {LONGEST_TEXT} characters"))
+        if len(text) <= _SHORT:
+            return read_statements(text, self.tables())
+        return await asyncio.get_running_loop().run_in_executor(
+            self.readers, read_statements, text, self.tables()
+        )
+
     async def _one(self, frame: Framed) -> None:
         """Do one statement of a simple query, all but the message that ends it."""
         sent = frame.text
@@ -195,7 +216,7 @@ class Session:
         if frame.kind != "shadow":
             sent, tag = await self._released(frame, (), None), _tag(frame)
         else:
-            self._forget(frame.text)
+            self._forget(frame)
         self.link.send(m.message(b"Q", m.zero(sent)))
         if await self._until_ready(tag=tag):
             raise _ToldAlready
@@ -219,12 +240,12 @@ class Session:
 
     async def _parse(self, body: bytes) -> None:
         asked = m.read_parse(body)
-        parts = statements(asked.text)
+        parts = await self._read(asked.text)
         if len(parts) > 1:
             raise Refusal(
                 plain_error("42601", "cannot insert multiple commands into a prepared statement")
             )
-        frame = framed(parts[0], asked.text, self.tables()) if parts else Framed("shadow", "")
+        frame = parts[0] if parts else Framed("shadow", "")
         if frame.kind == "refused":
             raise Refusal(plain_error("0A000", frame.why, frame.hint))
         if asked.name and asked.name in self.prepared:
@@ -232,11 +253,11 @@ class Session:
                 plain_error("42P05", f'prepared statement "{asked.name[:60]}" already exists')
             )
         if frame.kind == "shadow":
-            self._forget(asked.text)
+            self._forget(frame)
             self.prepared.pop(asked.name, None)
             await self._pass(b"P", body, b"1")
             return
-        prepared = Prepared(frame, await self._types(frame.asked, asked.types))
+        prepared = Prepared(frame, await self._types(frame, asked.types))
         self._keep(prepared)
         self.prepared[asked.name] = prepared
         self._say(m.message(b"1"))
@@ -247,16 +268,15 @@ class Session:
                 plain_error("53000", "too much is prepared, or bound to values", "close some")
             )
 
-    async def _types(self, text: str, given: tuple[int, ...]) -> tuple[int, ...]:
+    async def _types(self, frame: Framed, given: tuple[int, ...]) -> tuple[int, ...]:
         """Give the types of a question's parameters: as the client says, or as the shadow infers them."""
-        numbers = [int(p.text[1:]) for p in placeholders(text) if p.text[1:].isdecimal()]
-        count = max([len(given), *numbers], default=0)
+        count = max(len(given), frame.placeholders)
         if count > 1000:
             raise Refusal(plain_error("54000", "there are too many parameters"))
         if not count:
             return ()
         wanted = (*given, *(0 for _ in range(count - len(given))))
-        inferred = await self.types_of(text, wanted) if 0 in wanted else None
+        inferred = await self.types_of(frame.asked, wanted) if 0 in wanted else None
         if inferred is None or len(inferred) != count:
             inferred = wanted
         return tuple(_TEXT_TYPE if oid in (0, _UNKNOWN) else oid for oid in inferred)
@@ -312,7 +332,9 @@ class Session:
         if frame.kind == "explain":
             return _PLAN_COLUMNS
         try:
-            found: Columns = await self._of_secant(self.describe, frame.asked, values)
+            found: Columns = await self._done(
+                await self._of_secant(self.describe, frame.asked, values)
+            )
         except SecantError as error:
             raise Refusal(error_message(error, before=frame.question[0])) from None
         return found if frame.kind == "rows" else None
@@ -418,17 +440,19 @@ class Session:
         before = frame.question[0]
         try:
             if frame.kind == "explain":
-                question = _question(frame.asked, values, chosen)
+                question = question_of(frame.asked, values, chosen)
                 ticket = await self._of_secant(self.desk.explain, self.user, question)
                 explained = await self._done(ticket)
                 return rows_text(_PLAN_COLUMNS, [(line,) for line in str(explained).splitlines()])
-            columns = await self._of_secant(self.describe, frame.asked, values)
+            columns: Columns = await self._done(
+                await self._of_secant(self.describe, frame.asked, values)
+            )
             if described is not None and _shape(columns) != _shape(described):
                 raise Refusal(plain_error(
                     "0A000", "the columns of the statement have changed since it was described",
                     "prepare it again",
                 ))  # fmt: skip
-            if shows_nothing(tuple(tokens(frame.asked))):
+            if frame.shows_nothing:
                 return frame.around(rows_text(columns, ()))
             told: Told = await self._done(await self._ask(frame.asked, values, chosen))
         except SecantError as error:
@@ -442,7 +466,7 @@ class Session:
     async def _ask(
         self, text: str, values: tuple[object, ...], chosen: dict[str, str | None]
     ) -> Ticket:
-        question = _question(text, values, chosen)
+        question = question_of(text, values, chosen)
         if question.epsilon is None and question.error is None:
             # What is public costs nothing and needs no epsilon; for the rest the user says how much to spend.
             explained = await self._done(
@@ -454,21 +478,22 @@ class Session:
                     "the question needs an epsilon or a wanted error",
                     hint="SET secant.epsilon = 0.1, or SET secant.error = 20; EXPLAIN shows what to expect",
                 )
-            question = _question(text, values, {**chosen, "epsilon": "1"})
+            question = question_of(text, values, {**chosen, "epsilon": "1"})
         ticket: Ticket = await self._of_secant(self.desk.ask, self.user, question)
         return ticket
 
     async def _of_secant(self, function: Callable[..., Any], *given: object) -> Any:
         """Let Secant do something in a thread: the shadow's time does not run meanwhile."""
-        self.began = None
+        self._give_turn()
         try:
             return await asyncio.to_thread(function, *given)
         finally:
-            self.began = _now()
+            await self._take_turn()
 
     async def _done(self, ticket: Ticket) -> Any:
         """Wait for a question; it can be canceled meanwhile."""
-        self.ticket, self.began = ticket, None
+        self._give_turn()
+        self.ticket = ticket
         try:
             if self.canceled:
                 await self.cancel()
@@ -481,12 +506,13 @@ class Session:
                 ) from None
             raise
         finally:
-            self.ticket, self.began = None, _now()
+            self.ticket = None
+            await self._take_turn()
 
     async def _settings(self) -> dict[str, str | None]:
         """Ask the shadow what the client has set, within whatever transaction there is."""
         if not self._settings_prepared:
-            self.link.send(m.parse_message(_OURS, _ASK_SETTINGS))
+            self.link.send(m.parse_message(_OURS, ASK_SETTINGS))
         self.link.send(m.bind_message(_OURS, _OURS, ()) + m.execute_message(_OURS))
         self.link.send(m.target_message(b"C", "P", _OURS) + (m.SYNC if self._simple else m.FLUSH))
         found: list[str | None] | None = None
@@ -510,19 +536,13 @@ class Session:
 
     # ── small parts ──────────────────────────────────────────────────────────────────────────────
 
-    def _forget(self, text: str) -> None:
+    def _forget(self, frame: Framed) -> None:
         """Let go of prepared statements where the client drops them by a statement."""
-        for words in statements(text):
-            if words[0].is_word("DEALLOCATE"):
-                dropped = words[-1]
-                if dropped.is_word("ALL"):
-                    self.prepared.clear()
-                    self._settings_prepared = False
-                else:
-                    self.prepared.pop(dropped.name, None)
-            elif words[0].is_word("DISCARD") and words[-1].is_word("ALL"):
-                self.prepared.clear()
-                self._settings_prepared = False
+        if frame.drops_all:
+            self.prepared.clear()
+            self._settings_prepared = False
+        elif frame.drops is not None:
+            self.prepared.pop(frame.drops, None)
 
     def _say(self, data: bytes) -> None:
         self.writer.write(data)
@@ -562,11 +582,6 @@ _ACTS: dict[bytes, Callable[[Session, bytes], Any]] = {
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _question(text: str, values: tuple[object, ...], chosen: dict[str, str | None]) -> Question:
-    own = {n: v for n, v in chosen.items() if v is not None and n != "notice"}
-    return Question(text, parameters=values, **own)
 
 
 def _tag(frame: Framed) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from secant.records import frozen
-from secant.sql.lexer import Token
+from secant.sql.lexer import Token, statements
 
 # What the shadow may run (I8); all else is refused by name.
 SHADOWED = frozenset({
@@ -40,6 +40,13 @@ class Framed:
     """Where in the text the SELECT stands that Secant answers."""
     why: str = ""
     hint: str = ""
+    placeholders: int = 0
+    """The highest number of a placeholder in the question."""
+    shows_nothing: bool = False
+    """Whether the question asks for columns only."""
+    drops: str | None = None
+    """The prepared statement that it lets go of."""
+    drops_all: bool = False
 
     @property
     def asked(self) -> str:
@@ -50,6 +57,11 @@ class Framed:
         """Give the statement with released rows where the question stood."""
         start, end = self.question
         return self.text[:start] + rows + self.text[end:]
+
+
+def read_statements(text: str, tables: Collection[str]) -> list[Framed]:
+    """Say what each statement of a text wants. Takes seconds where a text has a million characters."""
+    return [framed(words, text, tables) for words in statements(text)]
 
 
 def framed(words: Sequence[Token], text: str, tables: Collection[str]) -> Framed:
@@ -70,7 +82,21 @@ def framed(words: Sequence[Token], text: str, tables: Collection[str]) -> Framed
         return Framed(
             "refused", own, why=f"{name} is a table of the data", hint="choose another name"
         )
-    return Framed(kind, own, (words[start].start - begin, words[stop - 1].end - begin))
+    asked = words[start:stop]
+    return Framed(
+        kind,
+        own,
+        (asked[0].start - begin, asked[-1].end - begin),
+        placeholders=max(
+            (_number(word) for word in asked if word.kind == "placeholder"), default=0
+        ),
+        shows_nothing=shows_nothing(asked),
+    )
+
+
+def _number(word: Token) -> int:
+    digits = word.text[1:]
+    return int(digits[:9]) if digits.isdecimal() else 0
 
 
 def names_data(words: Sequence[Token], tables: Collection[str]) -> bool:
@@ -112,6 +138,10 @@ def _opens(word: Token) -> bool:
 
 def _of_shadow(head: Token, words: Sequence[Token], own: str) -> Framed:
     word = head.text.upper() if head.kind == "word" else ""
+    if word == "DEALLOCATE" and not words[-1].is_word("ALL"):
+        return Framed("shadow", own, drops=words[-1].name)
+    if word in ("DEALLOCATE", "DISCARD") and words[-1].is_word("ALL"):
+        return Framed("shadow", own, drops_all=True)
     if word in SHADOWED:
         return Framed("shadow", own)
     if word == "CREATE" and _creates_table(words):

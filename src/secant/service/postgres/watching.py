@@ -106,18 +106,16 @@ class Watch:
         if session.link.ended or not self._shadow.serves(session.link):
             session.end(LOST)
         elif session.began is not None and session.left:
-            session.end(LOST)  # a question goes on: it is paid, and whoever asks again gets its answer
+            session.end(
+                LOST
+            )  # a question goes on: it is paid, and whoever asks again gets its answer
         elif session.began is not None and now - session.began >= limits.statement_seconds:
             if now - session.began >= limits.statement_seconds + _GRACE:
                 session.end(fatal("57014", "the statement took longer than the owner allows"))
             else:
                 async with asyncio.timeout(1):
                     await session.link.cancel()
-        elif (
-            session.began is None
-            and session.ticket is None
-            and now - session.heard >= limits.idle_seconds
-        ):
+        elif session.heard is not None and now - session.heard >= limits.idle_seconds:
             session.end(fatal("57P05", "the session was idle for longer than the owner allows"))
 
     async def _measured(self, sessions: dict[int, Session]) -> None:
