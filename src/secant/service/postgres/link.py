@@ -54,6 +54,12 @@ class ShadowSays(Exception):  # noqa: N818 - an answer
         super().__init__("the shadow refused a statement")
         self.body = body
 
+    @property
+    def state(self) -> str:
+        """Give the SQLSTATE."""
+        found = (part[1:] for part in self.body.split(b"\0") if part.startswith(b"C"))
+        return next(found, b"").decode("ascii", "replace")
+
 
 class Link:
     """A connection to the shadow."""

@@ -26,6 +26,7 @@ from typing import Any
 
 from secant.errors import ServiceError
 from secant.records import frozen
+from secant.service.postgres.messages import startup_message
 
 PORT = 5432
 """Of the socket's name only: nothing listens on the network."""
@@ -150,9 +151,9 @@ def _wait_until_ready(server: Server) -> None:
             probe.settimeout(5)
             try:
                 probe.connect(str(server.socket))
-                # Whoever asks for encryption is answered by one letter once the server takes connections.
-                probe.sendall((8).to_bytes(4, "big") + (80877103).to_bytes(4, "big"))
-                if probe.recv(1):
+                # A server that is not ready yet takes the connection, and answers with an error.
+                probe.sendall(startup_message({"user": server.superuser, "database": "postgres"}))
+                if probe.recv(1) == b"R":
                     return
             except OSError:
                 pass

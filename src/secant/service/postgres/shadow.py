@@ -254,8 +254,11 @@ class Shadow:
             await link.run(text)
         except ShadowSays as said:
             await self._run(link, "ROLLBACK")
-            if f"C{_BLOCKED}\0".encode() not in said.body:
-                _log.error("the schema-only PostgreSQL server refuses the tables of the policy")
+            if said.state != _BLOCKED:
+                _log.error(
+                    "the schema-only PostgreSQL server refused the tables of the policy (%s)",
+                    said.state,
+                )
                 raise
             # Whoever holds on to the tables of before must not keep everybody else from those of now.
             await self._run(link, _END_HOLDERS)
@@ -272,7 +275,11 @@ class Shadow:
         except BaseException as error:
             self._drop(link)
             if isinstance(error, ShadowSays):
-                raise Gone from None  # a statement of ours that is refused: nothing to tell anybody
+                _log.error(
+                    "the schema-only PostgreSQL server refused a statement of ours (%s)",
+                    error.state,
+                )
+                raise Gone from None
             raise
 
     def _drop(self, link: Link) -> None:
