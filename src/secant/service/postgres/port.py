@@ -91,7 +91,14 @@ class PostgresPort:
         self._shadow = Shadow(limits)
         try:
             catalog, policy = await asyncio.to_thread(self._facts)
-            await self._fit(catalog, policy)
+            try:
+                await self._fit(catalog, policy)
+            except (Gone, ShadowSays):
+                raise ServiceError(
+                    "SRV-001",
+                    "the PostgreSQL server of the port does not take its tables",
+                    hint=_LOG,
+                ) from None
             self._watch = Watch(self._shadow, lambda: list(self._sessions.values()))
             self._watching = [
                 asyncio.create_task(self._watch.hold_limits()),
@@ -393,7 +400,8 @@ _MUST_STAY = {
     "client_encoding": "client_encoding must be UTF8",
     "standard_conforming_strings": "standard_conforming_strings must be on",
 }
-_OWNER = "ask the owner to look into the log of the service"
+_LOG = "look into the log of the service"
+_OWNER = f"ask the owner to {_LOG}"
 _SHORTER = "let the columns be shorter, or take parts of them"
 _NOBODY = User("", "analyst")
 """For looking at public facts before anybody has logged in: errors are told as to an analyst."""

@@ -293,7 +293,8 @@ class Shadow:
         server = self.server
         if server is None:
             raise Gone
-        return await Link.open(server.socket, {**(pairs or {}), "user": user, "database": database})
+        own = {"statement_timeout": "0"} if user == _SUPERUSER else dict(pairs or {})
+        return await Link.open(server.socket, {**own, "user": user, "database": database})
 
 
 def _free(folder: Path | None) -> int:
