@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from private_shop import make_shop, shop_policy
 from secant.service.postgres.front import PostgresFront
 from secant.service.serving import Service
-from secant.service.settings import Port, Settings, Tls
+from secant.service.settings import Postgres, Settings, Tls
 
 USER, PASSWORD = "ana", "correct horse battery"
 GROUPS = "SELECT status, count(*) AS n FROM orders GROUP BY status ORDER BY status"
@@ -43,6 +44,13 @@ class RunningPort:
         options = f"?options=-csecant.epsilon%3D{epsilon}" if epsilon is not None else "?"
         return f"{scheme}://{USER}:{secret}@{self.host}:{self.port}/shop{options}{more}"
 
+    def shadow(self, user: str = "secant_shadow") -> psycopg.Connection:
+        """Connect to the shadow itself, past the port; by default as its superuser."""
+        place = self.front.port.shadow_socket
+        return psycopg.connect(
+            f"host={place.parent} port=5432 user={user} dbname=secant", autocommit=True
+        )
+
     def spent(self) -> float:
         """Give what was spent so far."""
         with self.service.desk.opened(self.service.desk.users.all()[0]) as connection:
@@ -56,14 +64,14 @@ def secant_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPor
         yield running(service)
 
 
-def start(folder: Path) -> Service:
-    """Start a service with a PostgreSQL port over a new shop in a folder."""
-    make_shop(folder)
-    (folder / "policy.toml").write_text(shop_policy(), encoding="utf-8")
+def start(place: Path, **limits: object) -> Service:
+    """Start a service with a PostgreSQL port over a new shop at a place; `limits` are settings of [postgres]."""
+    make_shop(place)
+    (place / "policy.toml").write_text(shop_policy(), encoding="utf-8")
     settings = Settings(
-        policy=folder / "policy.toml",
+        policy=place / "policy.toml",
         http={"port": None},
-        postgres=Port(port=0),
+        postgres=Postgres(port=0, **limits),
         tls=Tls(self_made=True),
         drain_seconds=1,
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from postgres_port import PASSWORD, USER, running
 from secant.service.postgres.telling import STATES
 from secant.service.serving import Service
-from secant.service.settings import Port, Settings
+from secant.service.settings import Postgres, Settings
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -20,7 +20,9 @@ def test_the_python_of_the_how_to_runs(tmp_path):
     page = (DOCS / "how-to/connect-with-postgresql-clients.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     policy = tmp_path / "clinic" / "policy.toml"
-    settings = Settings(policy=policy, http={"port": None}, postgres=Port(port=0), drain_seconds=1)
+    settings = Settings(
+        policy=policy, http={"port": None}, postgres=Postgres(port=0), drain_seconds=1
+    )
     with Service(settings) as service:
         service.desk.users.add(USER, "analyst", PASSWORD)
         port = running(service)

@@ -46,6 +46,31 @@ class Http(Port):
     """Connections at the same time; further ones get a 503, and those that are there stay."""
 
 
+class Postgres(Port):
+    """The PostgreSQL port, and what its schema-only server (the shadow) may take. No client can lift a limit."""
+
+    folder: Path | None = None
+    """Where the shadow keeps its files; by default the system's temporary directory."""
+    connections: int = Field(default=100, ge=1, le=10_000)
+    """Sessions at the same time, and as many connections that have not logged in."""
+    connections_of_user: int = Field(default=20, ge=1, le=10_000)
+    connections_of_address: int = Field(default=50, ge=1, le=10_000)
+    idle_seconds: float = Field(default=3600, gt=0, le=604_800)
+    """How long a session may say nothing, in a transaction or not."""
+    statement_seconds: float = Field(default=60, gt=0, le=86_400)
+    """For a statement that the shadow runs; `[questions] seconds` is for what Secant answers."""
+    statements_of_user: int = Field(default=4, ge=1, le=10_000)
+    """Statements of one user that the shadow runs at the same time; further ones wait."""
+    session_memory: int = Field(default=256_000_000, ge=64_000_000)
+    """Bytes that one session may take in the shadow."""
+    memory: int = Field(default=2_000_000_000, ge=128_000_000)
+    """Bytes of all sessions together: the largest ends first."""
+    session_disk: int = Field(default=256_000_000, ge=32_000_000)
+    """Bytes of temporary tables and files of one session."""
+    disk: int = Field(default=2_000_000_000, ge=128_000_000)
+    """Bytes of the whole folder, and never more than half of what is free there at the start."""
+
+
 class Tls(_Section):
     """TLS from files, or self-made for a first try."""
 
@@ -116,7 +141,7 @@ class Settings(_Section):
     drain_seconds: float = Field(default=30, ge=0, le=3600)
     """How long running questions have to end when the service stops."""
     http: Http = Http()
-    postgres: Port = Port()
+    postgres: Postgres = Postgres()
     tls: Tls = Tls()
     questions: Questions = Questions()
     logins: Logins = Logins()
@@ -150,9 +175,10 @@ def load_settings(
             ) from None
         for key in ("policy", "anchor"):
             _beside(found, key, path)
-        if isinstance(tls := found.get("tls"), dict):
-            for key in ("certificate", "key"):
-                _beside(tls, key, path)
+        for name, keys in (("tls", ("certificate", "key")), ("postgres", ("folder",))):
+            if isinstance(section := found.get(name), dict):
+                for key in keys:
+                    _beside(section, key, path)
     for name, value in sorted((os.environ if environment is None else environment).items()):
         if name.startswith(PREFIX):
             _put(found, name.removeprefix(PREFIX).lower().split("__"), value)

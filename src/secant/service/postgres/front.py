@@ -50,6 +50,10 @@ class PostgresFront:
         if self._failure is not None:
             raise self._failure
 
+    def healthy(self) -> bool:
+        """Say whether a client could connect now."""
+        return self._thread.is_alive() and self.port.healthy()
+
     def stop(self) -> None:
         """Take nothing more, end the connections and the shadow."""
         with suppress(RuntimeError):  # the loop has ended already

@@ -19,12 +19,16 @@ LONGEST_STARTUP = 10_000
 LONGEST_LOGIN = 4_000
 LONGEST = 4_000_000
 """Bytes of a message of a client that has logged in."""
-LONGEST_REPLY = 64_000_000
-"""Bytes of a message of the shadow: a row that somebody computes there."""
+LONGEST_REPLY = 8_000_000
+"""Bytes of a message of the shadow: a row that somebody computes there, and that is held here for a moment."""
 
 
 class Malformed(Exception):  # noqa: N818 - what it is, not that it is
     """The bytes are no message of the protocol; the connection ends."""
+
+
+class TooLong(Malformed):
+    """A message is longer than it may be."""
 
 
 class Reader:
@@ -211,8 +215,10 @@ async def read_message(stream: asyncio.StreamReader, longest: int) -> tuple[byte
     try:
         head = await stream.readexactly(5)
         size = int.from_bytes(head[1:], "big", signed=True)
-        if not 4 <= size <= longest:
+        if size < 4:
             raise Malformed
+        if size > longest:
+            raise TooLong
         return head[:1], await stream.readexactly(size - 4)
     except asyncio.IncompleteReadError as error:
         raise (Malformed if error.partial else EOFError) from None

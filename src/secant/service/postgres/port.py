@@ -13,30 +13,33 @@ import socket
 import ssl
 import struct
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from secant.errors import AccessError, SecantError, ServiceError, debugging
 from secant.records import frozen
-from secant.service.asking import Desk
+from secant.service.asking import Desk, Ticket
 from secant.service.postgres import messages as m
 from secant.service.postgres import scram
-from secant.service.postgres.link import Gone, Link, OtherEncoding, ShadowSays
-from secant.service.postgres.session import Session
+from secant.service.postgres.link import Gone, Link, OtherReading, ShadowSays, TooMuch
+from secant.service.postgres.session import Session, SlowReader
 from secant.service.postgres.shadow import Shadow
 from secant.service.postgres.telling import error_message, plain_error
-from secant.service.postgres.values import Columns
+from secant.service.postgres.watching import LOST, Watch, fatal
 from secant.service.roles import allow
+from secant.service.settings import Postgres
 from secant.service.users import User
 from secant.terms.catalog import Catalog
 from secant.terms.policy import Policy
 
-MOST_CONNECTIONS = 100
-"""Connections at the same time, those that have not logged in included; more are refused at once."""
 LOGIN_SECONDS = 20.0
 _ENCODINGS = ("utf8", "utf-8", "unicode", "sql_ascii", "auto", "")
 _KEPT_BACK = ("user", "database", "replication", "client_encoding")
+_LAST_WORDS = 5.0
+"""Seconds that a client has to read what is told to it at the end."""
 
 _log = logging.getLogger("secant.service")
 
@@ -64,19 +67,43 @@ class PostgresPort:
     desk: Desk
     channel: Channel | None = None
     require_tls: bool = False
-    most: int = MOST_CONNECTIONS
+    most: int = 0
+    """Sessions at the same time, and as many connections that have not logged in; 0: as the settings say."""
     _shadow: Shadow | None = None
+    _watch: Watch | None = None
+    _watching: list[asyncio.Task[None]] = field(default_factory=list)
     _server: asyncio.Server | None = None
     _sessions: dict[tuple[int, int], Session] = field(default_factory=dict)
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _tasks: dict[asyncio.Task[None], str] = field(default_factory=dict)
+    """Every connection, with its address."""
+    _turns: WeakValueDictionary[str, asyncio.Semaphore] = field(default_factory=WeakValueDictionary)
+    """By user, as long as there are sessions."""
+    _readers: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(2, "secant texts")
+    )
+    """Threads for long texts: nobody who logs in waits for them."""
     _tables: frozenset[str] = frozenset()
 
     async def start(self, listening: socket.socket) -> None:
         """Start the shadow, and take connections."""
-        self._shadow = Shadow(self.most)
+        limits = self.desk.settings.postgres
+        self.most = self.most or limits.connections
+        self._shadow = Shadow(limits)
         try:
             catalog, policy = await asyncio.to_thread(self._facts)
-            await self._fit(catalog, policy)
+            try:
+                await self._fit(catalog, policy)
+            except (Gone, ShadowSays):
+                raise ServiceError(
+                    "SRV-001",
+                    "the PostgreSQL server of the port does not take its tables",
+                    hint=_LOG,
+                ) from None
+            self._watch = Watch(self._shadow, lambda: list(self._sessions.values()))
+            self._watching = [
+                asyncio.create_task(self._watch.hold_limits()),
+                asyncio.create_task(self._watch.keep_healthy()),
+            ]
             self._server = await asyncio.start_server(self._accept, sock=listening, limit=1 << 16)
         except BaseException:
             self._shadow.close()
@@ -86,18 +113,32 @@ class PostgresPort:
         """Take no more connections, end those that there are, and the shadow with them."""
         if self._server is not None:
             self._server.close()
-        for task in list(self._tasks):
+        for task in (*self._watching, *self._tasks):
             task.cancel()
         if self._tasks:
             await asyncio.wait(list(self._tasks), timeout=10)
         if self._shadow is not None:
             self._shadow.close()
 
+    def healthy(self) -> bool:
+        """Say whether a client could connect now: the shadow runs, has its tables, and answers. From any thread."""
+        shadow, watch = self._shadow, self._watch
+        return shadow is not None and watch is not None and watch.answers and shadow.healthy()
+
     @property
     def shadow_folder(self) -> Path:
         """Give where the files of the shadow are, for whoever wants to look into them."""
         assert self._shadow is not None
         return self._shadow.folder
+
+    @property
+    def shadow_socket(self) -> Path:
+        """Give the socket of the shadow, for its owner."""
+        assert self._shadow is not None
+        server = self._shadow.server
+        if server is None:
+            raise Gone
+        return server.socket
 
     # ── public facts ─────────────────────────────────────────────────────────────────────────────
 
@@ -110,54 +151,87 @@ class PostgresPort:
         await self._shadow.fit(catalog, policy)
         self._tables = frozenset(catalog.tables)
 
-    def _described(self, user: User, text: str, values: Sequence[object]) -> Columns:
+    def _described(self, user: User, text: str, values: Sequence[object]) -> Ticket:
+        """Ask for the columns of a question. It waits for its turn as questions do: planning takes time, too."""
         allow(user, "explain")
-        with self.desk.opened(user) as connection:
-            return connection.describe(text, parameters=tuple(values) if values else None)
+        given = tuple(values) if values else None
+        return self.desk.do(user, lambda opened: opened.connection.describe(text, parameters=given))
 
     # ── connections ──────────────────────────────────────────────────────────────────────────────
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        if len(self._tasks) >= self.most:
-            writer.write(plain_error("53300", "there are too many connections", severity="FATAL"))
+        address = address_of(writer)
+        if full := self._full(address):
+            writer.write(fatal("53300", full))
             writer.close()
             return
-        self._tasks.add(task)
+        self._tasks[task] = address
         try:
-            await self._served(reader, writer)
+            await self._served(reader, writer, address)
         except _Over as over:
             writer.write(over.body)
         except m.Malformed:
-            writer.write(plain_error("08P01", "the message cannot be read", severity="FATAL"))
-        except OtherEncoding:
-            writer.write(plain_error("22023", "client_encoding must be UTF8", severity="FATAL"))
-        except (EOFError, OSError, Gone, TimeoutError):
+            writer.write(fatal("08P01", "the message cannot be read"))
+        except OtherReading as other:
+            writer.write(fatal("22023", _MUST_STAY[other.setting]))
+        except TooMuch:
+            writer.write(fatal("54000", "a row is longer than what is handed on", _SHORTER))
+        except Gone:
+            writer.write(LOST)
+        except (EOFError, OSError, SlowReader, TimeoutError):
             pass
         except asyncio.CancelledError:
-            writer.write(plain_error("57P01", "the service stops", severity="FATAL"))
+            writer.write(fatal("57P01", "the service stops"))
         except Exception as error:
             if debugging():
                 raise
             _log.error(
                 "an unexpected %s ended a connection of the PostgreSQL port", type(error).__name__
             )
-            writer.write(plain_error("XX000", "an invariant of Secant broke", severity="FATAL"))
+            writer.write(fatal("XX000", "an invariant of Secant broke"))
         finally:
-            self._tasks.discard(task)
+            del self._tasks[task]
             with suppress(OSError, RuntimeError):
                 writer.close()
+                # Who reads nothing must not keep what was written for them.
+                asyncio.get_running_loop().call_later(_LAST_WORDS, writer.transport.abort)
 
-    async def _served(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _full(self, address: str) -> str:
+        """Say why one more connection from an address is too much, if it is."""
+        if list(self._tasks.values()).count(address) >= self._limits.connections_of_address:
+            return "there are too many connections from this address"
+        waiting = len(self._tasks) - len(self._sessions)
+        return "there are too many connections" if waiting >= self.most else ""
+
+    def _full_for(self, user: User) -> str:
+        """Say why one more session of a user is too much, if it is."""
+        names = [session.user.name for session in self._sessions.values()]
+        if names.count(user.name) >= self._limits.connections_of_user:
+            return "there are too many connections of this user"
+        return "there are too many connections" if len(names) >= self.most else ""
+
+    @property
+    def _limits(self) -> Postgres:
+        assert self._shadow is not None
+        return self._shadow.limits
+
+    async def _served(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: str
+    ) -> None:
         async with asyncio.timeout(LOGIN_SECONDS):
             pairs = await self._begun(reader, writer)
             if pairs is None:
                 return
-            user = await self._login(reader, writer, pairs)
+            user = await self._login(reader, writer, pairs, address)
             catalog, policy = await self._checked(user)
-            await self._fit(catalog, policy)
-            link = await self._linked(user, pairs)
+            if full := self._full_for(user):
+                raise _Over(fatal("53300", full, "close some, or wait until idle ones end"))
+            link = await self._linked(user, pairs, catalog, policy)
+        if full := self._full_for(user):  # others came while this one was let in
+            link.close()
+            raise _Over(fatal("53300", full, "close some, or wait until idle ones end"))
         key = secrets.randbelow(1 << 31), secrets.randbits(32)
         assert self._shadow is not None
         session = Session(
@@ -169,17 +243,24 @@ class PostgresPort:
             lambda text, values: self._described(user, text, values),
             lambda: self._tables,
             self._shadow.types_of,
+            self._turns.setdefault(user.name, asyncio.Semaphore(self._limits.statements_of_user)),
+            self._readers,
         )
+        session.address, session.task = address, asyncio.current_task()
         self._sessions[key] = session
         try:
             writer.write(m.message(b"R", struct.pack("!i", 0)) + b"".join(link.greeting))
             writer.write(m.message(b"K", struct.pack("!iI", *key)) + m.message(b"Z", b"I"))
             await session.run()
+        except asyncio.CancelledError:
+            if not session.last_words:
+                raise
+            raise _Over(session.last_words) from None
         finally:
             del self._sessions[key]
-            link.close()
             if session.ticket is not None:
                 await session.cancel()
+            await self._shadow.end(link)
 
     async def _checked(self, user: User) -> tuple[Catalog, Policy]:
         try:
@@ -188,13 +269,27 @@ class PostgresPort:
         except SecantError as error:
             raise _Over(error_message(error, severity="FATAL")) from None
 
-    async def _linked(self, user: User, pairs: dict[str, str]) -> Link:
+    async def _linked(
+        self, user: User, pairs: dict[str, str], catalog: Catalog, policy: Policy
+    ) -> Link:
         assert self._shadow is not None
         own = {n: v for n, v in pairs.items() if n not in _KEPT_BACK and not n.startswith("_pq_.")}
+        try:
+            await self._fit(catalog, policy)
+        except ShadowSays:
+            raise _Over(
+                fatal("58000", "the tables of the policy cannot be shown", _OWNER)
+            ) from None
+        except Gone:
+            raise _Over(fatal("57P03", "the port is being started again", "try again")) from None
         try:
             return await self._shadow.connect(user.name, {**own, "client_encoding": "UTF8"})
         except ShadowSays as said:
             raise _Over(m.message(b"E", said.body)) from None
+        except OtherReading:
+            raise
+        except Gone:
+            raise _Over(fatal("57P03", "the port is being started again", "try again")) from None
 
     async def _begun(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -250,7 +345,11 @@ class PostgresPort:
             raise _Over(plain_error("28000", "no user name is given", severity="FATAL"))
 
     async def _login(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pairs: dict[str, str]
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        pairs: dict[str, str],
+        address: str,
     ) -> User:
         end_point = self.channel.end_point if self.channel and "_pq_.encrypted" in pairs else None
         offered = b"".join(m.zero(name) for name in scram.mechanisms(end_point))
@@ -266,7 +365,9 @@ class PostgresPort:
             )
             writer.write(m.message(b"R", struct.pack("!i", 11), told))
             last = await self._said(reader)
-            user, told = await asyncio.to_thread(scram.finish, logins, begun, last, end_point)
+            user, told = await asyncio.to_thread(
+                scram.finish, logins, begun, last, end_point, address
+            )
         except AccessError as error:
             raise _Over(error_message(error, severity="FATAL")) from None
         except ServiceError as error:
@@ -289,5 +390,18 @@ class PostgresPort:
             await session.cancel()
 
 
+def address_of(writer: asyncio.StreamWriter) -> str:
+    """Give the address of a client, without its port."""
+    peer = writer.get_extra_info("peername")
+    return str(peer[0]) if peer else ""
+
+
+_MUST_STAY = {
+    "client_encoding": "client_encoding must be UTF8",
+    "standard_conforming_strings": "standard_conforming_strings must be on",
+}
+_LOG = "look into the log of the service"
+_OWNER = f"ask the owner to {_LOG}"
+_SHORTER = "let the columns be shorter, or take parts of them"
 _NOBODY = User("", "analyst")
 """For looking at public facts before anybody has logged in: errors are told as to an analyst."""

@@ -65,7 +65,9 @@ def begin(
     return begun, first.encode()
 
 
-def finish(logins: Logins, begun: Begun, raw: bytes, end_point: bytes | None) -> tuple[User, bytes]:
+def finish(
+    logins: Logins, begun: Begun, raw: bytes, end_point: bytes | None, address: str
+) -> tuple[User, bytes]:
     """Read the client's last message; give the user and the server's, or raise AUT-001 or AUT-003."""
     text = _ascii(raw)
     unproved, mark, proof = text.rpartition(",p=")
@@ -81,7 +83,9 @@ def finish(logins: Logins, begun: Begun, raw: bytes, end_point: bytes | None) ->
     if bound is None or _unpacked(parts[0][2:]) != begun.header + bound:
         raise Malformed
     said = f"{begun.bare},{begun.first},{unproved}".encode()
-    user, signature = logins.finish(begun.exchange, said, _unpacked(proof), way="postgres")
+    user, signature = logins.finish(
+        begun.exchange, said, _unpacked(proof), way="postgres", address=address
+    )
     return user, b"v=" + base64.b64encode(signature)
 
 

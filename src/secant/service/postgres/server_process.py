@@ -1,7 +1,8 @@
 """A PostgreSQL server as a child of this process: found, started, stopped; with and without root.
 
-In: settings. Out: a running server on a Unix socket in a folder that nobody else may enter. It never runs as root, and
-ends with the thread that started it.
+In: settings, and what its processes may take. Out: a running server on a Unix socket in a folder that nobody else may
+enter. It never runs as root, and ends with the thread that started it. The system itself holds its processes to their
+limits: no statement can lift them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import ctypes
 import importlib.util
 import os
 import pwd
+import resource
 import shutil
 import signal
 import socket
@@ -18,15 +20,28 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from secant.errors import ServiceError
 from secant.records import frozen
+from secant.service.postgres.messages import startup_message
 
 PORT = 5432
 """Of the socket's name only: nothing listens on the network."""
 _STARTING = 60.0
+_LONGEST_SOCKET = 100
+"""Bytes of a socket's path; systems take 103 to 107."""
+
+
+@frozen
+class Ceilings:
+    """What one process of the server may take, in bytes. The kernel refuses more, whatever a session has set."""
+
+    memory: int
+    file: int
+    """For each single file: a table, an index, a sorted run."""
 
 
 @frozen
@@ -36,16 +51,17 @@ class Server:
     folder: Path
     superuser: str
     process: subprocess.Popen[bytes]
+    socket: Path
+    """On which it listens."""
 
     @property
-    def socket(self) -> Path:
-        """Give the socket on which it listens."""
-        return self.folder / "server" / f".s.PGSQL.{PORT}"
+    def data(self) -> Path:
+        """Give the folder of the cluster."""
+        return self.folder / "server" / "data"
 
-    @property
-    def log(self) -> Path:
-        """Give the file with what it says."""
-        return self.folder / "server" / "log"
+    def runs(self) -> bool:
+        """Say whether its process is there."""
+        return self.process.poll() is None
 
     def stop(self) -> None:
         """End it at once; nothing in it is worth keeping."""
@@ -56,12 +72,30 @@ class Server:
                 break
             except subprocess.TimeoutExpired:
                 continue
+        self.remove()
+
+    def remove(self) -> None:
+        """Remove its files."""
         shutil.rmtree(self.folder, ignore_errors=True)
+        if not self.socket.is_relative_to(self.folder):
+            shutil.rmtree(self.socket.parent, ignore_errors=True)
 
 
-def start_server(superuser: str, settings: Mapping[str, object]) -> Server:
-    """Make an empty cluster in a new folder and start it."""
-    folder = Path(tempfile.mkdtemp(prefix="secant-pg-", dir="/tmp"))
+def start_server(
+    superuser: str,
+    settings: Mapping[str, object],
+    place: Path | None = None,
+    ceilings: Ceilings | None = None,
+) -> Server:
+    """Make an empty cluster in a new folder of a place, by default the system's for temporary files, and start it."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="secant-pg-", dir=place)).absolute()
+    except OSError:
+        raise _cannot(
+            "the folder for the PostgreSQL server cannot be written",
+            "make the folder that [postgres] names, or name another",
+        ) from None
+    sockets = folder / "server"
     try:
         user = unprivileged()
         folder.chmod(0o755)
@@ -76,11 +110,16 @@ def start_server(superuser: str, settings: Mapping[str, object]) -> Server:
             "--locale=C",
             "--auth=trust",
             f"--username={superuser}",
+            "--wal-segsize=1",
         ]
         run_as([binaries / "initdb", "-D", home / "data", *options], user)
+        if len(os.fsencode(home)) + len(f"/.s.PGSQL.{PORT}.lock") > _LONGEST_SOCKET:
+            sockets = Path(tempfile.mkdtemp(prefix="secant-pg-"))
+            if user is not None:
+                shutil.chown(sockets, user)
         command: list[object] = [binaries / "postgres", "-D", home / "data"]
-        sockets = {"listen_addresses": "", "port": PORT, "unix_socket_directories": home}
-        for name, value in {**settings, **sockets}.items():
+        listening = {"listen_addresses": "", "port": PORT, "unix_socket_directories": sockets}
+        for name, value in {**settings, **listening}.items():
             command += ["-c", f"{name}={value}"]
         with (home / "log").open("wb") as log:
             process = subprocess.Popen(  # noqa: S603 - our own command
@@ -89,12 +128,13 @@ def start_server(superuser: str, settings: Mapping[str, object]) -> Server:
                 stderr=log,
                 stdin=subprocess.DEVNULL,
                 cwd="/",
-                preexec_fn=die_with_parent,  # noqa: PLW1509 - it only asks the system for a signal
+                preexec_fn=lambda: _begin_child(ceilings),  # noqa: PLW1509 - it only asks the system
                 **identity(user),
             )
-        server = Server(folder, superuser, process)
+        server = Server(folder, superuser, process, sockets / f".s.PGSQL.{PORT}")
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        for made in {folder, sockets}:
+            shutil.rmtree(made, ignore_errors=True)
         raise
     try:
         _wait_until_ready(server)
@@ -111,9 +151,9 @@ def _wait_until_ready(server: Server) -> None:
             probe.settimeout(5)
             try:
                 probe.connect(str(server.socket))
-                # Whoever asks for encryption is answered by one letter once the server takes connections.
-                probe.sendall((8).to_bytes(4, "big") + (80877103).to_bytes(4, "big"))
-                if probe.recv(1):
+                # A server that is not ready yet takes the connection, and answers with an error.
+                probe.sendall(startup_message({"user": server.superuser, "database": "postgres"}))
+                if probe.recv(1) == b"R":
                     return
             except OSError:
                 pass
@@ -121,10 +161,27 @@ def _wait_until_ready(server: Server) -> None:
     raise _cannot("PostgreSQL did not start")
 
 
-def _cannot(message: str) -> ServiceError:
-    return ServiceError(
-        "SRV-001", message, hint="install secant[serve], or PostgreSQL's server binaries"
-    )
+def _cannot(
+    message: str, hint: str = "install secant[serve], or PostgreSQL's server binaries"
+) -> ServiceError:
+    return ServiceError("SRV-001", message, hint=hint)
+
+
+def _begin_child(ceilings: Ceilings | None) -> None:
+    """Say to the system, in the child, what it may take and when it has to end."""
+    die_with_parent()
+    if ceilings is None:
+        return
+    # RLIMIT_DATA counts what a process keeps for itself; buffers that all share are not in it.
+    held = {resource.RLIMIT_DATA: ceilings.memory, resource.RLIMIT_FSIZE: ceilings.file}
+    for what, most in {**held, resource.RLIMIT_CORE: 0}.items():
+        hard = resource.getrlimit(what)[1]
+        if hard != resource.RLIM_INFINITY:
+            most = min(most, hard)
+        resource.setrlimit(what, (most, most))
+    os.nice(10)  # questions go first
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
+        score.write("1000")  # where memory runs out the shadow ends, not the service
 
 
 def die_with_parent() -> None:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from secant.errors import SecantError, UsageError
-from secant.records import frozen
-from secant.service.asking import Question, Ticket
+from secant.service.asking import LONGEST_TEXT, Question, Ticket
 from secant.service.postgres import messages as m
-from secant.service.postgres.link import Gone, Link, cells
-from secant.service.postgres.statements import Framed, framed, shows_nothing
+from secant.service.postgres.chosen import ASK_SETTINGS, SETTINGS, question_of
+from secant.service.postgres.link import Link, cells
+from secant.service.postgres.prepared import Portal, Prepared, is_place
+from secant.service.postgres.statements import Framed, read_statements
 from secant.service.postgres.telling import (
     error_message,
     plain_error,
@@ -33,19 +35,13 @@ from secant.service.postgres.values import (
 )
 from secant.service.remembered import Told
 from secant.service.users import User
-from secant.sql.lexer import statements, tokens
-from secant.sql.parameters import placeholders
 from secant.terms import types as t
 
-SETTINGS = ("epsilon", "error", "max_error", "delta", "level", "protection", "notice")
-"""What `SET secant.…` sets. The shadow keeps them, with transactions and RESET as PostgreSQL has them."""
-_ASK_SETTINGS = "SELECT " + ", ".join(
-    f"current_setting('secant.{name}', true)" for name in SETTINGS
-)
 _OURS = "secant_settings"
 SLOW = 120.0
 """Seconds that a client has to read what was sent to it."""
-MOST_PREPARED = 1000
+_SHORT = 10_000
+"""Characters of a text that is read at once: some 30 ms at most."""
 _TEXT_TYPE, _UNKNOWN = 25, 705
 
 
@@ -73,27 +69,7 @@ class Asks(Protocol):
         ...
 
 
-@frozen
-class Prepared:
-    """A statement of a client over tables of the data."""
-
-    frame: Framed
-    types: tuple[int, ...]
-
-
-@dataclass(slots=True)
-class Portal:
-    """A statement with its values; asked when it is first executed."""
-
-    prepared: Prepared
-    values: tuple[object, ...]
-    results: tuple[int, ...]
-    columns: Columns | None = None
-    """As they were described to the client, if they were."""
-    asked: bool = False
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Session:
     """A connection of a client after its login."""
 
@@ -102,10 +78,14 @@ class Session:
     link: Link
     user: User
     desk: Asks
-    describe: Callable[[str, Sequence[object]], Columns]
-    """Gives the columns of a question; in a thread, as it may open the data anew."""
+    describe: Callable[[str, Sequence[object]], Ticket]
+    """Asks for the columns of a question."""
     tables: Callable[[], frozenset[str]]
     types_of: Callable[[str, tuple[int, ...]], Any]
+    turns: asyncio.Semaphore
+    """How many sessions of this user the shadow works for at the same time."""
+    readers: Executor
+    """Threads that read long texts."""
     status: bytes = b"I"
     skipping: bool = False
     """Whether everything is ignored until the client's next Sync, after an error."""
@@ -113,6 +93,18 @@ class Session:
     portals: dict[str, Portal] = field(default_factory=dict)
     ticket: Ticket | None = None
     canceled: bool = False
+    address: str = ""
+    """Of the client."""
+    task: asyncio.Task[None] | None = None
+    """Which runs this session."""
+    began: float | None = None
+    """Since when the shadow works on a message, by the loop's clock; None while it does not."""
+    heard: float | None = None
+    """Since when nothing is to be done for the client; None while a message is worked on."""
+    last_words: bytes = b""
+    """What is told to the client when the session is ended from outside."""
+    _unsynced: bool = False
+    """Whether the client has to sync: the shadow reports what was set only then."""
     _simple: bool = False
     """Whether a simple query is being done: then the shadow needs a Sync after messages of ours."""
     _count: int = 0
@@ -123,7 +115,9 @@ class Session:
         """Answer messages until the client leaves."""
         while True:
             await self._flush()
+            self.heard = _now()
             kind, body = await m.read_message(self.reader, m.LONGEST)
+            self.heard = None
             if kind == b"X":
                 return
             if self.skipping and kind != b"S":
@@ -131,13 +125,40 @@ class Session:
             act = _ACTS.get(kind)
             if act is None:
                 raise m.Malformed
+            if kind == b"Q" and self._unsynced:
+                raise m.Malformed  # settings would hold of which we have not heard
+            self._unsynced = kind not in b"QS"
             self.canceled = False
             try:
+                await self._take_turn()
                 await act(self, body)
             except Refusal as refusal:
                 await self._fail(refusal.body)
             except _ToldAlready:
                 continue
+            finally:
+                self._give_turn()
+
+    async def _take_turn(self) -> None:
+        """Wait until the shadow may work for this session."""
+        await self.turns.acquire()
+        self.began = _now()
+
+    def _give_turn(self) -> None:
+        if self.began is not None:
+            self.began = None
+            self.turns.release()
+
+    @property
+    def left(self) -> bool:
+        """Whether the client has closed the connection, though not all that it sent may have been read."""
+        return bool(self.reader._eof)  # type: ignore[attr-defined]
+
+    def end(self, words: bytes) -> None:
+        """End the session from outside, with some last words; what runs for it ends, too."""
+        if not self.last_words and self.task is not None:
+            self.last_words = words
+            self.task.cancel()
 
     async def cancel(self) -> None:
         """End what runs for this client."""
@@ -154,19 +175,17 @@ class Session:
     # ── simple queries ───────────────────────────────────────────────────────────────────────────
 
     async def _query(self, body: bytes) -> None:
-        text = m.read_query(body)
-        data = self.tables()
-        parts = [framed(words, text, data) for words in statements(text)]
-        if all(part.kind == "shadow" for part in parts):
-            self._forget(text)
-            self.link.send(m.message(b"Q", body))
-            await self._until_ready()
-            self._say(m.message(b"Z", self.status))
-            return
         self._simple = True
         try:
-            for part in parts:
-                await self._one(part)
+            parts = await self._read(m.read_query(body))
+            if all(part.kind == "shadow" for part in parts):
+                for part in parts:
+                    self._forget(part)
+                self.link.send(m.message(b"Q", body))
+                await self._until_ready()
+            else:
+                for part in parts:
+                    await self._one(part)
         except Refusal as refusal:
             self._say(refusal.body)
             if self.status == b"T":
@@ -178,6 +197,16 @@ class Session:
             self._simple = False
         self._say(m.message(b"Z", self.status))
 
+    async def _read(self, text: str) -> list[Framed]:
+        """Say what the statements of a text want; a long one is read apart, so that nobody else waits for it."""
+        if len(text) > LONGEST_TEXT:
+            raise Refusal(plain_error("54000", f"a statement has up to {LONGEST_TEXT} characters"))
+        if len(text) <= _SHORT:
+            return read_statements(text, self.tables())
+        return await asyncio.get_running_loop().run_in_executor(
+            self.readers, read_statements, text, self.tables()
+        )
+
     async def _one(self, frame: Framed) -> None:
         """Do one statement of a simple query, all but the message that ends it."""
         sent = frame.text
@@ -187,7 +216,7 @@ class Session:
         if frame.kind != "shadow":
             sent, tag = await self._released(frame, (), None), _tag(frame)
         else:
-            self._forget(frame.text)
+            self._forget(frame)
         self.link.send(m.message(b"Q", m.zero(sent)))
         if await self._until_ready(tag=tag):
             raise _ToldAlready
@@ -211,12 +240,12 @@ class Session:
 
     async def _parse(self, body: bytes) -> None:
         asked = m.read_parse(body)
-        parts = statements(asked.text)
+        parts = await self._read(asked.text)
         if len(parts) > 1:
             raise Refusal(
                 plain_error("42601", "cannot insert multiple commands into a prepared statement")
             )
-        frame = framed(parts[0], asked.text, self.tables()) if parts else Framed("shadow", "")
+        frame = parts[0] if parts else Framed("shadow", "")
         if frame.kind == "refused":
             raise Refusal(plain_error("0A000", frame.why, frame.hint))
         if asked.name and asked.name in self.prepared:
@@ -224,27 +253,30 @@ class Session:
                 plain_error("42P05", f'prepared statement "{asked.name[:60]}" already exists')
             )
         if frame.kind == "shadow":
-            self._forget(asked.text)
+            self._forget(frame)
             self.prepared.pop(asked.name, None)
             await self._pass(b"P", body, b"1")
             return
-        if len(self.prepared) >= MOST_PREPARED:
-            raise Refusal(
-                plain_error("53000", "there are too many prepared statements", "close some")
-            )
-        self.prepared[asked.name] = Prepared(frame, await self._types(frame.asked, asked.types))
+        prepared = Prepared(frame, await self._types(frame, asked.types))
+        self._keep(prepared)
+        self.prepared[asked.name] = prepared
         self._say(m.message(b"1"))
 
-    async def _types(self, text: str, given: tuple[int, ...]) -> tuple[int, ...]:
+    def _keep(self, one: Prepared | Portal) -> None:
+        if not is_place((*self.prepared.values(), *self.portals.values()), one):
+            raise Refusal(
+                plain_error("53000", "too much is prepared, or bound to values", "close some")
+            )
+
+    async def _types(self, frame: Framed, given: tuple[int, ...]) -> tuple[int, ...]:
         """Give the types of a question's parameters: as the client says, or as the shadow infers them."""
-        numbers = [int(p.text[1:]) for p in placeholders(text) if p.text[1:].isdecimal()]
-        count = max([len(given), *numbers], default=0)
+        count = max(len(given), frame.placeholders)
         if count > 1000:
             raise Refusal(plain_error("54000", "there are too many parameters"))
         if not count:
             return ()
         wanted = (*given, *(0 for _ in range(count - len(given))))
-        inferred = await self.types_of(text, wanted) if 0 in wanted else None
+        inferred = await self.types_of(frame.asked, wanted) if 0 in wanted else None
         if inferred is None or len(inferred) != count:
             inferred = wanted
         return tuple(_TEXT_TYPE if oid in (0, _UNKNOWN) else oid for oid in inferred)
@@ -260,7 +292,9 @@ class Session:
             values = parameters(prepared.types, asked.formats, asked.values)
         except UsageError as error:
             raise Refusal(error_message(error)) from None
-        self.portals[asked.portal] = Portal(prepared, values, asked.results)
+        portal = Portal(prepared, values, asked.results, len(body))
+        self._keep(portal)
+        self.portals[asked.portal] = portal
         self._say(m.message(b"2"))
 
     async def _describe(self, body: bytes) -> None:
@@ -298,7 +332,9 @@ class Session:
         if frame.kind == "explain":
             return _PLAN_COLUMNS
         try:
-            found = await asyncio.to_thread(self.describe, frame.asked, values)
+            found: Columns = await self._done(
+                await self._of_secant(self.describe, frame.asked, values)
+            )
         except SecantError as error:
             raise Refusal(error_message(error, before=frame.question[0])) from None
         return found if frame.kind == "rows" else None
@@ -404,17 +440,19 @@ class Session:
         before = frame.question[0]
         try:
             if frame.kind == "explain":
-                question = _question(frame.asked, values, chosen)
-                ticket = await asyncio.to_thread(self.desk.explain, self.user, question)
+                question = question_of(frame.asked, values, chosen)
+                ticket = await self._of_secant(self.desk.explain, self.user, question)
                 explained = await self._done(ticket)
                 return rows_text(_PLAN_COLUMNS, [(line,) for line in str(explained).splitlines()])
-            columns = await asyncio.to_thread(self.describe, frame.asked, values)
+            columns: Columns = await self._done(
+                await self._of_secant(self.describe, frame.asked, values)
+            )
             if described is not None and _shape(columns) != _shape(described):
                 raise Refusal(plain_error(
                     "0A000", "the columns of the statement have changed since it was described",
                     "prepare it again",
                 ))  # fmt: skip
-            if shows_nothing(tuple(tokens(frame.asked))):
+            if frame.shows_nothing:
                 return frame.around(rows_text(columns, ()))
             told: Told = await self._done(await self._ask(frame.asked, values, chosen))
         except SecantError as error:
@@ -428,11 +466,11 @@ class Session:
     async def _ask(
         self, text: str, values: tuple[object, ...], chosen: dict[str, str | None]
     ) -> Ticket:
-        question = _question(text, values, chosen)
+        question = question_of(text, values, chosen)
         if question.epsilon is None and question.error is None:
             # What is public costs nothing and needs no epsilon; for the rest the user says how much to spend.
             explained = await self._done(
-                await asyncio.to_thread(self.desk.explain, self.user, question)
+                await self._of_secant(self.desk.explain, self.user, question)
             )
             if any(entry["epsilon"] for entry in explained.record["guarantee"]):
                 raise UsageError(
@@ -440,11 +478,21 @@ class Session:
                     "the question needs an epsilon or a wanted error",
                     hint="SET secant.epsilon = 0.1, or SET secant.error = 20; EXPLAIN shows what to expect",
                 )
-            question = _question(text, values, {**chosen, "epsilon": "1"})
-        return await asyncio.to_thread(self.desk.ask, self.user, question)
+            question = question_of(text, values, {**chosen, "epsilon": "1"})
+        ticket: Ticket = await self._of_secant(self.desk.ask, self.user, question)
+        return ticket
+
+    async def _of_secant(self, function: Callable[..., Any], *given: object) -> Any:
+        """Let Secant do something in a thread: the shadow's time does not run meanwhile."""
+        self._give_turn()
+        try:
+            return await asyncio.to_thread(function, *given)
+        finally:
+            await self._take_turn()
 
     async def _done(self, ticket: Ticket) -> Any:
         """Wait for a question; it can be canceled meanwhile."""
+        self._give_turn()
         self.ticket = ticket
         try:
             if self.canceled:
@@ -459,11 +507,12 @@ class Session:
             raise
         finally:
             self.ticket = None
+            await self._take_turn()
 
     async def _settings(self) -> dict[str, str | None]:
         """Ask the shadow what the client has set, within whatever transaction there is."""
         if not self._settings_prepared:
-            self.link.send(m.parse_message(_OURS, _ASK_SETTINGS))
+            self.link.send(m.parse_message(_OURS, ASK_SETTINGS))
         self.link.send(m.bind_message(_OURS, _OURS, ()) + m.execute_message(_OURS))
         self.link.send(m.target_message(b"C", "P", _OURS) + (m.SYNC if self._simple else m.FLUSH))
         found: list[str | None] | None = None
@@ -487,19 +536,13 @@ class Session:
 
     # ── small parts ──────────────────────────────────────────────────────────────────────────────
 
-    def _forget(self, text: str) -> None:
+    def _forget(self, frame: Framed) -> None:
         """Let go of prepared statements where the client drops them by a statement."""
-        for words in statements(text):
-            if words[0].is_word("DEALLOCATE"):
-                dropped = words[-1]
-                if dropped.is_word("ALL"):
-                    self.prepared.clear()
-                    self._settings_prepared = False
-                else:
-                    self.prepared.pop(dropped.name, None)
-            elif words[0].is_word("DISCARD") and words[-1].is_word("ALL"):
-                self.prepared.clear()
-                self._settings_prepared = False
+        if frame.drops_all:
+            self.prepared.clear()
+            self._settings_prepared = False
+        elif frame.drops is not None:
+            self.prepared.pop(frame.drops, None)
 
     def _say(self, data: bytes) -> None:
         self.writer.write(data)
@@ -508,7 +551,11 @@ class Session:
         try:
             await asyncio.wait_for(self.writer.drain(), SLOW)
         except TimeoutError:
-            raise Gone from None
+            raise SlowReader from None
+
+
+class SlowReader(Exception):  # noqa: N818 - what it is
+    """The client does not read what was sent to it; the connection ends."""
 
 
 class _ToldAlready(Exception):  # noqa: N818 - the client knows
@@ -533,9 +580,8 @@ _ACTS: dict[bytes, Callable[[Session, bytes], Any]] = {
 }
 
 
-def _question(text: str, values: tuple[object, ...], chosen: dict[str, str | None]) -> Question:
-    own = {n: v for n, v in chosen.items() if v is not None and n != "notice"}
-    return Question(text, parameters=values, **own)
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _tag(frame: Framed) -> bytes:

@@ -7,20 +7,31 @@ they put into temporary tables themselves. Never here: anything from the data bu
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import re
+import shutil
+import signal
+import tempfile
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 
+from secant.errors import UsageError
 from secant.service.postgres.link import Gone, Link, ShadowSays
 from secant.service.postgres.messages import SYNC, Reader, parse_message, target_message
-from secant.service.postgres.server_process import Server, start_server
+from secant.service.postgres.privileges import IS_RESTRICTED, RESTRICTED, TYPIST
+from secant.service.postgres.server_process import Ceilings, Server, start_server
+from secant.service.postgres.supervision import Supervised
 from secant.service.postgres.values import literal, quoted
+from secant.service.settings import Postgres
 from secant.terms.catalog import Catalog
 from secant.terms.policy import Policy
 from secant.terms.types import Type
 
 _SUPERUSER = "secant_shadow"
 _DATABASE = "secant"
-_RESERVED = re.compile(r"pg_.*|public|none|secant_shadow", re.IGNORECASE)
+_RESERVED = re.compile(r"pg_.*|public|none|secant_shadow|secant_typist", re.IGNORECASE)
 
 SETTINGS: dict[str, object] = {
     "shared_buffers": "16MB",
@@ -28,13 +39,18 @@ SETTINGS: dict[str, object] = {
     "full_page_writes": "off",
     "wal_level": "minimal",
     "max_wal_senders": 0,
-    "autovacuum": "off",
+    # A kilobyte of catalog rows for each temporary table: old ones are taken again, and the log of them stays small.
+    "min_wal_size": "2MB",
+    "max_wal_size": "32MB",
+    "autovacuum_naptime": "10s",
     "jit": "off",
+    # Workers would take memory that nobody counts.
+    "max_worker_processes": 0,
+    "max_logical_replication_workers": 0,
     "max_parallel_workers": 0,
     "max_parallel_workers_per_gather": 0,
-    "temp_file_limit": "512MB",
-    "statement_timeout": "60s",
-    "idle_in_transaction_session_timeout": "1h",
+    # A process that crashed takes all others with it: another server begins anew, whatever it left.
+    "restart_after_crash": "off",
     # What analysts write, and released rows, are theirs: no log and no view of the server shows them to others.
     "track_activities": "off",
     "log_statement": "none",
@@ -42,86 +58,265 @@ SETTINGS: dict[str, object] = {
     "log_min_messages": "fatal",
     "logging_collector": "off",
 }
+_OVERHEAD = 32_000_000
+"""Bytes of private memory that a process of the server has before anybody asks it anything, generously."""
+_STARTING = 10.0
+"""Seconds that a login waits for a server that is being started again."""
+_TYPING = 5.0
+"""Seconds that the types of one statement may take: everybody waits in one line for them."""
+_BLOCKED = "55P03"
+
+_log = logging.getLogger("secant.service")
 
 
 class Shadow:
-    """A running shadow. Begin it in a thread that lives as long as it does."""
+    """A running shadow, started again whenever it ends."""
 
-    def __init__(self, connections: int) -> None:
-        self._server: Server = start_server(
-            _SUPERUSER, {**SETTINGS, "max_connections": connections + 10}
-        )
+    def __init__(self, limits: Postgres) -> None:
+        self.limits = limits
+        self.disk = min(limits.disk, _free(limits.folder) // 2)
+        """Bytes that its folder may take."""
+        self.session_disk = min(limits.session_disk, self.disk)
+        """Bytes that temporary tables and files of one session may take."""
+        self._supervised = Supervised(self._start)
         self._lock = asyncio.Lock()
+        self._typing_lock = asyncio.Lock()
+        self._wanted = ""
+        self._forget()
+
+    def _start(self) -> Server:
+        limits = self.limits
+        settings = {
+            **SETTINGS,
+            "max_connections": limits.connections + 20,
+            "temp_file_limit": f"{self.session_disk // 1024}kB",
+            # A session can set it to anything; `watching` holds it to the same.
+            "statement_timeout": int(1000 * limits.statement_seconds),
+        }
+        ceilings = Ceilings(limits.session_memory + _OVERHEAD, self.session_disk)
+        return start_server(_SUPERUSER, settings, limits.folder, ceilings)
+
+    def _forget(self, server: Server | None = None) -> None:
+        """Begin with a server that has nothing of ours."""
+        for link in (getattr(self, "_ours", None), getattr(self, "_typing", None)):
+            if link is not None:
+                link.close()
+        self._known = server
         self._ours: Link | None = None
         self._typing: Link | None = None
-        self._typing_lock = asyncio.Lock()
         self._roles: set[str] = set()
         self._built = ""
 
     @property
+    def server(self) -> Server | None:
+        """Give the server that runs now."""
+        return self._supervised.server
+
+    @property
     def folder(self) -> Path:
         """Give where its files are."""
-        return self._server.folder
+        server = self.server
+        if server is None:
+            raise Gone
+        return server.folder
+
+    def healthy(self) -> bool:
+        """Say whether the server runs and has its tables. From any thread."""
+        server = self.server
+        return server is not None and server is self._known and server.runs() and bool(self._built)
 
     async def fit(self, catalog: Catalog, policy: Policy) -> None:
         """Give the shadow the tables of a catalog; what it had before goes."""
-        wanted = schema_text(catalog, policy)
         async with self._lock:
-            if wanted == self._built:
-                return
-            if self._ours is None:
-                first = await self._opened("postgres")
-                await first.run(f"CREATE DATABASE {_DATABASE}")
-                first.close()
-                self._ours = await self._opened(_DATABASE)
-            await self._ours.run(f"SET lock_timeout = '5s'; BEGIN; {_EMPTY}; {wanted}; COMMIT")
-            self._built = wanted
+            self._wanted = schema_text(catalog, policy)
+            await self._ready()
+
+    async def refresh(self) -> None:
+        """Give a server that was started again what its predecessor had; see whether it answers."""
+        async with self._lock:
+            link = await self._ready()
+            await self._run(link, "SELECT 1")
 
     async def connect(self, name: str, pairs: dict[str, str]) -> Link:
         """Connect for a user, under a role of their own: no session sees what another does."""
         role = f"user_{name}" if _RESERVED.fullmatch(name) else name
         async with self._lock:
-            if role not in self._roles and self._ours is not None:
-                await self._ours.run(f"CREATE ROLE {quoted(role)} LOGIN")
+            link = await self._ready()
+            if role not in self._roles:
+                there = f"SELECT 1 FROM pg_roles WHERE rolname = {literal(role)}"
+                if not await self._run(link, there):
+                    await self._run(link, f"CREATE ROLE {quoted(role)} LOGIN")
                 self._roles.add(role)
-        return await Link.open(self._server.socket, {**pairs, "user": role, "database": _DATABASE})
+        return await self._opened(role, _DATABASE, pairs)
 
     async def types_of(self, text: str, types: tuple[int, ...]) -> tuple[int, ...] | None:
         """Give the types of the parameters of a query as the shadow infers them, or None where it cannot."""
         async with self._typing_lock:
             try:
-                if self._typing is None:
-                    self._typing = await self._opened(_DATABASE)
-                link = self._typing
-                link.send(parse_message("", text, types) + target_message(b"D", "S", "") + SYNC)
-                found: tuple[int, ...] | None = None
-                while True:
-                    kind, body = await link.read()
-                    if kind == b"t":
-                        reader = Reader(body)
-                        count = reader.whole(2, signed=False)
-                        found = tuple(reader.whole(4, signed=False) for _ in range(count))
-                    elif kind == b"Z":
-                        return found
-            except (Gone, ShadowSays):
-                self._typing = None
+                async with asyncio.timeout(_TYPING):
+                    return await self._inferred(text, types)
+            except (Gone, ShadowSays, TimeoutError):
+                link, self._typing = self._typing, None
+                if link is not None:
+                    await self.end(link)
                 return None
+
+    async def _inferred(self, text: str, types: tuple[int, ...]) -> tuple[int, ...] | None:
+        if self._typing is None or self._typing.ended:
+            self._typing = await self._opened(TYPIST, _DATABASE)
+        link = self._typing
+        link.send(parse_message("", text, types) + target_message(b"D", "S", "") + SYNC)
+        found: tuple[int, ...] | None = None
+        while True:
+            kind, body = await link.read()
+            if kind == b"t":
+                reader = Reader(body)
+                count = reader.whole(2, signed=False)
+                found = tuple(reader.whole(4, signed=False) for _ in range(count))
+            elif kind == b"Z":
+                return found
+
+    def serves(self, link: Link) -> bool:
+        """Say whether a connection is one to the server that runs now."""
+        server = self.server
+        return server is not None and server.socket == link.place
+
+    async def end(self, link: Link) -> None:
+        """End a connection, and what runs on it: a process that computes does not notice that its client left."""
+        alive = link.busy and not link.ended
+        link.close()
+        if alive and self.serves(link):
+            await self.terminate([link.process])
+        elif alive:  # its server is gone; nobody else can end it
+            with suppress(OSError):
+                os.kill(link.process, signal.SIGKILL)
+
+    async def terminate(self, processes: Collection[int]) -> None:
+        """End processes of the shadow, in a way that no statement can catch."""
+        if processes:
+            with suppress(Gone):
+                listed = ", ".join(str(int(process)) for process in processes)
+                await self.asked(
+                    f"SELECT pg_terminate_backend(p) FROM unnest(ARRAY[{listed}]) AS p"
+                )
+
+    async def asked(self, text: str) -> list[list[str | None]]:
+        """Ask the shadow something as its superuser; `Gone` where it cannot be asked."""
+        async with self._lock:
+            return await self._run(await self._ready(), text)
+
+    def kill(self) -> None:
+        """End a server that does not answer; another one takes its place."""
+        server = self.server
+        if server is not None:
+            server.process.kill()
 
     def close(self) -> None:
         """Stop the server."""
-        for link in (self._ours, self._typing):
-            if link is not None:
-                link.close()
-        self._server.stop()
+        self._forget()
+        self._supervised.stop()
 
-    async def _opened(self, database: str) -> Link:
-        return await Link.open(self._server.socket, {"user": _SUPERUSER, "database": database})
+    # ── our own connection; all of it under the lock ─────────────────────────────────────────────
+
+    async def _ready(self) -> Link:
+        """Give our own connection to the server that runs, with roles and tables as they are wanted now."""
+        try:
+            async with asyncio.timeout(_STARTING):
+                while (server := self.server) is None:
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            raise Gone from None
+        if server is not self._known:
+            self._forget(server)
+        if self._ours is None or self._ours.ended:
+            self._ours = await self._prepared()
+        link = self._ours
+        if self._built != self._wanted:
+            await self._build(link)
+        return link
+
+    async def _prepared(self) -> Link:
+        """Connect; make the database if this is the first time."""
+        first = await self._opened(_SUPERUSER, "postgres")
+        there = f"SELECT 1 FROM pg_database WHERE datname = '{_DATABASE}'"
+        if not await self._run(first, there):
+            await self._run(first, f"CREATE DATABASE {_DATABASE}")
+        first.close()
+        link = await self._opened(_SUPERUSER, _DATABASE)
+        # One transaction: its last traces are there exactly if all of it is.
+        if not await self._run(link, IS_RESTRICTED):
+            await self._run(link, RESTRICTED)
+        return link
+
+    async def _build(self, link: Link) -> None:
+        text = f"SET lock_timeout = '1s'; BEGIN; {_EMPTY}; {self._wanted}; COMMIT"
+        try:
+            await link.run(text)
+        except ShadowSays as said:
+            await self._run(link, "ROLLBACK")
+            if said.state != _BLOCKED:
+                _log.error(
+                    "the schema-only PostgreSQL server refused the tables of the policy (%s)",
+                    said.state,
+                )
+                raise
+            # Whoever holds on to the tables of before must not keep everybody else from those of now.
+            await self._run(link, _END_HOLDERS)
+            await self._run(link, text)
+        except BaseException:
+            self._drop(link)
+            raise
+        self._built = self._wanted
+
+    async def _run(self, link: Link, text: str) -> list[list[str | None]]:
+        """Run a statement of ours. A connection on which it did not end is not used again."""
+        try:
+            return await link.run(text)
+        except BaseException as error:
+            self._drop(link)
+            if isinstance(error, ShadowSays):
+                _log.error(
+                    "the schema-only PostgreSQL server refused a statement of ours (%s)",
+                    error.state,
+                )
+                raise Gone from None
+            raise
+
+    def _drop(self, link: Link) -> None:
+        link.close()
+        if self._ours is link:
+            self._ours = None
+
+    async def _opened(
+        self, user: str, database: str, pairs: Mapping[str, str] | None = None
+    ) -> Link:
+        server = self.server
+        if server is None:
+            raise Gone
+        own = {"statement_timeout": "0"} if user == _SUPERUSER else dict(pairs or {})
+        return await Link.open(server.socket, {**own, "user": user, "database": database})
+
+
+def _free(folder: Path | None) -> int:
+    try:
+        return shutil.disk_usage(folder or tempfile.gettempdir()).free
+    except OSError:
+        raise UsageError(
+            "USE-001",
+            "the folder of the PostgreSQL port cannot be read",
+            hint="make the folder that [postgres] names, or name another",
+        ) from None
 
 
 _EMPTY = """
 DROP SCHEMA public CASCADE; CREATE SCHEMA public;
 GRANT USAGE ON SCHEMA public TO PUBLIC;
 REVOKE ALL ON DATABASE secant FROM PUBLIC; GRANT CONNECT, TEMPORARY ON DATABASE secant TO PUBLIC
+"""
+_END_HOLDERS = """
+SELECT pg_terminate_backend(l.pid) FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.relation
+WHERE c.relpersistence = 'p' AND c.relnamespace NOT IN ('pg_catalog'::regnamespace,
+'pg_toast'::regnamespace, 'information_schema'::regnamespace) AND l.pid <> pg_backend_pid()
 """
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from secant.records import frozen
-from secant.sql.lexer import Token
+from secant.sql.lexer import Token, statements
 
 # What the shadow may run (I8); all else is refused by name.
 SHADOWED = frozenset({
@@ -40,6 +40,13 @@ class Framed:
     """Where in the text the SELECT stands that Secant answers."""
     why: str = ""
     hint: str = ""
+    placeholders: int = 0
+    """The highest number of a placeholder in the question."""
+    shows_nothing: bool = False
+    """Whether the question asks for columns only."""
+    drops: str | None = None
+    """The prepared statement that it lets go of."""
+    drops_all: bool = False
 
     @property
     def asked(self) -> str:
@@ -52,14 +59,19 @@ class Framed:
         return self.text[:start] + rows + self.text[end:]
 
 
+def read_statements(text: str, tables: Collection[str]) -> list[Framed]:
+    """Say what each statement of a text wants. Takes seconds where a text has a million characters."""
+    return [framed(words, text, tables) for words in statements(text)]
+
+
 def framed(words: Sequence[Token], text: str, tables: Collection[str]) -> Framed:
     """Say what one statement wants. `words` are its tokens; `text` is the whole text that they are of."""
     begin, end = words[0].start, words[-1].end
     own = text[begin:end]
     first = words[0]
-    if any(word.kind == "broken" for word in words):
-        return Framed("shadow", own)  # it tells what is not closed, with the place
     head = next((word for word in words if word.text != "("), first)
+    if any(word.kind == "broken" for word in words):
+        return _of_shadow(head, words, own)  # it tells what is not closed, with the place
     if not names_data(words, tables):
         return _of_shadow(head, words, own)
     reading = _reading(head, words)
@@ -70,7 +82,21 @@ def framed(words: Sequence[Token], text: str, tables: Collection[str]) -> Framed
         return Framed(
             "refused", own, why=f"{name} is a table of the data", hint="choose another name"
         )
-    return Framed(kind, own, (words[start].start - begin, words[stop - 1].end - begin))
+    asked = words[start:stop]
+    return Framed(
+        kind,
+        own,
+        (asked[0].start - begin, asked[-1].end - begin),
+        placeholders=max(
+            (_number(word) for word in asked if word.kind == "placeholder"), default=0
+        ),
+        shows_nothing=shows_nothing(asked),
+    )
+
+
+def _number(word: Token) -> int:
+    digits = word.text[1:]
+    return int(digits[:9]) if digits.isdecimal() else 0
 
 
 def names_data(words: Sequence[Token], tables: Collection[str]) -> bool:
@@ -112,9 +138,13 @@ def _opens(word: Token) -> bool:
 
 def _of_shadow(head: Token, words: Sequence[Token], own: str) -> Framed:
     word = head.text.upper() if head.kind == "word" else ""
+    if word == "DEALLOCATE" and not words[-1].is_word("ALL"):
+        return Framed("shadow", own, drops=words[-1].name)
+    if word in ("DEALLOCATE", "DISCARD") and words[-1].is_word("ALL"):
+        return Framed("shadow", own, drops_all=True)
     if word in SHADOWED:
         return Framed("shadow", own)
-    if word == "CREATE" and any(w.is_word("TEMP", "TEMPORARY") for w in words[1:4]):
+    if word == "CREATE" and _creates_table(words):
         return Framed("shadow", own)
     if word == "DROP" and len(words) > 1 and words[1].is_word("TABLE"):
         return Framed("shadow", own)
@@ -122,6 +152,15 @@ def _of_shadow(head: Token, words: Sequence[Token], own: str) -> Framed:
         return Framed("shadow", own)
     named = f"{word} is not accepted" if word else "this is no statement"
     return Framed("refused", own, why=named, hint="Secant only reads: write a SELECT")
+
+
+def _creates_table(words: Sequence[Token]) -> bool:
+    """Say whether a statement makes a temporary table: all else that CREATE makes, others can read or call.
+
+    The text of a view is in the catalogs for everybody, with the rows that were released to its owner.
+    """
+    behind = [w for w in words[1:4] if not w.is_word("LOCAL", "GLOBAL")]
+    return len(behind) > 1 and behind[0].is_word("TEMP", "TEMPORARY") and behind[1].is_word("TABLE")
 
 
 def _copies_out(words: Sequence[Token]) -> bool:
@@ -149,7 +188,7 @@ def _reading(head: Token, words: Sequence[Token]) -> tuple[str, int, int] | str:
         if not any(w.is_word("STDOUT") for w in words):
             return "COPY writes to STDOUT only"
         return "copy", 2, _closing(words, 1)
-    if word == "CREATE" and any(w.is_word("TEMP", "TEMPORARY") for w in words[1:4]):
+    if word == "CREATE" and _creates_table(words):
         start = next((i for i, w in enumerate(words) if w.is_word("AS")), None)
         if start is None:
             return "a table is made by CREATE TEMP TABLE name AS SELECT ..."
