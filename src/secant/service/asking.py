@@ -53,6 +53,7 @@ from secant.shown.progress import silent
 from secant.streams.series import Series
 from secant.terms.policy import Policy
 from secant.terms.policy_file import load_policy
+from secant.work import limited_work
 
 T = TypeVar("T")
 LONGEST_TEXT = 1_000_000
@@ -471,7 +472,7 @@ def _planned(opened: Opened, question: Question) -> str:
     known = opened.plans.get(asked)
     if known is None:
         given, catalog = question.parameters or None, opened.connection.catalog
-        with one_question(question.text):
+        with one_question(question.text), limited_work():
             text = canonical(normalize(from_sql(question.text, catalog, parameters=given)))
         known = _digest([text])
         if len(opened.plans) >= _MOST_PLANS:
