@@ -45,23 +45,10 @@ def spend(steps: int = 1) -> None:
 
 
 @contextmanager
-def limited_work(most: float = MOST_STEPS) -> Iterator[None]:
+def limited_work() -> Iterator[None]:
     """Plan one question: what it takes in this block is counted by itself, also inside of another such block."""
-    token = _counted.set(_Counted(most))
+    token = _counted.set(_Counted(MOST_STEPS))
     try:
         yield
     finally:
         _counted.reset(token)
-
-
-@contextmanager
-def unlimited_work() -> Iterator[None]:
-    """Do what is paid for: it was planned within the limit, and is finished."""
-    with limited_work(math.inf):
-        yield
-
-
-def steps_taken() -> int:
-    """Give the steps that were taken so far in the innermost block, for tests and benchmarks."""
-    counted = _counted.get()
-    return 0 if counted.allowed == math.inf else int(counted.allowed - counted.left)

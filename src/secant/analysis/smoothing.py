@@ -109,8 +109,8 @@ def _chord(rise: float, width: int, rate: float) -> float:
 def largest_split(polynomial: Polynomial, beta: Fraction, last: Split) -> Fraction:
     """Give the largest exp(-beta (s1 + ... + sm)) · polynomial(s) with 0 <= s <= last, rounded up (residual.sup).
 
-    Coefficients are not negative, so the logarithm of the polynomial is convex in the logarithms of s. Boxes are halved,
-    the most promising first, until none but points may hold the largest value.
+    Coefficients are not negative, so the logarithm of the polynomial is convex in the logarithms of s. Boxes are
+    halved, the most promising first, until none but points may hold the largest value.
     """
     terms = {powers: c for powers, c in polynomial.items() if c}
     if not terms:

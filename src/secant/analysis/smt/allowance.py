@@ -13,9 +13,9 @@ from secant.work import spend
 
 MOST_PARTS = 12_000
 MOST_SOLVED = 4_000_000
-_STEPS_A_PART = 50
-_SOLVED_A_STEP = 8
-"""A written part takes as long as so many steps of planning, and a step of planning as so many of the solver."""
+_STEPS_A_PART = 25
+_SOLVED_A_STEP = 16
+"""What a written part, and so many steps of the solver, count as steps of planning: at least half their time."""
 
 
 @dataclass
