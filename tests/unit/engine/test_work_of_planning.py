@@ -137,7 +137,7 @@ def test_what_is_paid_for_is_not_stopped_halfway(tmp_path, monkeypatch):
 
 
 def test_nothing_is_counted_where_nobody_plans():
-    work.spend(10**12)
+    assert work.spend(10**12) is None
 
 
 def test_a_block_inside_of_a_block_counts_for_itself(monkeypatch):
