@@ -37,7 +37,7 @@ WORLD = rewriting_world()
 WANTED = {"duckdb": 60 if LONG else 3, "postgres": 40 if LONG else 2, "spark": 12 if LONG else 1}
 """Questions that each rewrite must fire in."""
 PAIRS = {"duckdb": 6 if LONG else 2, "postgres": 4 if LONG else 2, "spark": 2 if LONG else 1}
-MOST = 400
+MOST = 2_000 if LONG else 400
 """Questions that are drawn for one rewrite, at most."""
 ROUNDED = ("by_column", "by_key")
 """What adds decimals up before they are rounded: no farther from the measure, and not the same (derivative.grid)."""
