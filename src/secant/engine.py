@@ -62,6 +62,7 @@ from secant.terms.policy import Policy
 from secant.terms.policy_check import fit_policy
 from secant.terms.policy_file import policy_from
 from secant.terms.types import Type
+from secant.work import limited_work
 
 # Streams, scripts, attackers, solvers and the verifier are imported in the methods that need them: a plain question
 # does not, and would start a tenth later.
@@ -392,7 +393,7 @@ class Connection:
         """Give which ranges follow from declared facts for the values of a query, and from what."""
         from secant.plan.ranges_report import range_report
 
-        with one_question(text):
+        with one_question(text), limited_work():
             plan = from_sql(text, self.catalog, parameters=parameters)
             return range_report(normalize(plan), self.policy)
 
@@ -401,7 +402,7 @@ class Connection:
         self, text: str, *, parameters: Parameters | None = None
     ) -> tuple[tuple[str, Type], ...]:
         """Give names and types of the columns that an answer would have. Spends, reads and proves nothing."""
-        with one_question(text):
+        with one_question(text), limited_work():
             plan = from_sql(text, self.catalog, parameters=parameters)
             return tuple((field.name, field.type) for field in fields_of(plan))
 
@@ -418,12 +419,13 @@ class Connection:
             rowwise = [p for p in in_force(self.policy, protection) if p.kind == "rows"]
             if not rowwise:
                 raise UsageError("USE-001", "only `rows` protections have such an obligation")
-            with self._question(text) as (plan, _, facts):
+            with self._question(text) as (plan, _, facts), limited_work():
                 prepared = prepared_of(text, plan, self.policy, tuple(rowwise), self.catalog, facts)
             declared = Facts(self.policy, self.catalog)
             from secant.analysis.smt.analysis import obligations
 
-            return obligations([b.release for b in prepared.bounded], rowwise, declared, rows)
+            with limited_work():
+                return obligations([b.release for b in prepared.bounded], rowwise, declared, rows)
 
     @border
     def stream(

@@ -240,6 +240,7 @@ CODES: tuple[tuple[str, str], ...] = (
     ("SQL-006", "the function or clause is not accepted"),
     ("SQL-007", "the query is too large"),
     ("SQL-008", "the query is not well formed"),
+    ("SQL-009", "planning the question takes too many steps"),
     ("POL-001", "the policy file cannot be read"),
     ("POL-002", "the policy file has mistakes"),
     ("POL-003", "a fact is missing from the policy"),

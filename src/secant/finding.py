@@ -39,6 +39,7 @@ from secant.sql.parameters import Parameters
 from secant.terms.events import PureEvent
 from secant.terms.papers import Papers, document, software
 from secant.terms.policy import Protection
+from secant.work import limited_work
 
 
 @frozen
@@ -58,7 +59,10 @@ class Situation:
         if not alike or not may_be_found(self.refusal):
             raise self.refusal
         policy, catalog = self.source.policy, self.source.catalog
-        with open_question(self.text, self.source, self.parameters) as (plan, _, facts):
+        with (
+            open_question(self.text, self.source, self.parameters) as (plan, _, facts),
+            limited_work(),
+        ):
             lacking = lacking_facts(plan, policy, self.in_force, catalog, facts)
         if not countable(lacking, policy, catalog):
             raise self.refusal

@@ -32,6 +32,7 @@ from secant.release.wanted import Wanted, held, least_epsilon, refuse_above
 from secant.sql.parameters import Parameters
 from secant.terms.catalog import Catalog
 from secant.terms.policy import Policy
+from secant.work import limited_work
 
 if TYPE_CHECKING:
     from secant.attack import Attacker
@@ -62,7 +63,8 @@ def open_question(
 ) -> Iterator[OpenQuestion]:
     """Give the plan of a query, and a session in which all tables stay as they are that it may read."""
     with seldom_collecting():
-        plan = normalize(from_sql(text, source.catalog, parameters=parameters))
+        with limited_work():
+            plan = normalize(from_sql(text, source.catalog, parameters=parameters))
         # Keys, owners and public rows are looked up in tables that the query does not name, but the policy does.
         named = {*(s.table for s in scans(plan)), *source.policy.tables, *source.policy.public}
         with source.backend.session(named) as session:
@@ -113,13 +115,14 @@ class Settling:
         if epsilon not in self._jobs:
             plan, session, facts = self.question
             in_force, level = self.asked.in_force, self.asked.level
-            prepared = prepared_of(
-                self.text, plan, self.policy, in_force, self.catalog, facts.at(epsilon)
-            )
-            noise = calibrate(prepared.bounded, in_force, epsilon, self.asked.deltas)
-            self._jobs[epsilon] = planned(
-                prepared, noise, level, session, self.policy.limits, in_force
-            )
+            with limited_work():
+                prepared = prepared_of(
+                    self.text, plan, self.policy, in_force, self.catalog, facts.at(epsilon)
+                )
+                noise = calibrate(prepared.bounded, in_force, epsilon, self.asked.deltas)
+                self._jobs[epsilon] = planned(
+                    prepared, noise, level, session, self.policy.limits, in_force
+                )
         return self._jobs[epsilon]
 
     def _job(self, epsilon: Fraction) -> Job:
@@ -135,7 +138,8 @@ class Settling:
             if refusal.code != "REF-104":  # too small for a smooth bound: a larger one may do
                 raise
             return False
-        foreseen = foresee(job, keys, session, self.policy, facts)
+        with limited_work():
+            foreseen = foresee(job, keys, session, self.policy, facts)
         return held(foreseen, wanted.most(job, foreseen, self.policy, facts))
 
     def foretold(
@@ -144,12 +148,14 @@ class Settling:
         """Give what should be known before anything is spent; refuse errors that are not allowed."""
         asked, policy, (plan, session, facts) = self.asked, self.policy, self.question
         thorough = allowed is not None or asked.error is not None
-        foreseen = foresee(job, keys, session, policy, facts, thorough=thorough)
+        with limited_work():
+            foreseen = foresee(job, keys, session, policy, facts, thorough=thorough)
         if allowed is not None:
             refuse_above(foreseen, allowed.most(job, foreseen, policy, facts))
         if asked.attacker is not None:
             from secant.guessed import refuse_beyond
 
             refuse_beyond(self._guess_limit(asked.attacker), job)
-        warnings = cautions(job, plan, policy, asked.in_force, foreseen, keys, facts)
+        with limited_work():
+            warnings = cautions(job, plan, policy, asked.in_force, foreseen, keys, facts)
         return (*warnings, *trusting(foreseen)) if thorough else warnings

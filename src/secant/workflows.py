@@ -36,6 +36,7 @@ from secant.sql.script import Statement, read_script
 from secant.terms.catalog import Catalog, Constants, View
 from secant.terms.policy import Policy
 from secant.terms.types import Type
+from secant.work import limited_work
 
 Price = tuple[Fraction, Fraction]
 """(epsilon, delta)"""
@@ -262,8 +263,9 @@ def _stabilities(
     found: dict[str, dict[str, int | None]] = {}
     for s in statements:
         if s.kind == "view":
-            plan = normalize(from_sql(f'SELECT * FROM "{s.name}"', catalog))
-            found[s.name] = {table: rows_moved(plan, table, facts) for table in tables}
+            with limited_work():
+                plan = normalize(from_sql(f'SELECT * FROM "{s.name}"', catalog))
+                found[s.name] = {table: rows_moved(plan, table, facts) for table in tables}
     return found
 
 

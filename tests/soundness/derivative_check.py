@@ -145,15 +145,20 @@ class Question:
             }
         return Reading(made)
 
+    def rounding(self, column: str) -> float:
+        """Give the whole steps that rounding of few rows may take of a measure."""
+        curve = self.curves.get(column)
+        if curve is None or not curve.rounding:
+            return 0.0
+        return max(FLOATS, FEW_ROWS * float(curve.rounding) / MOST_ROWS)
+
     def compare(self, a: Reading, b: Reading, distance: float) -> tuple[float, str, str]:
         """Give the largest part of the distance that a promise needs, which one, and of which measure."""
         worst = (0.0, "", "")
         for measure in self.bounded.release.measures:
             column = measure.column
             curve, settled = self.curves.get(column), self.settled.bounds[column]
-            tolerance = 0.0
-            if curve is not None and curve.rounding:
-                tolerance = max(FLOATS, FEW_ROWS * float(curve.rounding) / MOST_ROWS)
+            tolerance = self.rounding(column)
             groups = a.measures[column].keys() | b.measures[column].keys()
             if a.measures[column].keys() != b.measures[column].keys():
                 return math.inf, "the same groups", column

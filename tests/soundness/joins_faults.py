@@ -63,11 +63,11 @@ def _put(module: Any, name: str, wrong: Any) -> Callable[[Any], None]:
 # ── smoothing (papers.md, error 11) ──────────────────────────────────────────────────────────────────────
 
 
-def _no_more_changes_than_rows(at: Any, beta: Fraction, degree: int) -> Fraction:
+def _no_more_changes_than_rows(at: Any, beta: Fraction, degree: int, **_: Any) -> Fraction:
     return largest_until(at, beta, int(at(0)))
 
 
-def _exponent_holds_the_value(at: Any, beta: Fraction, degree: int) -> Fraction:
+def _exponent_holds_the_value(at: Any, beta: Fraction, degree: int, **_: Any) -> Fraction:
     return Fraction(1)  # exp(-beta k S(k)) is largest where k is 0
 
 
@@ -294,7 +294,7 @@ FAULTS = (
     ),
     Planted(
         "residual.triangle", "common neighbors do not grow", "residual",
-        _put(residual, "largest_discounted", lambda at, beta, degree: Fraction(at(0))), f"{ORDERED} {EDGES}",
+        _put(residual, "largest_discounted", lambda at, beta, degree, **_: Fraction(at(0))), f"{ORDERED} {EDGES}",
     ),
     Planted("residual.keys", "no figure is told by its group", "residual", _no_group_is_told, BY_GROUP),
     Planted("combined.keys", "declared keys are believed", "elastic", _declared_is_enough, DECLARED),

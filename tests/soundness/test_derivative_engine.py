@@ -3,8 +3,6 @@
 import random
 from fractions import Fraction
 
-import duckdb
-import psycopg
 import pytest
 from bench.suites.laud.forms import QUERIES as LAUD
 from derivative_cases import COUNTED, FILTERS, QUERIES, SHIP, VALUES, settings
@@ -13,51 +11,15 @@ from derivative_laud import COLUMNS as LAUD_COLUMNS
 from derivative_laud import laud_database, laud_world, tax_ends
 from derivative_moves import mover
 from derivative_worlds import COLUMNS, small_database
+from engine_tables import loaded, on_postgres
 
-from apart import apart
 from chance import LONG
 from secant.plan.evaluate import evaluate
 from secant.plan.rewrite import spell_out
 from secant.release.by_column import decided_by_columns
 from secant.release.lower import lower
-from secant.release.sources import open_source
 
 SETTINGS = settings()
-
-
-def sql_type(kind):
-    if kind.kind == "DECIMAL":
-        return f"DECIMAL({kind.precision}, {kind.scale})"
-    return {"INTEGER": "BIGINT", "TEXT": "VARCHAR"}.get(kind.kind, kind.kind)
-
-
-def loaded(place, columns, database):
-    """Write a database to a file and open it as Secant does."""
-    with duckdb.connect(str(place)) as connection:
-        for table, fields in columns.items():
-            shape = ", ".join(f'"{name}" {sql_type(kind)}' for name, kind in fields)
-            connection.execute(f'CREATE TABLE "{table}" ({shape})')
-            for row in database[table]:
-                values = [row[name] for name, _ in fields]
-                connection.execute(
-                    f'INSERT INTO "{table}" VALUES ({", ".join("?" * len(values))})', values
-                )
-    return apart(open_source(f"duckdb:{place}", beside=None))
-
-
-def on_postgres(address, columns, database):
-    """Write a database to a server, whole numbers in narrow columns, and open it as Secant does."""
-    named = {"INTEGER": "integer", "DOUBLE": "double precision", "TEXT": "text"}
-    with psycopg.connect(address) as connection:
-        for table, fields in columns.items():
-            shape = ", ".join(f'"{c}" {named.get(k.kind) or sql_type(k)}' for c, k in fields)
-            connection.execute(f'DROP TABLE IF EXISTS "{table}"')
-            connection.execute(f'CREATE TABLE "{table}" ({shape})')
-            for row in database[table]:
-                values = [row[name] for name, _ in fields]
-                places = ", ".join(["%s"] * len(values))
-                connection.execute(f'INSERT INTO "{table}" VALUES ({places})', values)
-    return apart(open_source(address, beside=None))
 
 
 def ordered(rows):

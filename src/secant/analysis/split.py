@@ -141,6 +141,7 @@ class Split:
     def _staged(self, relation: n.Relation) -> n.Relation:
         """Give a relation with all subqueries that can be released first as released tables."""
 
+        @n.once
         def change(node: n.Node) -> n.Node:
             if isinstance(node, n.Relation):
                 return self._staged(node)

@@ -365,6 +365,7 @@ def _projections(node: n.Relation) -> list[n.Project]:
 def _named(node: n.Relation, scan: n.Scan, names: dict[str, str], alias: str) -> n.Relation:
     """Give a chain over one table with other names."""
 
+    @n.once
     def change(part: n.Node) -> n.Node:
         if part is scan:
             columns = tuple(n.Field(names[f.name], f.type) for f in scan.columns)

@@ -162,6 +162,7 @@ def _pair(part: n.Scalar) -> tuple[n.Scalar, n.Scalar] | None:
 def _here(asked: n.Scalar) -> n.Scalar:
     """Write what is asked for over the columns of the asking rows themselves."""
 
+    @n.once
     def change(node: n.Node) -> n.Node:
         if isinstance(node, n.Outer):
             return n.Column(node.name, node.type, node.span)

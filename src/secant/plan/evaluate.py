@@ -29,6 +29,7 @@ from secant.plan.typing import Fields, fields_of
 from secant.plan.values import Value
 from secant.plan.windows import WINDOW_FUNCTIONS, Partition
 from secant.records import frozen
+from secant.work import spend
 
 Database: TypeAlias = Mapping[str, Sequence[Mapping[str, Any] | Sequence[Any]]]
 Rows: TypeAlias = Callable[[Frame], list[Row]]
@@ -152,6 +153,7 @@ def _conformer(columns: Fields) -> Callable[[Sequence[Any]], Row]:
 
 @rule(n.Values)
 def _values(node: n.Values, _: Builder) -> Rows:
+    spend(len(node.rows))  # declared values are computed with one by one
     rows = [*map(_conformer(node.columns), node.rows)]
     return lambda _: rows
 

@@ -288,6 +288,7 @@ def _through_steps(
         return None
     step = n.Field("step", kind)
 
+    @n.once
     def change(node: n.Node) -> n.Node:
         if isinstance(node, n.Scalar) and same(node, part):
             return n.Column("step", kind)

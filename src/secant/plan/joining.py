@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from secant.plan import nodes as n
 from secant.plan import values as v
 from secant.plan.scalars import Code, Frame, Place, Row, code, widened
-from secant.plan.scopes import Borrowed, relations_in
+from secant.plan.scopes import Borrowed
 from secant.plan.typing import Fields
 from secant.records import frozen
 from secant.terms.types import Type, unify
@@ -93,17 +93,14 @@ class Joiner:
     def use(self, scalar: n.Scalar, visible: frozenset[str]) -> Use:
         """Find what a scalar reads."""
         columns, closed, plain = set(), True, True
-        pending: list[n.Node] = [scalar]
-        while pending:
-            part = pending.pop()
+        for part in n.reached(scalar, lambda node: not isinstance(node, n.Relation)):
             if isinstance(part, n.Column):
                 columns.add(part.name)
-            closed = closed and not isinstance(part, n.Outer)
-            for query in relations_in(part):
-                needs = self.borrowed[query].keys()
+            elif isinstance(part, n.Relation):
+                needs = self.borrowed[part].keys()
                 columns |= needs & visible
                 closed, plain = closed and needs <= visible, False
-            pending.extend(c for c in n.children(part) if not isinstance(c, n.Relation))
+            closed = closed and not isinstance(part, n.Outer)
         return Use(frozenset(columns), closed, plain)
 
     def pairing(self, left: Fields, right: Fields, conditions: tuple[n.Scalar, ...]) -> Pairing:

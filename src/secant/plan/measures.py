@@ -473,11 +473,15 @@ def undeclared(scalar: n.Scalar, ranges: Ranges) -> list[tuple[str, str]]:
     """Give the base columns that an expression rests on and that have no declared bounds."""
     found: list[tuple[str, str]] = []
     stack: list[n.Node] = [scalar]
-    seen: set[str] = set()
+    names: set[str] = set()
+    seen: set[n.Node] = set()
     while stack:
         node = stack.pop()
-        if isinstance(node, n.Column) and node.name not in seen:
-            seen.add(node.name)
+        if node in seen:
+            continue
+        seen.add(node)
+        if isinstance(node, n.Column) and node.name not in names:
+            names.add(node.name)
             if node.name in ranges.origins and not ranges.of(node).bounded:
                 found.append(ranges.origins[node.name])
             elif node.name in ranges.merged:

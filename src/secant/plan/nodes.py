@@ -46,6 +46,7 @@ from secant.plan.scalar_nodes import SameValue as SameValue
 from secant.plan.scalar_nodes import ScalarSubquery as ScalarSubquery
 from secant.records import by_identity, frozen
 from secant.terms.types import Type
+from secant.work import spend
 
 # ── pieces of relations ──────────────────────────────────────────────────────────────────────────
 
@@ -356,7 +357,8 @@ _READ: dict[type[Node], Callable[[Node], tuple[Node, ...]]] = {
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """Give the nodes directly below, in order."""
+    """Give the nodes directly below, in order; a step of work, as nobody goes through a plan without it."""
+    spend()
     try:
         return node._below
     except AttributeError:
@@ -394,6 +396,7 @@ def walk(node: Node) -> Iterator[Node]:
     if not isinstance(node, Relation):
         return iter(_walk(node))
     try:
+        spend(len(node._all_below))
         return chain((node,), node._all_below)
     except AttributeError:
         # Without the node itself: who holds itself is not let go when the question ends.
@@ -417,6 +420,54 @@ def _walk(node: Node) -> Iterable[Node]:
         if below:
             stack += reversed(below)
     return seen
+
+
+def once(change: Callable[[Node], Node]) -> Callable[[Node], Node]:
+    """Let a function of nodes see each shared node once, so that a rewrite keeps what is shared and ends in time.
+
+    For a function that is made for one rewrite: what it found out goes with it.
+    """
+    done: dict[Node, Node] = {}
+
+    def changed(node: Node) -> Node:
+        made = done.get(node)
+        if made is None:
+            made = done[node] = change(node)
+        return made
+
+    return changed
+
+
+def reached(root: Node, into: Callable[[Node], bool]) -> Iterator[Node]:
+    """Give the node and all below, each shared node once, without what stands below nodes that are not gone into."""
+    seen: set[Node] = set()
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        yield node
+        if into(node):
+            stack += reversed(children(node))
+
+
+def written_size(root: Node) -> int:
+    """Count the nodes of a part of a plan as if nothing were shared: that is how long it is once it is written."""
+    try:
+        return root._size
+    except AttributeError:
+        stack = [root]
+    while stack:
+        node = stack[-1]
+        below = children(node)
+        missing = [child for child in below if not hasattr(child, "_size")]
+        if missing:
+            stack += missing
+            continue
+        stack.pop()
+        object.__setattr__(node, "_size", 1 + sum(child._size for child in below))
+    return root._size
 
 
 def slots() -> tuple[tuple[type[Node], str], ...]:

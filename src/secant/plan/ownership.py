@@ -285,17 +285,8 @@ def _linked(term: WayToOwner, link: WayToOwner) -> bool:
 
 def _subqueries(root: n.Node) -> list[n.Exists | n.InSubquery | n.ScalarSubquery]:
     """Give the subqueries of an expression, not those inside them."""
-    found: list[n.Exists | n.InSubquery | n.ScalarSubquery] = []
-    stack: list[n.Node] = [root]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, (n.Exists, n.InSubquery, n.ScalarSubquery)):
-            found.append(node)
-            if isinstance(node, n.InSubquery):
-                stack.append(node.operand)
-        elif not isinstance(node, n.Relation):
-            stack.extend(n.children(node))
-    return found
+    nodes = n.reached(root, lambda node: not isinstance(node, n.Relation))
+    return [x for x in nodes if isinstance(x, (n.Exists, n.InSubquery, n.ScalarSubquery))]
 
 
 @OWNERSHIP.rule(n.Project, id="owner.project")

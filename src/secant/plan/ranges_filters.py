@@ -153,6 +153,16 @@ def _listed(r: Ranges, node: n.InList) -> Outcomes:
 
 def may_be_null(r: Ranges, scalar: n.Scalar) -> bool:
     """Whether an expression can be NULL on a row that passed all conditions so far."""
+    return _may_be_null(r, scalar, {})
+
+
+def _may_be_null(r: Ranges, scalar: n.Scalar, known: dict[n.Scalar, bool]) -> bool:
+    if scalar not in known:
+        known[scalar] = _may_itself(r, scalar, known)
+    return known[scalar]
+
+
+def _may_itself(r: Ranges, scalar: n.Scalar, known: dict[n.Scalar, bool]) -> bool:
     if isinstance(scalar, n.Literal):
         return scalar.value is None
     if isinstance(scalar, n.Column):
@@ -160,11 +170,10 @@ def may_be_null(r: Ranges, scalar: n.Scalar) -> bool:
     if isinstance(scalar, n.IsNull):
         return False
     if isinstance(scalar, n.Call) and scalar.function == "coalesce":
-        return all(may_be_null(r, part) for part in scalar.arguments)
+        return all(_may_be_null(r, part, known) for part in scalar.arguments)
     if _strict(scalar):
-        return any(
-            may_be_null(r, part) for part in n.children(scalar) if isinstance(part, n.Scalar)
-        )
+        parts = (part for part in n.children(scalar) if isinstance(part, n.Scalar))
+        return any(_may_be_null(r, part, known) for part in parts)
     return True
 
 
@@ -194,12 +203,8 @@ def present_after(conditions: Iterable[n.Scalar]) -> frozenset[str]:
                 stack.append(inner.operand)
             elif isinstance(inner, (n.Compare, n.Like)):
                 stack += n.children(inner)
-        while stack:
-            node = stack.pop()
-            if isinstance(node, n.Column):
-                found.add(node.name)
-            elif _strict(node):
-                stack += n.children(node)
+        nodes = (node for part in stack for node in n.reached(part, _strict))
+        found |= {node.name for node in nodes if isinstance(node, n.Column)}
     return frozenset(found)
 
 

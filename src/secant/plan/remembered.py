@@ -21,8 +21,8 @@ class _Remembered:
     """Facts about one node; each has a slot that is empty until it is asked for."""
 
     __slots__ = (
-        "_all_below", "_below", "_borrowed", "_holding", "_kinds", "_meaning", "_named", "_own", "_reads", "_scans",
-        "_sound", "_stored", "_total",
+        "_all_below", "_below", "_borrowed", "_fails", "_holding", "_kinds", "_meaning", "_named", "_own", "_reads",
+        "_scans", "_size", "_sound", "_stored", "_total",
     )  # fmt: skip
     _all_below: tuple[Node, ...]
     """`nodes.walk`, of relations."""
@@ -30,6 +30,8 @@ class _Remembered:
     """`nodes.children`."""
     _borrowed: dict[str, Outer]
     """`scopes.borrowed_by`, of relations."""
+    _fails: bool
+    """`total.can_fail`."""
     _holding: tuple[Node, ...]
     """`scopes.holders`, one step."""
     _kinds: int
@@ -44,6 +46,8 @@ class _Remembered:
     """`columns_of`."""
     _scans: tuple[Scan, ...]
     """`reads.scans`."""
+    _size: int
+    """`nodes.written_size`."""
     _sound: bool
     """`verify.verify`: it stood in a plan that was well formed."""
     _stored: Mapping[str, str]

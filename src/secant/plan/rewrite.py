@@ -63,6 +63,7 @@ def kept(node: n.N, **parts: n.Node | tuple[n.Node, ...] | None) -> n.N:
 def replaced(whole: n.N, old: n.N, new: n.N) -> n.N:
     """Put a node in place of another, wherever it stands: a relation in a plan, a scalar in an expression."""
 
+    @n.once
     def change(node: n.Node) -> n.Node:
         return new if node is old else n.rebuild(node, change)
 
@@ -221,6 +222,7 @@ def _renames(node: n.Project) -> bool:
 def substitute(scalar: n.Scalar, columns: dict[str, n.Scalar]) -> n.Scalar:
     """Replace columns by expressions, also where a subquery refers to them from inside."""
 
+    @n.once
     def change(node: n.Node) -> n.Node:
         if isinstance(node, n.Column) and node.name in columns:
             found = columns[node.name]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from secant.plan.nodes import NODES, Node
+from secant.work import spend
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -39,6 +40,7 @@ class RuleTable(Generic[F]):
 
     def find(self, node: Node) -> F | None:
         """Give the rule of the node's class, or None: the caller must refuse then."""
+        spend()
         return self._rules.get(type(node))
 
     def covered(self) -> frozenset[type[Node]]:

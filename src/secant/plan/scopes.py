@@ -53,11 +53,13 @@ def own_parts(relation: n.Relation) -> tuple[n.Node, ...]:
         return relation._own
     except AttributeError:
         pass
-    found: list[n.Node] = []
+    found: dict[n.Node, None] = {}
     pending = [part for part in n.children(relation) if not isinstance(part, n.Relation)]
     while pending:
         part = pending.pop()
-        found.append(part)
+        if part in found:
+            continue
+        found[part] = None
         below = n.children(part)
         if not below:
             continue
@@ -152,15 +154,16 @@ def _needs(node: n.Relation) -> dict[str, n.Outer]:
 def free_columns(scalar: n.Node) -> frozenset[str]:
     """Give the columns of its own relation that a scalar reads, also from inside its subqueries."""
     found: set[str] = set()
-    pending: list[n.Node] = [scalar]
-    while pending:
-        part = pending.pop()
+    for part in n.reached(scalar, _outside_of_queries):
         if isinstance(part, (n.Column, n.Outer)):
             found.add(part.name)
-        for query in relations_in(part):
-            found |= borrowed_by(query).keys()
-        pending.extend(child for child in n.children(part) if not isinstance(child, n.Relation))
+        elif isinstance(part, n.Relation):
+            found |= borrowed_by(part).keys()
     return frozenset(found)
+
+
+def _outside_of_queries(part: n.Node) -> bool:
+    return not isinstance(part, n.Relation)
 
 
 def read_columns(plan: n.Relation) -> frozenset[str]:

@@ -48,6 +48,7 @@ def joined(rows: n.Relation, name: str, o: Ownerships) -> n.Relation:
         if not found:
             return node
 
+        @n.once
         def told(child: n.Node) -> n.Node:
             if id(child) in found:
                 return found[id(child)]
@@ -63,15 +64,9 @@ def joined(rows: n.Relation, name: str, o: Ownerships) -> n.Relation:
 
 def _asked(predicate: n.Scalar) -> list[n.Exists | n.InSubquery]:
     """Give the subqueries of a condition, in order, not those inside them."""
-    found: list[n.Exists | n.InSubquery] = []
-    pending: list[n.Node] = [predicate]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, (n.Exists, n.InSubquery)):
-            found.append(node)
-        elif not isinstance(node, n.Relation):
-            pending.extend(reversed(n.children(node)))
-    return found
+    asking = (n.Exists, n.InSubquery)
+    nodes = n.reached(predicate, lambda node: not isinstance(node, (*asking, n.Relation)))
+    return [node for node in nodes if isinstance(node, asking)]
 
 
 def _tied(part: n.Exists | n.InSubquery, *, positive: bool) -> tuple[n.Relation, list[Pair]] | None:

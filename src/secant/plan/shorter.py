@@ -31,6 +31,7 @@ def shorter(item: n.Named, constants: Mapping[str, n.Scalar], present: frozenset
     if n.has_subquery(item.expression):
         return item
 
+    @n.once
     def change(node: n.Node) -> n.Node:
         made = n.rebuild(node, change)
         if isinstance(made, n.Column):

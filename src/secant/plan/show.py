@@ -144,15 +144,9 @@ def _relation_line(node: n.Relation) -> str:
 
 
 def _subqueries(node: n.Relation) -> list[n.Relation]:
-    found: list[n.Relation] = []
-    pending: list[n.Node] = [c for c in n.children(node) if not isinstance(c, n.Relation)]
-    pending.reverse()
-    while pending:
-        part = pending.pop()
-        found += relations_in(part)
-        below = [c for c in n.children(part) if not isinstance(c, n.Relation)]
-        pending.extend(reversed(below))
-    return found
+    parts = [c for c in n.children(node) if not isinstance(c, n.Relation)]
+    nodes = (x for part in parts for x in n.reached(part, lambda x: not isinstance(x, n.Relation)))
+    return [x for x in nodes if isinstance(x, n.Relation)]
 
 
 # ── scalars ──────────────────────────────────────────────────────────────────────────────────────

@@ -19,6 +19,7 @@ from secant.plan.functions import AGGREGATES, FUNCTIONS
 from secant.plan.lineage import source_of
 from secant.plan.rewrite import kept, transform
 from secant.plan.rules import RuleTable
+from secant.plan.scopes import bottom_up
 from secant.plan.typing import fields_of, type_of
 from secant.terms import types as t
 
@@ -151,6 +152,17 @@ def total(scalar: n.Scalar) -> n.Scalar:
 
 def _guarded(scalar: n.Scalar) -> n.Scalar:
     """Wrap what can fail. Truth values are left open, so that engines still see plain comparisons."""
+
+    @n.once
+    def below(node: n.Node) -> n.Node:
+        if isinstance(node, n.Relation):
+            return node  # the plan's own walk reaches it
+        return _wrapped(node, below) if isinstance(node, n.Scalar) else n.rebuild(node, below)
+
+    return _wrapped(scalar, below)
+
+
+def _wrapped(scalar: n.Scalar, below: Callable[[n.Node], n.Node]) -> n.Scalar:
     if not can_fail(scalar):
         return scalar
     if isinstance(scalar, n.Attempt):
@@ -159,14 +171,7 @@ def _guarded(scalar: n.Scalar) -> n.Scalar:
     if not open_truth and not n.has_subquery(scalar):
         return n.Attempt(scalar)
 
-    def change(node: n.Node) -> n.Node:
-        if isinstance(node, n.Relation):
-            return node  # the plan's own walk reaches it
-        if isinstance(node, n.Scalar):
-            return _guarded(node)
-        return n.rebuild(node, change)
-
-    return n.rebuild(scalar, change)
+    return n.rebuild(scalar, below)
 
 
 # ── equal values ─────────────────────────────────────────────────────────────────────────────────
@@ -304,15 +309,20 @@ _LAST: dict[str, tuple[datetime.date, datetime.date]] = {
 
 def can_fail(scalar: n.Scalar) -> bool:
     """Whether an expression can fail on a row, leaving aside what its subqueries do."""
-    stack: list[n.Node] = [scalar]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, (n.Attempt, n.Relation)):
-            continue
-        if fails_itself(node):
-            return True
-        stack += n.children(node)
-    return False
+    try:
+        return scalar._fails
+    except AttributeError:
+        pass
+    for node in bottom_up(scalar, stop=_safe_inside):
+        if not hasattr(node, "_fails"):
+            below = any(c._fails for c in n.children(node) if not _safe_inside(c))
+            object.__setattr__(node, "_fails", below or fails_itself(node))
+    return not _safe_inside(scalar) and scalar._fails
+
+
+def _safe_inside(node: n.Node) -> bool:
+    """Whether nothing below a node counts for what stands around it."""
+    return isinstance(node, (n.Attempt, n.Relation))
 
 
 FAILURES: RuleTable[Callable[..., bool]] = RuleTable("failures")
@@ -417,14 +427,8 @@ def unguarded(plan: n.Relation) -> n.Node | None:
 
 def failing(plan: n.Relation) -> n.Node | None:
     """Give an expression that can still fail on a row."""
-    stack: list[n.Node] = [plan]
-    while stack:
-        node = stack.pop()
-        if fails_itself(node):
-            return node
-        if not isinstance(node, n.Attempt):
-            stack += n.children(node)
-    return None
+    nodes = n.reached(plan, lambda node: not isinstance(node, n.Attempt))
+    return next((node for node in nodes if fails_itself(node)), None)
 
 
 def _safe_cast(node: n.Cast) -> bool:

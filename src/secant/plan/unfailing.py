@@ -161,13 +161,15 @@ class _Lifting:
         alone = isinstance(scalar, (n.ScalarSubquery, n.Exists))
         if alone or not n.has_subquery(scalar) or not can_fail(scalar):
             return scalar
-        found = self._change(scalar)
+
+        @n.once
+        def change(node: n.Node) -> n.Node:
+            if isinstance(node, (n.ScalarSubquery, n.Exists, n.InSubquery)):
+                name = self.names.fresh()
+                self.items.append(n.Named(name, node))
+                return n.Column(name, type_of(node))
+            return n.rebuild(node, change)
+
+        found = change(scalar)
         assert isinstance(found, n.Scalar)
         return found
-
-    def _change(self, node: n.Node) -> n.Node:
-        if isinstance(node, (n.ScalarSubquery, n.Exists, n.InSubquery)):
-            name = self.names.fresh()
-            self.items.append(n.Named(name, node))
-            return n.Column(name, type_of(node))
-        return n.rebuild(node, self._change)

@@ -26,9 +26,9 @@ from secant.release.stages import reads_released
 
 def groups_cut(release: Release) -> int | None:
     """Give the limit of groups that a unit counts in, where it may have more: by its rows, or by the keys."""
-    limits = [x.limit for x in n.walk(release.exact) if isinstance(x, n.TruncateGroups)]
-    if not limits:
+    if not n.holds(release.exact, n.TruncateGroups):  # asked for each output, and quickly said
         return None
+    limits = [x.limit for x in n.walk(release.exact) if isinstance(x, n.TruncateGroups)]
     reach = [x.limit for x in n.walk(release.exact) if isinstance(x, n.Truncate)]
     if all(isinstance(d, Listed) for d in release.domains):
         listed = 1

@@ -296,6 +296,7 @@ def _largest(call: n.Aggregation, argument: n.Scalar, reading: _Reading) -> _Tak
     if not all(_asked(b.condition, reading) for b in argument.branches):
         return None
 
+    @n.once
     def change(node: n.Node) -> n.Node:
         made = n.rebuild(node, change)
         asked = _asked(made, reading) if isinstance(made, n.Compare) else None

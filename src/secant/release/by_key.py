@@ -89,6 +89,7 @@ def gathered_by_key(
 def _written(scalar: n.Scalar, made: Definitions) -> n.Scalar:
     """Write an expression over stored columns."""
 
+    @n.once
     def change(node: n.Node) -> n.Node:
         inner = made.get(node.name) if isinstance(node, n.Column) else None
         return n.rebuild(node, change) if inner is None else change(inner)

@@ -112,6 +112,7 @@ def _risen(call: n.Aggregation, made: Definitions, margin: str) -> _Risen | None
     if call.function != "max" or not isinstance(call.argument, n.Column):
         return None
 
+    @n.once
     def change(node: n.Node) -> n.Node:
         if not isinstance(node, n.Column):
             return n.rebuild(node, change)

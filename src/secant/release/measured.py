@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from secant.analysis.bounding import Bounded
-from secant.analysis.certificate import Contributions, Figures, Tallies
+from secant.analysis.certificate import Contributions, Figures, Survey, Tallies
 from secant.analysis.residual.answers import ANSWER
 from secant.errors import InternalError
 from secant.plan import nodes as n
@@ -189,14 +189,17 @@ class _Reader:
             **self.reading.surveyed,
             **self.reading.curves,
         }
+        known: dict[tuple[int, Fraction, tuple[Figures, ...]], Fraction] = {}
+
+        def rows(survey: Survey, rate: Fraction, place: Key) -> Fraction:
+            # Groups with equal figures have equal bounds, and most groups are like others.
+            asked = (id(survey), rate, tuple(found(place) for found in figures[id(survey)]))
+            if asked not in known:
+                known[asked] = survey.rows(rate, asked[2])
+            return known[asked]
+
         return {
-            column: [
-                [
-                    s.rows(noise.rate, tuple(found(place) for found in figures[id(s)]))
-                    for s in noise.surveys
-                ]
-                for place in places
-            ]
+            column: [[rows(s, noise.rate, place) for s in noise.surveys] for place in places]
             for column, noise in users.items()
         }
 

@@ -36,6 +36,7 @@ def _shortened(node: n.Node) -> n.Node:
     picks = any(map(_picks, (x for item in node.items for x in n.walk(item.expression))))
     there = _there(node.input) if picks else frozenset()
 
+    @n.once
     def change(part: n.Node) -> n.Node:
         if isinstance(part, n.Relation):
             return part  # a subquery has conditions of its own

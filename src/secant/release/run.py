@@ -48,6 +48,7 @@ from secant.terms.keys import Trust
 from secant.terms.policy import Limits
 from secant.terms.secrecy import Private, sealed_map
 from secant.terms.types import DOUBLE
+from secant.work import limited_work
 
 Rows = Callable[[n.Relation], list[tuple[object, ...]]]
 """How the rows of a plan are computed."""
@@ -96,6 +97,11 @@ def check_job(job: Job, session: Session) -> None:
     may be left that the engine has not accepted. The claims are checked for every release on the data that answer it:
     a table can change between two, unless the engine reads files that it compares with what they were.
     """
+    with limited_work():
+        _check_job(job, session)
+
+
+def _check_job(job: Job, session: Session) -> None:
     not_yet = placeholders({b.release.name: released_fields(b) for b in job.prepared.bounded})
     for statement in job.statements.values():
         session.check(provided(statement, not_yet, session.dialect))

@@ -425,6 +425,7 @@ def _nearer(part: n.Scalar, near: dict[str, n.Column]) -> n.Scalar:
             return node
         return n.Outer(own.name, own.type)
 
+    @n.once
     def visit(node: n.Node) -> n.Node:
         return transform(node, change) if isinstance(node, n.Relation) else n.rebuild(node, visit)
 

@@ -212,6 +212,7 @@ class _Reading:
     def floated(self, scalar: n.Scalar) -> n.Scalar:
         """Write an expression over floats for one over whole numbers."""
 
+        @n.once
         def change(node: n.Node) -> n.Node:
             if isinstance(node, n.Compare):
                 asked = self._asked(node)

@@ -39,6 +39,7 @@ from secant.terms.events import Composed, Event, PureEvent
 from secant.terms.policy import Policy, Protection
 from secant.terms.policy_fit import elements_of
 from secant.terms.streams import LATE, Calendar, Moment, Stream, as_time
+from secant.work import limited_work
 
 KINDS = {"DATE": datetime.date, "TIMESTAMP": datetime.datetime, "INTEGER": int}
 
@@ -101,6 +102,13 @@ def compile_stream(
     stream: Stream, policy: Policy, in_force: tuple[Protection, ...], catalog: Catalog
 ) -> Compiled:
     """Bound a stream and choose its ways, or refuse it with a reason. Reads no data."""
+    with limited_work():
+        return _compiled(stream, policy, in_force, catalog)
+
+
+def _compiled(
+    stream: Stream, policy: Policy, in_force: tuple[Protection, ...], catalog: Catalog
+) -> Compiled:
     plan = _unsorted(normalize(from_sql(stream.query, catalog)))
     if any(elements_of(scan.table) for scan in scans(plan)):
         raise refused(

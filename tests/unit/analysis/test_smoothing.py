@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import pytest
 
+from secant.analysis import smoothing
 from secant.analysis.smoothing import (
     discounted,
     largest_discounted,
@@ -104,3 +105,50 @@ def test_many_splits_are_searched_by_boxes():
     assert found == pytest.approx(math.exp(-2) * (1000 + 100**2), rel=0.02)
     assert found >= Fraction(math.exp(-2) * 11000 * (1 - 1e-12))
     assert largest_split({(0, 0): 0, (1, 1): 0}, beta, (100, 100)) == 0
+
+
+@pytest.mark.parametrize("figure", [0, 1, 37, 1000, 10**6])
+@pytest.mark.parametrize("degree", [1, 3])
+def test_a_group_costs_few_values_at_any_beta(figure, degree):
+    # It is done for each group once it is paid for: thousands of values a group were seconds a question.
+    for beta in (Fraction(1, 20), Fraction(1, 1000), Fraction(1, 10**5)):
+        asked = []
+
+        def at(k: int, asked: list[int] = asked) -> int:
+            asked.append(k)
+            return (figure + k) ** degree
+
+        found = largest_discounted(at, beta, degree)
+        assert len(asked) <= 120
+        asked.clear()
+        assert found == largest_until(at, beta, last_useful(beta, degree))
+
+
+def test_without_convexity_the_smaller_of_two_is_found_too():
+    draw = random.Random(8)
+    for _ in range(60):
+        one, other = ([draw.choice((0, 1, 30, 5000)) for _ in range(3)] for _ in range(2))
+
+        def at(k: int, one: list[int] = one, other: list[int] = other) -> int:
+            return min(sum(c * k**i for i, c in enumerate(p)) for p in (one, other))
+
+        beta = Fraction(1, draw.choice((3, 40, 700)))
+        best = max(discounted(at(k), beta, k) for k in range(math.ceil(2 / beta) + 1))
+        assert largest_discounted(at, beta, 2, convex=False) == best
+
+
+def test_splits_with_a_plateau_are_searched_in_few_boxes(monkeypatch):
+    # A flat top made the search look at each of its points: seconds for one group.
+    boxes = []
+    most_in = smoothing._Boxes.most_in
+    monkeypatch.setattr(
+        smoothing._Boxes, "most_in", lambda self, *box: boxes.append(box) or most_in(self, *box)
+    )
+    draw = random.Random(5)
+    for degrees, beta in (((1, 1), Fraction(1, 15_000)), ((1, 1, 1), Fraction(1, 600))):
+        last = tuple(last_useful(beta, d) for d in degrees)
+        for _ in range(12):
+            powers = itertools.product(*(range(d + 1) for d in degrees))
+            boxes.clear()
+            largest_split({p: draw.choice((0, 1, 10**4, 10**8)) for p in powers}, beta, last)
+            assert len(boxes) <= 3_000

@@ -15,11 +15,18 @@ import pytest
 import secant
 from apart import apart
 from private_shop import compile_release
+from secant import work
 from secant.errors import Refused
 
 TESTS = Path(__file__).parents[2]
 EXPECTED = TESTS / "golden" / "tpch_customers.json"
 QUERIES = {path.stem: path.read_text() for path in sorted((TESTS / "data" / "tpch").glob("q*.sql"))}
+
+
+@pytest.fixture(autouse=True)
+def twentieth(monkeypatch):
+    """Let no question of the corpus take more than a twentieth of the steps that planning may take."""
+    monkeypatch.setattr(work, "MOST_STEPS", work.MOST_STEPS // 20)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,15 @@ from fractions import Fraction
 import pytest
 from clinic_desk import COUNT, PASSWORD, POLICY, SHARES, desk_at, fill
 
-from secant.errors import AccessError, BackendError, BudgetError, SecantError, ServiceError
+from secant import work
+from secant.errors import (
+    AccessError,
+    BackendError,
+    BudgetError,
+    SecantError,
+    ServiceError,
+    SqlError,
+)
 from secant.ledger.opening import Account, Accounts
 from secant.release.answer import Answer
 from secant.release.cautions import Caution
@@ -79,6 +87,22 @@ def test_another_question_is_another(opened, tmp_path, question):
     desk = opened(tmp_path)
     desk.ask(ADA, Question(COUNT, epsilon="0.5")).result()
     assert not desk.ask(ADA, question).result().reused
+
+
+def test_a_question_that_takes_too_long_to_plan_costs_nothing(opened, tmp_path, monkeypatch):
+    desk = opened(tmp_path)
+    for steps in (
+        3,
+        200,
+    ):  # before it is known whether it was asked before, and once it is analyzed
+        monkeypatch.setattr(work, "MOST_STEPS", steps)
+        with pytest.raises(SqlError) as caught:
+            desk.ask(ADA, Question(COUNT, epsilon="0.5")).result()
+        assert caught.value.code == "SQL-009"
+        with pytest.raises(SqlError):
+            desk.explain(ADA, Question(COUNT, epsilon="0.5")).result()
+    monkeypatch.undo()
+    assert spent(desk) == 0
 
 
 def test_nobody_gets_what_another_user_paid_for_unless_the_owner_says_so(opened, tmp_path):

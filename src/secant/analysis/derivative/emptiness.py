@@ -18,6 +18,8 @@ from secant.terms import types as t
 
 _ANY = ("coalesce", "least", "greatest")
 Empty = n.Scalar | bool | None
+Of = Callable[[n.Scalar], Empty]
+"""Asks the same of a part."""
 
 
 EMPTINESS: RuleTable[Callable[..., Empty]] = RuleTable("emptiness")
@@ -28,50 +30,57 @@ def emptiness(scalar: n.Scalar) -> Empty:
 
     True and False stand for always and never. A node without a rule may be empty for any reason (I3).
     """
-    rule = EMPTINESS.find(scalar)
-    return None if rule is None else rule(scalar)
+    known: dict[n.Scalar, Empty] = {}
+
+    def empty(part: n.Scalar) -> Empty:  # what is shared is asked once, and stays shared
+        if part not in known:
+            rule = EMPTINESS.find(part)
+            known[part] = None if rule is None else rule(part, empty)
+        return known[part]
+
+    return empty(scalar)
 
 
 @EMPTINESS.rule(n.Literal)
-def _literal(scalar: n.Literal) -> Empty:
+def _literal(scalar: n.Literal, _: Of) -> Empty:
     return scalar.value is None
 
 
 @EMPTINESS.rule(n.Column)
-def _column(scalar: n.Column) -> Empty:
+def _column(scalar: n.Column, _: Of) -> Empty:
     return n.IsNull(scalar)
 
 
 @EMPTINESS.rule(n.Negate)
-def _negate(scalar: n.Negate) -> Empty:
-    return emptiness(scalar.operand)
+def _negate(scalar: n.Negate, empty: Of) -> Empty:
+    return empty(scalar.operand)
 
 
 @EMPTINESS.rule(n.Cast)
-def _cast(scalar: n.Cast) -> Empty:
-    return emptiness(scalar.operand) if scalar.type.numeric else None
+def _cast(scalar: n.Cast, empty: Of) -> Empty:
+    return empty(scalar.operand) if scalar.type.numeric else None
 
 
 @EMPTINESS.rule(n.Clamp)
-def _clamp(scalar: n.Clamp) -> Empty:
-    return _any([emptiness(x) for x in (scalar.operand, scalar.low, scalar.high)])
+def _clamp(scalar: n.Clamp, empty: Of) -> Empty:
+    return _any([empty(x) for x in (scalar.operand, scalar.low, scalar.high)])
 
 
 @EMPTINESS.rule(n.Arithmetic)
-def _arithmetic(scalar: n.Arithmetic) -> Empty:
+def _arithmetic(scalar: n.Arithmetic, empty: Of) -> Empty:
     if scalar.op in ("+", "-", "*"):
-        return _any([emptiness(scalar.left), emptiness(scalar.right)])
+        return _any([empty(scalar.left), empty(scalar.right)])
     divisor = scalar.right
     never_zero = isinstance(divisor, n.Literal) and bool(divisor.value)
-    return emptiness(scalar.left) if scalar.op == "/" and never_zero else None
+    return empty(scalar.left) if scalar.op == "/" and never_zero else None
 
 
 @EMPTINESS.rule(n.Call)
-def _call(scalar: n.Call) -> Empty:
+def _call(scalar: n.Call, empty: Of) -> Empty:
     if FUNCTIONS[scalar.function].never_null:
-        return _any([emptiness(a) for a in scalar.arguments])
+        return _any([empty(a) for a in scalar.arguments])
     if scalar.function in _ANY:
-        return _all([emptiness(a) for a in scalar.arguments])
+        return _all([empty(a) for a in scalar.arguments])
     return None
 
 
@@ -109,7 +118,7 @@ def moves_below(node: n.Node, protected: frozenset[str], known: dict[n.Node, boo
     if node not in known:
         if not protected.isdisjoint(columns_named(node)):
             known[node] = True
-        elif isinstance(node, n.IsNull) and emptiness(node.operand) is not None:
+        elif _asks_for_emptiness(node):
             known[node] = False
         else:
             known[node] = any(moves_below(c, protected, known) for c in n.children(node))
@@ -117,13 +126,12 @@ def moves_below(node: n.Node, protected: frozenset[str], known: dict[n.Node, boo
 
 
 def _read(node: n.Node) -> Iterator[frozenset[str]]:
-    stack = [node]
-    while stack:
-        current = stack.pop()
-        if isinstance(current, n.IsNull) and emptiness(current.operand) is not None:
-            continue
-        yield columns_named(current)
-        stack.extend(n.children(current))
+    nodes = n.reached(node, lambda x: not _asks_for_emptiness(x))
+    return (columns_named(x) for x in nodes if not _asks_for_emptiness(x))
+
+
+def _asks_for_emptiness(node: n.Node) -> bool:
+    return isinstance(node, n.IsNull) and emptiness(node.operand) is not None
 
 
 def present(scalar: n.Scalar) -> n.Scalar | None:

@@ -28,7 +28,7 @@ from secant.analysis.derivative.emptiness import moves, present
 from secant.analysis.derivative.listed import with_lists
 from secant.analysis.derivative.softened import Agreed, Softened
 from secant.analysis.derivative.space import space_of
-from secant.analysis.derivative.stripped import Stripped, strip, unshared
+from secant.analysis.derivative.stripped import Stripped, refuse_repeating, strip, unshared
 from secant.analysis.derivative.summand import FARTHEST
 from secant.analysis.derivative.tuning import Edge, Summand, joint_width, ramp_width
 from secant.analysis.derivative.writing import (
@@ -110,6 +110,8 @@ class Softener:
         outputs = [n.Named(k.name, n.Column(k.name, type_of(k.expression))) for k in keys]
         for call in self.aggregate.aggregations:
             outputs.append(n.Named(call.name, self._output(call)))
+        for written in (*keys, *self.calls):  # a softened CASE names each of its branches twice
+            refuse_repeating(written, self.aggregate)
         made = n.Aggregate(self.stripped.relation, keys, tuple(self.calls), self.aggregate.span)
         notes = tuple(dict.fromkeys(self.notes))
         return Softened(made, tuple(outputs), notes, self.exact, bool(self.listed))

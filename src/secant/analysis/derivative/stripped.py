@@ -144,18 +144,16 @@ def _written(scalar: n.Scalar, definitions: dict[str, n.Scalar]) -> n.Scalar:
     if isinstance(scalar, n.Column):
         return definitions.get(scalar.name, scalar)
     written = substitute(scalar, definitions)
-    if _written_out(written, {}) > MOST_NODES:
-        raise CannotBound(
-            "derivative.strip", scalar, "the expression repeats itself too often", "shorten it"
-        )
+    refuse_repeating(written, scalar)
     return written
 
 
-def _written_out(node: n.Node, known: dict[n.Node, int]) -> int:
-    """Count the nodes of an expression as if nothing were shared: that is what is looked through later."""
-    if node not in known:
-        known[node] = 1 + sum(_written_out(c, known) for c in n.children(node))
-    return known[node]
+def refuse_repeating(written: n.Node, place: n.Node) -> None:
+    """Refuse an expression that is too long once what it shares is written out, as it is looked through and printed."""
+    if n.written_size(written) > MOST_NODES:
+        raise CannotBound(
+            "derivative.strip", place, "the expression repeats itself too often", "shorten it"
+        )
 
 
 def _parted(

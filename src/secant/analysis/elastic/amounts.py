@@ -138,6 +138,11 @@ def computation(amount: Amount) -> tuple[tuple[Figure, ...], Compute]:
     return figures, compute
 
 
+def is_convex(amount: Amount) -> bool:
+    """Whether no chord lies below the values: sums, products and maxima keep that, minima do not."""
+    return all(part.op != "least" for part in _in_order(amount))
+
+
 def _in_order(amount: Amount) -> list[Amount]:
     """Give all parts, each once, those below first."""
     done: dict[Amount, None] = {}

@@ -16,7 +16,15 @@ from secant.analysis.certificate import (
     Step,
     Survey,
 )
-from secant.analysis.elastic.amounts import ZERO, Amount, Figure, computation, most, shown
+from secant.analysis.elastic.amounts import (
+    ZERO,
+    Amount,
+    Figure,
+    computation,
+    is_convex,
+    most,
+    shown,
+)
 from secant.analysis.elastic.figures import told_apart
 from secant.analysis.elastic.groups import Pins, plain, reached
 from secant.analysis.elastic.rules import Elastic
@@ -75,9 +83,11 @@ def _survey(analysis: str, total: Amount) -> Survey:
     statements, which = told_apart(figures)
     keyed = {place: figure.keys is not None for place, figure in zip(which, figures, strict=True)}
 
+    convex = is_convex(total)
+
     def rows(beta: Fraction, answers: tuple[Figures, ...]) -> Fraction:
         found = [_one_number(answers[place]) for place in which]
-        return largest_discounted(lambda k: compute(found, k), beta, total.degree)
+        return largest_discounted(lambda k: compute(found, k), beta, total.degree, convex=convex)
 
     return Survey(analysis, statements, tuple(keyed[i] for i in range(len(statements))), rows)
 

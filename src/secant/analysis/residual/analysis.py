@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 from secant.analysis.certificate import (
@@ -34,8 +33,6 @@ from secant.plan.enforce import Release
 
 MOST_CELLS = 20_000
 """About as many splits are looked at; where there are more, every table gets all changes (residual.split)."""
-MOST_REMEMBERED = 4096
-"""Groups with the same figures have the same bound."""
 _WHOLE = 2**53
 
 
@@ -131,11 +128,7 @@ def _survey(
         for answer in answers:
             for which, value in answer:
                 values[int(str(which))] = _counted(value)
-        return together(beta, tuple(values))
-
-    @lru_cache(MOST_REMEMBERED)
-    def together(beta: Fraction, values: tuple[int, ...]) -> Fraction:
-        return max(smooth(beta, values) for smooth in smoothers)
+        return max(smooth(beta, tuple(values)) for smooth in smoothers)
 
     survey = Survey(
         analysis,

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from secant.analysis.certificate import CannotBound, Certificate, Refusal, Step
 from secant.analysis.growth import growth
 from secant.analysis.interface import Request, refusing
+from secant.analysis.smt.allowance import Allowance
 from secant.analysis.smt.language import Language, load
 from secant.analysis.smt.pumping import boundless
 from secant.analysis.smt.rules import EncodedKey, Encoder
@@ -125,7 +126,9 @@ def smt_lib(request: Request, rows: int | None = None, *, seconds: float = SECON
         language = Language(z3, f"{table}: ", shared.context, texts=shared.texts)
         encoder = Encoder(language, table, work.keys)
         wanted = Search(encoder, relation)
-        for _ in range(rows):
+        for number in range(rows):
+            if not encoder.allowance.writes(relation, number):
+                raise UsageError("USE-001", "so many rows make the obligation too long")
             wanted.grow()
         flags = [language.named_flag(x) for x in sorted(work.labels(relation))]
         cases.append(language.all_of([*flags, *wanted.facts]))
@@ -142,6 +145,7 @@ class _Proofs:
     request: Request
     most: int
     deadline: float
+    allowance: Allowance = field(default_factory=Allowance)
     used: set[str] = field(default_factory=set)
     counted: n.Relation | None = None
 
@@ -230,7 +234,8 @@ class _Proofs:
         return verdict.rows, Step("smt.rows", f"{words}: {told}", _differ(verdict.rows), assumed)
 
     def _encoder(self, relation: n.Relation, table: str, copy: int | None = None) -> Encoder:
-        return Encoder(Language(load(relation)), table, self.keys, copy, self.counted)
+        language = Language(load(relation))
+        return Encoder(language, table, self.keys, copy, self.counted, self.allowance)
 
     def _copy_by_copy(
         self, relation: n.Relation, table: str, uses: int, labels: frozenset[str]

@@ -31,6 +31,8 @@ def boundless(
 ) -> str | None:
     """Give rows that show that any number of rows can differ, if the query is simple (smt.unbounded)."""
     for pump in _pumps(encoder, relation):
+        if not encoder.allowance.writes(pump.relation, 0):
+            return None
         solver = solver_of(encoder)
         item = encoder.item(pump.relation)
         solver.add(*item.guard, item.differs)

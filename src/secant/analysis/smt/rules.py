@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from secant.analysis.certificate import CannotBound
+from secant.analysis.smt.allowance import Allowance
 from secant.analysis.smt.language import MANY_FACES, Expression, Language, Value
 from secant.analysis.smt.marks import Branch, Each, Mark, Outputs, Padding, Rows, Some
 from secant.analysis.smt.scalars import Scope
@@ -82,8 +83,11 @@ class Encoder:
     """With a number, only that use of the table differs, and every use is a table of its own (smt.copies)."""
     counted: n.Relation | None = None
     """A DISTINCT whose values are only counted: which of several equal values stands for them is not seen."""
+    allowance: Allowance = field(default_factory=Allowance)
     uses: dict[str, int] = field(default_factory=dict)
     """Where in the plan the table is used."""
+    solved: int = 0
+    """Steps of the solver that were counted."""
 
     @property
     def removed(self) -> Expression:

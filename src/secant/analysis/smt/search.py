@@ -21,7 +21,7 @@ from secant.records import frozen
 LONGEST = 2**31 - 1
 """Milliseconds that the solver can be told to think, at most."""
 STEPS = 1_000_000
-"""Steps of the solver for one question, at most: unlike a time, they do not hang on what else the machine does."""
+"""Steps of the solver for one answer, at most: unlike a time, they do not hang on what else the machine does."""
 SHOWN = 3
 """Rows that differ in a witness, at most."""
 
@@ -70,16 +70,27 @@ def solver_of(encoder: Encoder) -> Any:
 def ask(encoder: Encoder, solver: Any, labels: Iterable[str], deadline: float) -> bool | None:
     """Let the solver answer in the time that is left; give True, False or None for unknown."""
     left = int(min((deadline - time.monotonic()) * 1000, LONGEST))
-    if left <= 0:
+    steps = min(STEPS, encoder.allowance.steps)
+    if left <= 0 or steps <= 0:
         return None
     solver.set("timeout", left)
-    solver.set("rlimit", STEPS)
+    solver.set("rlimit", steps)
     z3 = encoder.language.z3
     try:
         found = solver.check(*(encoder.language.named_flag(x) for x in sorted(labels)))
     except z3.Z3Exception:  # out of memory: as good as out of time
         return None
+    finally:
+        _count(encoder, solver)
     return True if found == z3.sat else False if found == z3.unsat else None
+
+
+def _count(encoder: Encoder, solver: Any) -> None:
+    """Take the steps of an answer from what the release is allowed; a context counts all of its answers."""
+    told = solver.statistics()
+    solved = told.get_key_value("rlimit count") if "rlimit count" in told.keys() else 0  # noqa: SIM118
+    encoder.allowance.solves(max(0, solved - encoder.solved))
+    encoder.solved = max(encoder.solved, solved)
 
 
 def search(
@@ -90,6 +101,8 @@ def search(
     solver = solver_of(encoder)
     witness = ""
     for rows in range(1, most + 2):
+        if not encoder.allowance.writes(relation, rows - 1):
+            return Verdict("unknown", rows - 1, witness=witness)
         solver.add(*state.grow())
         answer = ask(encoder, solver, labels, deadline)
         if answer is None:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from secant.errors import PolicyError, SqlError
 from secant.plan.from_sql.relations import Binder
-from secant.plan.nodes import Node, Relation, children
+from secant.plan.nodes import Filter, Join, Node, Project, Relation, Sort, written_size
+from secant.plan.scopes import bottom_up
 from secant.plan.typing import fields_of
 from secant.plan.verify import verify
+from secant.sql.limits import MAX_JOINS
 from secant.sql.parameters import Parameters
 from secant.sql.parse import parse
 from secant.sql.screen import screen
@@ -30,7 +32,7 @@ def from_sql(
     """
     tree = screen(parse(text, dialect, parameters), text)
     plan = Binder(catalog, text).bind(tree)
-    if unfolded_size(plan) > MAX_UNFOLDED:
+    if written_size(plan) > MAX_UNFOLDED or _joins_at_once(plan) > MAX_JOINS:
         raise SqlError(
             "SQL-007",
             "the query is too large once its WITH clauses are written out where they are used",
@@ -66,16 +68,12 @@ def check_named(catalog: Catalog) -> None:
             raise PolicyError("POL-002", f"{place}: {error.message}", hint=hint) from None
 
 
-def unfolded_size(plan: Relation) -> int:
-    """Count the nodes of a plan as if nothing were shared: a chain of WITH clauses can double at each step."""
-    sizes: dict[Node, int] = {}
-    stack: list[Node] = [plan]
-    while stack:
-        node = stack[-1]
-        below = children(node)
-        missing = [child for child in below if child not in sizes]
-        if missing:
-            stack.extend(missing)
-            continue
-        sizes[stack.pop()] = 1 + sum(sizes[child] for child in below)
-    return sizes[plan]
+def _joins_at_once(plan: Relation) -> int:
+    """Give the most joins that an engine puts in order together, once WITH tables stand where they are used."""
+    joins: dict[Node, int] = {}
+    for node in bottom_up(plan):
+        if isinstance(node, Join):
+            joins[node] = 1 + joins.get(node.left, 0) + joins.get(node.right, 0)
+        elif isinstance(node, (Filter, Project, Sort)):
+            joins[node] = joins.get(node.input, 0)
+    return max(joins.values(), default=0)

@@ -393,6 +393,7 @@ class Grouping:
         visible = {unique for s in self.scope.sources for unique in s.names}
         kept = {k.name for k in self._keys}
 
+        @n.once
         def change(node: n.Node) -> n.Node:
             if isinstance(node, n.Scalar):
                 for key in self._keys:
@@ -406,6 +407,7 @@ class Grouping:
                 return _inside(node)
             return n.rebuild(node, change)
 
+        @n.once
         def _inside(node: n.Node) -> n.Node:
             # Inside a subquery only correlated references belong to this SELECT.
             if isinstance(node, n.Outer) and node.name in visible and node.name not in kept:
@@ -428,11 +430,8 @@ class Grouping:
 
 def _own(scalar: n.Scalar) -> Iterator[n.Node]:
     """Give the parts of an expression that stand on its own rows, not those of its subqueries."""
-    pending: list[n.Node] = [scalar]
-    while pending:
-        node = pending.pop()
-        yield node
-        pending += [c for c in n.children(node) if not isinstance(c, n.Relation)]
+    nodes = n.reached(scalar, lambda node: not isinstance(node, n.Relation))
+    return (node for node in nodes if not isinstance(node, n.Relation))
 
 
 def _last(name: str) -> str:

@@ -249,6 +249,7 @@ def _full(
 def _from_outside(condition: n.Scalar, outside: frozenset[str]) -> n.Scalar:
     """Write a condition of a join as seen from a subquery over its left side."""
 
+    @n.once
     def change(node: n.Node) -> n.Node:
         if isinstance(node, n.Column) and node.name in outside:
             return n.Outer(node.name, node.type, node.span)
