@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from secant.errors import PolicyError, SqlError
 from secant.plan.from_sql.relations import Binder
+from secant.plan.from_sql.views import without_unused
 from secant.plan.nodes import Node, Relation, children
 from secant.plan.typing import fields_of
 from secant.plan.verify import verify
@@ -29,7 +30,7 @@ def from_sql(
     With parameters it is the plan of the same text with literals in the places of placeholders.
     """
     tree = screen(parse(text, dialect, parameters), text)
-    plan = Binder(catalog, text).bind(tree)
+    plan = without_unused(Binder(catalog, text).bind(tree), catalog)
     if unfolded_size(plan) > MAX_UNFOLDED:
         raise SqlError(
             "SQL-007",
