@@ -58,6 +58,7 @@ from secant.settling import OpenQuestion, Settling, SourceUnderPolicy, open_ques
 from secant.shown.progress import waiting
 from secant.sql.parameters import Parameters
 from secant.terms.catalog import Catalog
+from secant.terms.following import naming
 from secant.terms.policy import Policy
 from secant.terms.policy_check import fit_policy
 from secant.terms.policy_file import policy_from
@@ -102,7 +103,7 @@ def connect(
     try:
         version = data_version(source or read.source, beside=beside)
         fitted = fit_policy(read, backend.catalog())
-        check_named(fitted.naming(backend.catalog()))
+        check_named(naming(fitted, backend.catalog()))
         return Connection(backend, fitted, place, create=create, data_version=version)
     except BaseException:
         backend.close()
@@ -124,7 +125,7 @@ class Connection:
         self.policy = policy
         self._data_version = data_version
         self._backend = backend
-        self._catalog = policy.naming(backend.catalog())
+        self._catalog = naming(policy, backend.catalog())
         self._place = ledger
         self._create = create
         self._ledger: Ledger | None = None

@@ -8,6 +8,7 @@ needs no proof; AFTER is the order of what is done to it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from secant.analysis.bounding import Bounded, ask, bound_aggregate
 from secant.analysis.certificate import Refusal
@@ -19,6 +20,7 @@ from secant.errors import InternalError
 from secant.plan import nodes as n
 from secant.plan.enforce import StreamKey
 from secant.plan.facts import Facts
+from secant.plan.public_order import in_public_order
 from secant.plan.quotients import quotients_of
 from secant.plan.reads import expressions
 from secant.plan.scopes import read_columns
@@ -27,6 +29,7 @@ from secant.plan.unfailing import still_failing, unfailing
 from secant.plan.verify import verify
 from secant.records import frozen
 from secant.terms.catalog import Catalog
+from secant.terms.following import has_distance
 from secant.terms.policy import Policy, Protection
 
 __all__ = [
@@ -91,6 +94,7 @@ def prepare(
         if isinstance(outcome, Refusal):
             return (outcome,)
         rest = outcome
+    rest = in_public_order(rest, partial(has_distance, policy))
     if context.touches(rest):  # the last wall before a plan runs without noise
         raise InternalError("BUG-001", "a protected table is left outside of every release")
     return Prepared(rest, tuple(split.bounded))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from secant.terms.coverage import Coverage
     from secant.terms.policy import Policy
-    from secant.terms.policy_check import Problem
+    from secant.terms.policy_problems import Problem
 
 AtData = Annotated[
     bool,
@@ -115,8 +115,10 @@ def _against_database(policy: Policy, source: str | None) -> Found | None:
         return None
     from secant.release.sources import has_password, open_source
     from secant.terms.coverage import coverage
-    from secant.terms.policy_check import Problem, check_policy, open_hint
+    from secant.terms.following import naming
+    from secant.terms.policy_check import check_policy, open_hint
     from secant.terms.policy_fit import withheld_in
+    from secant.terms.policy_problems import Problem
 
     # The policy names paths from its own directory, the command line from where we are.
     beside = None if source or policy.path is None else policy.path.parent
@@ -130,7 +132,8 @@ def _against_database(policy: Policy, source: str | None) -> Found | None:
         told = 'a password stands in the policy, which is shown to people; write source = "env:NAME" or "file:PATH"'
         problems += (Problem("warning", "database.source", told),)
     hint = open_hint(policy, catalog)
-    return Found(problems, coverage(policy, catalog), hint, withheld_in(catalog))
+    offered = naming(policy, catalog)
+    return Found(problems, coverage(policy, offered), hint, withheld_in(offered))
 
 
 def _with_streams(policy: Policy, source: str | None, found: Found | None) -> Found | None:
@@ -139,7 +142,7 @@ def _with_streams(policy: Policy, source: str | None, found: Found | None) -> Fo
         return found
     import secant
     from secant.errors import SecantError
-    from secant.terms.policy_check import Problem
+    from secant.terms.policy_problems import Problem
 
     problems = list(found.problems)
     with secant.connect(source, policy=policy) as database:
@@ -158,7 +161,7 @@ def _against_ledger(policy: Policy) -> tuple[Problem, ...]:
     from secant.errors import BudgetError
     from secant.ledger import opening
     from secant.ledger.amounts import decimals
-    from secant.terms.policy_check import Problem
+    from secant.terms.policy_problems import Problem
 
     place = opening.ledger_place(policy)
     if not opening.ledger_was_started(place):

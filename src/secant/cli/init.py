@@ -94,8 +94,9 @@ def _look(opened: Backend) -> dict[tuple[str, str], tuple[object, object]]:
     with opened.session() as session:
         for name, table in opened.catalog().tables.items():
             rows = stored_rows(session.dialect, table)
+            computed = {c.column for c in table.computed}  # reading one may fail
             for column, type_ in table.columns:
-                if type_.numeric or type_.temporal:
+                if (type_.numeric or type_.temporal) and column not in computed:
                     ends = f"min({quote(column)}), max({quote(column)})"
                     ((low, high),) = session.rows(f"SELECT {ends} FROM {rows} AS t")
                     if low is not None:

@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from secant.records import frozen
-from secant.terms.catalog import Catalog, Table
+from secant.terms.catalog import Catalog, Computed, Table
 from secant.terms.people import about_people, is_staff, named_after_people, person_column
 from secant.terms.policy_fit import untaken
+from secant.terms.policy_ties import accepted_name
 from secant.terms.types import Type
 
 Looked = Mapping[tuple[str, str], tuple[object, object]]
@@ -167,12 +168,27 @@ def _table(
     yield f"[tables.{_name(name)}.columns]"
     linking = _linking(name, table, keys, (*kept, *guesses, *apart))
     labels = dict(table.labels)
+    computed = {c.column: c for c in table.computed}
     for column, type_ in table.columns:
-        if column.lower() not in linking:
+        if column in computed:
+            yield f"# {_name(column)} {_follows(computed[column])}"
+        elif column.lower() not in linking:
             told = _column(column, type_, looked.get((name, column)), labels.get(column))
             yield told + (f" - {notes[column]}" if notes.get(column) else "")
     for column, reason in untaken(table).items():
         yield f"# {_name(column)} is not offered: {reason}"
+    for tie in table.ties:
+        if tie.kind in ("trigger", "rule", "row policy", "function"):
+            called = quoted(accepted_name(name, tie))
+            asked = f"Does a {tie.kind} here bring what is protected to where everybody may see it?"
+            yield f"# {asked} If not: accept = [{called}]"
+
+
+def _follows(computed: Computed) -> str:
+    if computed.inputs is None:
+        return "is computed from others, nobody can tell how: it may not be offered"
+    listed = ", ".join(sorted(computed.inputs))
+    return f"is computed from {listed}: declare these" if listed else "is computed"
 
 
 def _linking(
@@ -190,6 +206,7 @@ def _measured(table: Table, linking: set[str | None]) -> list[str]:
         for column, type_ in table.columns
         if (type_.numeric or type_.kind in ("DATE", "TIMESTAMP"))
         and column.lower() not in linking
+        and column not in {c.column for c in table.computed}
         and _IN_NORMS.match(column)
     ]
 

@@ -6,7 +6,7 @@ In: an engine with databases attached, and which of their schemas are asked for.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Any
 
 import duckdb
@@ -16,7 +16,7 @@ from secant.records import frozen
 from secant.release.dialect import DUCKDB, Dialect, quote, text
 from secant.release.offered import Offer, Stored, offered
 from secant.terms import types as t
-from secant.terms.catalog import Catalog, StoredView
+from secant.terms.catalog import Catalog, Computed, Formula, StoredView, Tie
 
 _PLAIN = {
     "BOOLEAN": t.BOOLEAN, "TINYINT": t.INTEGER, "SMALLINT": t.INTEGER, "INTEGER": t.INTEGER,
@@ -85,12 +85,7 @@ def read_catalog(
         tables += _tables(engine, home, at, own_views=own_views)
         views += [] if own_views else _views(engine, home, at)
     schemas = tuple(home.prefix or home.schema for home in homes)
-    dialect = replace(DUCKDB, rereads=not engine.execute(_COMPUTED).fetchall())
-    return offered(tables, dialect, views, schemas=schemas)
-
-
-# A column that is computed when it is read may call random(): rows are not the same when they are read again.
-_COMPUTED = "SELECT 1 FROM duckdb_tables() WHERE sql ILIKE '%GENERATED ALWAYS%' LIMIT 1"
+    return offered(tables, DUCKDB, views, schemas=schemas)
 
 
 def _check_home(engine: duckdb.DuckDBPyConnection, home: Home, homes: tuple[Home, ...]) -> None:
@@ -116,20 +111,29 @@ def _tables(
         offered += f" UNION ALL SELECT view_name, comment FROM duckdb_views() WHERE {at}"
     told = dict(engine.execute(offered).fetchall())
     columns: dict[str, dict[str, tuple[Offer, str | None]]] = {}
-    for name, column, written, comment in engine.execute(
-        f"SELECT table_name, column_name, data_type, comment FROM duckdb_columns() WHERE {at} "
-        "ORDER BY table_name, column_index"
+    computed: dict[str, list[Computed]] = {}
+    for name, column, written, comment, formula in engine.execute(
+        "SELECT table_name, column_name, data_type, comment, CASE WHEN is_generated THEN generation_expression END "
+        f"FROM duckdb_columns() WHERE {at} ORDER BY table_name, column_index"
     ).fetchall():
         if name in told:
             columns.setdefault(name, {})[column] = (column_offer(written), comment)
+            if (
+                formula is not None
+            ):  # checked when a row comes, not when it changes: reading it may fail
+                found = Computed(column, Formula(formula), virtual=True)
+                computed.setdefault(name, []).append(found)
     unique: dict[str, list[tuple[str, ...]]] = {}
     ways: dict[str, list[tuple[str, str, str]]] = {}
+    ties = _triggers(engine, home)
     for row in engine.execute(
-        "SELECT table_name, constraint_type, constraint_column_names, referenced_table, referenced_column_names "
+        "SELECT table_name, constraint_type, constraint_column_names, referenced_table, referenced_column_names, "
+        "constraint_name "
         f"FROM duckdb_constraints() WHERE database_name = {text(home.database)} AND schema_name = {text(home.schema)} "
         "ORDER BY constraint_type <> 'PRIMARY KEY', constraint_index"
     ).fetchall():
         _constraint(row, home, unique, ways)
+        ties.setdefault(row[0], []).extend(_tie(row, home))
     return [
         Stored(
             home.named(name),
@@ -139,6 +143,8 @@ def _tables(
             tuple(ways.get(name, ())),
             {c: note for c, (_, note) in found.items() if note}
             | ({"": told[name]} if told[name] else {}),
+            tuple(computed.get(name, ())),
+            tuple(ties.get(name, ())),
         )
         for name, found in columns.items()
     ]
@@ -150,11 +156,42 @@ def _constraint(
     unique: dict[str, list[tuple[str, ...]]],
     ways: dict[str, list[tuple[str, str, str]]],
 ) -> None:
-    name, kind, columns, target, targets = row
+    name, kind, columns, target, targets, _ = row
     if kind in ("PRIMARY KEY", "UNIQUE"):
         unique.setdefault(name, []).append(tuple(columns))
     elif kind == "FOREIGN KEY" and len(columns) == 1 and target is not None:
         ways.setdefault(name, []).append((columns[0], home.named(target), targets[0]))
+
+
+def _tie(row: tuple[Any, ...], home: Home) -> Iterator[Tie]:
+    """Give what a constraint ties to each other: columns of a row, or a column to another table's."""
+    _, kind, columns, target, targets, name = row
+    own = tuple(column.lower() for column in columns)
+    if kind == "CHECK" and len(own) > 1:
+        yield Tie("check", name, own, reaches=())
+    elif kind == "FOREIGN KEY" and target is not None:
+        there = home.named(target).lower()
+        yield Tie("foreign key", name, own, tuple((there, c.lower()) for c in targets))
+
+
+def _triggers(engine: duckdb.DuckDBPyConnection, home: Home) -> dict[str, list[Tie]]:
+    """Give the triggers of each table, and which tables they name; views and macros may read any."""
+    found: dict[str, list[Tie]] = {}
+    for name, trigger, written in engine.execute(
+        "SELECT table_name, trigger_name, sql FROM duckdb_triggers() "
+        f"WHERE database_name = {text(home.database)} AND schema_name = {text(home.schema)} ORDER BY 1, 2"
+    ).fetchall():
+        tables, others = engine.execute(_NAMED.format(written=text(written.lower()))).fetchall()[0]
+        reaches = None if others else tuple(sorted(home.named(t) for t in tables or ()))
+        found.setdefault(name, []).append(Tie("trigger", trigger, reaches=reaches))
+    return found
+
+
+_NAMED = """
+SELECT (SELECT list(DISTINCT lower(table_name)) FROM duckdb_tables() WHERE contains({written}, lower(table_name))),
+       EXISTS (SELECT 1 FROM duckdb_views() WHERE NOT internal AND contains({written}, lower(view_name)))
+       OR EXISTS (SELECT 1 FROM duckdb_functions() WHERE NOT internal AND contains({written}, lower(function_name)))
+"""
 
 
 def _views(engine: duckdb.DuckDBPyConnection, home: Home, at: str) -> list[StoredView]:

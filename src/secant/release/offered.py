@@ -13,7 +13,8 @@ from dataclasses import field, replace
 
 from secant.records import frozen
 from secant.release.dialect import Dialect
-from secant.terms.catalog import Catalog, StoredView, Table, catalog
+from secant.release.generated import with_inputs
+from secant.terms.catalog import Catalog, Computed, StoredView, Table, Tie, catalog
 from secant.terms.parts import Elements, elements_named, part_named
 from secant.terms.types import Type
 
@@ -46,6 +47,9 @@ class Stored:
     unique: tuple[tuple[str, ...], ...] = ()
     references: tuple[tuple[str, str, str], ...] = ()
     comments: Mapping[str, str] = field(default_factory=dict)
+    computed: tuple[Computed, ...] = ()
+    """Columns that the engine computes from others of their row."""
+    ties: tuple[Tie, ...] = ()
 
 
 def offered(
@@ -72,7 +76,7 @@ def offered(
     seen, alike = _apart(list(views), [table.name for table in tables])
     withheld = {**(missing or {}), **alike}
     found = catalog(*map(_table, tables), views=seen, missing=withheld, schemas=schemas)
-    return found, reading
+    return with_inputs(found), reading
 
 
 def _apart(views: list[StoredView], tables: list[str]) -> tuple[list[StoredView], dict[str, str]]:
@@ -109,6 +113,8 @@ def _table(table: Stored) -> Table:
         references=table.references,
         missing=tuple((name, o.reason) for name, o in table.columns.items() if o.reason),
         parts=tuple((name, o.part) for name, o in table.columns.items() if o.part),
+        computed=table.computed,
+        ties=tuple(dict.fromkeys(table.ties)),
         comments=tuple(_told(table.comments)),
     )
 

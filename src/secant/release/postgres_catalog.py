@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any
 
 from secant.errors import BackendError
 from secant.release.dialect import Dialect, quote, text
 from secant.release.offered import Offer, Stored, offered
 from secant.release.postgres_casts import C_TEXT
+from secant.release.postgres_ties import read_ties
 from secant.terms import types as t
-from secant.terms.catalog import Catalog, StoredView
+from secant.terms.catalog import Catalog, Computed, Formula, StoredView
 
 Ask = Callable[[str], list[tuple[Any, ...]]]
 Place = tuple[str, str]
@@ -72,7 +74,10 @@ SELECT c.oid::bigint, a.attname, format_type(coalesce(base.oid, y.oid), CASE WHE
         WHERE e.enumtypid = coalesce(base.oid, y.oid)),
        (SELECT format_type(z.oid, NULL) || CASE WHEN z.typtype = 'e' THEN ' enum' ELSE '' END FROM pg_type AS z
         WHERE z.oid = (coalesce(base, y)).typelem AND (coalesce(base, y)).typcategory = 'A'),
-       a.attgenerated = 'v', has_column_privilege(c.oid, a.attnum, 'SELECT'), col_description(c.oid, a.attnum)
+       a.attgenerated::text, format_type(a.atttypid, a.atttypmod),
+       (SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef AS d
+        WHERE a.attgenerated <> '' AND d.adrelid = a.attrelid AND d.adnum = a.attnum),
+       has_column_privilege(c.oid, a.attnum, 'SELECT'), col_description(c.oid, a.attnum)
 FROM pg_class AS c
 JOIN pg_attribute AS a ON a.attrelid = c.oid
 JOIN pg_type AS y ON y.oid = a.atttypid
@@ -80,7 +85,7 @@ LEFT JOIN pg_type AS base ON y.typtype = 'd' AND base.oid = y.typbasetype
 WHERE c.oid IN ({oids}) AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attrelid, a.attnum
 """
-# A key of a table with children says nothing of the children's rows, unless they are partitions.
+# A key of a table with children says nothing of the children's rows, unless they are partitions, all with the key.
 _KEYS = """
 SELECT k.conrelid::bigint,
        (SELECT array_agg(a.attname::text ORDER BY a.attnum) FROM pg_attribute AS a
@@ -93,6 +98,7 @@ JOIN pg_class AS c ON c.oid = k.conrelid
 LEFT JOIN pg_class AS f ON f.oid = k.confrelid
 LEFT JOIN pg_namespace AS fs ON fs.oid = f.relnamespace
 WHERE c.oid IN ({oids}) AND (k.contype = 'f' AND k.convalidated OR k.contype IN ('p', 'u') AND NOT k.condeferrable
+  AND EXISTS (SELECT 1 FROM pg_index AS x WHERE x.indexrelid = k.conindid AND x.indisvalid AND x.indisunique)
   AND (c.relkind = 'p' OR NOT EXISTS (SELECT 1 FROM pg_inherits AS i WHERE i.inhparent = c.oid)))
 ORDER BY k.contype <> 'p', 1, 2
 """
@@ -195,8 +201,9 @@ def read_catalog(
         if (why := _not_own(kind, child, mixed))
     }
     tables = [row for row in told if row[3] in ("r", "p") and named[row[2]] not in missing]
-    columns = _columns(ask, [row[2] for row in told if row[3] == "v" or row in tables])
+    columns, computed = _columns(ask, [row[2] for row in told if row[3] == "v" or row in tables])
     keys, ways = _constraints(ask, [row[2] for row in tables], schemas)
+    ties = read_ties(ask, [row[2] for row in tables], partial(_named, schemas))
     stored = [
         Stored(
             named[oid],
@@ -206,6 +213,8 @@ def read_catalog(
             tuple(ways.get(oid, ())),
             {c: note for c, (_, note) in columns.get(oid, {}).items() if note}
             | ({"": comment} if comment else {}),
+            tuple(computed.get(oid, ())),
+            tuple(ties.get(oid, ())),
         )
         for schema, name, oid, _, comment, *_ in tables
     ]
@@ -235,17 +244,22 @@ def _not_own(kind: str, child: bool, mixed: bool) -> str | None:
     return "some of its rows are also rows of another table" if mixed else None
 
 
-def _columns(ask: Ask, oids: list[int]) -> dict[int, dict[str, tuple[Offer, str | None]]]:
+def _columns(
+    ask: Ask, oids: list[int]
+) -> tuple[dict[int, dict[str, tuple[Offer, str | None]]], dict[int, list[Computed]]]:
+    """Read how columns are offered, with comments, and those that the server computes."""
     found: dict[int, dict[str, tuple[Offer, str | None]]] = {}
+    computed: dict[int, list[Computed]] = {}
     rows = ask(_COLUMNS.format(oids=", ".join(map(str, oids)))) if oids else []
-    for oid, name, written, typtype, labels, element, computed, readable, comment in rows:
+    for oid, name, written, typtype, labels, element, kind, own, expression, readable, note in rows:
         offer = column_offer(written, typtype, tuple(labels or ()), element)
         if not readable:
             offer = Offer(reason="the user of the source may not read it")
-        elif computed:
-            offer = Offer(reason="it is computed when it is read, and that may fail on a row")
-        found.setdefault(oid, {})[name] = (offer, comment)
-    return found
+        elif kind:
+            formula = Formula(f"CAST({expression} AS {own})", "postgres")
+            computed.setdefault(oid, []).append(Computed(name, formula, virtual=kind == "v"))
+        found.setdefault(oid, {})[name] = (offer, note)
+    return found, computed
 
 
 def _constraints(

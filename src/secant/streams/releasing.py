@@ -32,6 +32,7 @@ from secant.streams.drawing import Kept, advance
 from secant.streams.papers import stream_papers
 from secant.streams.reading import Group, groups_of, statement
 from secant.streams.series import LEVEL, Series, errors_of, key_columns, shown
+from secant.terms.following import naming
 from secant.terms.policy import Policy, Protection
 from secant.terms.policy_values import moment_of
 from secant.terms.streams import Calendar, Stream, as_time
@@ -81,7 +82,7 @@ def opened_stream(
     alone = len(policy.protections) == 1 and policy.protections[0].name == stream.protection
     chosen = in_force(None if alone else stream.protection)
     return Opened(
-        compile_stream(stream, policy, chosen, policy.naming(backend.catalog())), policy, backend
+        compile_stream(stream, policy, chosen, naming(policy, backend.catalog())), policy, backend
     )
 
 
@@ -151,7 +152,7 @@ def _begun(
     if account is not None:
         return settled(compiled, account.declaration, now)
     held = charges(compiled, ways)
-    papers = stream_papers(compiled, ways, policy, policy.naming(opened.backend.catalog()))
+    papers = stream_papers(compiled, ways, policy, naming(policy, opened.backend.catalog()))
     about_to_charge()
     written = books.declare_stream(compiled.stream.name, now, held, analyst=analyst, papers=papers)
     return settled(compiled, written, now)

@@ -17,6 +17,42 @@ from secant.terms.types import Type
 
 
 @frozen
+class Formula:
+    """An expression over columns of one row."""
+
+    text: str
+    dialect: str = "duckdb"
+    """In which SQL the text is."""
+
+
+@frozen
+class Computed:
+    """A column that the engine computes from others of its row."""
+
+    column: str
+    formula: Formula
+    virtual: bool
+    """Whether it is computed when it is read, which may fail on a row: it is never read then."""
+    inputs: frozenset[str] | None = None
+    """The columns that it is computed from, lower-cased; None if the formula is not understood."""
+
+
+@frozen
+class Tie:
+    """Something of the source by which what is stored in a table can follow from what is stored elsewhere."""
+
+    kind: str
+    """`trigger`, `rule`, `row policy`, `check`, `foreign key` or `function`."""
+    name: str
+    columns: tuple[str, ...] = ()
+    """The columns of the table that it is about, lower-cased; none if it is about whole rows."""
+    targets: tuple[tuple[str, str], ...] = ()
+    """For a foreign key: table and column for each of the columns, lower-cased."""
+    reaches: tuple[str, ...] | None = None
+    """The other tables that it can read or write, lower-cased; None if nobody can tell."""
+
+
+@frozen
 class Table:
     """A base table: its name, its columns in order, and the column sets that the engine keeps unique."""
 
@@ -31,6 +67,10 @@ class Table:
     """Columns that are not offered, each with the reason."""
     parts: tuple[tuple[str, str], ...] = ()
     """Columns of which only parts can be asked for, each with what it is."""
+    computed: tuple[Computed, ...] = ()
+    """Columns that the engine computes from others of their row."""
+    ties: tuple[Tie, ...] = ()
+    """What can carry values of other places into rows of the table, or from them to other places."""
     comments: tuple[tuple[str, str], ...] = field(default=(), compare=False)
     """What the owner of the database wrote about columns; "" is the table itself."""
 
@@ -83,7 +123,7 @@ class Catalog:
     tables: Mapping[str, Table]
     views: Mapping[str, View | Constants] = field(default_factory=dict)
     """By lower-cased name; none is that of a base table."""
-    derived: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    derived: Mapping[str, Mapping[str, Formula]] = field(default_factory=dict)
     """Table -> column -> the expression that stands for it, over the other columns (workflow.derived)."""
 
     stored_views: Mapping[str, StoredView] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 
 from secant.records import frozen
-from secant.terms.catalog import Catalog
+from secant.terms.catalog import Catalog, Table
 from secant.terms.norms import columns_of, parse_norm
 from secant.terms.policy import Policy, Protection
 
@@ -124,14 +124,23 @@ def coverage(policy: Policy, catalog: Catalog) -> dict[str, Coverage]:
     return {name: _table_coverage(policy, catalog, name) for name in catalog.tables}
 
 
+def _moved(columns: frozenset[str], table: Table) -> frozenset[str]:
+    """Add the columns that the engine computes from some that move."""
+    more = (
+        c.column.lower() for c in table.computed if c.inputs and not columns.isdisjoint(c.inputs)
+    )
+    return columns.union(more)
+
+
 def _table_coverage(policy: Policy, catalog: Catalog, name: str) -> Coverage:
     covering = [p for p in policy.protections if is_protected(name, policy, (p,))]
     cells = [p for p in covering if p.kind == "cells"]
     known = catalog.tables[name]
     # Of some columns only parts can be asked for; they are as public as others that nobody names.
     columns = [column.lower() for column, _ in (*known.columns, *known.parts)]
-    hidden = {p.name: moving_columns(p, name) for p in cells}
-    named = frozenset[str]().union(*hidden.values())
+    hidden = {p.name: _moved(moving_columns(p, name), known) for p in cells}
+    # What the owner derives from other columns may move with them.
+    named = frozenset(policy.facts(name).derived).union(*hidden.values())
     refused, open_somewhere = [], False
     for choice in policy.alternatives or (None,):
         kept = [p for p in holding(policy, choice) if p in covering]

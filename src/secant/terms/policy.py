@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from fractions import Fraction
 from pathlib import Path
 
 from secant.records import frozen
 from secant.terms.beliefs import Belief
-from secant.terms.catalog import Catalog, View
 from secant.terms.streams import Stream
 from secant.terms.windows import Window
 
@@ -231,12 +230,6 @@ class Policy(_Remembered):
     def protection(self, name: str) -> Protection | None:
         """Give the protection of that name, or None."""
         return next((p for p in self.protections if p.name == name), None)
-
-    def naming(self, catalog: Catalog) -> Catalog:
-        """Give the engine's tables together with the views and derived columns of the policy."""
-        derived = {table: facts.derived for table, facts in self.tables.items() if facts.derived}
-        views = {name: View(text) for name, text in self.views.items()}
-        return replace(catalog, derived=derived).knowing(views)
 
     def stream(self, name: str) -> Stream | None:
         """Give the stream of that name, or None."""

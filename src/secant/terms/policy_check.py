@@ -12,7 +12,6 @@ from dataclasses import replace
 from decimal import Decimal
 
 from secant.errors import PolicyError
-from secant.records import frozen
 from secant.terms.catalog import Catalog, Table
 from secant.terms.coverage import (
     coverage,
@@ -23,6 +22,7 @@ from secant.terms.coverage import (
     reaches_unit,
     tables_of,
 )
+from secant.terms.following import following
 from secant.terms.norms import Measure, columns_of, measures_of, parse_norm
 from secant.terms.people import about_people
 from secant.terms.policy import ColumnFacts, Policy, Protection, PublicRows, TableFacts
@@ -37,27 +37,14 @@ from secant.terms.policy_fit import (
     no_table,
     types_in,
 )
+from secant.terms.policy_problems import SEVERITIES, Problem
+from secant.terms.policy_problems import problem_at as _problem
+from secant.terms.policy_ties import following_problems, tie_problems
 from secant.terms.policy_values import describe_range
 from secant.terms.types import Type
 
 MENDED = "correct the keys above; nothing was read or run"
-SEVERITIES = ("error", "warning", "note")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-
-
-@frozen
-class Problem:
-    """One thing to say about a policy."""
-
-    severity: str
-    """`error` stops everything; `warning` is about to hurt; `note` is good to know."""
-    place: str
-    """Dotted path of the key."""
-    message: str
-    line: int | None = None
-
-    def __str__(self) -> str:
-        return f"{f'line {self.line}: ' if self.line else ''}{self.place}: {self.message}"
 
 
 def check_policy(policy: Policy, catalog: Catalog) -> tuple[Problem, ...]:
@@ -66,6 +53,8 @@ def check_policy(policy: Policy, catalog: Catalog) -> tuple[Problem, ...]:
         *_table_problems(policy, catalog),
         *_protection_problems(policy, catalog),
         *_public_problems(policy, catalog),
+        *following_problems(policy, catalog),
+        *tie_problems(policy, catalog),
     ]
     once = dict.fromkeys(found)  # two protections can miss the same fact
     return tuple(sorted(once, key=lambda p: (SEVERITIES.index(p.severity), p.line or 0)))
@@ -119,14 +108,10 @@ def _table_problems(policy: Policy, catalog: Catalog) -> Iterator[Problem]:
         for column in facts.key:
             if column not in types:
                 yield _problem(policy, "error", (*place, "key"), no_column(table, column))
-        owners = [p.unit[1] for p in policy.protections if p.unit and p.unit[0] == name]
         for column in facts.derived:
-            here = (*place, "derived", column)
             if column not in types:
+                here = (*place, "derived", column)
                 yield _problem(policy, "error", here, no_column(table, column))
-            elif column in (*facts.key, *facts.references, *owners):
-                message = "a column that tells rows or people apart is not computed"
-                yield _problem(policy, "error", here, message)
         for column, target in facts.references.items():
             here = (*place, "references", column)
             if column not in types:
@@ -356,7 +341,10 @@ def _distance_problems(
             elif family(types[column]) not in ("number", "temporal"):
                 message = f"{column} is {types[column]}; only numbers and dates have a distance"
                 yield _problem(policy, "error", place, message)
-            elif column in policy.facts(name).derived:
+            elif column in {
+                *policy.facts(name).derived,
+                *(c.column.lower() for c in table.computed),
+            }:
                 message = f"{column} is derived: it moves as the columns do that it follows from"
                 yield _problem(policy, "error", place, message)
             elif policy.column(name, column).exact:
@@ -443,7 +431,9 @@ def _missing_facts(policy: Policy, catalog: Catalog, protection: Protection) -> 
         open_columns = [
             column.lower()
             for column, type_ in table.columns
-            if type_.numeric and _says_nothing(column.lower(), facts)
+            if type_.numeric
+            and _says_nothing(column.lower(), facts)
+            and column.lower() not in following(policy, table)
         ]
         if open_columns:
             listed = ", ".join(open_columns)
@@ -525,7 +515,8 @@ def _keep_out(name: str, protection: Protection) -> str:
 def _doubt(policy: Policy, table: Table) -> str | None:
     """Give what speaks against showing a table to everybody, from names and declared facts alone."""
     name = table.name.lower()
-    for column, (target, _) in policy.facts(name).references.items():
+    kept = (pair for tie in table.ties for pair in zip(tie.columns, tie.targets, strict=False))
+    for column, (target, _) in (*policy.facts(name).references.items(), *kept):
         if is_protected(target, policy, policy.protections):
             return f"its column {column} refers to {target}, which is protected"
     for protection in policy.protections:
@@ -552,14 +543,3 @@ def _link_names(policy: Policy) -> frozenset[str]:
             names |= {c for c, (target, _) in facts.references.items() if target in reached}
             names |= set(facts.key) if len(facts.key) == 1 else set()
     return frozenset(names - {"id"})
-
-
-def _problem(policy: Policy, severity: str, place: tuple[str, ...], message: str) -> Problem:
-    line = None
-    for length in range(
-        len(place), min(1, len(place) - 1), -1
-    ):  # the first [tables.T] is not the place of another T
-        line = policy.lines.get(tuple(part.lower() for part in place[:length]))
-        if line:
-            break
-    return Problem(severity, ".".join(place), message, line)

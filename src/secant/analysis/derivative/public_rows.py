@@ -62,7 +62,7 @@ def _condition(marked: PublicRows, scan: n.Scan, policy: Policy, catalog: Catalo
         f.name
         for s in marked_scans
         for f in s.columns
-        if stored_column(s, f.name).lower() in policy.facts(s.table).derived
+        if stored_column(s, f.name).lower() in catalog.derived.get(s.table.lower(), {})
     }
     # The table itself may belong to units as well: its rows stay here, whoever they belong to.
     inner = [s for s in marked_scans if s.alias != "marked"]

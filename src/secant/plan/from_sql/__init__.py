@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from secant.errors import PolicyError, SqlError
 from secant.plan.from_sql.relations import Binder
+from secant.plan.from_sql.views import without_unused
 from secant.plan.nodes import Filter, Join, Node, Project, Relation, Sort, written_size
 from secant.plan.scopes import bottom_up
 from secant.plan.typing import fields_of
@@ -38,6 +39,7 @@ def from_sql(
             "the query is too large once its WITH clauses are written out where they are used",
             hint="use each WITH table fewer times",
         )
+    plan = without_unused(plan, catalog)
     verify(plan)
     for shown in fields_of(plan):
         if shown.type.form == "TIME":  # kept as a moment of one day, which nobody should be shown

@@ -8,6 +8,8 @@ data.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -15,11 +17,13 @@ from sqlglot import exp
 from secant.errors import SqlError
 from secant.plan import nodes as n
 from secant.plan.from_sql.scope import CommonTable, Scope, Source
-from secant.plan.typing import type_of
+from secant.plan.reads import columns_named
+from secant.plan.rewrite import substitute, transform
+from secant.plan.typing import fields_of, type_of
 from secant.sql.parse import parse, span_of
 from secant.sql.screen import screen
 from secant.terms import types as t
-from secant.terms.catalog import Catalog, Constants, View
+from secant.terms.catalog import Catalog, Constants, Formula, View
 
 Columns = tuple[tuple[str, str, t.Type], ...]
 """Shown name, name in the plan, type."""
@@ -110,23 +114,66 @@ def with_derived(
     binder: Binder, scan: n.Scan, columns: Columns, table: str
 ) -> tuple[n.Relation, Columns]:
     """Compute derived columns of a table from the others; what is stored in them is not read (workflow.derived)."""
-    derived = binder.catalog.derived.get(table.lower(), {})
-    if not derived:
+    formulas = binder.catalog.derived.get(table.lower(), {})
+    if not formulas:
         return scan, columns
-    stored = tuple(c for c in columns if c[0].lower() not in derived)
-    scope = Scope(binder.text, None, {})
-    scope.add(Source(scan.alias, stored), None)
-    found: list[tuple[str, str, t.Type]] = []
-    items: list[n.Named] = []
-    for shown, unique, kind in columns:
-        text = derived.get(shown.lower())
-        scalar: n.Scalar = n.Column(unique, kind)
-        if text is not None:
-            tree: Any = screen(parse(f"SELECT {text}"), text)
-            _without_places(tree)
-            (item,) = tree.expressions if len(tree.expressions) == 1 else (tree,)
-            scalar = binder.scalars.bind(item, scope, binder.no_aggregates("a derived column"))
-        kind = type_of(scalar)
-        found.append((shown, f"{unique}'", kind) if text is not None else (shown, unique, kind))
-        items.append(n.Named(found[-1][1], scalar))
-    return n.Project(scan, tuple(items)), tuple(found)
+    raw = {shown.lower(): unique for shown, unique, _ in columns}
+    stored = {c[0].lower(): c for c in columns if c[0].lower() not in formulas}
+    bound: dict[str, n.Scalar] = {}
+    trees = {name: _expression(formula) for name, formula in formulas.items()}
+    for name in _in_order(trees):
+        scope = Scope(binder.text, None, {})
+        scope.add(Source(scan.alias, tuple(stored.values())), None)
+        scalar = binder.scalars.bind(trees[name], scope, binder.no_aggregates("a derived column"))
+        own = f"{raw[name]}'"
+        bound[own] = substitute(scalar, bound)
+        stored[name] = (name, own, type_of(scalar))
+    found = tuple((shown, *stored[shown.lower()][1:]) for shown, _, _ in columns)
+    items = (n.Named(unique, bound.get(unique, n.Column(unique, k))) for _, unique, k in found)
+    return n.Project(scan, tuple(items)), found
+
+
+def _expression(formula: Formula) -> Any:
+    tree: Any = screen(parse(f"SELECT {formula.text}", formula.dialect), formula.text)
+    _without_places(tree)
+    (item,) = tree.expressions if len(tree.expressions) == 1 else (tree,)
+    return item
+
+
+def _in_order(trees: dict[str, Any]) -> list[str]:
+    """Put derived columns behind those that they are derived from."""
+    names = {
+        column: {c.name.lower() for c in tree.find_all(exp.Column)} & trees.keys()
+        for column, tree in trees.items()
+    }
+    try:
+        return list(TopologicalSorter(names).static_order())
+    except CycleError:
+        message = "a derived column follows from itself"
+        raise SqlError("SQL-006", message, hint="let it follow from stored columns") from None
+
+
+def without_unused(plan: n.Relation, catalog: Catalog) -> n.Relation:
+    """Leave out columns beside derived ones that nobody names: a question is not about what they follow from."""
+    if not catalog.derived:
+        return plan
+    made = [x for x in n.walk(plan) if isinstance(x, n.Project) and _is_derived(x)]
+    inside = {x for project in made for item in project.items for x in n.walk(item)}
+    above = (columns_named(x) for x in n.walk(plan) if x not in inside)
+    named = {f.name for f in fields_of(plan)}.union(*above)
+
+    def change(node: n.Node) -> n.Node:
+        if not isinstance(node, n.Project) or not _is_derived(node):
+            return node
+        # A row is there, whether or not anybody names a column of it.
+        kept = tuple(i for i in node.items if i.name in named)
+        return replace(node, items=kept) if kept else node.input
+
+    return transform(plan, change, n.Project)
+
+
+def _is_derived(project: n.Project) -> bool:
+    if not isinstance(project.input, n.Scan):
+        return False
+    own = {f"{f.name}'" for f in project.input.columns}
+    return any(item.name in own for item in project.items)
