@@ -29,9 +29,19 @@ def public_facts(policy: Policy, session: Session) -> PublicFacts:
 
     def rows_of(table: str, columns: Sequence[str] = ()) -> tuple[str, list[str]]:
         """Write the rows of a table with the columns that are looked at, and no other; give their names."""
+        known = session.catalog().table(table)
+        assert known is not None, f"{table} is in the catalog"
         names = session.catalog().spelled(table, columns)[1]
-        known = session.catalog().tables[table.lower()]
         return stored_rows(session.dialect, known, names), [quote(name) for name in names]
+
+    def stored(table: str, columns: Sequence[str]) -> bool:
+        """Whether these are columns that the table stores.
+
+        Parts of documents and arrays are not looked up: they are known by names in lower case here, and the part of
+        another spelling may be another one, in other rows.
+        """
+        known = session.catalog().table(table)
+        return known is not None and {c.lower() for c, _ in known.columns}.issuperset(columns)
 
     @cache
     def count(table: str) -> int | None:
@@ -44,25 +54,23 @@ def public_facts(policy: Policy, session: Session) -> PublicFacts:
     def fan(table: str, columns: tuple[str, ...]) -> int | None:
         if not columns:
             return count(table)
-        if not is_open(policy, table, columns):
+        if not is_open(policy, table, columns) or not stored(table, columns):
             return None
-        stored, names = rows_of(table, columns)
-        counts = f"SELECT count(*) AS n FROM {stored} AS t GROUP BY {', '.join(names)}"
+        rows, names = rows_of(table, columns)
+        counts = f"SELECT count(*) AS n FROM {rows} AS t GROUP BY {', '.join(names)}"
         ((found,),) = public_rows(session, f"SELECT max(n) FROM ({counts}) AS counted")
         return found if isinstance(found, int) else None
 
     @cache
     def ends(table: str, column: str) -> tuple[Fraction, Fraction] | None:
-        if not is_open(policy, table, (column,)):
+        if not is_open(policy, table, (column,)) or not stored(table, (column,)):
             return None
-        stored, (exact,) = rows_of(table, [column])
-        ((low, high),) = public_rows(
-            session, f"SELECT min({exact}), max({exact}) FROM {stored} AS t"
-        )
+        rows, (exact,) = rows_of(table, [column])
+        ((low, high),) = public_rows(session, f"SELECT min({exact}), max({exact}) FROM {rows} AS t")
         first, last = as_number(low), as_number(high)
         return None if first is None or last is None else (first, last)
 
-    def rows(relation: n.Relation) -> int | None:
+    def expected(relation: n.Relation) -> int | None:
         return expected_rows(relation, policy, count)
 
-    return PublicFacts(rows=rows, ends=ends, count=count, fan=fan)
+    return PublicFacts(rows=expected, ends=ends, count=count, fan=fan)
