@@ -1,8 +1,8 @@
 """Public facts that steer a release, looked up in the session that will answer it.
 
-In: a session. Out: counts, ends and fans of public columns, and values of public subqueries, as the analyses ask for them. Each is looked up once for
-the data that the session knows: again in the next question where that may see other data, and not where files are read
-that may not change at all.
+In: a session. Out: counts, ends and fans of public columns, and values of public subqueries, as the analyses ask for
+them. Each is looked up once for the data that the session knows: again in the next question where that may see other
+data, and not where files are read that may not change at all.
 """
 
 from __future__ import annotations
