@@ -30,6 +30,9 @@ from secant.ledger.amounts import DELTA_UNITS, EPSILON_UNITS
 
 EPSILONS = ("1", "1", "1", "0.1", "10", "0.000001", "1000")
 WORLD_LASTS, POLICY_LASTS = 250, 12
+ATTACKED = ("person.age within {}", "person.height within {}", "visit.cost within {}", "visit.note is 'ok'",
+            "place.x within {}", "person.born within {}", "place.(x, y) within {}", "visit.big within {} of 3",
+            "person.city is 'Riga' member 10%", "visit.rate within {} member 50%")  # fmt: skip
 UNITS = {"epsilon": EPSILON_UNITS, "delta": DELTA_UNITS}
 ASKED_AGAIN = 8
 """Of the texts that are refused before a row has any part in it, every so many are asked of both neighbors as well."""
@@ -115,6 +118,32 @@ def faults(world: World, text: str, epsilon: str) -> Iterator[tuple[str, Any]]:
         if second.yes and first.result.columns != second.result.columns:
             yield "neighbor", "other columns"
     yield "told", told
+
+
+def beside(world: World, text: str, epsilon: str, draw: random.Random) -> Iterator[tuple[str, Any]]:
+    """Ask what else can be asked about a question, for the owner and about guesses; only faults of ours count."""
+    db, place = world.first, draw.choice(ATTACKED)
+    attacker = place.format(draw.choice(["0", "1e-9", "2", "1e6", "5%"]))
+    options: dict[str, Any] = {"protection": world.kind.choice}
+    wanted = draw.choice(["5%", "3", "1e-300", "1e300", "5% of 2000"])
+
+    def verified() -> Any:
+        found = db.sql(text, epsilon=epsilon, **options)
+        return db.verify(found.release_id) if found.release_id else None
+
+    calls: tuple[Callable[[], Any], ...] = (
+        lambda: db.explain(text, epsilon=epsilon, attacker=attacker, ranges=True, **options),
+        lambda: db.sql(text, attacker=f"{attacker} at most {draw.choice(['30%', '1e-9%', '99.9%'])}", **options),
+        lambda: db.explain(text, error=wanted, **options),
+        lambda: db.sql(text, epsilon=epsilon, max_error=wanted, **options),
+        lambda: db.inspect(text, epsilon=epsilon, components=True, **options),
+        lambda: db.simulate(text, attacker, **options),
+        verified,
+    )  # fmt: skip
+    call = draw.choice(calls)
+    seen = said(call)
+    if seen.code in ("BUG-001", "untyped"):
+        yield "bug", f"beside, {calls.index(call)} {attacker} {wanted}: {seen.words}"
 
 
 def _prices(told: Said, first: Said, before: Any, after: Any) -> Iterator[tuple[str, Any]]:
@@ -212,6 +241,12 @@ def _fuzz(
                     summary.answered += what.yes
                     if not what.yes:
                         summary.refused[what.code] += 1
+                if drawn_policies:
+                    for kind, what in beside(world, text, epsilon, draw):
+                        finding = {"kind": kind, "world": world_seed, "policy": world.kind.name, "text": text,
+                                   "epsilon": epsilon, "what": what}  # fmt: skip
+                        summary.findings.append(finding)
+                        told("FINDING " + json.dumps(finding))
                 seconds = time.perf_counter() - started
                 if seconds > max(slowest, 5.0):
                     slowest = seconds
