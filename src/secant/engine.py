@@ -230,8 +230,12 @@ class Connection:
                 if asked.epsilon is None or not (allowed is None and asked.attacker is None):
                     raise
                 case = self._situation(refusal, text, parameters, asked)
-            self._foretold(case, text, parameters, asked, False)  # what is refused pays for no fact
-            facts, paid, caution = find_facts(case, asked.epsilon, self.ledger, analyst, warn)
+            # what is refused pays for no fact
+            _, job = self._foretold(case, text, parameters, asked, False)
+            price = charges_of(job.noise)
+            facts, paid, caution = find_facts(
+                case, asked.epsilon, price, self.ledger, analyst, warn
+            )
             self.policy, self._found = completed(self.policy, facts), (*self._found, *facts)
             answer = self._released(text, parameters, self._rest(asked, paid), None, analyst, warn)
             return with_found(answer, facts, paid, caution)

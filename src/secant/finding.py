@@ -6,7 +6,8 @@ anything is counted, and written into the ledger when they are found: who asks n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -72,11 +73,15 @@ class Situation:
 def find_facts(
     situation: Situation,
     epsilon: Fraction,
+    foretold: Sequence[Charge],
     ledger: Ledger,
     analyst: str,
     warn: Callable[[Caution], object] | None,
 ) -> tuple[tuple[Found, ...], Fraction, Caution | None]:
-    """Give the facts that a question lacks, and what of its epsilon they cost; from the ledger they cost nothing."""
+    """Give the facts that a question lacks, and what of its epsilon they cost; from the ledger they cost nothing.
+
+    `foretold` is what the answer would cost with facts of a usual size: its delta is another one's than that of facts.
+    """
     lacking = situation.lacking()
     known = recalled((r.status for r in ledger.history()), lacking)
     missing = tuple(x for x in lacking if x not in {fact.lacking for fact in known})
@@ -88,7 +93,11 @@ def find_facts(
     names = sorted({x.protection for x in missing})
     everybody = [p.name for p in situation.in_force]
     # Whoever cannot pay for the whole question does not pay for its first part.
-    ledger.reserve([Charge.of(p, epsilon) for p in everybody], analyst=analyst).give_back()
+    deltas = Counter[str]()
+    for charge in foretold:
+        deltas[charge.protection] += charge.delta
+    whole = [replace(Charge.of(p, epsilon), delta=deltas[p]) for p in everybody]
+    ledger.reserve(whole, analyst=analyst).give_back()
     paid = epsilon * SHARE
     charges = [Charge.of_event(p, PureEvent(paid)) for p in names]
     note = {"facts": len(missing)}

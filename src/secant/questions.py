@@ -13,7 +13,7 @@ from secant.analysis import explain as wording
 from secant.analysis.certificate import Refusal
 from secant.analysis.portfolio import Prepared, PublicFacts, RawRows, prepare
 from secant.errors import PolicyError, Refused, Span, UsageError
-from secant.ledger.amounts import Charge, as_written
+from secant.ledger.amounts import DELTA_UNITS, Charge, as_written
 from secant.ledger.opening import Accounts
 from secant.numeric.parameters import delta_of, epsilon_of, level_of
 from secant.plan import nodes as n
@@ -82,9 +82,13 @@ def asked_of(
 
 
 def deltas_of(protections: tuple[Protection, ...], delta: Number | None) -> dict[str, Fraction]:
-    """Give what a question may spend of each δ: a hundredth of all, if nothing else is asked for."""
+    """Give what a question may spend of each δ: a hundredth of all, if nothing else is asked for.
+
+    Less than the ledger counts is none: rounded up, the first question would cost more than there is.
+    """
     if delta is None:
-        return {p.name: p.delta / 100 for p in protections}
+        shares = {p.name: p.delta / 100 for p in protections}
+        return {name: x if x * DELTA_UNITS >= 1 else Fraction(0) for name, x in shares.items()}
     asked = delta_of(as_written(delta, what="delta", code="USE-003"))
     return {p.name: asked for p in protections}
 

@@ -8,6 +8,7 @@ together are taken for normal. What comes out is computed from protected rows, i
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -148,7 +149,10 @@ def _number(answer: Callable[[Any], Sequence[Sequence[Any]]], tables: Mapping[st
     value = rows[0][0] if len(rows) == 1 and len(rows[0]) == 1 else "several"
     if not isinstance(value, (int, float, Decimal, type(None))):
         raise UsageError("USE-001", _ONE)
-    return 0.0 if value is None else float(value)
+    found = 0.0 if value is None else float(value)
+    if not math.isfinite(found):
+        raise Refused("REF-101", "the answer is not finite on the data, or where the prior allows")
+    return found
 
 
 def _typed(value: float, kind: str) -> object:

@@ -18,8 +18,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from drawn_policies import EPSILONS as ODD_EPSILONS
+from drawn_policies import Policies
 from drawn_texts import Texts
-from worlds import SECRET, World, open_world
+from worlds import SECRET, World, open_under, open_world
 
 from secant import engine
 from secant.engine import Connection
@@ -27,7 +29,10 @@ from secant.errors import SecantError
 from secant.ledger.amounts import DELTA_UNITS, EPSILON_UNITS
 
 EPSILONS = ("1", "1", "1", "0.1", "10", "0.000001", "1000")
-WORLD_LASTS = 250
+WORLD_LASTS, POLICY_LASTS = 250, 12
+ATTACKED = ("person.age within {}", "person.height within {}", "visit.cost within {}", "visit.note is 'ok'",
+            "place.x within {}", "person.born within {}", "place.(x, y) within {}", "visit.big within {} of 3",
+            "person.city is 'Riga' member 10%", "visit.rate within {} member 50%")  # fmt: skip
 UNITS = {"epsilon": EPSILON_UNITS, "delta": DELTA_UNITS}
 ASKED_AGAIN = 8
 """Of the texts that are refused before a row has any part in it, every so many are asked of both neighbors as well."""
@@ -95,6 +100,9 @@ def faults(world: World, text: str, epsilon: str) -> Iterator[tuple[str, Any]]:
             yield "bug", f"{who}: {one.words}"
         if SECRET in one.words and SECRET not in text:
             yield "quoted", f"{who}: {one.words}"
+    if told.yes and first.code.startswith("BUD-") and after == before:
+        yield "told", told  # explained, and nothing is left to pay for it
+        return
     if told.yes and not first.yes:
         yield ("charged" if after != before else "unanswered"), first.words
     elif not told.yes and (first.code, first.words) != (told.code, told.words):
@@ -104,10 +112,38 @@ def faults(world: World, text: str, epsilon: str) -> Iterator[tuple[str, Any]]:
     if (first.code, first.words) != (second.code, second.words):
         yield "neighbor", f"{first.words or 'answered'} / {second.words or 'answered'}"
     if told.yes and first.yes:
-        yield from _prices(told, first, before, after)
+        # With facts that were assumed, an explanation is a guess of its price.
+        if world.kind.adds_up and "assumes" not in told.result.record:
+            yield from _prices(told, first, before, after)
         if second.yes and first.result.columns != second.result.columns:
             yield "neighbor", "other columns"
     yield "told", told
+
+
+def beside(world: World, text: str, epsilon: str, draw: random.Random) -> Iterator[tuple[str, Any]]:
+    """Ask what else can be asked about a question, for the owner and about guesses; only faults of ours count."""
+    db, place = world.first, draw.choice(ATTACKED)
+    attacker = place.format(draw.choice(["0", "1e-9", "2", "1e6", "5%"]))
+    options: dict[str, Any] = {"protection": world.kind.choice}
+    wanted = draw.choice(["5%", "3", "1e-300", "1e300", "5% of 2000"])
+
+    def verified() -> Any:
+        found = db.sql(text, epsilon=epsilon, **options)
+        return db.verify(found.release_id) if found.release_id else None
+
+    calls: tuple[Callable[[], Any], ...] = (
+        lambda: db.explain(text, epsilon=epsilon, attacker=attacker, ranges=True, **options),
+        lambda: db.sql(text, attacker=f"{attacker} at most {draw.choice(['30%', '1e-9%', '99.9%'])}", **options),
+        lambda: db.explain(text, error=wanted, **options),
+        lambda: db.sql(text, epsilon=epsilon, max_error=wanted, **options),
+        lambda: db.inspect(text, epsilon=epsilon, components=True, **options),
+        lambda: db.simulate(text, attacker, **options),
+        verified,
+    )  # fmt: skip
+    call = draw.choice(calls)
+    seen = said(call)
+    if seen.code in ("BUG-001", "untyped"):
+        yield "bug", f"beside, {calls.index(call)} {attacker} {wanted}: {seen.words}"
 
 
 def _prices(told: Said, first: Said, before: Any, after: Any) -> Iterator[tuple[str, Any]]:
@@ -155,19 +191,44 @@ def read_once() -> Iterator[None]:
         engine.from_sql = plain
 
 
+def fuzz_policies(
+    seed: int,
+    questions: int,
+    directory: Path,
+    address: str | None = None,
+    told: Callable[[str], None] = lambda line: None,
+) -> Summary:
+    """Ask so many drawn questions of drawn policies, a few of each."""
+    with read_once():
+        return _fuzz(seed, questions, directory, address, told, drawn_policies=True)
+
+
 def _fuzz(
-    seed: int, questions: int, directory: Path, address: str | None, told: Callable[[str], None]
+    seed: int,
+    questions: int,
+    directory: Path,
+    address: str | None,
+    told: Callable[[str], None],
+    *,
+    drawn_policies: bool = False,
 ) -> Summary:
     summary, number = Summary(), 0
     slowest = 0.0
     while summary.asked < questions:
         world_seed = seed * 1_000_003 + number
         number += 1
-        world = open_world(world_seed, directory, address)
         texts, draw = Texts(world_seed), random.Random(world_seed)
+        leaning, epsilons, lasts = None, EPSILONS, WORLD_LASTS
+        if drawn_policies:
+            leaning, epsilons, lasts = Policies(world_seed), ODD_EPSILONS, POLICY_LASTS
+            drawn = leaning.draw()
+            world = open_under(drawn.text, drawn.kind, world_seed, directory, address)
+        else:
+            world = open_world(world_seed, directory, address)
         try:
-            for _ in range(min(WORLD_LASTS, questions - summary.asked)):
-                text, epsilon = texts.draw(), draw.choice(EPSILONS)
+            for _ in range(min(lasts, questions - summary.asked)):
+                text = leaning.text() if leaning and draw.random() < 0.8 else texts.draw()
+                epsilon = draw.choice(epsilons)
                 started = time.perf_counter()
                 for kind, what in faults(world, text, epsilon):
                     if kind != "told":
@@ -180,6 +241,12 @@ def _fuzz(
                     summary.answered += what.yes
                     if not what.yes:
                         summary.refused[what.code] += 1
+                if drawn_policies:
+                    for kind, what in beside(world, text, epsilon, draw):
+                        finding = {"kind": kind, "world": world_seed, "policy": world.kind.name, "text": text,
+                                   "epsilon": epsilon, "what": what}  # fmt: skip
+                        summary.findings.append(finding)
+                        told("FINDING " + json.dumps(finding))
                 seconds = time.perf_counter() - started
                 if seconds > max(slowest, 5.0):
                     slowest = seconds

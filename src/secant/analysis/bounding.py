@@ -30,6 +30,7 @@ from secant.analysis.derivative.unions import soften
 from secant.analysis.interface import Analysis, Request, WhenAsked
 from secant.analysis.joins import JoinsAnalysis
 from secant.analysis.public_facts import PublicFacts
+from secant.analysis.public_values import with_public_values
 from secant.analysis.stability.analysis import StabilityAnalysis
 from secant.analysis.truncation.analysis import TruncationAnalysis
 from secant.plan import nodes as n
@@ -115,6 +116,7 @@ def _enforced(aggregate: n.Aggregate, name: str, context: Context) -> _Enforced 
         if isinstance(release, Problem):
             return _refusal(release)
         return _Enforced(cut_together(release, context.quotients))
+    aggregate = with_public_values(aggregate, context)
     moving = all(p.kind == "cells" for p in touched)
     metric = all(p.distance for p in touched)
     estimate = context.public.rows if moving else PublicFacts().rows
@@ -162,6 +164,7 @@ def _enforced_rows(aggregate: n.Aggregate, name: str, context: Context) -> Relea
     release = enforce(aggregate, name, facts, protections, stepped=stepped)
     if not isinstance(release, Problem) or release.rule != "rewrite.range":
         return release
+    aggregate = with_public_values(aggregate, context)
     policy, read = facts.policy, read_columns(aggregate)
     tables = dict(policy.tables)
     looked: list[str] = []

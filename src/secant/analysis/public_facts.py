@@ -28,6 +28,8 @@ class PublicFacts:
     """Rows of a table whose number is public."""
     fan: Callable[[str, tuple[str, ...]], int | None] = lambda table, columns: None
     """Rows of a table that agree in some public columns, at most."""
+    value: Callable[[n.Relation], n.Literal | None] = lambda relation: None
+    """The one value of a public relation; None where it has several rows, or a value that is not written down."""
 
     def at(self, epsilon: Fraction) -> PublicFacts:
         """Give the same facts for another amount that is spent."""

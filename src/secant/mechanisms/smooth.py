@@ -31,6 +31,8 @@ from secant.terms.bounds import Bound, SmoothBound
 from secant.terms.secrecy import Private, unseal
 
 _FLOOR = fmpq(1, 1 << 32)  # of the grid step: a smooth bound is never taken as zero
+ROUGHEST = Fraction(128)
+"""No jump gains more than at this beta: noise is 1e26 times less than the bound by then."""
 Secret = Private[Any] | int | float | Decimal | Fraction
 
 
@@ -321,8 +323,10 @@ def _noise(
 
 def jump_rate(rate: Fraction, beta: Fraction) -> Fraction:
     """Give a rate for bounds of single jumps where `rate` serves bounds of derivatives, rounded down (noise.jump)."""
+    # The gain grows with beta, so that of a smaller beta serves; above, it has more digits than anything needs.
+    used = min(beta, ROUGHEST)
     with working_precision(128):
-        gain = 2 * (ball(beta) / 2).expm1() / ball(beta)
+        gain = 2 * (ball(used) / 2).expm1() / ball(used)
         return round_down(lower(ball(rate) * gain))
 
 

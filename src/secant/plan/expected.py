@@ -8,6 +8,7 @@ knows better, and differently from engine to engine: the same question would get
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 from secant.numeric.interval import EVERYTHING, meet
 from secant.plan import nodes as n
@@ -20,6 +21,10 @@ from secant.terms.policy import Policy
 
 EQUAL, OTHER = 0.1, 0.5
 """Shares of rows that pass an equality, and any other condition, where nothing better is known."""
+ONE_VALUE = Fraction(1, 1000)
+"""The share of a range that one value of it is taken for: a single value is not no value."""
+FEWEST = 1e-15
+"""A guess says no less than this: fewer rows than any table has. Readers divide by it."""
 
 
 def expected_rows(
@@ -64,11 +69,17 @@ def expected_share(
         whole = known.get(column, EVERYTHING)
         both = meet(whole, kept)
         if whole.bounded:
-            low, high = whole.ends()
-            inside = both.ends() if both is not None else (low, low)
-            step = (high - low) / 1000  # a single value is not no value
-            share *= float((inside[1] - inside[0] + step) / (high - low + step))
-    return share
+            share *= _part(whole.ends(), None if both is None else both.ends())
+    return max(FEWEST, share)
+
+
+def _part(whole: tuple[Fraction, Fraction], inside: tuple[Fraction, Fraction] | None) -> float:
+    """Give which part of a declared range a filter keeps; the only value of a range is all of it."""
+    width = whole[1] - whole[0]
+    kept = Fraction(0) if inside is None else inside[1] - inside[0]
+    if not width:
+        return 1.0 if inside is not None else float(ONE_VALUE)
+    return float((kept / width + ONE_VALUE) / (1 + ONE_VALUE))
 
 
 def expected_size(
@@ -129,7 +140,8 @@ def _share(
     if isinstance(condition, n.Not):
         if isinstance(condition.operand, n.IsNull):
             return 1.0
-        return 1.0 - _share(condition.operand, tables, policy, count, fan)
+        # shares of the parts of an OR are added: their sum may be all, and some rows be left all the same
+        return max(float(ONE_VALUE), 1.0 - _share(condition.operand, tables, policy, count, fan))
     if isinstance(condition, n.Compare) and condition.op == "=":
         return _equality(condition, tables, policy, count, fan)
     if isinstance(condition, n.Compare) and condition.op == "<>":

@@ -233,10 +233,22 @@ def substitute(scalar: n.Scalar, columns: dict[str, n.Scalar]) -> n.Scalar:
             )
             return node if itself else found
         if isinstance(node, n.Outer) and node.name in columns:
-            source = columns[node.name]
-            assert isinstance(source, n.Column)
-            return n.Outer(source.name, source.type, node.span)
+            return _from_inside(columns[node.name], node.span)
         return n.rebuild(node, change)
+
+    changed = change(scalar)
+    assert isinstance(changed, n.Scalar)
+    return changed
+
+
+def _from_inside(scalar: n.Scalar, span: Span | None) -> n.Scalar:
+    """Write an expression of the enclosing query for a place inside a subquery: its columns are outer ones there."""
+
+    def change(node: n.Node) -> n.Node:
+        if isinstance(node, n.Column):
+            return n.Outer(node.name, node.type, span)
+        # what a subquery of its own reads is not of the enclosing query
+        return node if isinstance(node, n.Relation) else n.rebuild(node, change)
 
     changed = change(scalar)
     assert isinstance(changed, n.Scalar)

@@ -30,6 +30,8 @@ MOST_NUMBERS, MOST_TOTALS = 300, 60
 """Of all levels together, and of all but the finest: every number is made of all of them."""
 CONTRADICTED = 0.9999
 """Totals and parts that noise at this level does not explain are left apart: some rows have none of the keys."""
+FURTHEST = 1e6
+"""The largest variance over the least one with which numbers are weighed."""
 Cell = tuple[str, int]
 """Measure column and row of a released table."""
 
@@ -325,7 +327,7 @@ class _Fit:
     def _gain(self) -> list[list[float]]:
         """Give for each of the finest numbers its shares in what totals exceed their parts by."""
         fine = self.family.sizes[0]
-        variances = [_variance(x) for x in self.noises]
+        variances = _comparable([_variance(x) for x in self.noises])
         sums = self.parts[fine:]
         inner = [[variances[0] * len(a & b) for b in sums] for a in sums]
         for i in range(len(sums)):
@@ -415,6 +417,15 @@ class _Fit:
 
 def _variance(noise: LawfulNoise) -> float:
     return whole_variance(float(noise.law.size), normal=noise.law.normal)
+
+
+def _comparable(variances: Sequence[float]) -> list[float]:
+    """Give positive variances no further apart than weights need: next to no noise would make the matrix singular.
+
+    Weights follow from them, errors do not: those come from the laws of what was drawn, whatever the weights are.
+    """
+    largest = max(variances)
+    return [max(v, largest / FURTHEST) for v in variances] if largest else [1.0] * len(variances)
 
 
 def _reach(kinds: Sequence[tuple[LawfulNoise, float, int]], level: float) -> float:

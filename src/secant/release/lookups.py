@@ -1,13 +1,16 @@
 """Public facts that steer a release, looked up in the session that will answer it.
 
-In: a session. Out: counts, ends and fans of public columns, as the analyses ask for them. Each is looked up once for
-the data that the session knows: again in the next question where that may see other data, and not where files are read
-that may not change at all.
+In: a session. Out: counts, ends and fans of public columns, and values of public subqueries, as the analyses ask for
+them. Each is looked up once for the data that the session knows: again in the next question where that may see other
+data, and not where files are read that may not change at all.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 
@@ -15,10 +18,14 @@ from secant.analysis.portfolio import PublicFacts
 from secant.plan import nodes as n
 from secant.plan.expected import expected_rows
 from secant.plan.ranges import as_number
+from secant.plan.typing import fields_of
+from secant.plan.unfailing import unfailing
 from secant.release.backend import Session, public_rows
 from secant.release.dialect import quote, stored_rows
+from secant.release.lower import lower
 from secant.terms.coverage import is_open
 from secant.terms.policy import Policy
+from secant.terms.types import Type
 
 
 def public_facts(policy: Policy, session: Session) -> PublicFacts:
@@ -29,9 +36,19 @@ def public_facts(policy: Policy, session: Session) -> PublicFacts:
 
     def rows_of(table: str, columns: Sequence[str] = ()) -> tuple[str, list[str]]:
         """Write the rows of a table with the columns that are looked at, and no other; give their names."""
+        known = session.catalog().table(table)
+        assert known is not None, f"{table} is in the catalog"
         names = session.catalog().spelled(table, columns)[1]
-        known = session.catalog().tables[table.lower()]
         return stored_rows(session.dialect, known, names), [quote(name) for name in names]
+
+    def stored(table: str, columns: Sequence[str]) -> bool:
+        """Whether these are columns that the table stores.
+
+        Parts of documents and arrays are not looked up: they are known by names in lower case here, and the part of
+        another spelling may be another one, in other rows.
+        """
+        known = session.catalog().table(table)
+        return known is not None and {c.lower() for c, _ in known.columns}.issuperset(columns)
 
     @cache
     def count(table: str) -> int | None:
@@ -44,25 +61,56 @@ def public_facts(policy: Policy, session: Session) -> PublicFacts:
     def fan(table: str, columns: tuple[str, ...]) -> int | None:
         if not columns:
             return count(table)
-        if not is_open(policy, table, columns):
+        if not is_open(policy, table, columns) or not stored(table, columns):
             return None
-        stored, names = rows_of(table, columns)
-        counts = f"SELECT count(*) AS n FROM {stored} AS t GROUP BY {', '.join(names)}"
+        rows, names = rows_of(table, columns)
+        counts = f"SELECT count(*) AS n FROM {rows} AS t GROUP BY {', '.join(names)}"
         ((found,),) = public_rows(session, f"SELECT max(n) FROM ({counts}) AS counted")
         return found if isinstance(found, int) else None
 
     @cache
     def ends(table: str, column: str) -> tuple[Fraction, Fraction] | None:
-        if not is_open(policy, table, (column,)):
+        if not is_open(policy, table, (column,)) or not stored(table, (column,)):
             return None
-        stored, (exact,) = rows_of(table, [column])
-        ((low, high),) = public_rows(
-            session, f"SELECT min({exact}), max({exact}) FROM {stored} AS t"
-        )
+        rows, (exact,) = rows_of(table, [column])
+        ((low, high),) = public_rows(session, f"SELECT min({exact}), max({exact}) FROM {rows} AS t")
         first, last = as_number(low), as_number(high)
         return None if first is None or last is None else (first, last)
 
-    def rows(relation: n.Relation) -> int | None:
+    def expected(relation: n.Relation) -> int | None:
         return expected_rows(relation, policy, count)
 
-    return PublicFacts(rows=rows, ends=ends, count=count, fan=fan)
+    def value(relation: n.Relation) -> n.Literal | None:
+        (column,) = fields_of(relation)
+        found = public_rows(session, lower(n.Limit(unfailing(relation), 2, 0), session.dialect))
+        if len(found) > 1:
+            return None
+        return _literal(found[0][0] if found else None, column.type)
+
+    return PublicFacts(rows=expected, ends=ends, count=count, fan=fan, value=value)
+
+
+_WRITTEN: dict[str, type] = {
+    "INTEGER": int, "DOUBLE": float, "DECIMAL": Decimal, "TEXT": str, "BOOLEAN": bool, "DATE": date,
+    "TIMESTAMP": datetime,
+}  # fmt: skip
+
+
+def _literal(value: object, kind: Type) -> n.Literal | None:
+    """Write a value that was read as a constant of its column's type; None where that may be another value."""
+    if value is None:
+        return n.Literal(None, kind)
+    if type(value) is not _WRITTEN.get(kind.kind):
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Decimal) and not (value.is_finite() and _fits(Fraction(value), kind)):
+        return None
+    return n.Literal(value, kind)
+
+
+def _fits(value: Fraction, kind: Type) -> bool:
+    assert kind.precision is not None
+    assert kind.scale is not None
+    steps = value * 10**kind.scale
+    return steps.denominator == 1 and abs(steps) < 10**kind.precision

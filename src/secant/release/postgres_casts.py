@@ -65,8 +65,8 @@ def too_wide(x: str, kind: Type) -> str:
 
 
 def late(date: str) -> str:
-    """Write the condition that a date lies after the last timestamp."""
-    return f"(isfinite({date}) AND {date} >= DATE '294247-01-01')"
+    """Write the condition that a date lies after the last day that DuckDB has a timestamp of."""
+    return f"(isfinite({date}) AND {date} > DATE '294247-01-10')"
 
 
 def converted(x: str, source: Type, target: Type, alias: Alias, version: int = ASKING) -> str:

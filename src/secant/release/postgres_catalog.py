@@ -116,9 +116,10 @@ _PLAIN = {
     "real": t.DOUBLE, "double precision": t.DOUBLE, "text": t.TEXT, "name": t.TEXT, "date": t.DATE,
     "timestamp without time zone": t.TIMESTAMP, "character varying": t.TEXT, "character": t.TEXT,
 }  # fmt: skip
-# A number of any size, as a double: what a double cannot hold is infinite, or 0. The cast alone would raise.
+# A number of any size, as a double: what a double cannot hold is infinite, or 0, and NaN is NULL as it is of a numeric
+# with digits. The cast alone would raise.
 _ANY_NUMBER = (
-    "CASE WHEN abs({0}) BETWEEN 1e-300 AND 1e300 OR {0} = 'NaN' THEN CAST({0} AS double precision) "
+    "CASE WHEN {0} = 'NaN' THEN NULL WHEN abs({0}) BETWEEN 1e-300 AND 1e300 THEN CAST({0} AS double precision) "
     "WHEN abs({0}) < 1e-300 THEN float8 '0' WHEN {0} > 0 THEN float8 'Infinity' "
     "WHEN {0} < 0 THEN float8 '-Infinity' END"
 )

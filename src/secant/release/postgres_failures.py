@@ -22,7 +22,7 @@ from secant.terms import types as t
 from secant.terms.types import Type
 
 SUBSTRING_REACH = 2**32
-_LIMITS = {"first": "TIMESTAMP '4712-01-01 BC'", "last": "TIMESTAMP '294246-12-31'"}
+_LIMITS = {"first": "TIMESTAMP '4714-11-24 BC'", "last": "TIMESTAMP '294247-01-10'"}
 
 
 def failures(w: Writer, node: n.Node, env: Env) -> list[str]:
@@ -124,11 +124,11 @@ def _time(
         ("INTEGER", "INTERVAL"),
     ):
         raise _cannot("intervals that are computed")
-    return _moved(moment, kinds, interval)
+    return _moved(moment, node.op, interval)
 
 
-def _moved(moment: str, kinds: tuple[str, str], interval: n.Literal) -> list[str]:
-    """Ask whether a moment stays in the calendar, with a margin at its ends that nothing lives in."""
+def _moved(moment: str, op: str, interval: n.Literal) -> list[str]:
+    """Ask whether a moment stays in the calendar, with a margin at the ends that it is moved to."""
     assert isinstance(interval.value, tuple)
     months, days, micros = interval.value
     shift = abs(months) * 31 + abs(days) + abs(micros) // 86_400_000_000 + 1
@@ -136,10 +136,13 @@ def _moved(moment: str, kinds: tuple[str, str], interval: n.Literal) -> list[str
         raise _cannot("intervals of thousands of years")
     margin = f"INTERVAL '{shift} days'"
     finite = f"isfinite({moment})"
-    outside = (
-        f"({moment} < {_LIMITS['first']} + {margin} OR {moment} > {_LIMITS['last']} - {margin})"
-    )
-    return [f"({finite} AND {outside})"]
+    ways = {(part > 0) == (op == "+") for part in interval.value if part}
+    late = f"{moment} > {_LIMITS['last']} - {margin}"
+    if ways == {False}:  # it comes nearer; a date that has no timestamp is late all the same
+        late = f"{moment} >= {_LIMITS['last']} + INTERVAL '1 day'"
+    early = [] if ways == {True} else [f"{moment} < {_LIMITS['first']} + {margin}"]
+    outside = [late, *early]
+    return [f"({finite} AND ({' OR '.join(outside)}))"]
 
 
 def inline_only(w: Writer, scalar: n.Scalar, env: Env) -> bool:
@@ -227,11 +230,21 @@ def _places(w: Writer, node: n.Call, env: Env) -> list[str]:
     ]
 
 
+_EARLIEST = {"month": "4714-12-01 BC", "quarter": "4713-01-01 BC", "year": "4713-01-01 BC"}
+"""Moments from which on such a part starts inside PostgreSQL's calendar, which begins on Monday, 4714-11-24 BC."""
+_LATEST = {"month": "294247-02-01", "quarter": "294247-04-01", "year": "294248-01-01"}
+"""Dates from which on such a part starts after the last day of DuckDB's timestamps, Sunday, 294247-01-10."""
+
+
 def _truncation(w: Writer, node: n.Call, env: Env) -> list[str]:
-    moment = write(w, node.arguments[1], env)
-    return [
-        f"(isfinite({moment}) AND ({moment} < {_LIMITS['first']} OR {moment} > {_LIMITS['last']}))"
-    ]
+    """A start that is no moment: before PostgreSQL's first one, which DuckDB has, or of a date that is too late."""
+    part, moment = node.arguments
+    assert isinstance(part, n.Literal)
+    asked, written = str(part.value), write(w, moment, env)
+    outside = [f"{written} < TIMESTAMP '{_EARLIEST[asked]}'"] if asked in _EARLIEST else []
+    if type_of(moment).kind == "DATE":
+        outside.append(f"{written} >= DATE '{_LATEST.get(asked, '294247-01-11')}'")
+    return [f"(isfinite({written}) AND ({' OR '.join(outside)}))"] if outside else []
 
 
 _CALLS: dict[str, Callable[[Writer, n.Call, Env], list[str]]] = {

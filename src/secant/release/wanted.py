@@ -142,7 +142,7 @@ def refuse_above(foreseen: Foreseen, most: Mapping[str, Fraction]) -> None:
     """Refuse to spend where a public error is larger than is allowed."""
     if not held(foreseen, most):
         errors = {o: e for o, e in foreseen.errors.items() if e is not None}
-        output = max(errors, key=lambda o: errors[o] / float(most[o]))
+        output = max(errors, key=lambda o: Fraction(errors[o]) / most[o])
         what = " ranks" if output in foreseen.ranks else ""
         about = "about " if output in foreseen.rough else ""
         raise Refused(

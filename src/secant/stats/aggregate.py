@@ -19,7 +19,7 @@ from secant.errors import UsageError, border
 from secant.numeric.parameters import Number, count_of
 from secant.stats.calls import guarantee_of, release, terms_of
 from secant.stats.definitions import rank_statistic, rank_ways
-from secant.stats.inputs import values_of
+from secant.stats.inputs import check_values, numbers_of
 from secant.stats.release import empty_index
 from secant.stats.results import REPLACE, Neighbors, Release
 from secant.stats.scale import Scale, Steps, scale_of
@@ -53,7 +53,7 @@ def aggregate(
     Args:
         function: Takes an array (rows, or rows by columns) and gives a number. It is called once
             for each block.
-        values: The rows: anything that `median` takes, or a table of numbers.
+        values: The rows: anything that `median` takes, or a table of numbers. What is missing or no number is NaN.
         epsilon: The price.
         bounds: The public range of the function's results.
         blocks: How many; by default about 60/ε, and at least five rows each if n is public.
@@ -82,6 +82,8 @@ def aggregate(
     )  # fmt: skip
     scale = scale_of(bounds, step)
     other = empty_index(empty, scale)
+    columns = _columns(values)
+    check_values(values, columns=columns)
     pieces = _blocks(blocks, terms.epsilon, terms.size)
     # to the median a changed row is one result replaced, whatever happened to the row
     inner = replace(terms, neighbors=REPLACE, size=pieces)
@@ -96,7 +98,10 @@ def aggregate(
         statistic,
         rank_ways(statistic, inner),
         inner,
-        read=lambda given: block_results(function, _rows(given), pieces, scale, other, seconds),
+        # the function sees what is missing as NaN: a block where that fails, or gives no number, counts as empty
+        read=lambda given: block_results(
+            function, numbers_of(given, columns=columns), pieces, scale, other, seconds
+        ),
         guarantee=guarantee_of(terms),
     )
 
@@ -110,10 +115,9 @@ def _blocks(blocks: int | None, epsilon: Fraction, size: int | None) -> int:
     return wanted if size is None else max(1, min(wanted, size // _FEWEST_ROWS))
 
 
-def _rows(values: object) -> npt.NDArray[np.float64]:
+def _columns(values: object) -> int | None:
     shape = getattr(values, "shape", None)
-    columns = int(shape[1]) if isinstance(shape, tuple) and len(shape) == 2 else None
-    return values_of(values, columns=columns)
+    return int(shape[1]) if isinstance(shape, tuple) and len(shape) == 2 else None
 
 
 def block_results(

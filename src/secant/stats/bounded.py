@@ -18,7 +18,15 @@ from secant.errors import UsageError, border
 from secant.numeric.parameters import Number, positive
 from secant.stats.budget import neighbors_of
 from secant.stats.individual import individual_finding, whole_numbers, whole_variance
-from secant.stats.inputs import Values, bounds_of, clamped, public_number, values_of, written
+from secant.stats.inputs import (
+    Values,
+    bounds_of,
+    clamped,
+    numbers_of,
+    public_number,
+    values_of,
+    written,
+)
 from secant.stats.layers import bounded_layers
 from secant.stats.ordered_statistics import (
     Statistic,
@@ -69,7 +77,8 @@ def bounded(
     that anybody may have, also those who are not there: the promise is for them too. With limits of individuals
     `construction="exact"` gives the nearest function where it can be found, and "layers" takes any number of people.
     `empty` is the value for no entries: the middle of `bounds` unless given, else 0; for the variance it is 0.
-    `quantile` takes `q`, `trimmed_mean` the share `trim` of each end, 0.1 unless given.
+    `quantile` takes `q`, `trimmed_mean` the share `trim` of each end, 0.1 unless given. What is missing or no number is
+    left out; under `replace` it counts as `empty`.
 
     >>> found = bounded("mean", [1, 2, 3, 4], delta_f=1, empty=2)
     >>> found.value, found.exact
@@ -91,7 +100,16 @@ def bounded(
             "USE-001", "layers are for a statistic by name with one limit for each entry"
         )
     if spec is not None:
-        data = clamped(values_of(values), public)
+        numbers = numbers_of(values)
+        present = ~np.isnan(numbers)
+        if relation == REPLACE:  # how many entries there are is public, so each counts
+            numbers, present = (
+                np.where(present, numbers, float(center)),
+                np.full_like(present, True),
+            )
+        if isinstance(limits, tuple) and len(limits) == len(numbers):
+            limits = tuple(limit for limit, here in zip(limits, present, strict=True) if here)
+        data = clamped(numbers[present], public)
         found = _named(spec, data, limits, declared, center, layers=construction == "layers")
     else:
         assert callable(statistic)
@@ -143,7 +161,8 @@ def bounded_pair(
     elif statistic == "mean":
         if isinstance(limits, tuple):
             raise UsageError("USE-001", "a mean of pairs takes one delta_f for everybody")
-        both = _mean_pair(clamped(values_of(values, columns=2), None), limits, center)
+        other = [float(part) for part in center] if relation == REPLACE else None
+        both = _mean_pair(values_of(values, columns=2, missing=other), limits, center)
     else:
         raise UsageError("USE-001", "a statistic of pairs is 'mean' or a function")
     first, second = both

@@ -20,7 +20,7 @@ from secant.numeric.parameters import Number, epsilon_of, level_of
 from secant.records import frozen
 from secant.stats.budget import Allowance, Done, budget_of, neighbors_of, paid
 from secant.stats.choice import decide_way
-from secant.stats.inputs import values_of
+from secant.stats.inputs import Values, check_values, values_of
 from secant.stats.results import (
     RELATIONS,
     REPLACE,
@@ -94,6 +94,12 @@ def _size(values: object, relation: Neighbors, n: int | str | None) -> int | Non
     return len(values)
 
 
+def kept_values(values: object, scale: Scale, terms: Terms) -> Values:
+    """Give the numbers among values: others are left out, or count as the middle where their number is public."""
+    middle = scale.value(Fraction(scale.top, 2))
+    return values_of(values, missing=middle if terms.neighbors == REPLACE else None)
+
+
 def guarantee_of(terms: Terms, hidden: str = "", delta: Fraction = Fraction(0)) -> Guarantee:
     """Say what the release promises, and what it takes on trust."""
     assumed = terms.budget.assumptions() if terms.budget is not None else ()
@@ -144,13 +150,15 @@ def release(
         on_request=[group[0].family for group in groups if group[0].family == "preprocessing"],
     )
     way = decision.way
+    if read is None:
+        check_values(values)
     if terms.compare and decision.candidates:
         table = comparison(decision.candidates, way.family, decision.assumed)
         sys.stdout.write(table + "\n")
     cost: Cost
     done = Done(statistic.name, noise_of(way), {"top": scale.top, "q": statistic.q, "n": size})
     with paid(terms.budget, terms.epsilon, done) as cost, quiet():
-        steps = read(values) if read is not None else scale.snap(values_of(values))
+        steps = read(values) if read is not None else scale.snap(kept_values(values, scale, terms))
         index = way.draw(steps)
     # clamped after the draw: whatever was drawn, a value outside the range is not meant
     kept = min(max(index, Fraction(0)), Fraction(statistic.scale.top))

@@ -15,6 +15,7 @@ from secant.errors import UsageError, border
 from secant.mechanisms.laplace import DiscreteLaplaceNoise
 from secant.numeric.parameters import Number
 from secant.stats.calls import release, terms_of
+from secant.stats.inputs import check_lengths, check_values, mask_of
 from secant.stats.results import REPLACE, Neighbors, Release
 from secant.stats.scale import Scale, Steps
 from secant.stats.ways import LaplaceWay, Statistic
@@ -34,6 +35,7 @@ def count(
     """Release how many entries there are, whatever they are; missing ones count too.
 
     `where` is a mask, as for `proportion`: then only entries where it is true are counted, and under `replace` too.
+    What is neither true nor false there is not true.
 
     >>> count(["red", "blue", None], epsilon=100).value
     3.0
@@ -56,53 +58,36 @@ def count(
         GlobalBound(Fraction(1)), epsilon=terms.epsilon, grid=1
     )
     unit = Scale(Fraction(0), Fraction(1), 1)
+    _check_entries(values)
+    if where is not None:
+        check_values(where, mask=True)
+        check_lengths(values, where)
 
     def read(given: object) -> Steps:
         size = size_of(given)
         if where is not None:
             mask = mask_of(where)
             if len(mask) != size:
-                raise UsageError("USE-001", "where must have one entry for each value")
-            size = int(mask.sum())
+                raise UsageError("USE-001", "the columns must have one entry for each row")
+            size = int((mask == 1).sum())
         return np.zeros(size, dtype=np.int64)
 
     ways = [[LaplaceWay(statistic, noise, statistic.exact)]]
     return release(values, unit, statistic, ways, terms, read=read)
 
 
-def size_of(values: object) -> int:
+def _check_entries(values: object) -> None:
+    """Refuse what is no collection, before anything is charged."""
+    counted = isinstance(values, (Sized, Iterable)) or hasattr(values, "__array__")
+    if isinstance(values, (str, bytes)) or not (counted or getattr(values, "shape", ())):
+        raise UsageError("USE-001", "values must be a collection of entries to count")
+
+
+def size_of(values: Any) -> int:
     """Give how many entries a collection has; of a frame or a table, its rows."""
-    if not isinstance(values, (str, bytes)):
-        if isinstance(values, Sized):
-            return len(values)
-        shape = getattr(values, "shape", None)
-        if isinstance(shape, tuple) and shape:
-            return int(shape[0])
-        if hasattr(values, "__array__"):
-            return len(np.asarray(values))
-        if isinstance(values, Iterable):
-            return sum(1 for _ in values)
-    raise UsageError("USE-001", "values must be a collection of entries to count")
-
-
-def mask_of(mask: object) -> Any:
-    """Give a column of booleans; zeros and ones are taken for them."""
-    raw = mask.to_numpy() if hasattr(mask, "to_numpy") else mask
-    if not isinstance(raw, np.ndarray) and isinstance(raw, Iterable):
-        raw = list(raw)
-    array = np.asarray(raw)
-    if array.ndim == 1 and array.dtype.kind == "O" and all(isinstance(v, bool) for v in array):
-        array = array.astype(bool)
-    if array.ndim == 1 and array.size == 0:
-        return np.zeros(0, dtype=bool)
-    if array.ndim == 1 and (array.dtype.kind == "b" or _zeros_and_ones(array)):
-        return array.astype(bool)
-    raise UsageError(
-        "USE-001",
-        "a mask is one column of True and False, without missing values",
-        hint="Compare first, such as ages >= 18, and say what a missing value counts as.",
-    )
-
-
-def _zeros_and_ones(array: Any) -> bool:
-    return array.dtype.kind in "iuf" and bool(((array == 0) | (array == 1)).all())
+    if isinstance(values, Sized):
+        return len(values)
+    shape = getattr(values, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return int(shape[0])
+    return len(np.asarray(values)) if hasattr(values, "__array__") else sum(1 for _ in values)

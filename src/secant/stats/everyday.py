@@ -10,15 +10,12 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
-import numpy as np
-
 from secant.errors import border
 from secant.mechanisms.laplace import LaplaceNoise
 from secant.numeric.parameters import Number
-from secant.stats.calls import release, terms_of
-from secant.stats.counting import mask_of
+from secant.stats.calls import kept_values, release, terms_of
 from secant.stats.definitions import by_size_ways, mean_statistic
-from secant.stats.inputs import values_of
+from secant.stats.inputs import check_values, mask_of
 from secant.stats.plain import Sentences, plain_release
 from secant.stats.private_size import PRIVATE, with_private_n
 from secant.stats.release import variance
@@ -49,12 +46,13 @@ def total(
         mechanism="auto", level=level,
     )  # fmt: skip
     scale = scale_of(bounds)
+    check_values(values)
     low, high = scale.low, scale.low + scale.top * scale.step
     moves = max(abs(low), abs(high)) if terms.neighbors == ADD_REMOVE else high - low
     noise = LaplaceNoise().calibrate(GlobalBound(moves), epsilon=terms.epsilon, grid=moves / _FINE)
 
     def answer() -> Fraction:
-        steps = scale.snap(values_of(values))
+        steps = scale.snap(kept_values(values, scale, terms))
         return low * len(steps) + scale.step * int(steps.sum())
 
     words = Sentences(noise.name, f"one value moves a sum by {float(moves):g} at most")
@@ -111,12 +109,14 @@ def proportion(
 ) -> Release:
     """Release the share of what is true in a column of booleans, or of zeros and ones.
 
+    What is neither is left out, as missing values of a mean are.
+
     >>> 0.2 < proportion([True, False, False, False] * 500, epsilon=10).value < 0.3
     True
     """
     if n == PRIVATE:
         return with_private_n(
-            proportion, mask, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level,
+            proportion, mask, mask_of, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level,
             compare=compare, mechanism=mechanism,
         )  # fmt: skip
     terms = terms_of(
@@ -126,7 +126,9 @@ def proportion(
     scale = scale_of((0, 1))
     statistic = mean_statistic("proportion", scale, terms, Fraction(0), scale.top // 2)
 
+    check_values(mask, mask=True)
+
     def read(given: object) -> Steps:
-        return scale.snap(mask_of(given).astype(np.float64))
+        return scale.snap(kept_values(mask_of(given), scale, terms))
 
     return release(mask, scale, statistic, by_size_ways(statistic, terms), terms, read=read)

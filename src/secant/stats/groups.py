@@ -6,6 +6,7 @@ noisy answer for every public bin or group, those without rows too. A group that
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,9 +22,9 @@ from secant.numeric.parameters import Number
 from secant.records import frozen
 from secant.stats.budget import Done, paid
 from secant.stats.calls import guarantee_of, quiet, terms_of
-from secant.stats.counting import count, mask_of
+from secant.stats.counting import count
 from secant.stats.everyday import proportion, std, total
-from secant.stats.inputs import public_number, values_of
+from secant.stats.inputs import check_lengths, check_values, mask_of, numbers_of, public_number
 from secant.stats.release import maximum as largest
 from secant.stats.release import mean, median, quantile, trimmed_mean, variance
 from secant.stats.release import minimum as smallest
@@ -114,7 +115,8 @@ def histogram(
 ) -> Histogram:
     """Release how many values lie in each public bin: between `edges`, or equal to one of `categories`.
 
-    A value on an edge counts above it, on the last one below. What lies in no bin is counted as `outside`.
+    A value on an edge counts above it, on the last one below. What lies in no bin is counted as `outside`, and so is
+    what is missing or no number.
 
     >>> found = histogram([1, 1, 2, 7], edges=[0, 2, 4], epsilon=100)
     >>> found.counts, found.outside
@@ -135,12 +137,16 @@ def histogram(
     noise = DiscreteLaplaceNoise().calibrate(
         GlobalBound(Fraction(moves)), epsilon=terms.epsilon, grid=1
     )
+    if keys:
+        check_labels(values)
+    else:
+        check_values(values)
     cost: Cost
     with paid(terms.budget, terms.epsilon, Done("histogram", noise)) as cost, quiet():
         if keys:
             places = _places(labels_of(values), keys)
         else:
-            found = values_of(values).tolist()
+            found = numbers_of(values).tolist()
             places = np.array([_bin(cuts, value) for value in found], dtype=np.int64)
         exact = np.bincount(places, minlength=bins + 1).tolist()
         drawn = [int(n) for n in noise.draw_many([Private(Fraction(n)) for n in exact])]
@@ -244,6 +250,7 @@ def group_by(
     if {"n", "compare", "where"} & set(options) and options.get("n") != "private":
         raise UsageError("USE-001", "n, compare and where are not for groups")
     function = STATISTICS[statistic]
+    numbers = mask_of if statistic == "proportion" else numbers_of
     keys = _public_list(groups, "groups")
     if isinstance(by, str) and column is None and statistic != "count":
         raise UsageError("USE-001", "which column? pass column=NAME")
@@ -256,16 +263,21 @@ def group_by(
     share = terms.epsilon if terms.neighbors == ADD_REMOVE else terms.epsilon / 2
     given = {**options, "epsilon": share, "neighbors": ADD_REMOVE, "level": level}
     _tried(function, given)
+    labels, values = _columns(data, by, column)
+    check_labels(labels)
+    if statistic != "count":
+        check_values(values, mask=statistic == "proportion")
+        check_lengths(labels, values)
     cost: Cost
     with (
         paid(terms.budget, terms.epsilon, Done(f"{statistic} by group")) as cost,
         quiet(),
     ):
-        labels, values = _columns(data, by, column, statistic)
-        places = _places(labels, keys)
-        if len(values) != len(places):
+        places = _places(labels_of(labels), keys)
+        read = np.zeros(len(places)) if statistic == "count" else numbers(values)
+        if len(read) != len(places):
             raise UsageError("USE-001", "each value needs one label")
-        found = {key: function(values[places == place], **given) for place, key in enumerate(keys)}
+        found = {key: function(read[places == place], **given) for place, key in enumerate(keys)}
     promise = guarantee_of(terms)
     return GroupReleases(
         {key: replace(one, guarantee=promise, cost=cost) for key, one in found.items()},
@@ -284,18 +296,23 @@ def _tried(function: Callable[..., Release], given: dict[str, Any]) -> None:
         ) from None
 
 
+def check_labels(labels: Any) -> None:
+    """Refuse what is no column, before anything is charged."""
+    if isinstance(labels, (str, bytes)) or not hasattr(labels, "__iter__"):
+        raise UsageError("USE-001", "labels must be a column")
+
+
 def labels_of(labels: Any) -> list[Any]:
     """Give a column of labels as a list of Python's own values."""
     for name in ("to_pylist", "to_list", "tolist"):
         if hasattr(labels, name):
             found = getattr(labels, name)()
             return list(found)
-    if isinstance(labels, (str, bytes)) or not hasattr(labels, "__iter__"):
-        raise UsageError("USE-001", "labels must be a column")
     return list(labels)
 
 
-def _columns(data: Any, by: Any, column: str | None, statistic: str) -> tuple[list[Any], Any]:
+def _columns(data: Any, by: Any, column: str | None) -> tuple[Any, Any]:
+    """Give the columns of labels and of values that a call names; none of their entries is looked at."""
     values = data
     if isinstance(by, str):
         try:
@@ -306,10 +323,7 @@ def _columns(data: Any, by: Any, column: str | None, statistic: str) -> tuple[li
         if labels is None:
             raise UsageError("USE-001", "the frame has no such column")
         by = labels
-    found = labels_of(by)
-    if statistic == "count":
-        return found, np.zeros(len(found))
-    return found, mask_of(values) if statistic == "proportion" else values_of(values)
+    return by, values
 
 
 def _public_list(listed: Any, what: str) -> list[Any]:
@@ -332,7 +346,11 @@ def _places(labels: list[Any], keys: list[Any]) -> Any:
     known = {key: place for place, key in enumerate(keys)}
 
     def place(label: Any) -> int:
-        return known.get(label, len(keys)) if isinstance(label, Hashable) else len(keys)
+        try:
+            found: int = known.get(label, len(keys))
+        except Exception:  # noqa: BLE001 - it has no hash, or no equality: whatever it is, it is not listed
+            return len(keys)
+        return found
 
     return np.array([place(label) for label in labels], dtype=np.int64)
 
@@ -347,6 +365,8 @@ def _edges(edges: Sequence[Number]) -> list[Fraction]:
 
 
 def _bin(cuts: list[Fraction], value: float) -> int:
+    if math.isnan(value):
+        return len(cuts) - 1
     if value == cuts[-1]:
         return len(cuts) - 2
     place = bisect_right(cuts, value) - 1

@@ -21,9 +21,17 @@ from secant.numeric.parameters import Number, delta_of
 from secant.records import frozen
 from secant.stats.budget import Done, paid
 from secant.stats.calls import Terms, guarantee_of, quiet, terms_of
-from secant.stats.inputs import bounds_of, values_of, written
+from secant.stats.inputs import (
+    bounds_of,
+    check_lengths,
+    check_values,
+    numbers_of,
+    values_of,
+    written,
+)
 from secant.stats.results import (
     ADD_REMOVE,
+    REPLACE,
     Cost,
     Guarantee,
     Neighbors,
@@ -120,7 +128,7 @@ class Regression:
 
     def predict(self, table: object) -> Floats:
         """Give what the regression says for rows of the explaining columns; nothing is charged."""
-        rows = values_of(table, columns=len(self.coefficients))
+        rows = numbers_of(table, columns=len(self.coefficients))
         found: Floats = rows @ self.coefficients + self.intercept
         return found
 
@@ -176,9 +184,11 @@ def covariance(
     terms, slack = _terms(table, epsilon, delta, budget, neighbors)
     columns = len(frame.halves)
     noise = noise_for(columns, terms, slack)
+    check_values(table, columns=columns)
     moments, cost, said = _released(
-        lambda: values_of(table, columns=columns), frame, terms, noise, "covariance"
-    )
+        lambda: values_of(table, columns=columns, missing=_middles(frame, terms)),
+        frame, terms, noise, "covariance",
+    )  # fmt: skip
     center = moments.sums / moments.size
     spread = _steady(moments.products / moments.size - np.outer(center, center))
     halves = np.array([float(h) for h in frame.halves])
@@ -231,9 +241,16 @@ def regression(
     terms, slack = _terms(explaining, epsilon, delta, budget, neighbors)
     count = len(frame.halves) - 1
     noise = noise_for(count + 1, terms, slack)
+    check_values(explaining, columns=count)
+    check_values(explained)
+    check_lengths(explaining, explained)
     moments, cost, said = _released(
-        lambda: _joined(explaining, explained, count), frame, terms, noise, "regression"
-    )
+        lambda: values_of(
+            _joined(explaining, explained, count),
+            columns=count + 1, missing=_middles(frame, terms),
+        ),
+        frame, terms, noise, "regression",
+    )  # fmt: skip
     center = moments.sums / moments.size
     spread = _steady(moments.products / moments.size - np.outer(center, center))
     extra = moments.deviation * math.sqrt(count) / moments.size if asked is None else float(asked)
@@ -335,8 +352,13 @@ def _released(
     )
 
 
+def _middles(frame: Frame, terms: Terms) -> list[float] | None:
+    """Give what stands for entries that are missing: the number of rows is public, or else their rows are left out."""
+    return [float(m) for m in frame.middles] if terms.neighbors == REPLACE else None
+
+
 def _joined(explaining: object, explained: object, count: int) -> Floats:
-    rows, last = values_of(explaining, columns=count), values_of(explained)
+    rows, last = numbers_of(explaining, columns=count), numbers_of(explained)
     if len(rows) != len(last):
         raise UsageError("USE-001", "each row needs one explained value")
     return np.column_stack([rows, last])

@@ -7,6 +7,7 @@ Somebody with half the ε may move the statistic half as far; the noise is that 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -19,7 +20,16 @@ from secant.numeric.parameters import Number, epsilon_of, positive
 from secant.stats.bounded import NAMES, specified, uniform_finding
 from secant.stats.budget import Allowance
 from secant.stats.calls import terms_of
-from secant.stats.inputs import Values, clamped, public_number, values_of, written
+from secant.stats.inputs import (
+    Values,
+    check_lengths,
+    check_values,
+    clamped,
+    number_of,
+    numbers_of,
+    public_number,
+    written,
+)
 from secant.stats.layers import bounded_layers
 from secant.stats.ordered import EXTENDED
 from secant.stats.plain import Sentences, plain_release
@@ -49,7 +59,8 @@ def personal(
     Args:
         statistic: `mean`, `trimmed_mean`, `median`, `quantile`, `minimum`, `maximum` or `variance`.
         values: One value for each person who is there.
-        epsilons: The ε of each of them.
+        epsilons: The ε of each of them; one between two offers counts as the smaller, who has less than all of them
+            is left out, and so is whoever has no value.
         offers: All ε that anybody may have, those who are not there too. Public.
         scale: The scale of the noise: somebody moves the statistic by at most their ε times it. Public.
         empty: The value for no people, 0 unless given; for the variance it is 0.
@@ -79,6 +90,10 @@ def personal(
         mechanism="auto", level=level,
     )  # fmt: skip
     terms = replace(terms, budget=_in_proportion(terms.budget, declared))
+    check_values(values)
+    if not isinstance(epsilons, (list, tuple)):  # lists may hold texts, as they were written
+        check_values(epsilons, what="epsilons")
+    check_lengths(values, epsilons)
     limits = [PersonalLimit(width * own, own) for own in declared]
     calibrated = PersonalNoise().calibrate(limits, grid=width * min(declared) / _FINE)
 
@@ -86,10 +101,14 @@ def personal(
         return uniform_finding(spec, part, largest, center)
 
     def answer() -> Fraction:
-        data = clamped(values_of(values), None)
-        own = [width * known for known in _known(epsilons, declared)]
-        if len(own) != data.size:
+        numbers = numbers_of(values)
+        given = [_offered(own, declared) for own in _floats(epsilons)]
+        if len(given) != len(numbers):
             raise UsageError("USE-001", "each value needs the epsilon of one person")
+        people = zip(numbers.tolist(), given, strict=True)
+        here = [(x, e) for x, e in people if e is not None and not math.isnan(x)]
+        data = clamped(np.array([x for x, _ in here], dtype=np.float64), None)
+        own = [width * e for _, e in here]
         classes = [width * offer for offer in declared]
         return bounded_layers(data, own, classes, one_limit, center, center).exact_value
 
@@ -126,17 +145,27 @@ def _offers(offers: Sequence[Number]) -> list[Fraction]:
     return sorted({epsilon_of(written(offer, "an offer")) for offer in offers})
 
 
-def _known(epsilons: object, declared: list[Fraction]) -> list[Fraction]:
-    """Read the ε of those present: numbers on the public list, told apart as floats."""
-    public = {float(offer): offer for offer in reversed(declared)}  # in doubt the smaller
-    given = _floats(epsilons)
-    if not set(given) <= set(public):
-        raise UsageError("USE-001", "somebody has an epsilon that is not among the offers")
-    return [public[own] for own in given]
+def _offered(own: float, declared: list[Fraction]) -> Fraction | None:
+    """Give the largest offer that is not more than somebody's ε, as floats; None, and they are left out, if none is.
+
+    Nobody's ε makes the release fail: who has it is data.
+    """
+    found = [offer for offer in declared if float(offer) <= own]
+    return found[-1] if found else None
 
 
 def _floats(epsilons: object) -> list[float]:
+    """Read the ε of those present; NaN where it is none."""
     if isinstance(epsilons, (list, tuple)):  # texts and fractions too, as they were written
-        return [float(written(own, "an epsilon")) for own in epsilons]
-    found: list[float] = np.asarray(values_of(epsilons, what="epsilons")).tolist()
+        return [_epsilon(own) for own in epsilons]
+    found: list[float] = numbers_of(epsilons, what="epsilons").tolist()
     return found
+
+
+def _epsilon(own: object) -> float:
+    if not isinstance(own, str):
+        return number_of(own)
+    try:
+        return float(written(own, "an epsilon"))
+    except (UsageError, ArithmeticError):
+        return math.nan

@@ -6,7 +6,7 @@ In: the function that releases, its arguments, ε. Out: one `Release` that costs
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -16,6 +16,7 @@ from secant.numeric.parameters import Number
 from secant.stats.budget import Done, paid
 from secant.stats.calls import guarantee_of, quiet, terms_of
 from secant.stats.counting import count
+from secant.stats.inputs import Values, check_values, mask_of
 from secant.stats.results import ADD_REMOVE, REPLACE, Neighbors, Release
 
 PRIVATE = "private"
@@ -26,6 +27,7 @@ _FOR_COUNTING = Fraction(1, 10)  # of ε, and of the chance that the error bar f
 def with_private_n(
     function: Callable[..., Release],
     values: object,
+    read: Callable[[object], Values],
     *,
     epsilon: Number,
     budget: object,
@@ -53,12 +55,13 @@ def with_private_n(
         "level": 1 - miss * (1 - _FOR_COUNTING),
         "neighbors": ADD_REMOVE,
     }
+    check_values(values, mask=read is mask_of)
     quiet_options = {**options, "compare": False}
     function(
         [], **shared, **quiet_options
     )  # mistakes in the terms are found before anything is charged
     with paid(terms.budget, terms.epsilon, Done(function.__name__)) as cost, quiet():
-        data = _held(values)
+        data = read(values)  # what is left out is not counted either
         counted = count(
             data, epsilon=terms.epsilon * _FOR_COUNTING, neighbors=ADD_REMOVE,
             level=1 - miss * _FOR_COUNTING,
@@ -74,10 +77,3 @@ def with_private_n(
             bar, level=float(terms.level), words=f"{said}, the number of rows being estimated"
         )
     return replace(found, error=bar, guarantee=guarantee_of(terms), cost=cost, why=why)
-
-
-def _held(values: object) -> object:
-    """Give something that can be read twice."""
-    if isinstance(values, Iterable) and not hasattr(values, "__len__"):
-        return list(values)
-    return values

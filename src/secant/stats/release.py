@@ -21,7 +21,7 @@ from secant.stats.definitions import (
     rank_ways,
     variance_statistic,
 )
-from secant.stats.inputs import public_number, written
+from secant.stats.inputs import public_number, values_of, written
 from secant.stats.private_size import PRIVATE, with_private_n
 from secant.stats.results import Neighbors, Release
 from secant.stats.scale import Scale, scale_of
@@ -53,7 +53,7 @@ def mean(
     """
     if n == PRIVATE:
         return with_private_n(
-            mean, values, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level,
+            mean, values, values_of, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level,
             bounds=bounds, delta_f=delta_f, empty=empty, compare=compare, mechanism=mechanism,
         )  # fmt: skip
     terms = terms_of(
@@ -94,7 +94,7 @@ def trimmed_mean(
     """
     if n == PRIVATE:
         return with_private_n(
-            trimmed_mean, values, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level,
+            trimmed_mean, values, values_of, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level,
             bounds=bounds, delta_f=delta_f, trim=trim, empty=empty, compare=compare, mechanism=mechanism,
         )  # fmt: skip
     share = written(trim, "trim")
@@ -136,7 +136,7 @@ def variance(
     """
     if n == PRIVATE:
         return with_private_n(
-            variance, values, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level,
+            variance, values, values_of, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level,
             bounds=bounds, delta_f=delta_f, compare=compare, mechanism=mechanism,
         )  # fmt: skip
     terms = terms_of(
@@ -272,7 +272,7 @@ def quantile(
     """
     if n == PRIVATE:
         return with_private_n(
-            quantile, values, q=q, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level,
+            quantile, values, values_of, q=q, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level,
             bounds=bounds, delta_f=delta_f, step=step, empty=empty, compare=compare,
             mechanism=mechanism,
         )  # fmt: skip

@@ -15,7 +15,7 @@ import numpy as np
 from secant.errors import UsageError, border
 from secant.numeric.parameters import Number, count_of
 from secant.stats.calls import guarantee_of, release, terms_of
-from secant.stats.inputs import values_of
+from secant.stats.inputs import check_values, values_of
 from secant.stats.results import REPLACE, Release
 from secant.stats.scale import Scale, Steps
 from secant.stats.ways import Statistic, Way, laplace_way, smooth_way
@@ -53,6 +53,7 @@ def triangles(
     )  # fmt: skip
     if terms.neighbors == REPLACE:
         raise UsageError("USE-001", "edges are added or removed; replacing one is two steps")
+    check_values(edges, what="edges", columns=_width(edges, nodes))
     whole = Fraction(1)
     scale = Scale(Fraction(0), whole, max(1, nodes * (nodes - 1) * (nodes - 2) // 6))
     statistic = Statistic(
@@ -78,11 +79,16 @@ def triangles(
     )
 
 
+def _width(edges: object, vertices: int) -> int:
+    """Give how many entries a row has: of pairs, or of a square matrix."""
+    square = getattr(edges, "shape", None) == (vertices, vertices)
+    return vertices if square else 2
+
+
 def edge_codes(edges: object, vertices: int) -> Steps:
     """Give each edge once, as lower · vertices + upper; what is no edge is left out."""
-    shape = getattr(edges, "shape", None)
-    if shape == (vertices, vertices) and vertices != 2:
-        matrix = values_of(edges, what="edges", columns=vertices)
+    if _width(edges, vertices) != 2:
+        matrix = values_of(edges, what="edges", columns=vertices, missing=np.zeros(vertices))
         ends = np.argwhere(matrix != 0).astype(np.float64)
     else:
         ends = values_of(edges, what="edges", columns=2)

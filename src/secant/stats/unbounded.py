@@ -23,7 +23,7 @@ from secant.stats.bounded import specified, uniform_finding
 from secant.stats.budget import Done
 from secant.stats.calls import Terms
 from secant.stats.choice import ASSUMED_ROWS, steadiest
-from secant.stats.inputs import FAR, Values, clamped, public_number, values_of, written
+from secant.stats.inputs import FAR, Values, check_values, public_number, values_of, written
 from secant.stats.ordered import EXTENDED
 from secant.stats.ordered_statistics import Statistic
 from secant.stats.plain import Drawing, Sentences, drawn_release, public_drawing
@@ -87,8 +87,11 @@ def release_unbounded(
         why,
         f"the preprocessed statistic, which is the statistic when {same}",
     )
+    check_values(values)
+    # where the number of values is public, each counts: one that is missing as the public value of none
+    other = float(center) if terms.neighbors == REPLACE else None
     drawing = option.drawing(
-        lambda: np.sort(clamped(values_of(values), None)), terms.level, words.of
+        lambda: np.sort(values_of(values, missing=other)), terms.level, words.of
     )
     least = Fraction(0) if name == "variance" else None
     shown = name.replace("_", " ") if q is None else f"quantile {float(written(q, 'q')):g}"

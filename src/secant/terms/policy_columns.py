@@ -117,6 +117,7 @@ class ColumnModel(BaseModel):
             raise ValueError(f"must be {wanted}, as the range says")
         if not Decimal(step).is_finite() or step <= 0:
             raise ValueError("must be positive and finite")
+        scalar_of(step)  # as many digits as a number of a range has
         return step
 
     @field_validator("density", mode="before")

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import erfc, exp, expm1, log1p, sqrt
+from math import erfc, exp, expm1, log, log1p, sqrt
 from typing import Any
 
 from secant.verifier.plans import NotKnown, Wrong
 
 CLOSE = 1e-9
 """Relative margin for what is computed in floats."""
+ROUGHEST = 128.0
+"""The largest beta at which the gain of a jump is worked out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +100,10 @@ def _surveyed(column: str, noise: dict[str, Any], bound: dict[str, Any]) -> Paid
     beta, read = Fraction(noise["beta"]), Fraction(noise["read"])
     if not 0 < read <= beta <= each:
         raise Wrong(f"the bound of {column} is not smooth enough for its noise")
-    # Between scales that differ by a factor of e^beta the noise travels 2 (e^(beta/2) - 1) / beta times as far.
-    if float(rate) > float(each) * 2 * expm1(float(beta) / 2) / float(beta) * (1 + CLOSE):
+    # Between scales that differ by a factor of e^beta the noise travels 2 (e^(beta/2) - 1) / beta times as far, which
+    # grows with beta: what is allowed at a smaller one is allowed, and no float overflows.
+    used = min(float(beta), ROUGHEST)
+    if float(rate) > float(each) * 2 * expm1(used / 2) / used * (1 + CLOSE):
         raise Wrong(f"the noise of {column} is too small for its epsilon")
     return Paid(int(bound["groups"]) * each)
 
@@ -134,7 +138,7 @@ def normal_delta(rho: Fraction, epsilon: Fraction) -> float:
     e = float(epsilon)
     upper = erfc((e / a - a / 2) / sqrt(2)) / 2
     lower = erfc((e / a + a / 2) / sqrt(2)) / 2
-    return upper - exp(e) * lower
+    return upper - (exp(e + log(lower)) if lower else 0.0)
 
 
 def check_price(name: str, paid: Paid, epsilon: Fraction, delta: Fraction) -> None:

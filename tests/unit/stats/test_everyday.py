@@ -65,9 +65,18 @@ def test_shares_of_every_kind_of_mask():
         assert abs(stats.proportion(given, epsilon=SURE).value - mask.mean()) < 0.01
     public = stats.proportion(mask, epsilon=SURE, neighbors="replace")
     assert abs(public.value - mask.mean()) < 0.001
-    for bad in ([0.5, 1.0], ["yes"], [None, True], 3):
+    for bad in (np.array(["yes"]), np.array([[True]]), "yes", 3):
         with pytest.raises(UsageError):
             stats.proportion(bad, epsilon=1)
+
+
+def test_what_is_neither_true_nor_false_is_left_out_of_shares_and_not_counted():
+    mask = [True, False, None, 0.5, "yes", float("nan"), 1, 0] * 500
+    assert abs(stats.proportion(mask, epsilon=SURE).value - 0.5) < 0.01
+    assert stats.count(mask, where=mask, epsilon=SURE).value == 1000
+    mask = [True, None]  # left out, or counted as one half where the number of rows is public
+    assert abs(stats.proportion(mask * 500, epsilon=SURE).value - 1) < 0.01
+    assert abs(stats.proportion(mask * 500, epsilon=SURE, neighbors="replace").value - 0.75) < 0.01
 
 
 def test_anything_is_counted():
@@ -275,12 +284,13 @@ def test_bad_moments_cost_nothing(wrong, allowance):
     assert spent(allowance).epsilon == 0
 
 
-def test_a_table_of_another_shape_is_paid_for_and_not_quoted(allowance):
+def test_a_table_of_another_shape_costs_nothing_and_is_not_quoted(allowance):
+    table = np.array([[98765.0]])
     with pytest.raises(UsageError) as caught:
-        stats.covariance([[98765.0]], epsilon="0.5", bounds=[(0, 1), (0, 1)], budget=allowance)
+        stats.covariance(table, epsilon="0.5", bounds=[(0, 1), (0, 1)], budget=allowance)
     assert "98765" not in caught.value.render()
-    assert spent(allowance).epsilon == 500_000_000
-    with pytest.raises(UsageError, match="one explained value"):
+    assert spent(allowance).epsilon == 0
+    with pytest.raises(UsageError, match="one entry for each row"):
         stats.regression([[1.0]], [1.0, 2.0], epsilon=1, bounds=[(0, 1)], explained_bounds=(0, 1))
 
 

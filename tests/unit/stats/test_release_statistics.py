@@ -99,14 +99,12 @@ def test_every_kind_of_column_is_read(values):
 
 
 @pytest.mark.parametrize("statistic", BOUNDED, ids=lambda f: f.__name__)
-@pytest.mark.parametrize(
-    "values", [[1.0, float("nan")], [1.0, float("inf")], [[1.0], [2.0]], ["x"], 5]
-)
+@pytest.mark.parametrize("values", [np.array([[1.0], [2.0]]), np.array(["x"]), "12", {1: 2}, 5])
 def test_what_is_no_column_is_refused_without_a_value(statistic, values):
     with pytest.raises(UsageError) as caught:
         statistic(values, epsilon=1, bounds=(0, 10))
     assert caught.value.code == "USE-001"
-    assert "nan" not in caught.value.render().split()
+    assert "x" not in caught.value.render().split()
 
 
 @pytest.mark.parametrize("statistic", BOUNDED, ids=lambda f: f.__name__)

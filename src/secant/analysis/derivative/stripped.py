@@ -164,15 +164,21 @@ def _parted(
     private = tuple(p for p in written if moves(p, protected))
     for part in private:
         if n.has_subquery(part):
-            raise CannotBound(
-                "derivative.strip",
-                place,
-                "a subquery over protected values jumps",
-                "join the inner table instead",
-            )
+            raise _jumping(part, protected, place)
     predicate = n.conjunction(public + _all_implied(private, protected))
     rows = below.relation if predicate is None else n.Filter(below.relation, predicate)
     return Stripped(rows, below.definitions, below.conditions + private)
+
+
+def _jumping(part: n.Scalar, protected: frozenset[str], place: n.Relation) -> CannotBound:
+    """Say what is in the way of a condition on protected values with a subquery in it."""
+    inner = (x for x in n.walk(part) if isinstance(x, (n.ScalarSubquery, n.InSubquery, n.Exists)))
+    if any(moves(x, protected) for x in inner):
+        reason, hint = "a subquery over protected values jumps", "join the inner table instead"
+    else:
+        reason = "a condition on protected values has no rule with a subquery in it"
+        hint = "join the inner table, or let AND join the subquery and the other conditions"
+    return CannotBound("derivative.strip", place, reason, hint)
 
 
 def _all_implied(

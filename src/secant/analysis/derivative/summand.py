@@ -9,6 +9,7 @@ from secant.analysis.derivative import shapes
 from secant.analysis.derivative.smooth_terms import (
     Term,
 )
+from secant.numeric.quick import quick
 from secant.plan import nodes as n
 from secant.plan.ranges import Ranges, as_number
 
@@ -54,8 +55,9 @@ def share_above(margin: n.Scalar, edge: float, plain: Ranges) -> float:
     found = plain.of(margin)
     if not found.bounded or found.low == found.high:
         return 1.0
-    low, high = (float(e) for e in found.ends())
-    return min(1.0, max(0.0, (high - edge) / (high - low)))
+    # In exact numbers: floats of two ends may be one.
+    low, high = found.ends()
+    return float(min(quick(1), max(quick(0), (high - quick(edge)) / (high - low))))
 
 
 def all_of(margin: n.Scalar) -> list[n.Scalar]:

@@ -11,7 +11,7 @@ import datetime
 import hashlib
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,19 +21,18 @@ from secant.errors import Span, SqlError, meant
 from secant.plan import nodes as n
 from secant.plan.from_sql.scope import CommonTable, Scope, Source
 from secant.plan.from_sql.views import with_derived
+from secant.plan.from_sql.written_parts import JSON, Written, bare, written_part, written_parts
 from secant.plan.typing import type_of
 from secant.sql.parse import parse, span_of
 from secant.sql.screen import screen
 from secant.terms import types as t
 from secant.terms.catalog import StoredView, Table
-from secant.terms.parts import ELEMENTS, OF, Elements, Part, Path
+from secant.terms.parts import ELEMENTS, OF, Elements, Part
 from secant.terms.policy_fit import untaken
 
 if TYPE_CHECKING:
     from secant.plan.from_sql.relations import Binder
 
-Written = tuple[str, str, Path]
-"""A part as written: the column in lower case, the way, and where or what."""
 DEEPEST = 20
 """Views of views."""
 
@@ -119,7 +118,7 @@ def _spread(tree: Any, table: Table, shown: str) -> Elements | None:
     arrays = {c.lower(): c for c, kind in table.parts if kind in ELEMENTS}
     for join in (select.args.get("joins") or ()) if select is not None else ():
         found = unnested(join)
-        column = _bare(found[0].expressions[0]) if found is not None else None
+        column = bare(found[0].expressions[0]) if found is not None else None
         if isinstance(column, exp.Column) and column.table.lower() in ("", shown.lower()):
             name = arrays.get(column.name.lower())
             if name is not None:
@@ -136,7 +135,7 @@ def bind_elements(binder: Binder, join: Any, scope: Scope, rows: n.Relation) -> 
     if found is None:
         return False
     tree, carrier = found
-    column = _bare(tree.expressions[0])
+    column = bare(tree.expressions[0])
     plain = not join.side and (join.args.get("on") is None or join.args["on"] == exp.true())
     if len(tree.expressions) != 1 or not isinstance(column, exp.Column) or not plain:
         raise binder.scalars.refuse(
@@ -208,7 +207,7 @@ def _view(binder: Binder, view: StoredView, outer: Any, span: Span | None) -> Co
         binder.retold(_query(view))
         taken = _written_of(outer)
         left = _without_parts(binder, tree)
-        added = _with_parts(tree, left, view.columns, taken)
+        added = _with_parts(tree, left, view.columns, taken, _starred(binder, tree, 0))
         bound = binder.query(tree, None, {})
     except SqlError as error:
         raise SqlError(
@@ -233,9 +232,11 @@ def _view(binder: Binder, view: StoredView, outer: Any, span: Span | None) -> Co
         given[i].lower(): f"of the view {view.name}: {reason}" for i, (reason, _) in left.items()
     }
     shown = [name for name, _, _ in bound.columns]
-    if len(names) > len(shown) and {x.lower() for x in shown} <= {x.lower() for x in given}:
+    lost = _lower(given) - _lower(shown)
+    if len(names) > len(shown) and [x.lower() for x in given if x.lower() not in lost] == [
+        x.lower() for x in shown
+    ]:
         # A star in the text stands for columns that can be taken only: the others are told apart by their names.
-        lost = {x.lower() for x in given} - {x.lower() for x in shown}
         refused |= dict.fromkeys(
             lost, f"the view {view.name} shows it whole, and only parts can be asked for"
         )
@@ -260,25 +261,43 @@ def _written_of(outer: Any) -> dict[Written, Any]:
     return found
 
 
+def _starred(binder: Binder, tree: Any, depth: int) -> dict[str, Any]:
+    """Give the columns behind the stars of a SELECT that cannot be taken whole: where each is, and why, by name."""
+    found: dict[str, Any] = {}
+    if not _is_plain(tree):
+        return found
+    stars = [
+        x.table.lower() if isinstance(x, exp.Column) else "" for x in tree.expressions if x.is_star
+    ]
+    aliases = _untaken_of(binder, tree, depth) if stars else {}
+    for star in stars:
+        for alias, reasons in aliases.items():
+            if star in ("", alias):  # of two with one name, a view shows the first under it
+                for name, why in reasons.items():
+                    found.setdefault(name, (exp.column(name, table=star or None), why))
+    return found
+
+
+def _is_plain(tree: Any) -> bool:
+    return isinstance(tree, exp.Select) and not any(tree.args.get(x) for x in ("distinct", "group"))
+
+
 def _with_parts(
-    tree: Any, left: dict[int, tuple[str, Any]], given: tuple[str, ...], taken: dict[Written, Any]
+    tree: Any,
+    left: dict[int, tuple[str, Any]],
+    given: tuple[str, ...],
+    taken: dict[Written, Any],
+    starred: dict[str, Any],
 ) -> list[Written]:
     """Add parts of columns that a view shows to its list; give which, in order."""
     stored = {
         (given[place] if given else item.name).lower(): item for place, (_, item) in left.items()
     }
-    starred = isinstance(tree, exp.Select) and any(
-        isinstance(x, exp.Star) for x in tree.expressions
-    )
-    plain = isinstance(tree, exp.Select) and not any(
-        tree.args.get(x) for x in ("distinct", "group")
-    )
+    shown = {name: column for name, (column, _) in starred.items() if name in _lower(given)}
     added: list[Written] = []
-    for written, node in taken.items() if plain else ():
+    for written, node in taken.items() if _is_plain(tree) else ():
         name = written[0]
-        column = stored.get(name) or (
-            exp.column(name) if starred and name in map(str.lower, given) else None
-        )
+        column = stored.get(name) or shown.get(name)
         if column is None:
             continue
         item = node.copy()
@@ -330,17 +349,15 @@ def _untaken_by_view(binder: Binder, view: StoredView, depth: int) -> dict[str, 
     tree: Any = screen(parse(_query(view), view.dialect), _query(view))
     if not isinstance(tree, exp.Select):
         return {}
-    starred = any(isinstance(x, exp.Star) for x in tree.expressions)
-    below = _untaken_of(binder, tree, depth) if starred else {}
-    found = {
-        c: why for part in below.values() for c, why in part.items() if c in _lower(view.columns)
-    }
+    starred = any(x.is_star for x in tree.expressions)
+    below = _starred(binder, tree, depth)
+    found = {c: why for c, (_, why) in below.items() if c in _lower(view.columns)}
     names = view.columns or tuple(x.alias or x.name for x in tree.expressions)
     places = {} if starred else _without_parts(binder, tree, depth)
     return found | {names[place].lower(): why for place, (why, _) in places.items()}
 
 
-def _lower(names: tuple[str, ...]) -> frozenset[str]:
+def _lower(names: Iterable[str]) -> frozenset[str]:
     return frozenset(map(str.lower, names))
 
 
@@ -360,119 +377,10 @@ def _query(view: StoredView) -> str:
 # ── parts ────────────────────────────────────────────────────────────────────────────────────────
 
 
-_JSON = (exp.JSONExtract, exp.JSONExtractScalar, exp.JSONBExtractScalar)
-
-
-def written_parts(tree: exp.Expression) -> Iterator[Written]:
-    """Give all parts that a query writes, of whatever columns."""
-    for node in tree.walk():
-        found = written_part(node)
-        if found is not None:
-            column, way, path = found
-            yield column.name.lower(), way, path
-
-
-def written_part(tree: Any) -> tuple[exp.Column, str, Path] | None:
-    """Read what may be a part of a column; whether it is one, the column's type says."""
-    if isinstance(tree, (exp.JSONExtractScalar, exp.JSONBExtractScalar)):
-        return _field(tree)
-    if isinstance(tree, (exp.Cast, exp.TryCast)):
-        return _number(tree)
-    if isinstance(tree, exp.Extract) and tree.name.lower() == "epoch":
-        return _whole_column(tree.expression, "seconds")
-    if isinstance(tree, (exp.Length, exp.ArraySize)):
-        return _whole_column(tree.this, "count")
-    if isinstance(tree, exp.Anonymous) and len(tree.expressions) == 1:
-        way = {"cardinality": "count", "epoch": "seconds"}.get(tree.name.lower())
-        return None if way is None else _whole_column(tree.expressions[0], way)
-    if isinstance(tree, exp.ArrayContains):
-        return _holds(tree.this, tree.expression)
-    if isinstance(tree, exp.EQ) and isinstance(tree.expression, exp.Any):
-        return _holds(tree.expression.this, tree.this)
-    return None
-
-
-def _bare(tree: Any) -> Any:
-    while isinstance(tree, exp.Paren):
-        tree = tree.this
-    return tree
-
-
-def _whole_column(tree: Any, way: str) -> tuple[exp.Column, str, Path] | None:
-    inner = _bare(tree)
-    return (inner, way, ()) if isinstance(inner, exp.Column) else None
-
-
-def _holds(array: Any, element: Any) -> tuple[exp.Column, str, Path] | None:
-    column, value = _bare(array), _bare(element)
-    if isinstance(value, exp.Cast):
-        value = _bare(value.this)
-    if not isinstance(column, exp.Column) or not isinstance(value, exp.Literal):
-        return None
-    if value.is_string:
-        return column, "has", (value.name,)
-    return (column, "has", (int(value.name),)) if value.name.isdecimal() else None
-
-
-def _field(tree: Any) -> tuple[exp.Column, str, Path] | None:
-    steps: list[str | int] = []
-    while isinstance(tree, _JSON):
-        found = _steps(tree)
-        if found is None:
-            return None
-        steps = [*found, *steps]
-        tree = _bare(tree.this)
-    return (tree, "field", tuple(steps)) if isinstance(tree, exp.Column) and steps else None
-
-
-_NUMBERS = {
-    **dict.fromkeys(("DOUBLE", "FLOAT", "DECIMAL"), "number"),
-    **dict.fromkeys(("INT", "BIGINT", "SMALLINT", "TINYINT"), "whole"),
-}
-
-
-def _number(tree: Any) -> tuple[exp.Column, str, Path] | None:
-    """Read a field that is cast to a number; a decimal with a scale is made of the field's text instead."""
-    way = _NUMBERS.get(tree.to.this.name if isinstance(tree.to, exp.DataType) else "")
-    inner = _bare(tree.this)
-    found = (
-        _field(inner)
-        if isinstance(inner, _JSON) and way is not None and not tree.to.expressions
-        else None
-    )
-    return None if found is None or way is None else (found[0], way, found[2])
-
-
-def _steps(tree: Any) -> list[str | int] | None:
-    path = tree.expression
-    if (
-        isinstance(path, exp.Literal)
-        and path.is_string
-        and not isinstance(tree, exp.JSONBExtractScalar)
-    ):
-        # A key that the parser does not take for a path.
-        return None if not path.name or path.name[0] in "/$" else [path.name]
-    if isinstance(path, exp.Literal) and path.is_string:  # PostgreSQL's '{a,b}'
-        match = re.fullmatch(r"\{([^{}\"\\]*)\}", path.name)
-        names = match[1].split(",") if match else []
-        return [name.strip() for name in names] if names and all(map(str.strip, names)) else None
-    found: list[str | int] = []
-    for step in path.expressions if isinstance(path, exp.JSONPath) else [path]:
-        if isinstance(step, exp.JSONPathRoot):
-            continue
-        if not isinstance(step, (exp.JSONPathKey, exp.JSONPathSubscript)):
-            return None
-        if not isinstance(step.this, (str, int)):
-            return None  # a pattern, not a place
-        found.append(step.this)
-    # Behind an arrow the parser takes 'a.b' for a path, and engines for one key: a path has an arrow for each step.
-    return found if len(found) == 1 or "only_json_types" not in tree.args else None
-
-
 def bind_part(tree: Any, scope: Scope, text: str) -> n.Scalar | None:
     """Give the column of a part; None if it is a part of nothing that is known here."""
     written = written_part(tree)
-    if written is None and isinstance(tree, _JSON):
+    if written is None and isinstance(tree, JSON):
         raise SqlError(
             "SQL-006",
             "a field of a JSON column is taken key by key, as text or as a number",
@@ -500,7 +408,16 @@ def bind_part(tree: Any, scope: Scope, text: str) -> n.Scalar | None:
             kind = n.Column if around is scope else n.Outer
             return kind(found[0].name, found[0].type, span_of(tree))
         around = around.parent
-    return None
+    if isinstance(tree, (exp.Length, exp.ArraySize, exp.Extract)) or way == "seconds":
+        return None  # of a text, or of a moment
+    raise SqlError(
+        "SQL-006",
+        f"{column.name[:80]} is no document or array here",
+        text=text,
+        span=span_of(column),
+        hint="a part is taken where the table, or a view of the database, is read: "
+        "(SELECT doc->>'a' AS a FROM t)",
+    )
 
 
 # ── constants beside columns of the source's own types ───────────────────────────────────────────
@@ -555,9 +472,9 @@ def cast_to_own(operand: n.Scalar, target: Any) -> n.Scalar | None:
 def listed_in(tree: Any) -> exp.In | None:
     """Give `x = ANY (ARRAY[...])`, as a server writes lists in its views, as x IN (...)."""
     inner = tree.expression if isinstance(tree, exp.EQ) else None
-    array = _bare(inner.this) if isinstance(inner, exp.Any) else None
+    array = bare(inner.this) if isinstance(inner, exp.Any) else None
     while isinstance(array, exp.Cast):
-        array = _bare(array.this)
+        array = bare(array.this)
     if not isinstance(array, exp.Array) or not array.expressions:
         return None
     return exp.In(this=tree.this, expressions=array.expressions)
