@@ -116,12 +116,14 @@ def _tables(
         offered += f" UNION ALL SELECT view_name, comment FROM duckdb_views() WHERE {at}"
     told = dict(engine.execute(offered).fetchall())
     columns: dict[str, dict[str, tuple[Offer, str | None]]] = {}
-    for name, column, written, comment in engine.execute(
-        f"SELECT table_name, column_name, data_type, comment FROM duckdb_columns() WHERE {at} "
+    filled: dict[str, list[str]] = {}
+    for name, column, written, comment, nullable in engine.execute(
+        f"SELECT table_name, column_name, data_type, comment, is_nullable FROM duckdb_columns() WHERE {at} "
         "ORDER BY table_name, column_index"
     ).fetchall():
         if name in told:
             columns.setdefault(name, {})[column] = (column_offer(written), comment)
+            filled.setdefault(name, []).extend([] if nullable else [column])
     unique: dict[str, list[tuple[str, ...]]] = {}
     ways: dict[str, list[tuple[str, str, str]]] = {}
     for row in engine.execute(
@@ -139,6 +141,7 @@ def _tables(
             tuple(ways.get(name, ())),
             {c: note for c, (_, note) in found.items() if note}
             | ({"": told[name]} if told[name] else {}),
+            tuple(filled[name]),
         )
         for name, found in columns.items()
     ]

@@ -46,6 +46,8 @@ class Stored:
     unique: tuple[tuple[str, ...], ...] = ()
     references: tuple[tuple[str, str, str], ...] = ()
     comments: Mapping[str, str] = field(default_factory=dict)
+    not_null: tuple[str, ...] = ()
+    """Columns that the engine keeps from being NULL."""
 
 
 def offered(
@@ -110,6 +112,7 @@ def _table(table: Stored) -> Table:
         missing=tuple((name, o.reason) for name, o in table.columns.items() if o.reason),
         parts=tuple((name, o.part) for name, o in table.columns.items() if o.part),
         comments=tuple(_told(table.comments)),
+        not_null=table.not_null,
     )
 
 

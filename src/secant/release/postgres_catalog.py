@@ -72,7 +72,8 @@ SELECT c.oid::bigint, a.attname, format_type(coalesce(base.oid, y.oid), CASE WHE
         WHERE e.enumtypid = coalesce(base.oid, y.oid)),
        (SELECT format_type(z.oid, NULL) || CASE WHEN z.typtype = 'e' THEN ' enum' ELSE '' END FROM pg_type AS z
         WHERE z.oid = (coalesce(base, y)).typelem AND (coalesce(base, y)).typcategory = 'A'),
-       a.attgenerated = 'v', has_column_privilege(c.oid, a.attnum, 'SELECT'), col_description(c.oid, a.attnum)
+       a.attgenerated = 'v', has_column_privilege(c.oid, a.attnum, 'SELECT'), col_description(c.oid, a.attnum),
+       a.attnotnull
 FROM pg_class AS c
 JOIN pg_attribute AS a ON a.attrelid = c.oid
 JOIN pg_type AS y ON y.oid = a.atttypid
@@ -201,11 +202,12 @@ def read_catalog(
         Stored(
             named[oid],
             f"{quote(schema)}.{quote(name)}",
-            {column: offer for column, (offer, _) in columns.get(oid, {}).items()},
+            {column: offer for column, (offer, *_) in columns.get(oid, {}).items()},
             tuple(keys.get(oid, ())),
             tuple(ways.get(oid, ())),
-            {c: note for c, (_, note) in columns.get(oid, {}).items() if note}
+            {c: note for c, (_, note, _) in columns.get(oid, {}).items() if note}
             | ({"": comment} if comment else {}),
+            tuple(c for c, (*_, filled) in columns.get(oid, {}).items() if filled),
         )
         for schema, name, oid, _, comment, *_ in tables
     ]
@@ -235,16 +237,17 @@ def _not_own(kind: str, child: bool, mixed: bool) -> str | None:
     return "some of its rows are also rows of another table" if mixed else None
 
 
-def _columns(ask: Ask, oids: list[int]) -> dict[int, dict[str, tuple[Offer, str | None]]]:
-    found: dict[int, dict[str, tuple[Offer, str | None]]] = {}
+def _columns(ask: Ask, oids: list[int]) -> dict[int, dict[str, tuple[Offer, str | None, bool]]]:
+    """Give for each table how its columns are offered, their comments, and whether they are never NULL."""
+    found: dict[int, dict[str, tuple[Offer, str | None, bool]]] = {}
     rows = ask(_COLUMNS.format(oids=", ".join(map(str, oids)))) if oids else []
-    for oid, name, written, typtype, labels, element, computed, readable, comment in rows:
+    for oid, name, written, typtype, labels, element, computed, readable, comment, filled in rows:
         offer = column_offer(written, typtype, tuple(labels or ()), element)
         if not readable:
             offer = Offer(reason="the user of the source may not read it")
         elif computed:
             offer = Offer(reason="it is computed when it is read, and that may fail on a row")
-        found.setdefault(oid, {})[name] = (offer, comment)
+        found.setdefault(oid, {})[name] = (offer, comment, filled)
     return found
 
 

@@ -31,6 +31,8 @@ class Table:
     """Columns that are not offered, each with the reason."""
     parts: tuple[tuple[str, str], ...] = ()
     """Columns of which only parts can be asked for, each with what it is."""
+    not_null: tuple[str, ...] = field(default=(), compare=False)
+    """Columns that the engine keeps from being NULL."""
     comments: tuple[tuple[str, str], ...] = field(default=(), compare=False)
     """What the owner of the database wrote about columns; "" is the table itself."""
 
@@ -108,7 +110,7 @@ class Catalog:
             if column.lower() == spread.column.lower() and kind in ELEMENTS:
                 own = Elements(base.name, column)
                 columns = (*base.columns, (own.element, ELEMENTS[kind]))
-                return Table(own.name, columns, labels=base.labels, parts=base.parts)
+                return Table(own.name, columns, labels=base.labels, parts=base.parts, not_null=base.not_null)
         return None
 
     def in_schema(self, schema: str, name: str) -> str:
