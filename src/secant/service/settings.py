@@ -122,7 +122,10 @@ def load_settings(
         if isinstance(tls := found.get("tls"), dict):
             for key in ("certificate", "key"):
                 _beside(tls, key, path)
-    for name, value in sorted((os.environ if environment is None else environment).items()):
+    variables = os.environ if environment is None else environment
+    if usual := variables.get("SECANT_POLICY"):
+        found.setdefault("policy", usual)  # a file that names another was itself named
+    for name, value in sorted(variables.items()):
         if name.startswith(PREFIX):
             _put(found, name.removeprefix(PREFIX).lower().split("__"), value)
     for name, value in (given or {}).items():

@@ -110,7 +110,9 @@ class Catalog:
             if column.lower() == spread.column.lower() and kind in ELEMENTS:
                 own = Elements(base.name, column)
                 columns = (*base.columns, (own.element, ELEMENTS[kind]))
-                return Table(own.name, columns, labels=base.labels, parts=base.parts, not_null=base.not_null)
+                return Table(
+                    own.name, columns, labels=base.labels, parts=base.parts, not_null=base.not_null
+                )
         return None
 
     def in_schema(self, schema: str, name: str) -> str:
