@@ -110,6 +110,8 @@ def _books(
     try:
         database = secant.connect(source, policy=policy, create=False)
     except BackendError:
+        if source is not None:  # it was asked for, and is not there
+            raise
         owner_policy = secant.load_policy(policy)
         place = opening.ledger_place(owner_policy)
         with opening.open_ledger(owner_policy, place, create=False) as books:

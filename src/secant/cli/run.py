@@ -19,6 +19,7 @@ from secant.cli.options import (
     ProtectionName,
     Source,
     policy_file,
+    refuse_beside,
 )
 
 LARGEST_SCRIPT = 1_000_000
@@ -57,6 +58,9 @@ def run(
     from secant.errors import UsageError
     from secant.shown.flow import flow_text
 
+    if explain:
+        also = {"--analyst": analyst or None, "--no-create": no_create}
+        refuse_beside("--explain, which spends nothing", also)
     try:
         text = Path(script).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
