@@ -330,9 +330,7 @@ class Connection:
             check_job(job, question.session)
             warnings = settling.foretold(job, keys, None)
         facts = Facts(self.policy, self.catalog)
-        told = explanation(
-            text, job, asked.in_force, warnings, facts, assumed=assumed, paid=paid
-        )
+        told = explanation(text, job, asked.in_force, warnings, facts, assumed=assumed, paid=paid)
         return told, job
 
     def _foretold(

@@ -54,7 +54,9 @@ def _place_of(answer: Released, column: str | None) -> int:
     noisy = sorted(noisy_columns(answer.error))
     place = answer.columns.index(column) if column is not None else noisy[0] if noisy else None
     if not answer.rows:
-        hint = "groups of few people are not shown: ask with a larger epsilon, or for coarser groups"
+        hint = (
+            "groups of few people are not shown: ask with a larger epsilon, or for coarser groups"
+        )
         raise _nothing("this answer has no rows", hint)
     if place is None:
         raise _nothing("no number of this answer is noisy", "ask for counts, sums or averages")
