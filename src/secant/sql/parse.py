@@ -88,7 +88,7 @@ def _no_select(text: str) -> SqlError:
     """Say what stands in the place of a SELECT, by the word that the writer wrote."""
     first = _FIRST_WORD.match(text)
     word = "" if first is None else first[1]
-    near = meant(word, _BEGINNINGS)
+    near = _begun(word)
     span = None if first is None or not near else Span(first.start(1), first.end(1))
     name = word[:40].upper() or "the text"
     hint = near or "Secant only reads: write a SELECT"
@@ -127,11 +127,15 @@ def _saying(description: str, text: str, span: Span | None) -> str:
     return "the syntax is wrong"
 
 
+def _begun(word: str) -> str:
+    """Ask whether the first word was meant to begin a query; DELETE is near SELECT, and is meant."""
+    return "" if word.upper() in (*_BEGINNINGS, "DELETE") else meant(word, _BEGINNINGS)
+
+
 def _misspelled(text: str, span: Span | None) -> str:
     """Ask whether a keyword was meant: by the first word, else by the words about the place of the mistake."""
     first = _FIRST_WORD.match(text)
-    begins = "" if first is None or first[1].upper() in _BEGINNINGS else first[1]
-    if near := meant(begins, _BEGINNINGS):
+    if first is not None and (near := _begun(first[1])):
         return near
     end = len(text) if span is None else span.end
     for word in reversed([w[0] for w in _WORD.finditer(text, 0, end)][-2:]):
