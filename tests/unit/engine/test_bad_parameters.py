@@ -14,7 +14,7 @@ from secant.errors import SecantError
 from secant.ledger.amounts import as_written
 
 COUNT = "SELECT count(*) FROM orders"
-KEYS = "SELECT age, count(*) FROM customers GROUP BY age"
+KEYS = "SELECT score, count(*) FROM customers GROUP BY score"
 NAN, INF = float("nan"), float("inf")
 
 
