@@ -26,6 +26,8 @@ _BELONGS = {
     "--policy": ("tpch",),
     "--epsilon": ("tpch", "joins"),
     "--delta": ("tpch",),
+    "--scale": ("laud", "tpch", "joins", "honesty"),
+    "--repeat": ("laud", "tpch", "joins", "honesty"),
 }
 
 
@@ -44,10 +46,10 @@ def run(
     suite: str,
     profile: str | None,
     policy: str | None,
-    scale: str,
+    scale: str | None,
     epsilon: str | None,
     delta: str | None,
-    engine: str,
+    engine: str | None,
     queries: str,
     repeat: int | None,
     data: str | None,
@@ -58,10 +60,12 @@ def run(
 
     given = {
         "--profile": profile is not None,
-        "--engine": engine != "duckdb",
+        "--engine": engine is not None,
         "--policy": policy is not None,
         "--epsilon": epsilon is not None,
         "--delta": delta is not None,
+        "--scale": scale is not None,
+        "--repeat": repeat is not None,
     }
     for option, suites in _BELONGS.items():
         if given[option] and suite not in suites:
@@ -73,9 +77,9 @@ def run(
     if repeat is not None and repeat < 1:
         raise UsageError("USE-001", "--repeat must be at least 1")
     place = Path(data) if data else database.default_directory()
-    asked = _Asked(database.scale_of(scale), place, queries, repeat, _writable(json))
+    asked = _Asked(database.scale_of(scale or "0.1"), place, queries, repeat, _writable(json))
     if suite == "laud":
-        return _laud(asked, profile or "native", engine)
+        return _laud(asked, profile or "native", engine or "duckdb")
     if suite == "tpch":
         return _tpch(asked, policy, epsilon or "1", delta or "1e-8")
     if suite == "joins":

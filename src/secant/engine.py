@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from secant.errors import BudgetError, Refused, UsageError, border
-from secant.finding import Situation, assumed_facts, explained, find_facts, relied_upon, with_found
+from secant.finding import (
+    Situation,
+    assumed_facts,
+    explained,
+    find_facts,
+    paid_by,
+    relied_upon,
+    with_found,
+)
 from secant.ledger.opening import (
     Account,
     Accounts,
@@ -320,7 +328,12 @@ class Connection:
             return with_attacker(result, attacker, self.policy, self.catalog, job, charged)
 
     def _explained(
-        self, text: str, parameters: Parameters | None, asked: Asked, assumed: bool
+        self,
+        text: str,
+        parameters: Parameters | None,
+        asked: Asked,
+        assumed: bool,
+        paid: Mapping[str, Fraction] | None = None,
     ) -> tuple[Explanation, Job]:
         with self._question(text, parameters) as question:
             settling = self._settling(text, question, asked)
@@ -329,7 +342,8 @@ class Connection:
             check_job(job, question.session)
             warnings = settling.foretold(job, keys, None)
         facts = Facts(self.policy, self.catalog)
-        return explanation(text, job, asked.in_force, warnings, facts, assumed=assumed), job
+        told = explanation(text, job, asked.in_force, warnings, facts, assumed=assumed, paid=paid)
+        return told, job
 
     def _foretold(
         self, case: Situation, text: str, parameters: Parameters | None, asked: Asked, assumed: bool
@@ -339,8 +353,9 @@ class Connection:
         books = self.ledger if self.has_ledger else None
         facts, paid, words = assumed_facts(case, asked.epsilon, books)
         other = self._having(facts)
-        result, job = other._explained(text, parameters, other._rest(asked, paid), assumed)
-        return explained(result, facts, paid, words), job
+        rest, price = other._rest(asked, paid), paid_by(facts, paid)
+        result, job = other._explained(text, parameters, rest, assumed, price)
+        return explained(result, words), job
 
     def _situation(
         self, refusal: Refused, text: str, parameters: Parameters | None, asked: Asked

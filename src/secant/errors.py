@@ -11,7 +11,7 @@ import difflib
 import functools
 import os
 from collections.abc import Callable, Iterable
-from typing import ClassVar, ParamSpec, TypeVar
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from secant.records import frozen
 
@@ -60,6 +60,11 @@ class SecantError(Exception):
     def __str__(self) -> str:
         return self.render()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are pickled with `args` alone, which does not make one again: a pool of processes broke on it.
+        said = (self.code, self.message, self.hint, self.text, self.span, self.details)
+        return _again, (type(self), *said)
+
     def to_dict(self) -> dict[str, object]:
         """Give the error as plain values, for JSON and a server's response; `text` is all of it, as people read it."""
         return {
@@ -79,6 +84,19 @@ class SecantError(Exception):
         if self.hint:
             lines.append(f"  Now: {self.hint}")
         return "\n".join(lines)
+
+
+def _again(
+    kind: type[SecantError],
+    code: str,
+    message: str,
+    hint: str,
+    text: str,
+    span: Span | None,
+    details: tuple[str, ...],
+) -> SecantError:
+    """Make an error once more, in another process."""
+    return kind(code, message, hint=hint, text=text, span=span, details=details)
 
 
 def underline(text: str, span: Span | None) -> list[str]:

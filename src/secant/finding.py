@@ -199,25 +199,23 @@ def assumed_facts(
     return (*known, *(assumed(x) for x in missing)), paid, "\n".join(words)
 
 
-def explained(
-    told: Explanation, found: tuple[Found, ...], paid: Fraction, words: str
-) -> Explanation:
-    """Put in front of an explanation what it assumes, and into its price what finding that costs."""
-    record = {
-        **told.record,
-        "assumes": words,
-        "guarantee": _priced(told.record["guarantee"], found, paid),
-    }
-    return replace(told, text=f"{words}\n{told.text}", record=record)
+def explained(told: Explanation, words: str) -> Explanation:
+    """Put in front of an explanation what it assumes."""
+    return replace(told, text=f"{words}\n{told.text}", record={**told.record, "assumes": words})
+
+
+def paid_by(found: tuple[Found, ...], paid: Fraction) -> dict[str, Fraction]:
+    """Give what finding facts costs each protection."""
+    return {fact.lacking.protection: paid for fact in found}
 
 
 def _priced(
     guarantees: list[dict[str, Any]], found: tuple[Found, ...], paid: Fraction
 ) -> list[dict[str, Any]]:
-    names = {fact.lacking.protection for fact in found}
+    prices = paid_by(found, paid)
     return [
-        {**g, "epsilon": float(Fraction(str(g["epsilon"])) + paid)}
-        if g["protection"] in names
+        {**g, "epsilon": float(Fraction(str(g["epsilon"])) + prices[g["protection"]])}
+        if g["protection"] in prices
         else g
         for g in guarantees
     ]

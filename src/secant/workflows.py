@@ -133,6 +133,23 @@ def _together(
 
 def run_workflow(script: str, catalog: Catalog, asking: Asking) -> Workflow:
     """Explain all statements with tables that are not released yet as placeholders, then ask them in order."""
+    try:
+        found = _ran(script, catalog, asking)
+    except SecantError as error:
+        _point_into(script, error)
+        raise
+    if found.stopped is not None:
+        _point_into(script, found.stopped)
+    return found
+
+
+def _point_into(script: str, error: SecantError) -> None:
+    """Let an error show the script: its place may be in a view, and not in the statement that was asked."""
+    if error.span is not None and error.text.strip() in script:
+        error.text = script
+
+
+def _ran(script: str, catalog: Catalog, asking: Asking) -> Workflow:
     statements = read_script(script)
     catalog = _defining(statements, catalog)
     outputs = [s for s in statements if s.kind != "view"]

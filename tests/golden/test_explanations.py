@@ -79,7 +79,7 @@ CASES = {
     "limited_groups": (GROUPED, "SELECT status, count(DISTINCT customer) FROM orders GROUP BY status"),
     "limited_groups_of_sums": (GROUPED, "SELECT status, sum(total) FROM orders GROUP BY status"),
     "replaced_rows": (REPLACED, "SELECT count(*) FROM orders"),
-    "chosen_keys": (UNIT, "SELECT age, count(*) FROM customers GROUP BY age"),
+    "chosen_keys": (UNIT, "SELECT score, count(*) FROM customers GROUP BY score"),
     "several_protections": (UNIT + ROWWISE, "SELECT sum(quantity) FROM orders"),
     "after_the_noise": (
         UNIT,

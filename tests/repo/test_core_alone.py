@@ -62,6 +62,9 @@ def test_questions_are_answered_without_arrays(tmp_path):
     [
         "secant.stats.mean([1.0], epsilon=1)",
         "secant.blackbox.design",
+        "import secant.stats",
+        "import secant.blackbox",
+        "from secant.stats import mean",
         "secant.attack.guess_probability(secant.attack.uniform(0, 1), None, 0.1, 1)",
     ],
 )

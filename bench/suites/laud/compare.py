@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from bench.suites.laud.forms import QUERIES, data_file
+from bench.suites.laud.forms import data_file
 
 PRINTED_SCALE = "0.1"
 SCALES = (PRINTED_SCALE, "0.5", "1")
@@ -21,8 +21,15 @@ SCALES = (PRINTED_SCALE, "0.5", "1")
 UNITS = {"K": Decimal(10) ** 3, "M": Decimal(10) ** 6, "G": Decimal(10) ** 9}
 SMALLEST_RATIO = 0.05
 """A ratio below this counts as this: one query cannot carry the mean."""
-REQUIRED = {"paper": QUERIES, "paper-l1": ("b1_1", "b4", "b6", "b12_1", "b12_2")}
-"""Where parity is asked for, at scale 0.1. No reading explains b19 in Table 6."""
+PRINTED = ("paper", "paper-l1")
+"""The settings of Tables 4 and 6."""
+UNEXPLAINED = {
+    (
+        "b19",
+        "paper-l1",
+    ): "no reading of the query gives Table 6's answer; a norm changes no softened answer, "
+    "and Table 4 has ours"
+}
 Row = Mapping[str, Any]
 
 
@@ -112,11 +119,9 @@ def _at_most(value: float | None, text: str) -> bool:
 
 
 def missed(rows: Sequence[Row], profile: str, scale: str = PRINTED_SCALE) -> list[str]:
-    """Name the queries that must agree with the print and do not, refused ones included."""
+    """Name the queries that do not agree with the print, refused ones included."""
     agreeing = {p.query for p in parity(rows, profile, scale) if p.ok}
-    return [
-        r["query"] for r in rows if r["query"] in REQUIRED[profile] and r["query"] not in agreeing
-    ]
+    return [r["query"] for r in rows if r["query"] not in agreeing]
 
 
 def accuracy(rows: Sequence[Row]) -> Accuracy | None:

@@ -15,9 +15,11 @@ from rich.text import Text
 from bench.suites.laud.compare import (
     PRINTED_SCALE,
     SCALES,
+    UNEXPLAINED,
     accuracy,
     expected,
     missed,
+    parity,
     printed_at,
     speed,
 )
@@ -110,4 +112,11 @@ def print_verdicts(rows: Sequence[Row], profile: str, scale: str) -> None:
             show.say(f"error at 95 % / authors' at 78 %: geometric mean {found.mean:.3f}")
             show.say(f"not below the authors': {', '.join(found.worse) or 'none'}")
         return
-    show.say(f"not as printed: {', '.join(missed(rows, profile, scale)) or 'none'}")
+    others = missed(rows, profile, scale)
+    show.say(f"not as printed: {', '.join(others) or 'none'}")
+    for found in parity(rows, profile, scale):
+        if not found.ok:
+            ours = f"softened {_short(found.softened)}, sensitivity {_short(found.sensitivity)}"
+            theirs = f"{found.printed_softened} and {found.printed_sensitivity}"
+            why = UNEXPLAINED.get((found.query, profile))
+            show.say(f"  {found.query}: {ours}; printed {theirs}" + (f" ({why})" if why else ""))

@@ -5,6 +5,11 @@ In: a function, protected records, a public distribution. Out: a noisy result, a
 Nothing here is ever called plain differential privacy. Proofs are in PROOFS.md beside this file.
 """
 
+from secant.numeric.arrays import installed, lacking
+
+if not installed():  # said here in words of ours: what follows would fail on its first import
+    raise lacking()
+
 from secant.blackbox.charging import ACCEPTED
 from secant.blackbox.design import Design, design
 from secant.blackbox.distributions import Distribution, exponential, normal, resample, uniform

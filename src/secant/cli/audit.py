@@ -15,6 +15,7 @@ from secant.cli.options import (
     ProtectionName,
     Question,
     Source,
+    policy_file,
     question_of,
 )
 
@@ -41,7 +42,7 @@ def audit(
     databases: Databases = 100,
     seconds: Seconds = 20.0,
     seed: Seed = None,
-    policy: PolicyPath = "policy.toml",
+    policy: PolicyPath = None,
     source: Source = None,
     json: Json = False,
 ) -> int:
@@ -51,7 +52,7 @@ def audit(
     from secant.cli import show
 
     text = question_of(sql)
-    with secant.connect(source, policy=policy) as database:
+    with secant.connect(source, policy=policy_file(policy)) as database:
         found = search(
             database, text, epsilon=epsilon, delta=delta, protection=protection,
             databases=databases, seconds=seconds, seed=seed,

@@ -40,8 +40,13 @@ PolicyFile = Annotated[
     Parameter(name="--policy", help="tpch: by default one customer is protected.", metavar="FILE"),
 ]
 Scale = Annotated[
-    str,
-    Parameter(name="--scale", help="TPC-H scale factor.", metavar="S", allow_leading_hyphen=True),
+    str | None,
+    Parameter(
+        name="--scale",
+        help="TPC-H scale factor, by default 0.1; not for the sampler.",
+        metavar="S",
+        allow_leading_hyphen=True,
+    ),
 ]
 Epsilon = Annotated[
     str | None,
@@ -62,11 +67,11 @@ Delta = Annotated[
     ),
 ]
 Engine = Annotated[
-    Literal["duckdb", "postgres", "spark"],
+    Literal["duckdb", "postgres", "spark"] | None,
     Parameter(
         name="--engine",
-        help=f"laud: for postgres, {ADDRESS} holds an empty database's address; for spark, {SPARK} holds "
-        "sc://HOST:PORT of a server that reads this machine's files.",
+        help=f"laud: duckdb by default; for postgres, {ADDRESS} holds an empty database's address; for spark, {SPARK} "
+        "holds sc://HOST:PORT of a server that reads this machine's files.",
     ),
 ]
 Queries = Annotated[
@@ -100,10 +105,10 @@ def bench(
     *,
     profile: ProfileName = None,
     policy: PolicyFile = None,
-    scale: Scale = "0.1",
+    scale: Scale = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
-    engine: Engine = "duckdb",
+    engine: Engine = None,
     queries: Queries = "",
     repeat: Repeat = None,
     data: Data = None,

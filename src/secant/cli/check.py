@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from secant.cli.options import Json, PolicyPath, Source
+from secant.cli.options import Json, PolicyPath, Source, policy_file
 from secant.errors import UsageError
 from secant.records import frozen
 
@@ -51,7 +51,7 @@ def check(
     file: Annotated[str | None, Parameter(help="The policy file, if not --policy.")] = None,
     /,
     *,
-    policy: PolicyPath = "policy.toml",
+    policy: PolicyPath = None,
     source: Source = None,
     look: AtData = False,
     json: Json = False,
@@ -61,7 +61,9 @@ def check(
     from secant.cli.look import found_in, lines_of, report
     from secant.terms.policy_file import load_policy
 
-    loaded = load_policy(file or policy)
+    if file is not None and policy is not None:
+        raise UsageError("USE-001", "two policy files are named", hint="leave out --policy")
+    loaded = load_policy(file or policy_file(policy))
     found = _with_streams(loaded, source, _against_database(loaded, source))
     wrong = found is not None and found.wrong
     if look and (found is None or wrong):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from secant.cli.options import Json
+from secant.cli.options import Json, refuse_beside
 from secant.errors import InternalError, SecantError, UsageError
 
 if TYPE_CHECKING:
@@ -58,17 +58,20 @@ Serve = Annotated[
     ),
 ]
 Http = Annotated[
-    int, Parameter(name="--http", help="With --serve: the port, 0 for any.", metavar="PORT")
+    int | None,
+    Parameter(name="--http", help="With --serve: the port, 0 for any; else 8443.", metavar="PORT"),
 ]
 
 
-def demo(*, keep: Keep = None, serve: Serve = False, http: Http = 8443, json: Json = False) -> int:
+def demo(*, keep: Keep = None, serve: Serve = False, http: Http = None, json: Json = False) -> int:
     """Answer private questions about sample data made on the spot."""
     if serve:
         from secant.cli.demo_service import serve_clinic
 
+        refuse_beside("--serve", {"--json": json})
         with _place(keep) as directory:
-            return serve_clinic(Path(directory), http)
+            return serve_clinic(Path(directory), 8443 if http is None else http)
+    refuse_beside("questions: it is the port of --serve", {"--http": http})
     import secant
     from secant.cli import show
     from secant.cli.demo_data import make_clinic

@@ -61,11 +61,12 @@ def make_clinic(directory: Path) -> tuple[Path, Path]:
     with duckdb.connect(str(database)) as connection:
         connection.execute("CREATE TABLE wards (ward VARCHAR PRIMARY KEY, beds INTEGER)")
         connection.execute(
-            "CREATE TABLE patients (patient_id INTEGER PRIMARY KEY, age INTEGER, district VARCHAR)"
+            "CREATE TABLE patients (patient_id INTEGER PRIMARY KEY, age INTEGER NOT NULL, "
+            "district VARCHAR NOT NULL)"
         )
         connection.execute(
-            "CREATE TABLE visits (visit_id INTEGER PRIMARY KEY, patient_id INTEGER, day DATE, "
-            "ward VARCHAR, cost DECIMAL(9,2))"
+            "CREATE TABLE visits (visit_id INTEGER PRIMARY KEY, patient_id INTEGER NOT NULL, "
+            "day DATE NOT NULL, ward VARCHAR NOT NULL, cost DECIMAL(9,2) NOT NULL)"
         )
         for table, columns in _clinic().items():
             unnested = ", ".join("unnest(?)" for _ in columns)

@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from secant.cli.options import (
+    USUAL_LEVEL,
     Delta,
     Epsilon,
     Json,
@@ -17,7 +18,9 @@ from secant.cli.options import (
     Question,
     Source,
     WantedError,
+    policy_file,
     question_of,
+    refuse_beside,
 )
 
 WithSql = Annotated[
@@ -98,7 +101,7 @@ def explain(
     epsilon: Epsilon | None = None,
     error: WantedError = None,
     delta: Delta = None,
-    level: Level = "0.95",
+    level: Level = None,
     protection: ProtectionName = None,
     statements: WithSql = False,
     attacker: AttackerText = None,
@@ -106,7 +109,7 @@ def explain(
     ranges: WithRanges = False,
     components: WithComponents = False,
     smt: ObligationFile = None,
-    policy: PolicyPath = "policy.toml",
+    policy: PolicyPath = None,
     source: Source = None,
     json: Json = False,
 ) -> int:
@@ -118,16 +121,19 @@ def explain(
     from secant.plan.ranges_report import range_lines
     from secant.sql.parameters import named_values
 
-    if rule is not None or stream is not None:
-        if sql is not None or None not in (rule, stream):
-            raise UsageError(
-                "USE-001",
-                "--rule shows a rule and --stream a stream, and neither takes a question",
-                hint="ask for them one by one",
-            )
-        if stream is not None:
-            return _print_stream(stream, policy, source, statements=statements, json=json)
-        return _print_rule(str(rule), json=json)
+    of_question = {
+        "a question": sql, "--parameter": parameter, "--epsilon": epsilon, "--error": error, "--delta": delta,
+        "--level": level, "--protection": protection, "--attacker": attacker, "--plot": plot, "--ranges": ranges,
+        "--components": components, "--smt": smt,
+    }  # fmt: skip
+    place = policy_file(policy)
+    if rule is not None:
+        of_data = {"--stream": stream, "--sql": statements, "--policy": policy, "--source": source}
+        refuse_beside("--rule", {**of_question, **of_data})
+        return _print_rule(rule, json=json)
+    if stream is not None:
+        refuse_beside("--stream", of_question)
+        return _print_stream(stream, place, source, statements=statements, json=json)
     if sql is None:
         raise UsageError(
             "USE-001",
@@ -146,7 +152,7 @@ def explain(
         )
     with (
         show.working("deriving", quiet=json),
-        secant.connect(source, policy=policy) as database,
+        secant.connect(source, policy=place) as database,
     ):
         try:
             explanation = database.explain(
@@ -155,7 +161,7 @@ def explain(
                 epsilon=epsilon,
                 error=error,
                 delta=delta,
-                level=level,
+                level=level or USUAL_LEVEL,
                 protection=protection,
                 attacker=attacker,
                 ranges=ranges,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from secant.cli.options import Json, PolicyPath
+from secant.cli.options import Json, PolicyPath, policy_file
 from secant.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def init(
     source: str,
     /,
     *,
-    policy: PolicyPath = "policy.toml",
+    policy: PolicyPath = None,
     look: Look = False,
     force: Force = False,
     json: Json = False,
@@ -50,7 +50,7 @@ def init(
     from secant.cli.starter import starter_policy
     from secant.release.sources import has_password, open_source
 
-    target = Path(policy)
+    target = Path(policy_file(policy))
     if target.exists() and not force:
         hint = "name another file with --policy, or overwrite it with --force"
         raise UsageError("USE-001", f"{target} exists; it is not overwritten", hint=hint)

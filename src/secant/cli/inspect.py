@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from secant.cli.options import (
+    USUAL_LEVEL,
     Delta,
     Epsilon,
     Json,
@@ -22,7 +23,9 @@ from secant.cli.options import (
     ProtectionName,
     Question,
     Source,
+    policy_file,
     question_of,
+    refuse_beside,
 )
 from secant.errors import UsageError
 from secant.numeric.parameters import level_of
@@ -66,8 +69,12 @@ StreamName = Annotated[
     ),
 ]
 Share = Annotated[
-    str,
-    Parameter(name="--share", help="With --stream: of how many, such as 0.999.", metavar="SHARE"),
+    str | None,
+    Parameter(
+        name="--share",
+        help="With --stream: of how many; 0.999 if nothing else is said.",
+        metavar="SHARE",
+    ),
 ]
 
 
@@ -76,16 +83,16 @@ def inspect(
     /,
     *,
     stream: StreamName = None,
-    share: Share = "0.999",
+    share: Share = None,
     epsilon: Epsilon | None = None,
     delta: Delta = None,
-    level: Level = "0.95",
+    level: Level = None,
     protection: ProtectionName = None,
     curve: AsCurve = False,
     components: WithComponents = False,
     attacker: Simulated = None,
     plot: PlotFile = None,
-    policy: PolicyPath = "policy.toml",
+    policy: PolicyPath = None,
     source: Source = None,
     json: Json = False,
 ) -> int:
@@ -95,12 +102,13 @@ def inspect(
     from secant.cli import show
     from secant.release.components import Component, component_lines
 
+    place = policy_file(policy)
+    beside = {"--epsilon": epsilon, "--delta": delta, "--level": level, "--components": components}
     if stream is not None:
-        if sql is not None or curve or attacker is not None:
-            raise UsageError(
-                "USE-001", "--stream looks at a stream alone", hint="leave the question out"
-            )
-        return _print_spread(stream, policy, source, share, json=json)
+        other = {"--protection": protection, "--curve": curve, "--attacker": attacker}
+        refuse_beside("--stream", {"a question": sql, **beside, **other, "--plot": plot})
+        return _print_spread(stream, place, source, share or "0.999", json=json)
+    refuse_beside("a question: it goes with --stream", {"--share": share})
     if sql is None:
         raise UsageError(
             "USE-001", "there is no question", hint="write a SELECT statement, or --stream NAME"
@@ -108,17 +116,17 @@ def inspect(
     text = question_of(sql)
     if plot is not None and not curve and attacker is None:
         raise UsageError("USE-001", "--plot draws a curve", hint="add --curve, or --attacker")
-    if attacker is not None and (curve or epsilon is not None):
-        raise UsageError(
-            "USE-001", "--attacker has its own epsilons and curve", hint="ask for it alone"
-        )
-    if curve and epsilon is not None:
-        raise UsageError("USE-001", "a curve has its own epsilons", hint="leave out --epsilon")
+    if attacker is not None:
+        refuse_beside("--attacker, which has its own epsilons", {"--curve": curve, **beside})
+    if curve:
+        own = {"--epsilon": epsilon, "--components": components}
+        refuse_beside("--curve, which has its own epsilons", own)
+    level = level or USUAL_LEVEL
     confidence = float(level_of(level))
     sys.stderr.write(WARNING + "\n")
     with (
         show.working("inspecting", quiet=json),
-        secant.connect(source, policy=policy) as database,
+        secant.connect(source, policy=place) as database,
     ):
         if attacker is not None:
             simulation = database.simulate(text, attacker, protection=protection)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from secant.cli.options import Json, PolicyPath, Source
+from secant.cli.options import Json, PolicyPath, Source, policy_file, refuse_beside
 from secant.errors import BackendError, UsageError
 
 if TYPE_CHECKING:
@@ -47,17 +47,21 @@ def ledger(
     export: Export = None,
     verify: Verify = False,
     restored: Restored = False,
-    policy: PolicyPath = "policy.toml",
+    policy: PolicyPath = None,
     source: Source = None,
     json: Json = False,
 ) -> int:
     """Show budgets and, if asked, the history; export or verify the records. Never starts a ledger."""
     from secant.cli import show
 
+    if export == "-":  # which has standard output for itself
+        also = {"--history": history, "--verify": verify, "--restored": restored, "--json": json}
+        refuse_beside("--export -", also)
+    place = policy_file(policy)
     if restored:
-        _take_for_whole(policy)
+        _take_for_whole(place)
     needed = verify or export is not None
-    with _books(policy, source, needed=needed) as (books, accounts_now):
+    with _books(place, source, needed=needed) as (books, accounts_now):
         report: dict[str, object] = {}
         if export is not None:
             _write(books.export("csv" if export.endswith(".csv") else "jsonl"), export)
@@ -106,6 +110,8 @@ def _books(
     try:
         database = secant.connect(source, policy=policy, create=False)
     except BackendError:
+        if source is not None:  # it was asked for, and is not there
+            raise
         owner_policy = secant.load_policy(policy)
         place = opening.ledger_place(owner_policy)
         with opening.open_ledger(owner_policy, place, create=False) as books:

@@ -7,7 +7,12 @@ from typing import Annotated
 from cyclopts import Parameter
 
 Policy = Annotated[
-    str | None, Parameter(name=["--policy", "-p"], help="The policy file.", metavar="FILE")
+    str | None,
+    Parameter(
+        name=["--policy", "-p"],
+        help="The policy file; else the configuration's, else SECANT_POLICY's, else ./policy.toml.",
+        metavar="FILE",
+    ),
 ]
 Config = Annotated[
     str | None, Parameter(name="--config", help="A TOML file, as for secant serve.", metavar="FILE")

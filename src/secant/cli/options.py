@@ -6,17 +6,25 @@ Numbers stay text here: the engine reads them exactly.
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Mapping
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from secant.errors import UsageError
 
+USUAL_LEVEL = "0.95"
 LARGEST_QUESTION = 16_000_000  # characters; the SQL stage has its own, smaller wall
 
 PolicyPath = Annotated[
-    str, Parameter(name=["--policy", "-p"], help="The policy file.", metavar="FILE")
+    str | None,
+    Parameter(
+        name=["--policy", "-p"],
+        help="The policy file; else the one that SECANT_POLICY names, else ./policy.toml.",
+        metavar="FILE",
+    ),
 ]
 Json = Annotated[
     bool, Parameter(name="--json", negative="", help="Print one JSON object, for programs.")
@@ -79,10 +87,10 @@ Delta = Annotated[
     ),
 ]
 Level = Annotated[
-    str,
+    str | None,
     Parameter(
         name="--level",
-        help="How sure the printed error is.",
+        help="How sure the printed error is; 0.95 if nothing else is said.",
         metavar="NUMBER",
         allow_leading_hyphen=True,
     ),
@@ -115,6 +123,20 @@ Source = Annotated[
     str | None,
     Parameter(name="--source", help="Instead of the policy's [database] source."),
 ]
+
+
+def policy_file(given: str | None) -> str:
+    """Give the policy file of a command: the option goes before the environment, and that before this folder."""
+    return given or os.environ.get("SECANT_POLICY") or "policy.toml"
+
+
+def refuse_beside(way: str, given: Mapping[str, object]) -> None:
+    """Refuse options that this way of calling a command does not obey: none is passed over in silence."""
+    for option, value in given.items():
+        if value is not None and value is not False:
+            raise UsageError(
+                "USE-001", f"{option} means nothing beside {way}", hint="leave one of them out"
+            )
 
 
 def question_of(text: str) -> str:

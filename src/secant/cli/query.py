@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from secant.cli.options import (
+    USUAL_LEVEL,
     Analyst,
     Delta,
     Epsilon,
@@ -20,6 +21,7 @@ from secant.cli.options import (
     Question,
     Source,
     WantedError,
+    policy_file,
     question_of,
 )
 
@@ -34,10 +36,10 @@ def query(
     max_error: MaxError = None,
     attacker: Guessing = None,
     delta: Delta = None,
-    level: Level = "0.95",
+    level: Level = None,
     protection: ProtectionName = None,
     analyst: Analyst = "",
-    policy: PolicyPath = "policy.toml",
+    policy: PolicyPath = None,
     source: Source = None,
     no_create: NoCreate = False,
     isotonic: Isotonic = False,
@@ -55,7 +57,7 @@ def query(
         from secant.attack import parse_attacker
 
         parse_attacker(attacker)  # a slip of the pen is told before anything is opened
-    with asking(policy, source, no_create=no_create, quiet=json) as database:
+    with asking(policy_file(policy), source, no_create=no_create, quiet=json) as database:
         answer = database.sql(
             text,
             parameters=values,
@@ -64,7 +66,7 @@ def query(
             max_error=max_error,
             attacker=attacker,
             delta=delta,
-            level=level,
+            level=level or USUAL_LEVEL,
             protection=protection,
             analyst=analyst,
             warn=None if json else show.warn,

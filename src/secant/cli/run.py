@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from secant.cli.options import (
+    USUAL_LEVEL,
     Analyst,
     Delta,
     Epsilon,
@@ -17,6 +18,8 @@ from secant.cli.options import (
     PolicyPath,
     ProtectionName,
     Source,
+    policy_file,
+    refuse_beside,
 )
 
 LARGEST_SCRIPT = 1_000_000
@@ -38,10 +41,10 @@ def run(
     explain: Explain = False,
     plot: Plot = None,
     delta: Delta = None,
-    level: Level = "0.95",
+    level: Level = None,
     protection: ProtectionName = None,
     analyst: Analyst = "",
-    policy: PolicyPath = "policy.toml",
+    policy: PolicyPath = None,
     source: Source = None,
     no_create: NoCreate = False,
     json: Json = False,
@@ -55,17 +58,20 @@ def run(
     from secant.errors import UsageError
     from secant.shown.flow import flow_text
 
+    if explain:
+        also = {"--analyst": analyst or None, "--no-create": no_create}
+        refuse_beside("--explain, which spends nothing", also)
     try:
         text = Path(script).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         hint = "give the path of a text file"
         raise UsageError("USE-001", f"{script} cannot be read", hint=hint) from None
-    with asking(policy, source, no_create=no_create, quiet=json) as database:
+    with asking(policy_file(policy), source, no_create=no_create, quiet=json) as database:
         found = database.run(
             text,
             epsilon=epsilon,
             delta=delta,
-            level=level,
+            level=level or USUAL_LEVEL,
             protection=protection,
             analyst=analyst,
             warn=None if json else show.warn,

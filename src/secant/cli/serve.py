@@ -24,7 +24,12 @@ SelfMade = Annotated[
     ),
 ]
 Policy = Annotated[
-    str | None, Parameter(name=["--policy", "-p"], help="The policy file.", metavar="FILE")
+    str | None,
+    Parameter(
+        name=["--policy", "-p"],
+        help="The policy file; else the configuration's, else SECANT_POLICY's, else ./policy.toml.",
+        metavar="FILE",
+    ),
 ]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from secant.cli.options import Analyst, Isotonic, Json, PolicyPath, Source
+from secant.cli.options import Analyst, Isotonic, Json, PolicyPath, Source, policy_file
 
 if TYPE_CHECKING:
     from secant.streams.drawing import Kept
@@ -66,7 +66,7 @@ def stream(
     filter: Filter = None,
     follow: Follow = False,
     analyst: Analyst = "",
-    policy: PolicyPath = "policy.toml",
+    policy: PolicyPath = None,
     source: Source = None,
     json: Json = False,
 ) -> int:
@@ -85,10 +85,10 @@ def stream(
         raise UsageError("USE-001", "--filter takes a number above 0", hint="nothing was released")
     if plot is not None:
         _check_writable(plot)
-    shown, kept = 0, Kept()
+    shown, kept, place = 0, Kept(), policy_file(policy)
     while True:
         with silent() if json else nullcontext():  # otherwise the release shows a bar by itself
-            series, accounts, pause = _released(name, until, analyst, policy, source, kept)
+            series, accounts, pause = _released(name, until, analyst, place, source, kept)
         if revised or isotonic or filter is not None:
             with show.working("weighing", quiet=json):
                 series = series.afterwards(revised=revised, isotonic=isotonic, spread=filter)

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from secant.cli.options import Json, PolicyPath
+from secant.cli.options import Json, PolicyPath, policy_file, refuse_beside
 
 Action = Literal[
     "add", "list", "remove", "password", "role", "token", "revoke", "revoke-all", "log"
@@ -22,6 +22,14 @@ What = Annotated[
         "that a user is logged in by; log shows the audit log."
     ),
 ]
+USUAL_DAYS = 90
+OBEYED = {
+    "add": ("--role", "--stdin"),
+    "password": ("--stdin",),
+    "role": ("--role",),
+    "token": ("--days", "--note"),
+}
+"""Which of its options an action obeys; the others have none."""
 Name = Annotated[str, Parameter(help="The user's name; for revoke, the id of the token.")]
 Role = Annotated[
     str | None, Parameter(name="--role", help="owner, analyst or auditor.", metavar="ROLE")
@@ -32,8 +40,15 @@ Stdin = Annotated[
         name="--stdin", negative="", help="Read the password from standard input; else one is made."
     ),
 ]
-Days = Annotated[float, Parameter(name="--days", help="How long a token lasts.", metavar="DAYS")]
-Note = Annotated[str, Parameter(name="--note", help="What a token is for.", metavar="TEXT")]
+Days = Annotated[
+    float | None,
+    Parameter(
+        name="--days",
+        help=f"How long a token lasts; {USUAL_DAYS} if nothing else is said.",
+        metavar="DAYS",
+    ),
+]
+Note = Annotated[str | None, Parameter(name="--note", help="What a token is for.", metavar="TEXT")]
 
 
 def user(
@@ -43,9 +58,9 @@ def user(
     *,
     role: Role = None,
     stdin: Stdin = False,
-    days: Days = 90,
-    note: Note = "",
-    policy: PolicyPath = "policy.toml",
+    days: Days = None,
+    note: Note = None,
+    policy: PolicyPath = None,
     json: Json = False,
 ) -> int:
     """Add, list and remove users of the service; make and revoke tokens."""
@@ -60,9 +75,16 @@ def user(
     from secant.service.views import audit_view, token_view
     from secant.terms.policy_file import load_policy
 
-    if not name and action not in ("list", "log"):
-        raise UsageError("USE-001", "whose? a name is missing", hint=f"secant user {action} NAME")
-    store = open_store(ledger_place(load_policy(policy)))
+    given = {"--role": role, "--stdin": stdin, "--days": days, "--note": note}
+    obeyed = OBEYED.get(action, ())
+    refuse_beside(action, {o: value for o, value in given.items() if o not in obeyed})
+    if bool(name) == (action in ("list", "log")):
+        said = "a name means nothing here" if name else "whose? a name is missing"
+        hint = f"secant user {action}" + ("" if name else " NAME")
+        raise UsageError("USE-001", said, hint=hint)
+    if action == "role" and role is None:
+        raise UsageError("USE-001", "--role is missing")
+    store = open_store(ledger_place(load_policy(policy_file(policy))))
     try:
         users = Users(store)
         by = Origin(actor=f"os:{getpass.getuser()}", way="command line")
@@ -79,7 +101,8 @@ def user(
             found = users.found(name)
             if found is None:
                 raise UsageError("USE-001", "there is no such user", hint="see `secant user list`")
-            token, kept = users.make_token(found[0], seconds=days * 86_400, note=note, by=by)
+            seconds = (USUAL_DAYS if days is None else days) * 86_400
+            token, kept = users.make_token(found[0], seconds=seconds, note=note or "", by=by)
             told = {**token_view(kept), "token": token}
             line = f"Token {kept.token_id} of {name}, shown this once: {token}"
         elif action == "list":
@@ -99,10 +122,8 @@ def user(
                 users.revoke(name, by=by)
             elif action == "revoke-all":
                 users.revoke_all(name, by=by)
-            elif role is None:
-                raise UsageError("USE-001", "--role is missing")
             else:
-                users.set_role(name, role, by=by)
+                users.set_role(name, str(role), by=by)
             told, line = {"user": name}, f"{name}: done"
     finally:
         store.close()

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from secant.cli.options import Json, PolicyPath, Source
+from secant.cli.options import Json, PolicyPath, Source, policy_file
 
 Release = Annotated[
     str, Parameter(help="How the name of a release begins (`secant ledger --history`), or `last`.")
@@ -24,7 +24,7 @@ def verify(
     release: Release,
     /,
     *,
-    policy: PolicyPath = "policy.toml",
+    policy: PolicyPath = None,
     source: Source = None,
     json: Json = False,
 ) -> int:
@@ -32,7 +32,7 @@ def verify(
     import secant
     from secant.cli import show
 
-    with secant.connect(source, policy=policy, create=False) as database:
+    with secant.connect(source, policy=policy_file(policy), create=False) as database:
         found = database.verify(release)
     if json:
         points = [{"about": p.about, "outcome": p.outcome, "words": p.words} for p in found.points]

@@ -11,6 +11,7 @@ from dataclasses import field
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor
+from numbers import Rational, Real
 
 from secant.errors import BudgetError, UsageError
 from secant.numeric.parameters import Number, exact
@@ -33,8 +34,11 @@ LARGEST_EPSILON = 10**9
 
 
 def as_written(value: Number, *, what: str, code: str = "USE-001") -> Fraction:
-    """Give the decimal number that a person wrote: the float 0.1 is read as one tenth."""
-    return exact(repr(value) if isinstance(value, float) else value, what=what, code=code)
+    """Give the decimal number that a person wrote: the float 0.1 is read as one tenth, also one of numpy's."""
+    if isinstance(value, float):
+        return exact(float.__repr__(value), what=what, code=code)
+    narrow = isinstance(value, Real) and not isinstance(value, Rational)
+    return exact(str(value) if narrow else value, what=what, code=code)
 
 
 def _epsilon(amount: Fraction) -> Fraction:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from secant.errors import UsageError
 
-__all__ = ["Floats", "Places", "Truths", "Wholes", "installed", "np", "required"]
+__all__ = ["Floats", "Places", "Truths", "Wholes", "installed", "lacking", "np", "required"]
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,11 +38,16 @@ def required(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError:
-        raise UsageError(
-            "USE-006",
-            "this computes with numpy and scipy, which are not installed",
-            hint="install secant[numeric]; questions in SQL go without them",
-        ) from None
+        raise lacking() from None
+
+
+def lacking() -> UsageError:
+    """Say what to install."""
+    return UsageError(
+        "USE-006",
+        "this computes with numpy and scipy, which are not installed",
+        hint="install secant[numeric]; questions in SQL go without them",
+    )
 
 
 def installed() -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Rational
+from numbers import Rational, Real
 
 from secant.errors import UsageError
 from secant.numeric.quick import quick, ratio
@@ -53,7 +53,11 @@ def _fraction(value: object) -> Fraction | None:
         value = Decimal(value)
     if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) >= _MOST_BITS:
         return Fraction(1 << (_MOST_BITS + 1))  # out of range; its digits would fill the memory
-    return quick(Fraction(value)) if isinstance(value, (str, float, Decimal)) else None
+    if isinstance(value, (str, float, Decimal)):
+        return quick(Fraction(value))
+    if isinstance(value, Real) and hasattr(value, "as_integer_ratio"):  # numpy's other floats
+        return ratio(*map(int, value.as_integer_ratio()))
+    return None
 
 
 def positive(value: Number, name: str) -> Fraction:

@@ -2,7 +2,8 @@
 
 In: the key expressions of a release and what the policy declares. Out: for each key a list of values, or for several
 keys together a query over public tables. A key without either must be chosen privately, which costs delta.
-A list need not be complete for privacy: rows with other keys are left out of the answer.
+A list need not be complete for privacy: rows with other keys are left out of the answer. NULL is a key like the others
+wherever a key may be NULL: each row is in one group, also one whose key is missing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from secant.numeric import interval as iv
 from secant.plan import nodes as n
 from secant.plan.evaluate import evaluate
 from secant.plan.images import image_of
+from secant.plan.presence import Names, can_be_null, never_null
 from secant.plan.ranges import Ranges, as_number
+from secant.plan.ranges_filters import present_after
 from secant.plan.reads import scans
 from secant.plan.regions import projected
 from secant.plan.rewrite import columns_of, substitute
@@ -108,7 +111,9 @@ def keys_in_words(domains: tuple[Domain, ...]) -> list[str]:
 
 def _keys_and_source(domain: Domain) -> str:
     if isinstance(domain, Listed):
-        return f"{short_name(domain.key)}: {len(domain.values)} from {domain.source}"
+        more = ", and NULL" if None in domain.values else ""
+        listed = len(domain.values) - bool(more)
+        return f"{short_name(domain.key)}: {listed} from {domain.source}{more}"
     if isinstance(domain, Stepped):
         return f"{short_name(domain.key)}: the steps of the stream"
     names = ", ".join(short_name(k) for k in domain.keys)
@@ -163,6 +168,7 @@ def domains_of(
     """
     public = _known_before(public)
     region = _with_kept_rows(region)
+    present = never_null(region.leaves, ranges.policy, catalog) | present_after(region.conditions)
     found: list[Domain] = []
     looked: list[n.Named] = []
     chosen: list[str] = []
@@ -173,13 +179,13 @@ def domains_of(
         written = region.expand(key.expression)
         own = _own_list(written, region, public)
         seen = own or _public_only(written, region, public)
-        listed = None if own else _listed(written, region, ranges, type_of(written), seen=seen)
+        listed = None if own else _listed(written, region, ranges, present, seen=seen)
         if listed is not None:
             found.append(Listed(key.name, listed[0], listed[1]))
         elif seen:
             looked.append(n.Named(key.name, written))
         else:
-            reference = _reference(written, ranges, public, catalog)
+            reference = _reference(written, ranges, public, catalog, present)
             if reference is None:
                 chosen.append(key.name)
             else:
@@ -195,21 +201,24 @@ def domains_of(
 
 
 def _listed(
-    key: n.Scalar, region: Region, ranges: Ranges, kind: Type, *, seen: bool
+    key: n.Scalar, region: Region, ranges: Ranges, present: Names, *, seen: bool
 ) -> tuple[tuple[object, ...], str] | None:
     """Give a list of keys and where it comes from; keys that can be `seen` in public tables are not computed."""
+    kind = type_of(key)
     for part in region.conditions:
         named = _named_values(part, key)
         if named is not None:
             fitting = [v for value in named if (v := _of_kind(value, kind)) is not None]
             return tuple(dict.fromkeys(fitting)), "the query's own condition"
     if not seen and not isinstance(key, n.Column):
-        image = image_of(key, region.conditions, ranges)
+        image = image_of(key, region.conditions, ranges, present)
         if image is not None:
-            return _with_null(key, image), "what declared facts make of the expression"
+            return image, "what declared facts make of the expression"
     candidates, source = _candidates(key, ranges, kind)
     if candidates is None:
         return None
+    if None not in candidates and can_be_null(key, present):
+        candidates = (*candidates, None)
     tests = [
         c
         for c in region.conditions
@@ -218,13 +227,6 @@ def _listed(
     if not isinstance(key, n.Column) or not tests:
         return candidates, source
     return _passing(key, candidates, tests, kind), source
-
-
-def _with_null(key: n.Scalar, image: tuple[object, ...]) -> tuple[object, ...]:
-    """Add NULL where a branch of CASE names it: then it is a key like the others."""
-    values = [*(b.value for b in key.branches), key.default] if isinstance(key, n.Case) else []
-    named = any(isinstance(v, n.Literal) and v.value is None for v in values)
-    return (*image, None) if named else image
 
 
 def _named_values(condition: n.Scalar, key: n.Scalar) -> tuple[object, ...] | None:
@@ -274,7 +276,7 @@ def _candidates(key: n.Scalar, ranges: Ranges, kind: Type) -> tuple[tuple[object
         facts = ranges.policy.column(table, column)
         if facts.values is not None:
             return facts.values, f"declared values of {table}.{column}"
-        if facts.range is not None and (kind.kind == "DATE" or facts.step is not None):
+        if facts.range is not None and (_is_whole(kind) or facts.step is not None):
             return _steps(ranges.of(key), kind, facts.step), f"declared range of {table}.{column}"
         if kind.kind != "BOOLEAN":
             return None, ""
@@ -292,12 +294,17 @@ def _candidates(key: n.Scalar, ranges: Ranges, kind: Type) -> tuple[tuple[object
     return None, ""
 
 
+def _is_whole(kind: Type) -> bool:
+    """Whether neighboring values are one apart, also where nobody declared a step."""
+    return kind.kind in ("DATE", "INTEGER")
+
+
 def _steps(range_: iv.Interval, kind: Type, step: object) -> tuple[object, ...] | None:
     if not range_.bounded:
         return None
     low, high = range_.ends()
     width = as_number(step) or Fraction(1)
-    if width != 1 or (high - low) > MAX_LISTED or kind.kind not in ("INTEGER", "DATE"):
+    if width != 1 or (high - low) > MAX_LISTED or not _is_whole(kind):
         return None
     first, last = -((-low) // 1), high // 1
     if kind.kind == "INTEGER":
@@ -384,7 +391,11 @@ def looked_up(keys: list[n.Named], region: Region, public: Callable[[n.Relation]
 
 
 def _reference(
-    key: n.Scalar, ranges: Ranges, public: Callable[[n.Relation], bool], catalog: Catalog
+    key: n.Scalar,
+    ranges: Ranges,
+    public: Callable[[n.Relation], bool],
+    catalog: Catalog,
+    present: Names,
 ) -> tuple[n.Relation, str] | None:
     """Use the referenced key of a public table for a foreign key of a protected one."""
     if not isinstance(key, n.Column) or key.name not in ranges.origins:
@@ -401,5 +412,8 @@ def _reference(
     if not public(scan):
         return None
     item = n.Named(key.name, n.Column(field.name, field.type))
-    relation = n.Distinct(n.Project(scan, (item,)))
+    relation: n.Relation = n.Distinct(n.Project(scan, (item,)))
+    if can_be_null(key, present):  # a row without a reference has a key, too
+        own = n.Field(key.name, type_of(key))
+        relation = n.Union(relation, n.Values((own,), ((None,),)), False, (own,))
     return relation, f"public table {target[0]}, by reference"

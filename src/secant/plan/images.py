@@ -47,9 +47,9 @@ Points = Sequence[object]
 
 
 def image_of(
-    key: n.Scalar, conditions: tuple[n.Scalar, ...], ranges: Ranges
+    key: n.Scalar, conditions: tuple[n.Scalar, ...], ranges: Ranges, present: frozenset[str]
 ) -> tuple[object, ...] | None:
-    """Give all values of a key but NULL, or None where they cannot be listed."""
+    """Give all values of a key, NULL last, or None where they cannot be listed; `present` columns are never NULL."""
     names = sorted(columns_of(key))
     if not names or len(names) > 2 or not all(_followed(part) for part in n.walk(key)):
         return None
@@ -70,13 +70,13 @@ def image_of(
         else:
             points = _moments(key, column, about, ranges)
         if points is None and len(names) == 1:
-            return _through_steps(key, column, about, ranges)
+            return _through_steps(key, column, about, ranges, missing=name not in present)
         if points is None:
             return None
-        lists.append(points)
-    if math.prod(len(points) + 1 for points in lists) > MOST_TRIED:
+        lists.append(points if name in present else (*points, None))
+    if math.prod(map(len, lists)) > MOST_TRIED:
         return None
-    rows = tuple(itertools.product(*((*points, None) for points in lists)))
+    rows = tuple(itertools.product(*lists))
     values = n.Values(tuple(n.Field(name, kinds[name]) for name in names), rows)
     return _values_of(key, values, tests)
 
@@ -108,7 +108,8 @@ def _values_of(
         except Failure:
             return None
     found = dict.fromkeys(row[0] for row in rows if row[0] is not None and row[0] == row[0])
-    return tuple(found)
+    nothing = any(row[0] is None for row in rows)
+    return (*found, None) if nothing else tuple(found)
 
 
 # ── columns with few values ──────────────────────────────────────────────────────────────────────
@@ -272,7 +273,7 @@ class _Climb:
 
 
 def _through_steps(
-    key: n.Scalar, column: n.Column, about: list[n.Scalar], ranges: Ranges
+    key: n.Scalar, column: n.Column, about: list[n.Scalar], ranges: Ranges, *, missing: bool
 ) -> tuple[object, ...] | None:
     """Follow a long range of numbers to the whole numbers that a part of the key makes of it, and compute the rest."""
     part = _whole_part(key, column.name)
@@ -299,7 +300,7 @@ def _through_steps(
     if columns_of(rest) != {"step"}:
         return None
     rows = tuple((_typed(k, kind),) for k in range(min(known), max(known) + 1))
-    return _values_of(rest, n.Values((step,), (*rows, (None,))), ())
+    return _values_of(rest, n.Values((step,), (*rows, (None,)) if missing else rows), ())
 
 
 def _typed(whole: int, kind: Type) -> object:

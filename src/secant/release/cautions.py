@@ -24,7 +24,7 @@ from secant.plan.ranges import NOTHING_DECLARED, Ranges, as_number, declared, ra
 from secant.records import frozen
 from secant.release.foreseen import Foreseen
 from secant.release.job import Job, Keys
-from secant.release.sizes import Guess
+from secant.release.sizes import Guess, usual_groups
 from secant.terms.coverage import is_protected
 from secant.terms.policy import Policy, Protection
 
@@ -116,7 +116,7 @@ def _rare(
             continue
         rows = b.release.original.input
         share = expected_share(rows, policy, facts.count, facts.fan)
-        share /= max(1, len(keys[b.release.name] or ()))
+        share /= max(1, usual_groups(keys[b.release.name] or []))
         if share < RARE and b.release.measures:
             yield Caution(
                 "WRN-005",

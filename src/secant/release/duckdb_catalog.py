@@ -112,15 +112,17 @@ def _tables(
     told = dict(engine.execute(offered).fetchall())
     columns: dict[str, dict[str, tuple[Offer, str | None]]] = {}
     computed: dict[str, list[Computed]] = {}
-    for name, column, written, comment, formula in engine.execute(
-        "SELECT table_name, column_name, data_type, comment, CASE WHEN is_generated THEN generation_expression END "
+    filled: dict[str, list[str]] = {}
+    for name, column, written, comment, nullable, formula in engine.execute(
+        "SELECT table_name, column_name, data_type, comment, is_nullable, "
+        "CASE WHEN is_generated THEN generation_expression END "
         f"FROM duckdb_columns() WHERE {at} ORDER BY table_name, column_index"
     ).fetchall():
         if name in told:
             columns.setdefault(name, {})[column] = (column_offer(written), comment)
-            if (
-                formula is not None
-            ):  # checked when a row comes, not when it changes: reading it may fail
+            filled.setdefault(name, []).extend([] if nullable else [column])
+            # It is checked when a row comes, not when the row changes: reading it may fail.
+            if formula is not None:
                 found = Computed(column, Formula(formula), virtual=True)
                 computed.setdefault(name, []).append(found)
     unique: dict[str, list[tuple[str, ...]]] = {}
@@ -145,6 +147,7 @@ def _tables(
             | ({"": told[name]} if told[name] else {}),
             tuple(computed.get(name, ())),
             tuple(ties.get(name, ())),
+            tuple(filled[name]),
         )
         for name, found in columns.items()
     ]

@@ -50,6 +50,8 @@ class Stored:
     computed: tuple[Computed, ...] = ()
     """Columns that the engine computes from others of their row."""
     ties: tuple[Tie, ...] = ()
+    not_null: tuple[str, ...] = ()
+    """Columns that the engine keeps from being NULL."""
 
 
 def offered(
@@ -116,6 +118,7 @@ def _table(table: Stored) -> Table:
         computed=table.computed,
         ties=tuple(dict.fromkeys(table.ties)),
         comments=tuple(_told(table.comments)),
+        not_null=table.not_null,
     )
 
 

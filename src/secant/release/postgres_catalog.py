@@ -77,7 +77,7 @@ SELECT c.oid::bigint, a.attname, format_type(coalesce(base.oid, y.oid), CASE WHE
        a.attgenerated::text, format_type(a.atttypid, a.atttypmod),
        (SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef AS d
         WHERE a.attgenerated <> '' AND d.adrelid = a.attrelid AND d.adnum = a.attnum),
-       has_column_privilege(c.oid, a.attnum, 'SELECT'), col_description(c.oid, a.attnum)
+       has_column_privilege(c.oid, a.attnum, 'SELECT'), col_description(c.oid, a.attnum), a.attnotnull
 FROM pg_class AS c
 JOIN pg_attribute AS a ON a.attrelid = c.oid
 JOIN pg_type AS y ON y.oid = a.atttypid
@@ -209,13 +209,14 @@ def read_catalog(
         Stored(
             named[oid],
             f"{quote(schema)}.{quote(name)}",
-            {column: offer for column, (offer, _) in columns.get(oid, {}).items()},
+            {column: offer for column, (offer, *_) in columns.get(oid, {}).items()},
             tuple(keys.get(oid, ())),
             tuple(ways.get(oid, ())),
-            {c: note for c, (_, note) in columns.get(oid, {}).items() if note}
+            {c: note for c, (_, note, _) in columns.get(oid, {}).items() if note}
             | ({"": comment} if comment else {}),
             tuple(computed.get(oid, ())),
             tuple(ties.get(oid, ())),
+            tuple(c for c, (*_, filled) in columns.get(oid, {}).items() if filled),
         )
         for schema, name, oid, _, comment, *_ in tables
     ]
@@ -247,19 +248,20 @@ def _not_own(kind: str, child: bool, mixed: bool) -> str | None:
 
 def _columns(
     ask: Ask, oids: list[int]
-) -> tuple[dict[int, dict[str, tuple[Offer, str | None]]], dict[int, list[Computed]]]:
-    """Read how columns are offered, with comments, and those that the server computes."""
-    found: dict[int, dict[str, tuple[Offer, str | None]]] = {}
+) -> tuple[dict[int, dict[str, tuple[Offer, str | None, bool]]], dict[int, list[Computed]]]:
+    """Read how columns are offered, their comments, whether they are never NULL, and which the server computes."""
+    found: dict[int, dict[str, tuple[Offer, str | None, bool]]] = {}
     computed: dict[int, list[Computed]] = {}
-    rows = ask(_COLUMNS.format(oids=", ".join(map(str, oids)))) if oids else []
-    for oid, name, written, typtype, labels, element, kind, own, expression, readable, note in rows:
+    for row in ask(_COLUMNS.format(oids=", ".join(map(str, oids)))) if oids else []:
+        oid, name, written, typtype, labels, element, kind, own, expression, *told = row
+        readable, note, filled = told
         offer = column_offer(written, typtype, tuple(labels or ()), element)
         if not readable:
             offer = Offer(reason="the user of the source may not read it")
         elif kind:
             formula = Formula(f"CAST({expression} AS {own})", "postgres")
             computed.setdefault(oid, []).append(Computed(name, formula, virtual=kind == "v"))
-        found.setdefault(oid, {})[name] = (offer, note)
+        found.setdefault(oid, {})[name] = (offer, note, filled)
     return found, computed
 
 

@@ -83,9 +83,15 @@ def protects(protection: Protection, delta: Fraction = Fraction(0)) -> str:
     return f"any move of values by a distance of 1 ({norms}), {longer}{rows}"
 
 
-def guarantee(protection: Protection, noise: Calibrated, uncovered: list[str]) -> dict[str, Any]:
-    """Say what one protection is promised by a release."""
+def guarantee(
+    protection: Protection,
+    noise: Calibrated,
+    uncovered: list[str],
+    paid: Mapping[str, Fraction] | None = None,
+) -> dict[str, Any]:
+    """Say what one protection is promised by a release, and by what the same question paid before, by protection."""
     epsilon, delta = noise.costs.get(protection.name, (Fraction(0), Fraction(0)))
+    epsilon += (paid or {}).get(protection.name, Fraction(0))
     found: dict[str, Any] = {
         "protection": protection.name,
         "protects": protects(protection, delta),
@@ -134,10 +140,12 @@ def explanation(
     facts: Facts,
     *,
     assumed: bool,
+    paid: Mapping[str, Fraction] | None = None,
 ) -> Explanation:
-    """Put the whole argument for a release into words."""
+    """Put the whole argument for a release into words; `paid` is what finding facts takes of the same question."""
     lines: list[str] = []
     epsilon = job.noise.epsilon
+    promised = [guarantee(p, job.noise, [], paid) for p in in_force]
     if not job.prepared.bounded:
         lines.append(
             "The query reads no protected table: it is answered exactly and costs nothing."
@@ -148,16 +156,15 @@ def explanation(
         lines += [f"    {line}" for line in _noise_lines(b, job)]
     if job.prepared.bounded:
         lines.append("guarantee")
-        for p in in_force:
-            cost, delta = job.noise.costs[p.name]
-            lines.append(
-                f"  {p.name}: epsilon {_up(cost):g}, delta {_up(delta):g}; hides {protects(p, delta)}"
-            )
+        lines += [
+            f"  {g['protection']}: epsilon {g['epsilon']:g}, delta {g['delta']:g}; hides {g['protects']}"
+            for g in promised
+        ]
     record = {
         "query": text,
         "exact": not job.prepared.bounded,
         "releases": [_release_record(b, job) for b in job.prepared.bounded],
-        "guarantee": [guarantee(p, job.noise, []) for p in in_force],
+        "guarantee": promised,
         "statements": list(job.statements.values()),
         "warnings": [w.to_dict() for w in warnings],
     }

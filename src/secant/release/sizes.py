@@ -39,8 +39,13 @@ def guesses(
         shown = keys[b.release.name]
         rows = expected_size(b.release.original.input, policy, facts.count, facts.fan)
         if rows is not None and shown:
-            found[b.release.name] = _guess(b, rows / len(shown))
+            found[b.release.name] = _guess(b, rows / usual_groups(shown))
     return found
+
+
+def usual_groups(keys: Keys) -> int:
+    """Give among how many groups rows are expected: those without NULL, if there are some."""
+    return sum(None not in key for key in keys) or len(keys)
 
 
 def _guess(b: Bounded, rows: float) -> Guess:

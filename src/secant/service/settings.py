@@ -179,7 +179,10 @@ def load_settings(
             if isinstance(section := found.get(name), dict):
                 for key in keys:
                     _beside(section, key, path)
-    for name, value in sorted((os.environ if environment is None else environment).items()):
+    variables = os.environ if environment is None else environment
+    if usual := variables.get("SECANT_POLICY"):
+        found.setdefault("policy", usual)  # a file that names another was itself named
+    for name, value in sorted(variables.items()):
         if name.startswith(PREFIX):
             _put(found, name.removeprefix(PREFIX).lower().split("__"), value)
     for name, value in (given or {}).items():

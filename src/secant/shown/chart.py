@@ -53,13 +53,24 @@ def _place_of(answer: Released, column: str | None) -> int:
         raise UsageError("USE-001", f"there is no column {column} to draw", hint=hint)
     noisy = sorted(noisy_columns(answer.error))
     place = answer.columns.index(column) if column is not None else noisy[0] if noisy else None
-    if place is None or not answer.rows:
-        raise UsageError(
-            "USE-001",
-            "there is nothing to draw: no number of this answer is noisy",
-            hint="ask for counts, sums or averages",
+    if not answer.rows:
+        hint = (
+            "groups of few people are not shown: ask with a larger epsilon, or for coarser groups"
         )
+        raise _nothing("this answer has no rows", hint)
+    if place is None:
+        raise _nothing("no number of this answer is noisy", "ask for counts, sums or averages")
+    name, drawn = answer.columns[place], [row[place] for row in answer.rows]
+    if all(value is None for value in drawn):
+        hint = "too few rows stand behind it: ask with a larger epsilon, or about more of them"
+        raise _nothing(f"{name} is NULL in every row", hint)
+    if all(_finite(value) is None for value in drawn):
+        raise _nothing(f"{name} has no numbers", "name a column of numbers")
     return place
+
+
+def _nothing(why: str, hint: str) -> UsageError:
+    return UsageError("USE-001", f"there is nothing to draw: {why}", hint=hint)
 
 
 def _point(

@@ -21,6 +21,19 @@ from secant.sql.shape import check_shape
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
 _BEGINNINGS = ("SELECT", "WITH")
+_KEYWORDS = (
+    "SELECT", "FROM", "WHERE", "HAVING", "LIMIT", "JOIN", "UNION", "BETWEEN", "DISTINCT", "GROUP BY", "ORDER BY",
+)  # fmt: skip
+_FIRST_WORD = re.compile(r"[\s(]*([A-Za-z_]\w*)")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+# What the parser says of a mistake, in words of ours: its own hold names of Python's classes.
+_SAYINGS = (
+    (re.compile(r"Invalid expression"), "{here} is not expected here"),
+    (re.compile(r"Required keyword"), "something is missing here"),
+    (re.compile(r"Expected table name"), "the name of a table is missing here"),
+    (re.compile(r"Expect(?:ing|ed) (\W{1,2})$"), "a {0} is missing"),
+    (re.compile(r"Expect(?:ing|ed) ([A-Z][A-Z ]*)(?: after ([A-Z][A-Z ]*))?$"), "{0} is missing"),
+)
 _NAME = re.compile(r"([A-Za-z_]\w*)\s*\(")
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(\s*(?:distinct\s+)?$", re.IGNORECASE)
 
@@ -67,12 +80,19 @@ def parse(text: str, dialect: str = "duckdb", parameters: Parameters | None = No
         )
     statement = statements[0]
     if not isinstance(statement, exp.Query) or isinstance(statement, exp.Table):
-        raise SqlError(
-            "SQL-005",
-            f"{statement.key.upper()} is not a SELECT",
-            hint="Secant only reads: write a SELECT",
-        )
+        raise _no_select(text)
     return statement
+
+
+def _no_select(text: str) -> SqlError:
+    """Say what stands in the place of a SELECT, by the word that the writer wrote."""
+    first = _FIRST_WORD.match(text)
+    word = "" if first is None else first[1]
+    near = _begun(word)
+    span = None if first is None or not near else Span(first.start(1), first.end(1))
+    name = word[:40].upper() or "the text"
+    hint = near or "Secant only reads: write a SELECT"
+    return SqlError("SQL-005", f"{name} is not a SELECT", text=text, span=span, hint=hint)
 
 
 def _syntax_error(text: str, error: ParseError) -> SqlError:
@@ -83,17 +103,59 @@ def _syntax_error(text: str, error: ParseError) -> SqlError:
     if span is None and first.get("line") and first.get("col"):
         lines = text.split("\n")
         offset = sum(len(line) + 1 for line in lines[: int(first["line"]) - 1])
-        span = Span(max(0, offset + int(first["col"]) - 1), offset + int(first["col"]))
-    description = str(first.get("description") or "the syntax is wrong").rstrip(".")
-    word = text.split(None, 1)[0] if text.strip() else ""
-    near = "" if word.upper() in _BEGINNINGS else meant(word, _BEGINNINGS)
+        marked = str(first.get("highlight") or "")
+        end = offset + int(first["col"])
+        # The parser counts to the end of the word that it stumbled over.
+        wide = len(marked) if marked and text[:end].endswith(marked) else 1
+        span = Span(max(0, end - wide), end)
+    near = _misspelled(text, span)
     return SqlError(
         "SQL-001",
-        f"the text cannot be parsed: {description}",
+        f"the text cannot be parsed: {_saying(str(first.get('description')), text, span)}",
         text=text,
         span=span,
-        hint=near or "check the syntax at the mark",
+        hint=near or ("check the syntax at the mark" if span else "check the syntax"),
     )
+
+
+def _saying(description: str, text: str, span: Span | None) -> str:
+    marked = "" if span is None else text[span.start : span.end].strip()
+    here = marked if 0 < len(marked) <= 40 and marked.isprintable() else "what stands"
+    for pattern, words in _SAYINGS:
+        if found := pattern.match(description.rstrip(".")):
+            return words.format(*found.groups(), here=here)
+    return "the syntax is wrong"
+
+
+def _begun(word: str) -> str:
+    """Ask whether the first word was meant to begin a query; DELETE is near SELECT, and is meant."""
+    return "" if word.upper() in (*_BEGINNINGS, "DELETE") else meant(word, _BEGINNINGS)
+
+
+def _misspelled(text: str, span: Span | None) -> str:
+    """Ask whether a keyword was meant: by the first word, else by the words about the place of the mistake."""
+    first = _FIRST_WORD.match(text)
+    if first is not None and (near := _begun(first[1])):
+        return near
+    end = len(text) if span is None else span.end
+    for word in reversed([w[0] for w in _WORD.finditer(text, 0, end)][-2:]):
+        near = meant(word, _KEYWORDS)
+        if near and word.upper() not in _KEYWORDS:
+            return near
+    return ""
+
+
+_SIGNS = {
+    "bitwiseand": "&", "bitwiseor": "|", "bitwisexor": "^", "bitwisenot": "~", "bitwiseleftshift": "<<",
+    "bitwiserightshift": ">>", "nullsafeeq": "<=>", "glob": "GLOB", "kwarg": "=>", "propertyeq": ":=",
+    "regexplike": "~", "arraycontainsall": "@>", "arraycontainedby": "<@", "arrayoverlaps": "&&",
+    "jsonbcontains": "?", "placeholder": "a placeholder",
+}  # fmt: skip
+
+
+def form_of(node: exp.Expression) -> str:
+    """Name what is neither a function nor a name: by its sign, not by what the parser calls it."""
+    return _SIGNS.get(node.key, node.key.upper())
 
 
 def span_of(node: exp.Expression) -> Span | None:

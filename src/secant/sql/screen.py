@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from secant.errors import SqlError
 from secant.sql.limits import MAX_DEPTH, MAX_JOINS, MAX_NODES, too_large
-from secant.sql.parse import span_of, written
+from secant.sql.parse import form_of, span_of, written
 
 VOLATILE = (
     exp.Rand, exp.Randn, exp.CurrentDate, exp.CurrentTime, exp.CurrentTimestamp, exp.CurrentDatetime,
@@ -68,7 +68,7 @@ def _looked_at(kind: type) -> bool:
 
 def _screen_node(node: exp.Expression, text: str) -> None:
     if isinstance(node, _WRITING) and not isinstance(node, exp.Query):
-        raise _refuse(node, text, f"{node.key.upper()} is not accepted", "Secant only reads")
+        raise _refuse(node, text, f"{form_of(node)} is not accepted", "Secant only reads")
     if isinstance(node, exp.With) and node.args.get("recursive"):
         raise _refuse(node, text, "recursive queries are not accepted", "unroll the recursion")
     name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
@@ -92,17 +92,9 @@ def _screen_node(node: exp.Expression, text: str) -> None:
         raise _refuse(
             node,
             text,
-            f"{_word(node)} is not accepted",
+            f"{form_of(node)} is not accepted",
             "express it with joins, GROUP BY and subqueries",
         )
-
-
-def _word(node: exp.Expression) -> str:
-    names = {
-        "tablesample": "TABLESAMPLE",
-        "placeholder": "a placeholder",
-    }
-    return names.get(node.key, node.key.upper())
 
 
 def _refuse(node: exp.Expression, text: str, message: str, hint: str) -> SqlError:

@@ -1,5 +1,10 @@
 """Private statistics of columns: released with the best mechanism, or bounded for one's own use."""
 
+from secant.numeric.arrays import installed, lacking
+
+if not installed():  # said here in words of ours: what follows would fail on its first import
+    raise lacking()
+
 from secant.stats.aggregate import aggregate
 from secant.stats.bounded import bounded, bounded_pair
 from secant.stats.budget import Allowance

@@ -60,8 +60,8 @@ def terms_of(
     level: Number,
 ) -> Terms:
     """Check what all statistics take."""
-    price = epsilon_of(as_written(_plain(epsilon), what="epsilon", code="USE-002"))
-    confidence = level_of(as_written(_plain(level), what="level", code="USE-004"))
+    price = epsilon_of(as_written(epsilon, what="epsilon", code="USE-002"))
+    confidence = level_of(as_written(level, what="level", code="USE-004"))
     payer = budget_of(budget)
     relation = neighbors_of(neighbors, payer)
     if not isinstance(mechanism, str):
@@ -69,11 +69,6 @@ def terms_of(
     return Terms(
         price, confidence, relation, _size(values, relation, n), payer, mechanism, bool(compare)
     )
-
-
-def _plain(value: Number) -> Number:
-    """Give numpy's floats as Python's: their text is not a number."""
-    return float(value) if isinstance(value, (float, np.floating)) else value
 
 
 def _size(values: object, relation: Neighbors, n: int | str | None) -> int | None:

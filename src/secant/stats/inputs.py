@@ -140,9 +140,8 @@ def clamped(values: Values, bounds: tuple[Fraction, Fraction] | None) -> Values:
 
 
 def written(value: Number, name: str) -> Fraction:
-    """Give the decimal number that a person wrote; numpy's floats are floats here."""
-    plain = float(value) if isinstance(value, (float, np.floating)) else value
-    return as_written(plain, what=name)
+    """Give the decimal number that a person wrote."""
+    return as_written(value, what=name)
 
 
 def public_number(value: Number, name: str) -> Fraction:

@@ -71,6 +71,8 @@ class Table:
     """Columns that the engine computes from others of their row."""
     ties: tuple[Tie, ...] = ()
     """What can carry values of other places into rows of the table, or from them to other places."""
+    not_null: tuple[str, ...] = field(default=(), compare=False)
+    """Columns that the engine keeps from being NULL."""
     comments: tuple[tuple[str, str], ...] = field(default=(), compare=False)
     """What the owner of the database wrote about columns; "" is the table itself."""
 
@@ -148,7 +150,9 @@ class Catalog:
             if column.lower() == spread.column.lower() and kind in ELEMENTS:
                 own = Elements(base.name, column)
                 columns = (*base.columns, (own.element, ELEMENTS[kind]))
-                return Table(own.name, columns, labels=base.labels, parts=base.parts)
+                return Table(
+                    own.name, columns, labels=base.labels, parts=base.parts, not_null=base.not_null
+                )
         return None
 
     def in_schema(self, schema: str, name: str) -> str:

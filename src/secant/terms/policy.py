@@ -50,6 +50,8 @@ class ColumnFacts:
     """By statistic: how far one row may move it. It is made to keep to that, so that no range is needed."""
     center: Fraction = Fraction(0)
     """Where statistics that `moves` names stand if there are no rows; rows lead away from there."""
+    null: bool = True
+    """Whether NULL is a key of its own among the groups of the column; rows with NULL are left out of groups else."""
     found: bool = False
     """Whether `range` was not declared but found privately: some values may lie outside, however far."""
 

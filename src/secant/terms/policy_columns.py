@@ -81,6 +81,7 @@ class ColumnModel(BaseModel):
     prior: Any = None
     moves: Any = None
     center: Any = None
+    null: Any = None
     distribution: Any = None  # after all that it needs
 
     @field_validator("range", mode="before")
@@ -131,6 +132,13 @@ class ColumnModel(BaseModel):
         if value is not None and not isinstance(value, bool):
             raise ValueError("must be true or false")
         return bool(value)
+
+    @field_validator("null", mode="before")
+    @classmethod
+    def _null(cls, value: object) -> bool:
+        if value is not None and not isinstance(value, bool):
+            raise ValueError("must be true or false")
+        return value is not False
 
     @field_validator("total", mode="before")
     @classmethod
@@ -246,6 +254,7 @@ class ColumnModel(BaseModel):
             assumed,
             self.moves,
             self.center,
+            null=self.null,
         )
 
 

@@ -37,6 +37,9 @@ def load_policy(path: str | FilePath) -> Policy:
       Now: write one with `secant init SOURCE`, or name another with --policy
     """
     place = FilePath(path)
+    if not str(path):
+        hint = "give a path, or unset SECANT_POLICY"
+        raise PolicyError("POL-001", "the name of the policy file is empty", hint=hint)
     try:
         with place.open("rb") as file:
             raw = file.read(LARGEST_FILE + 1)

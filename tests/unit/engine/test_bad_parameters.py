@@ -4,6 +4,7 @@ import os
 import threading
 from decimal import Decimal
 
+import numpy as np
 import pytest
 
 import secant
@@ -13,7 +14,7 @@ from secant.errors import SecantError
 from secant.ledger.amounts import as_written
 
 COUNT = "SELECT count(*) FROM orders"
-KEYS = "SELECT age, count(*) FROM customers GROUP BY age"
+KEYS = "SELECT score, count(*) FROM customers GROUP BY score"
 NAN, INF = float("nan"), float("inf")
 
 
@@ -32,6 +33,22 @@ def test_epsilon_that_cannot_be_meant(people, epsilon):
     before = people.budget["people"]
     assert code_of(lambda: people.sql(COUNT, epsilon=epsilon)) == "USE-002"
     assert people.budget["people"] == before
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "float16", "longdouble", "int64", "uint8"])
+def test_numbers_of_numpy_are_numbers(people, kind):
+    """`numpy.float64(0.1)` was "not a finite number": its text is not a number's."""
+    written = np.dtype(kind).type(2 if "int" in kind else 0.1)
+    answer = people.sql(COUNT, epsilon=written, delta=np.float32(0), level=np.float32(0.9))
+    assert answer.guarantee[0]["epsilon"] == pytest.approx(float(str(written)), abs=1e-12)
+    assert answer.error["level"] == 0.9
+
+
+@pytest.mark.parametrize(
+    "epsilon", [np.float64("nan"), np.float32("inf"), np.bool_(True), np.array([1.0]), 1j]
+)
+def test_what_numpy_has_besides_numbers_is_refused(people, epsilon):
+    assert code_of(lambda: people.sql(COUNT, epsilon=epsilon)) == "USE-002"
 
 
 @pytest.mark.parametrize("delta", [1, 1.5, -1e-9, NAN, INF, "x", [], True, "1e-2000000000"])

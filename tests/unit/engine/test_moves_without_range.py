@@ -17,7 +17,7 @@ source = "{source}"
 [tables.people]
 key = ["id"]
 [tables.people.columns]
-ward = {{ values = ["a", "b", "c"] }}
+ward = {{ values = ["a", "b", "c"], null = false }}
 income = {{ moves = {{ avg = 0.1, median = 0.1, quantile = 0.1, min = 1, max = 1, variance = 2 }}, center = 30 }}
 [protections.people]
 kind = "{kind}"
@@ -137,7 +137,7 @@ def test_a_policy_says_what_is_wrong(facts, words, tmp_path):
 def test_only_numbers_move(on_duckdb, tmp_path):
     place = policy_for(tmp_path, on_duckdb)
     text = place.read_text().replace(
-        'ward = { values = ["a", "b", "c"] }', "ward = { moves = 1, center = 0 }"
+        'ward = { values = ["a", "b", "c"], null = false }', "ward = { moves = 1, center = 0 }"
     )
     place.write_text(text)
     with pytest.raises(PolicyError, match="moves needs a number"):

@@ -19,7 +19,7 @@ source = "duckdb:names.duckdb"
 "release1.value0" = { range = [0, 5] }
 "q1.count0" = { range = [0, 5] }
 camelcase = { range = [0, 5] }
-"😀" = { values = [0, 1, 2, 3, 4] }
+"😀" = { values = [0, 1, 2, 3, 4], null = false }
 
 [tables.release1.columns]
 m0 = { range = [0, 5] }
@@ -62,11 +62,11 @@ ASKED = [
     ('SELECT sum("a""b"), sum("Größe"), sum(größe), sum("select") FROM "we.ird"', [(2000, 3000, 3000, 4000)]),
     ('SELECT sum("release1.m0") AS "release1.m1", sum("q1.count0") AS "release1.m0" FROM "we.ird"', [(5000, 1000)]),
     ('SELECT avg("CAMELCASE"), sum("release1.value0") FROM "we.ird"', [(2, 3000)]),
-    ('SELECT "release1.m0", count(*) FROM "we.ird" GROUP BY 1', [(5, 1000)]),
+    ('SELECT "release1.m0", count(*) FROM "we.ird" GROUP BY 1 HAVING count(*) > 9', [(5, 1000)]),
     ('SELECT "😀", count(*) FROM "we.ird" GROUP BY "😀"', [(i, 200) for i in range(5)]),
     ('SELECT sum(w."a.b") AS "a.b" FROM "we.ird" AS w', [(1000,)]),
     ('SELECT count(*) FROM "we.ird" AS "a.b" WHERE "a.b"."a.b" > 0', [(1000,)]),
-    ("SELECT release1.m0, count(*) FROM release1 GROUP BY release1.m0", [(1, 1000)]),
+    ("SELECT release1.m0, count(*) FROM release1 GROUP BY release1.m0 HAVING count(*) > 9", [(1, 1000)]),
     ('SELECT sum(m0), sum("release1.m0") FROM release1', [(1000, 2000)]),
     ('SELECT sum(m0) AS "release1.m0", sum("release1.m0") AS m0 FROM release1 AS release1', [(1000, 2000)]),
     ("SELECT count0, count(*) AS count0 FROM q1 GROUP BY count0", [(1, 1000)]),

@@ -18,7 +18,7 @@ public = ["wards"]
 key = ["ward"]
 [tables.visits.columns]
 cost = {{ range = [0, 200] }}
-ward = {{ values = [0, 1, 2, 3] }}
+ward = {{ values = [0, 1, 2, 3], null = false }}
 [tables.refunds.columns]
 amount = {{ range = [0, 50] }}
 [views]

@@ -18,8 +18,8 @@ POLICY = """
 [database]
 source = "duckdb:wards.duckdb"
 [tables.visits.columns]
-ward = {{ values = {wards} }}
-sex = {{ values = ["f", "m"] }}
+ward = {{ values = {wards}, null = false }}
+sex = {{ values = ["f", "m"], null = false }}
 cost = {{ range = [0, 100] }}
 [protections.rows]
 kind = "rows"

@@ -77,7 +77,13 @@ def test_limits_need_not_be_declared(shop_directory):
         assert "leaves_out" in db.sql("SELECT count(DISTINCT note) FROM orders", epsilon=50).error
         # Where no limit can be chosen for each sum, one of rows is found, and paid once.
         text = "SELECT sum(DISTINCT total) FROM orders"
+        # It is said beforehand, at the price of the whole question: in words as to programs.
+        told = db.explain(text, epsilon=1)
+        (promised,) = told.to_dict()["guarantee"]
+        assert promised["epsilon"] == 1
+        assert f"  {promised['protection']}: epsilon 1, delta" in str(told)
         first, second = (db.sql(text, epsilon=1) for _ in range(2))
+        assert [g["epsilon"] for g in first.guarantee] == [1]
         assert "WRN-009" in {w.code for w in first.warnings}
         assert "WRN-009" not in {w.code for w in second.warnings}
         (found,) = first.error["leaves_out"]["found"]

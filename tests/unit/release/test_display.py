@@ -18,7 +18,7 @@ source = "duckdb:few.duckdb"
 [tables.few.columns]
 x = { range = [10, 20] }
 y = { range = [-5, 5] }
-kind = { values = ["a", "b", "c"] }
+kind = { values = ["a", "b", "c"], null = false }
 [protections.rows]
 kind = "rows"
 epsilon = 1000000

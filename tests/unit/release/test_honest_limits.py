@@ -29,7 +29,7 @@ source = "duckdb:events.duckdb"
 {key}
 [tables.hits.columns]
 width = {{ range = [0, 4000] }}
-day = {{ values = [0, 1, 2] }}
+day = {{ values = [0, 1, 2], null = false }}
 [protections.people]
 kind = "unit"
 unit = "hits.person"

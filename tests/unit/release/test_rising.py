@@ -16,8 +16,8 @@ POLICY = """
 [database]
 source = "duckdb:days.duckdb"
 [tables.hits.columns]
-day = { range = [1, 40], step = 1 }
-kind = { values = ["a", "b"] }
+day = { range = [1, 40], step = 1, null = false }
+kind = { values = ["a", "b"], null = false }
 cost = { range = [0, 10] }
 change = { range = [-10, 10] }
 [protections.rows]

@@ -21,8 +21,8 @@ POLICY = """
 source = "duckdb:steps.duckdb"
 public = ["days"]
 [tables.visits.columns]
-day = { range = [0, 89], step = 1 }
-ward = { values = ["a", "b"] }
+day = { range = [0, 89], step = 1, null = false }
+ward = { values = ["a", "b"], null = false }
 cost = { range = [0, 10] }
 [protections.rows]
 kind = "rows"

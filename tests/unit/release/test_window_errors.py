@@ -20,9 +20,9 @@ key = "id"
 [tables.visits]
 references = { pid = "people.id" }
 [tables.visits.columns]
-month = { values = [1, 2, 3, 4, 5, 6] }
+month = { values = [1, 2, 3, 4, 5, 6], null = false }
 cost = { range = [0, 10] }
-ward = { values = ["A", "B"] }
+ward = { values = ["A", "B"], null = false }
 [protections.people]
 kind = "unit"
 unit = "people.id"

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -118,6 +119,23 @@ def test_the_page_of_an_explanation_can_be_opened():
     assert "<script" not in page
     ET.fromstring(page)
     ET.fromstring(f"<div>{BUDGET._repr_html_()}</div>")
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        ([], "no rows"),
+        ([("Eye", None), ("Ear", None)], "n is NULL in every row"),
+        ([("Eye", "x"), ("Ear", None)], "n has no numbers"),
+    ],
+)
+def test_a_plot_of_nothing_says_why(rows, why):
+    """An average that came out as NULL was told to be without noise, and to ask for averages."""
+    empty = replace(answer(), rows=rows)
+    with pytest.raises(UsageError, match=why) as found:
+        empty.plot("n" if rows else None)
+    assert "noisy" not in str(found.value)
+    assert "averages" not in str(found.value)
 
 
 def test_a_plot_is_a_picture_of_one_noisy_column(tmp_path):

@@ -9,7 +9,7 @@ from secant.notebook import answered
 from secant.shown.page import derivation_tree
 
 pandas = pytest.importorskip("pandas")
-SQL = "SELECT ward, count(*) AS n FROM data GROUP BY ward"
+SQL = "SELECT ward, count(*) AS n FROM data WHERE ward IS NOT NULL GROUP BY ward"
 
 
 @pytest.fixture

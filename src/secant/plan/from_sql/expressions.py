@@ -29,7 +29,7 @@ from secant.plan.from_sql.sources import (
 from secant.plan.from_sql.unknown import told
 from secant.plan.functions import FUNCTIONS
 from secant.plan.typing import EXTRACT_PARTS, Mistyped, type_of
-from secant.sql.parse import span_of, written
+from secant.sql.parse import form_of, span_of, written
 from secant.terms import types as t
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class ScalarBinder:
     def word(self, tree: exp.Expression) -> str:
         """Name a syntax node as its writer would."""
         named = isinstance(tree, exp.Func)
-        return f"the function {written(tree, self.text)}" if named else tree.key.upper()
+        return f"the function {written(tree, self.text)}" if named else form_of(tree)
 
 
 Rule = Callable[[ScalarBinder, Any, Scope, Collect], n.Scalar]

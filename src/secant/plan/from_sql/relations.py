@@ -27,7 +27,7 @@ from secant.plan.from_sql.windowing import Windows, first_of_each, misplaced
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
 from secant.records import frozen
-from secant.sql.parse import span_of
+from secant.sql.parse import form_of, span_of
 from secant.terms import types as t
 from secant.terms.catalog import Catalog
 
@@ -120,7 +120,7 @@ class Binder:
             return self._ordered(tree, bound, Scope(self.text, parent, tables))
         if isinstance(tree, exp.Values):
             return self._values(tree, self.alias("values"))
-        raise self.scalars.refuse(tree, f"{tree.key.upper()} is not accepted as a query")
+        raise self.scalars.refuse(tree, f"{form_of(tree)} is not accepted as a query")
 
     def _common_table(self, item: Any, parent: Scope | None, tables: Any) -> CommonTable:
         check_carried(self.scalars, item)
@@ -242,7 +242,7 @@ class Binder:
             bound = self._values(tree, self.alias(alias))
             scope.add(Source(alias, self.column_aliases(tree, bound.columns)), span)
             return bound.relation
-        raise self.scalars.refuse(tree, f"{tree.key.upper()} is not accepted in FROM")
+        raise self.scalars.refuse(tree, f"{form_of(tree)} is not accepted in FROM")
 
     def joined_apart(self, tree: Any, scope: Scope) -> n.Relation:
         """Bind a table with joins of its own: their conditions do not see what stands outside of them."""
