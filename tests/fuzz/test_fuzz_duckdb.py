@@ -1,8 +1,9 @@
 """Drawn questions on DuckDB: what is explained is answered at its price, and neighbors are treated alike.
 
-300 questions by default, 100,000 with SECANT_PROFILE=long (`pytest -n 2 -s tests/fuzz` prints the summaries). The long
-search draws its seed and prints it, SECANT_SEED repeats a run; the short one asks the same questions every time: a
-change is judged by what it changed. Planted faults show that each kind of fault is seen.
+300 questions by default and 36 of drawn policies, 100,000 and 20,000 with SECANT_PROFILE=long (`pytest -n 2 -s
+tests/fuzz` prints the summaries). The long search draws its seed and prints it, SECANT_SEED repeats a run; the short
+one asks the same questions every time: a change is judged by what it changed. Planted faults show that each kind of fault
+is seen.
 """
 
 from __future__ import annotations
@@ -15,16 +16,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from drawn_policies import Policies
 from drawn_texts import AGGREGATED, SIGNATURES, Texts, unlisted
-from fuzzing import Said, faults, fuzz
+from fuzzing import Said, faults, fuzz, fuzz_policies
 from worlds import KINDS, World, open_world
 
 from chance import LONG
 from secant import engine, settling
 from secant.errors import BackendError
+from secant.plan import expected
 from secant.release import lower
 
 SHARDS, EACH = (20, 5_000) if LONG else (2, 150)
+OF_POLICIES = 2_000 if LONG else 36
 
 
 def drawn_seed() -> int:
@@ -53,6 +57,32 @@ def test_drawn_questions_are_answered_as_explained(shard: int, tmp_path: Path) -
     print(summary.report())
     assert summary.findings == []
     assert summary.answered > EACH // 10
+
+
+@pytest.mark.parametrize("shard", range(10 if LONG else 1))
+def test_drawn_policies_break_nothing(shard: int, tmp_path: Path) -> None:
+    summary = fuzz_policies(drawn_seed() * 10 + shard, OF_POLICIES, tmp_path)
+    print(summary.report())
+    assert summary.findings == []
+    assert summary.answered > OF_POLICIES // 4
+
+
+def test_a_planted_division_by_the_width_of_a_range_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(expected, "_part", lambda whole, inside: 1 / float(whole[1] - whole[0]))
+    summary = fuzz_policies(20, 12, tmp_path)
+    assert "bug" in {f["kind"] for f in summary.findings}
+
+
+def test_every_kind_of_policy_and_odd_fact_is_drawn() -> None:
+    drawn = [Policies(seed).draw() for seed in range(200)]
+    assert {d.kind.name for d in drawn} == {
+        "drawn rows", "drawn unit", "drawn cells", "drawn unit and cells",
+    }  # fmt: skip
+    for words in ("range = [7, 7], step = 1000", 'values = ["Riga"]', "rows = 1000000000000000", "delta = 0.999999",
+                  'kind = "rows+cells"', "beta = 1000", "width = 1e-100", 'truncation = "race"'):  # fmt: skip
+        assert any(words in d.text for d in drawn), words
 
 
 def test_every_function_and_clause_is_drawn() -> None:

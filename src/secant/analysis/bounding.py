@@ -158,11 +158,15 @@ def _certificates(enforced: _Enforced, context: Context) -> tuple[list[Certifica
     return certificates, refusals
 
 
+_LOOKED_UP = ("rewrite.range", "rewrite.subquery")
+"""What is in the way for want of a public number: a range, or the value of a subquery inside an expression."""
+
+
 def _enforced_rows(aggregate: n.Aggregate, name: str, context: Context) -> Release | Problem:
     """Enforce what is declared; ranges that are missing are looked up where a table is public (combined.ends)."""
     facts, protections, stepped = context.facts, context.protections, context.stepped
     release = enforce(aggregate, name, facts, protections, stepped=stepped)
-    if not isinstance(release, Problem) or release.rule != "rewrite.range":
+    if not isinstance(release, Problem) or release.rule not in _LOOKED_UP:
         return release
     aggregate = with_public_values(aggregate, context)
     policy, read = facts.policy, read_columns(aggregate)

@@ -33,11 +33,13 @@ def with_public_values(aggregate: n.Aggregate, context: Context) -> n.Aggregate:
 
 
 def _public(relation: n.Relation, context: Context) -> bool:
-    """Whether a subquery stands by itself, and shows nothing that a protection hides, chosen or not."""
+    """Whether a subquery stands by itself, waits for no release, and shows nothing that a protection hides."""
+    if n.holds(relation, n.Released):
+        return False  # it is drawn later
     inside = list(n.walk(relation))
     own = {f.name for r in inside if isinstance(r, n.Relation) for f in fields_of(r)}
     if any(isinstance(x, n.Outer) and x.name not in own for x in inside):
         return False
-    policy = context.facts.policy
+    policy = context.facts.policy  # all protections, those that were not chosen too
     hidden = (shows_protected(s, policy, policy.protections, context.read) for s in scans(relation))
     return not any(hidden)

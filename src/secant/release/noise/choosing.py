@@ -13,7 +13,7 @@ from secant.analysis.bounding import Bounded
 from secant.analysis.certificate import ClippedContribution, SmoothSensitivity, Surveyed, is_still
 from secant.analysis.derivative.tuning import fanned_smoothness, floored_smoothness, smoothness
 from secant.errors import Refused
-from secant.mechanisms.smooth import OptimalNoise, Rounding
+from secant.mechanisms.smooth import ROUGHEST, OptimalNoise, Rounding
 from secant.release.laws import NormalPart, Plain, choose_normal
 from secant.release.noise.limited import ClippedNoise, LimitToChoose, RaceNoise
 from secant.release.noise.smooth import SLACK, CurveNoise, SurveyNoise
@@ -101,7 +101,8 @@ def _surveyed(bound: Surveyed, share: Fraction, truthful: bool) -> Noise:
     Rests on combined.groups.
     """
     each = share / bound.groups
-    beta = each / SMOOTHNESS
+    # Rounder than needed at a very large epsilon: what a replaced row adds to a bound grows with e^(beta/2).
+    beta = min(each / SMOOTHNESS, ROUGHEST)
     smooth = OptimalNoise().calibrate(
         SmoothBound(beta, "figures of the data, put together", jumps=True),
         epsilon=each,
