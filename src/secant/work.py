@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from secant.errors import SqlError
 
 MOST_STEPS = 2_000_000
-"""Steps of one question, at most: some three seconds. The longest of 138 texts of TPC-H and TPC-DS takes 63,000."""
+"""Steps of one question, at most: some three seconds. The longest of 138 texts of TPC-H and TPC-DS takes 62,000."""
 
 
 class _Counted:

@@ -28,7 +28,7 @@ from secant.release.dialect import (
     type_name,
 )
 from secant.release.window_text import window_text
-from secant.release.writing import Block, Env, Writer, first_extreme, printed_columns
+from secant.release.writing import Block, Env, Writer, counted, first_extreme, printed_columns
 from secant.terms.types import INTEGER, TEXT, Type
 
 SMALL = 2**20  # 64 bits hold it 2^43 times
@@ -442,7 +442,7 @@ def write(w: Writer, scalar: n.Scalar, env: Env) -> str:
     rule = own or SCALARS.find(scalar)
     if rule is None:
         raise AssertionError(f"no way to print {type(scalar).__name__}")
-    return rule(w, scalar, env)
+    return counted(rule(w, scalar, env))
 
 
 @SCALARS.rule(n.Column, n.Outer)

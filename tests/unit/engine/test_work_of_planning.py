@@ -11,6 +11,10 @@ from secant.errors import SecantError, SqlError
 from secant.plan import nodes as n
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
+from secant.plan.total import make_total
+from secant.release.lower import lower
+from secant.release.postgres_scalars import POSTGRES
+from secant.release.spark_scalars import SPARK
 
 CELLS = """
 [protections.values]
@@ -155,3 +159,22 @@ def test_a_rewrite_keeps_what_is_shared(worlds):
     # What is seen once per place instead of once per node comes back as a tree, and doubles with each level.
     plan = normalize(from_sql(doubled_column(25), worlds["rows"].catalog))
     assert sum(1 for _ in n.walk(plan)) < 200
+
+
+@pytest.mark.parametrize(
+    ("dialect", "each"),
+    [(SPARK, "abs({})"), (SPARK, "({}) / quantity"), (POSTGRES, "asin({})")],
+    ids=["spark absolute", "spark quotient", "postgres arcsine"],
+)
+def test_text_that_doubles_at_each_level_is_not_written_to_its_end(
+    worlds, monkeypatch, dialect, each
+):
+    # Sixteen nested abs were two gigabytes on their way to Spark: an engine's template may name a part twice.
+    inner = "total"
+    for _ in range(16):
+        inner = each.format(inner)
+    text = f"SELECT count(*) FROM orders WHERE {inner} > 1"
+    plan = make_total(normalize(from_sql(text, worlds["rows"].catalog)))
+    monkeypatch.setattr(work, "MOST_STEPS", 100_000)
+    with work.limited_work():
+        refusing(lower, plan, dialect)
