@@ -170,7 +170,9 @@ def test_rows_of_a_unit_beyond_the_limit_do_not_count(tmp_path):
 def test_a_limit_on_groups_is_enforced_and_lowers_the_noise(plain):
     query = "SELECT status, count(DISTINCT customer) AS n FROM orders GROUP BY status"
     with open_shop(plain, UNIT) as db, open_shop(plain, UNIT + "groups = 2\n") as limited:
-        assert set(scales(db, query).values()) == {5}  # as many groups as are listed, and one for NULL
+        assert set(scales(db, query).values()) == {
+            5
+        }  # as many groups as are listed, and one for NULL
         assert set(scales(limited, query).values()) == {2}
         (_, free) = db.inspect(query)
         (_, kept) = limited.inspect(query)
