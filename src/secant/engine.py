@@ -521,12 +521,16 @@ class Connection:
         self, text: str, attacker: str, *, protection: str | None = None
     ) -> dict[str, Any]:
         """For the data owner only: what one who knows no row would guess, by Bayes' rule. It is no guarantee."""
-        from secant.simulated import held_tables, simulated
+        from secant.simulated import GRID, held_tables, simulated
 
-        with one_question(text), self._question(text) as (plan, session, _):
+        with one_question(text), self._question(text) as question:
+            plan, session, _ = question
+            jobs = {}
+            for epsilon in GRID:
+                asked = self._asked(epsilon, None, None, "0.95", protection)
+                jobs[epsilon] = self._settling(text, question, asked).settled()[0]
             held = held_tables(plan, session)
-        inspect = partial(self.inspect, text, protection=protection)
-        return simulated(plan, held, attacker, self.policy, self.catalog, inspect)
+        return simulated(jobs, held, attacker, self.policy, self.catalog)
 
     # ── stages ───────────────────────────────────────────────────────────────────────────────────
 

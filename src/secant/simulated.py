@@ -1,45 +1,52 @@
 """For the owner: what an attacker would guess who knows how a column is distributed, and nothing of this row.
 
-In: a plan, the tables that it reads, an attacker with one value, and what `inspect` says of noise. Out: chances by ε,
-beside the bound that is promised. Databases are drawn from the prior and answered in this process; all other rows
-together are taken for normal. What comes out is computed from protected rows, is not private, and promises nothing.
+In: a question's jobs at several ε, the tables that it reads, and an attacker with one value. Out: chances by ε, beside
+the bound that is promised. Only one count or sum is taken, whose rows add independently of each other and whose noise
+has one public size: then the law of an answer is computed, row by row. All else is refused, because what is said of it
+would be wrong. What comes out is computed from protected rows, is not private, and promises nothing.
 """
 
 from __future__ import annotations
 
 import datetime
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from secant.attack import Amount, aimed, chance, parse_attacker
-from secant.attack.bayes import Blur, drawn_from, mean_of, points_of, right_guesses, targets_of
+from secant.attack.bayes import Added, Law, cells_of, chances, points_of, targets_of
 from secant.attack.beliefs import Alike, Named, belief_of
 from secant.attack.goals import Attribute, place_of
-from secant.attack.priors import Prior
 from secant.errors import Refused, UsageError
+from secant.mechanisms.whole import WholeNormal
 from secant.numeric.arrays import Floats, np
 from secant.plan import nodes as n
 from secant.plan.evaluate import prepare
 from secant.plan.lineage import stored_columns
+from secant.plan.measures import Measure
 from secant.plan.values import Failure
 from secant.release.backend import Session
+from secant.release.job import Job
 from secant.release.lower import lower
+from secant.release.measured import in_steps
+from secant.release.noise.way import LawfulNoise
 from secant.terms.catalog import Catalog
 from secant.terms.policy import Policy
 
 GRID = ("0.01", "0.03", "0.1", "0.3", "1", "3", "10")
-MOST_VALUES, RESTS, SPREADS, ANSWERS = 101, 6, 60, 400
+MOST_VALUES, MOST_KINDS, MOST_GUESSED = 101, 300, 8
 MOST_ROWS = 20_000
-Tables = Mapping[str, tuple[n.Scan, list[tuple[object, ...]]]]
-_ONE = "a simulation takes a question with one number: a count or a sum"
+Row = tuple[object, ...]
+Tables = Mapping[str, tuple[n.Scan, list[Row]]]
+_ADDING = (n.Project, n.Filter, n.Join, n.Truncate)
+_ONE = "a simulation takes a question for one count or sum, without groups, whose noise has one public size"
 
 
 def held_tables(plan: n.Relation, session: Session) -> Tables:
     """Read the tables of a plan, whole; small ones only."""
-    found: dict[str, tuple[n.Scan, list[tuple[object, ...]]]] = {}
+    found: dict[str, tuple[n.Scan, list[Row]]] = {}
     for scan in n.walk(plan):
         if isinstance(scan, n.Scan) and scan.table not in found:
             found[scan.table] = scan, session.rows(lower(scan, session.dialect))
@@ -51,13 +58,7 @@ def held_tables(plan: n.Relation, session: Session) -> Tables:
 
 
 def simulated(
-    plan: n.Relation,
-    held: Tables,
-    attacker: str,
-    policy: Policy,
-    catalog: Catalog,
-    inspect: Callable[..., Sequence[Mapping[str, Any]]],
-    seed: int | None = None,
+    jobs: Mapping[str, Job], held: Tables, attacker: str, policy: Policy, catalog: Catalog
 ) -> dict[str, Any]:
     """Simulate an attacker at every ε of a public grid."""
     aim = parse_attacker(attacker)
@@ -69,29 +70,22 @@ def simulated(
         raise UsageError("USE-001", "a simulation needs a prior of numbers or dates")
     if goal.table not in held or not held[goal.table][1]:
         raise UsageError("USE-001", f"the question reads no row of {goal.table}")
-    generator = np.random.default_rng(seed)
     values, shares = points_of(prior, MOST_VALUES)
-    truth, means, wide = _answers(plan, held, goal, prior, (values, shares), generator)
     center = None if goal.center is None else float(place_of(goal.center))
     targets = targets_of(values, float(goal.radius), center)
     watching = {p.name: aimed(aim, policy, p, catalog) for p in policy.protections}
-    points = []
-    for epsilon in GRID:
-        scale, normal = _noise(inspect(epsilon=epsilon))
-        blur = Blur(wide, scale, normal)
-        drawn = (
-            generator.choice(means, size=ANSWERS, p=shares) + generator.normal(size=ANSWERS) * wide
-        )
-        anywhere, here = (
-            right_guesses(means, shares, at + blur.noise(generator, ANSWERS), blur, targets)
-            for at in (drawn, np.full(ANSWERS, truth))
-        )
+    points, counted = [], None
+    for epsilon, job in jobs.items():
+        aggregate, measure, law = _one_sum(job, goal)
+        if counted is None:  # what rows add does not depend on epsilon
+            counted = _adding(aggregate, measure, held, goal, values)
+        here, anywhere = _averages(*counted, law, shares, targets)
         amount = Amount(Fraction(epsilon))
         points.append(
             {
                 "epsilon": float(epsilon),
-                "at_this_answer": mean_of(here),
-                "on_average": mean_of(anywhere),
+                "at_this_answer": here,
+                "on_average": anywhere,
                 "bounds": {name: chance(s, [amount]).posterior for name, s in watching.items()},
             }
         )
@@ -99,60 +93,123 @@ def simulated(
     return {"attribute": goal.name, "prior_words": described, "prior": before, "points": points}
 
 
-def _answers(
-    plan: n.Relation,
-    held: Tables,
-    goal: Attribute,
-    prior: Prior,
-    points: tuple[Floats, Floats],
-    generator: np.random.Generator,
-) -> tuple[float, Floats, float]:
-    """Give the true number, its mean by the value of one row, and how widely the other rows spread it."""
+def _one_sum(job: Job, goal: Attribute) -> tuple[n.Aggregate, Measure, Law]:
+    """Give the one sum that is released, and its noise; refuse what is not a sum over single rows of the table."""
+    refused = UsageError(
+        "USE-001", _ONE, hint='such as "SELECT sum(age) FROM people WHERE age > 30"'
+    )
+    if len(job.prepared.bounded) != 1 or len(job.traced.outputs) != 1:
+        raise refused
+    (b,) = job.prepared.bounded
+    release = b.release
+    if len(release.measures) != 1 or release.ranked or release.exact.keys:
+        raise refused
+    (measure,), (call,) = release.measures, release.exact.aggregations
+    noise = job.noise.noise[measure.column]
+    relations = [x for x in n.walk(release.exact.input) if isinstance(x, n.Relation)]
+    mine = [x for x in relations if isinstance(x, n.Scan) and x.table.lower() == goal.table.lower()]
+    if (
+        not isinstance(noise, LawfulNoise)
+        or noise.candidates(1)  # a limit that is chosen privately changes what rows add
+        or measure.preprocessed is not None
+        or call.function not in ("count", "sum")
+        or call.distinct
+        or not _is_shown(job, measure)
+        or len(mine) != 1
+        or not all(isinstance(x, (n.Scan, *_ADDING)) for x in relations)
+        or any(isinstance(x, n.Join) and x.kind == "left" for x in relations)
+        or any(n.has_subquery(x) for x in n.walk(release.exact) if isinstance(x, n.Scalar))
+    ):
+        raise refused
+    return release.exact, measure, Law(float(noise.law.size), isinstance(noise.law, WholeNormal))
+
+
+def _is_shown(job: Job, measure: Measure) -> bool:
+    """Whether the answer is the measure itself, at most moved up to 0: beside it stands the number as it was drawn."""
+    (output,) = job.traced.outputs
+    made = _without_attempts(job.traced.made_of.get(output))
+    if isinstance(made, n.Call) and made.function == "greatest":
+        kept, *limits = made.arguments
+        zero = all(isinstance(x, n.Literal) and x.value == 0 for x in limits)
+        made = _without_attempts(kept) if zero else None
+    return isinstance(made, n.Column) and made.name == measure.column
+
+
+def _without_attempts(scalar: n.Scalar | None) -> n.Scalar | None:
+    while isinstance(scalar, n.Attempt):
+        scalar = scalar.operand
+    return scalar
+
+
+def _adding(
+    aggregate: n.Aggregate, measure: Measure, held: Tables, goal: Attribute, values: Floats
+) -> tuple[list[tuple[int, Floats]], int]:
+    """Give what rows add by their value, in whole steps, rows that add alike as one; and the true sum."""
     scan, rows = held[goal.table]
     at = list(stored_columns(scan).values()).index(goal.column)
     kind = scan.columns[at].type.kind
-    answer, (values, shares) = prepare(plan), points
+    answer = prepare(aggregate)
     tables = {name: list(some) for name, (_, some) in held.items()}
 
-    def number(drawn: list[tuple[object, ...]]) -> float:
-        return _number(answer, {**tables, goal.table: drawn})
+    def steps(some: list[Row]) -> int:
+        return _steps(answer, {**tables, goal.table: some}, measure)
 
-    def rest() -> list[tuple[object, ...]]:
-        column = drawn_from(prior, generator, len(rows))
-        return [_with(row, at, v, kind) for row, v in zip(rows, column, strict=True)]
-
-    # The same rest for all values: what one row moves is not drowned by what the others do.
-    found = []
-    for _ in range(RESTS):
-        drawn, target = rest(), int(generator.integers(len(rows)))
-        line = []
-        for value in values:
-            drawn[target] = _with(rows[target], at, value, kind)
-            line.append(number(drawn))
-        found.append(line)
-    others = [number(rest()) for _ in range(SPREADS)]
-    means = np.array(found).mean(axis=0)
-    # Where they stand as a whole is the mean of all databases that were drawn.
-    means = means - means @ shares + np.mean(others)
-    return number(rows), means, float(np.std(others, ddof=1))
-
-
-def _with(row: tuple[object, ...], at: int, value: float, kind: str) -> tuple[object, ...]:
-    return (*row[:at], _typed(value, kind), *row[at + 1 :])
+    alike = Counter((*row[:at], *row[at + 1 :]) for row in rows)
+    read = _read_places(aggregate, scan, at)
+    kinds = Counter[Row]()
+    for row, count in alike.items():
+        kinds[tuple(row[i] if i in read else None for i in range(len(row)))] += count
+    example = {tuple(v if i in read else None for i, v in enumerate(r)): r for r in alike}
+    some = kinds.most_common(MOST_KINDS)
+    scale = sum(kinds.values()) / sum(count for _, count in some)
+    found: dict[tuple[int, ...], float] = {}
+    for key, count in some:
+        row = example[key]
+        one = [steps([(*row[:at], _typed(v, kind), *row[at:])]) for v in values]
+        found[tuple(one)] = found.get(tuple(one), 0.0) + count * scale
+    true = steps(rows)
+    if true != sum(
+        steps([row]) for row in rows
+    ):  # a limit cuts some of them: they are not independent
+        raise UsageError("USE-001", _ONE, hint="a limit of rows changes what they add: raise it")
+    return [(max(1, round(c)), np.array(one, dtype=float)) for one, c in found.items()], true
 
 
-def _number(answer: Callable[[Any], Sequence[Sequence[Any]]], tables: Mapping[str, Any]) -> float:
+def _read_places(aggregate: n.Aggregate, scan: n.Scan, at: int) -> frozenset[int]:
+    """Give which other columns of a row tell what it adds, by their places without the one that is guessed."""
+    used = {x.name for x in n.walk(aggregate) if isinstance(x, n.Column)}
+    used |= {
+        c for x in n.walk(aggregate) if isinstance(x, n.Truncate) for c in (*x.owner, *x.order)
+    }
+    own = next(x for x in n.walk(aggregate) if isinstance(x, n.Scan) and x.table == scan.table)
+    stored = {base for name, base in stored_columns(own).items() if name in used}
+    names = [base for i, base in enumerate(stored_columns(scan).values()) if i != at]
+    return frozenset(i for i, name in enumerate(names) if name in stored)
+
+
+def _averages(
+    kinds: list[tuple[int, Floats]], truth: int, law: Law, shares: Floats, targets: Floats
+) -> tuple[float, float]:
+    """Give P_C and P_P, on average over the rows that may be guessed."""
+    cell = cells_of(kinds, law.size)
+    added = [Added(rows, np.rint(one / cell).astype(np.int64)) for rows, one in kinds]
+    order = sorted(range(len(added)), key=lambda i: -added[i].rows)[:MOST_GUESSED]
+    scaled = Law(law.size / cell, law.normal)
+    found = [
+        (added[i].rows, chances(added, i, shares, scaled, round(truth / cell), targets))
+        for i in order
+    ]
+    everybody = sum(rows for rows, _ in found)
+    here, anywhere = (sum(r * pair[side] for r, pair in found) / everybody for side in (0, 1))
+    return here, anywhere
+
+
+def _steps(answer: Callable[[Any], Any], tables: Mapping[str, Any], measure: Measure) -> int:
     try:
-        rows = answer(tables)
+        ((value,),) = answer(tables)
     except Failure:
         raise Refused("REF-101", "the question fails on a database that the prior allows") from None
-    value = rows[0][0] if len(rows) == 1 and len(rows[0]) == 1 else "several"
-    if not isinstance(value, (int, float, Decimal, type(None))):
-        raise UsageError("USE-001", _ONE)
-    found = 0.0 if value is None else float(value)
-    if not math.isfinite(found):
-        raise Refused("REF-101", "the answer is not finite on the data, or where the prior allows")
-    return found
+    return in_steps(value, measure)
 
 
 def _typed(value: float, kind: str) -> object:
@@ -161,11 +218,3 @@ def _typed(value: float, kind: str) -> object:
     if kind == "DATE":
         return datetime.date.fromordinal(round(value))
     return Decimal(repr(float(value))) if kind == "DECIMAL" else float(value)
-
-
-def _noise(columns: Sequence[Mapping[str, Any]]) -> tuple[float, bool]:
-    """Read the size of the noise from what the owner is told of the one column, and whether it is normal."""
-    scale = columns[0]["noise_scale"] if len(columns) == 1 else None
-    if not isinstance(scale, (int, float)) or not scale > 0:
-        raise UsageError("USE-001", _ONE)
-    return float(scale), "gaussian" in str(columns[0]["mechanism"])

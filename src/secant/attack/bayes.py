@@ -1,8 +1,9 @@
 """Bayes' rule for an attacker who knows a prior of a whole column and no row of it: a simulation, never a guarantee.
 
-In: the mean answer by the value of the row that is guessed, how widely all other rows spread it, and the noise. Out:
-how often the best guess is right for an answer (P_Y). The average of that over the noise at one true answer is P_C,
-over all databases of the prior P_P. For the owner's eyes; where rows depend on each other it tells too little.
+In: what each row adds to a sum by its value, in whole cells of a grid, and the noise. Out: how often the best guess of
+one row is right, on average over the noise at one true sum (P_C) and over all databases of the prior (P_P). Rows add
+independently of each other, so the law of all other rows is computed, not drawn. For the owner's eyes; where rows
+depend on each other it tells too little.
 """
 
 from __future__ import annotations
@@ -10,42 +11,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from secant.attack.priors import Atoms, Prior, spread
-from secant.numeric.arrays import Floats, np, required
+from secant.numeric.arrays import Floats, Wholes, np, required
 from secant.records import frozen
 
 FINE = 2_000
+MOST_CELLS = 1 << 14
+TAILS = 40
+"""So many sizes of the noise are looked at to either side: beyond lies less than a float tells."""
+_NOTHING = 1e-15
+"""Added to every chance: where rounding is all that is left, the attacker keeps to the prior."""
 
 
 @frozen
-class Blur:
-    """What stands between an answer and the value: other rows, taken for normal, and the noise of the release."""
+class Added:
+    """Rows that add alike, and what each adds by its value, in whole cells."""
 
-    spread: float
-    """The standard deviation that all other rows cause."""
-    scale: float
-    """The size of the noise."""
+    rows: int
+    cells: Wholes
+
+
+@frozen
+class Law:
+    """The noise of a release, in cells."""
+
+    size: float
     normal: bool = False
-    """Whether the noise is normal; else it is Laplace."""
+    """Whether it is normal; else it is Laplace."""
 
-    def noise(self, generator: np.random.Generator, count: int) -> Floats:
-        """Draw the noise of releases."""
-        drawn = generator.normal if self.normal else generator.laplace
-        return np.asarray(drawn(size=count)) * self.scale
-
-    def log_density(self, gaps: Floats) -> Floats:
-        """Give the logarithm of the density of both together, but for a constant."""
-        wide, scale = self.spread, self.scale
-        if self.normal:
-            return -(gaps**2) / (2 * (wide**2 + scale**2))
-        if wide < 1e-6 * scale:
-            return -np.abs(gaps) / scale
-        log_ndtr = required("scipy.special").log_ndtr
-
-        # Normal plus Laplace, in logarithms: two tails of the exponential, each met by the bell.
-        tilt = wide / scale
-        left = -gaps / scale + log_ndtr(gaps / wide - tilt)
-        right = gaps / scale + log_ndtr(-gaps / wide - tilt)
-        return np.asarray(np.logaddexp(left, right))
+    def shares(self, most: int) -> Floats:
+        """Give the chances of all whole cells up to `most` to either side."""
+        far = np.abs(np.arange(-most, most + 1)) / max(self.size, 1e-6)
+        mass = np.exp(-(far**2) / 2 if self.normal else -far)
+        return np.asarray(mass / mass.sum())
 
 
 def points_of(prior: Prior, most: int) -> tuple[Floats, Floats]:
@@ -56,12 +53,6 @@ def points_of(prior: Prior, most: int) -> tuple[Floats, Floats]:
     reached = (np.arange(most) + 0.5) / most
     kept = np.minimum(np.searchsorted(np.cumsum(shares), reached), len(values) - 1)
     return values[kept], np.full(most, 1 / most)
-
-
-def drawn_from(prior: Prior, generator: np.random.Generator, count: int) -> Floats:
-    """Draw values from a prior."""
-    values, shares = _table(prior)
-    return generator.choice(values, size=count, p=shares)
 
 
 def _table(prior: Prior) -> tuple[Floats, Floats]:
@@ -85,15 +76,42 @@ def targets_of(values: Floats, radius: float, center: float | None) -> Floats:
     return (above & (values[None, :] <= lows[:, None] + 2 * radius + slack)).astype(float)
 
 
-def right_guesses(
-    means: Floats, shares: Floats, seen: Floats, blur: Blur, targets: Floats
-) -> Floats:
-    """Give P_Y for each answer that is seen: the chance that the best guess is right."""
-    logs = blur.log_density(np.asarray(seen)[:, None] - means[None, :])
-    mass = np.exp(logs - logs.max(axis=1, keepdims=True)) * shares
-    return np.asarray((mass @ targets.T).max(axis=1) / mass.sum(axis=1))
+def cells_of(kinds: Sequence[tuple[int, Floats]], size: float) -> float:
+    """Give how large a cell is, in the unit of what rows add: 1 where all sums and the noise fit into few enough."""
+    wide = sum(rows * float(np.ptp(added)) for rows, added in kinds) + 2 * TAILS * size
+    return max(1.0, wide / MOST_CELLS)
 
 
-def mean_of(chances: Sequence[float] | Floats) -> float:
-    """Give the average chance."""
-    return float(np.mean(chances))
+def chances(
+    kinds: Sequence[Added], guessed: int, shares: Floats, law: Law, truth: int, targets: Floats
+) -> tuple[float, float]:
+    """Give P_C at a true sum, and P_P, for a guess of one row of the kind that is guessed."""
+    most = int(np.ceil(TAILS * law.size))
+    others = [Added(k.rows - (i == guessed), k.cells) for i, k in enumerate(kinds)]
+    rest = _rest([k for k in others if k.rows], shares)
+    noisy = np.maximum(required("scipy.signal").fftconvolve(rest, law.shares(most)), 0.0)
+    own = kinds[guessed].cells - kinds[guessed].cells.min()
+    # One line for each sum that can be seen: how likely it is, value by value.
+    seen = np.zeros((len(noisy) + int(own.max()), len(own)))
+    for column, (start, share) in enumerate(zip(own, shares, strict=True)):
+        seen[start : start + len(noisy), column] = noisy * share
+    seen += _NOTHING * shares
+    best = (seen @ targets.T).max(axis=1)
+    least = sum(k.rows * int(k.cells.min()) for k in kinds) - most
+    places = truth - least + np.arange(-most, most + 1)
+    inside = (places >= 0) & (places < len(seen))
+    right = np.full(len(places), float((targets @ shares).max()))
+    right[inside] = best[places[inside]] / seen[places[inside]].sum(axis=1)
+    return float(law.shares(most) @ right), float(best.sum() / seen.sum())
+
+
+def _rest(kinds: Sequence[Added], shares: Floats) -> Floats:
+    """Give the law of the sum of many rows, above the least that they can add."""
+    wide = sum(k.rows * int(np.ptp(k.cells)) for k in kinds) + 1
+    found = np.ones(wide // 2 + 1, dtype=complex)
+    for kind in kinds:
+        one = np.zeros(wide)
+        np.add.at(one, kind.cells - kind.cells.min(), shares)
+        found *= np.fft.rfft(one) ** kind.rows
+    mass = np.maximum(np.fft.irfft(found, wide), 0.0)
+    return np.asarray(mass / mass.sum())

@@ -72,6 +72,7 @@ def read_catalog(
         kept, missing = _schema_tables(server, schemas)
         named = schemas
     stored = [Stored(table.name, table.place, columns_of(server, table)) for table in kept]
+    # Spark takes every column of a Parquet file for one that may be NULL, so none is known to be filled.
     found, reading = offered(stored, dialect, (), missing, named)
     return found, reading, {table.name: table for table in kept}
 
