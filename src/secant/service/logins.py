@@ -172,7 +172,10 @@ class Logins:
                 "UPDATE failures SET latest = latest - ? WHERE key = ?",
                 ADDRESS_SECONDS, self._users.address_key(by.address),
             )  # fmt: skip
-            self._users.audit.write(rows, kind, user.name, by=replace(by, actor=user.name))
+        # A program that logs in for each request must not fill the disk.
+        self._users.audit.note_limited(
+            kind, user.name, by=replace(by, actor=user.name), of=user.name
+        )
         return replace(user, since=now)
 
     def _written(self, name: str) -> str:

@@ -24,6 +24,8 @@ from secant.service.verifiers import Verifier, check_password, verifier_of
 
 ROLES = ("owner", "analyst", "auditor")
 """Owner: everything but true answers. Analyst: asks, and sees what is their own. Auditor: sees all, asks nothing."""
+LOGOUT = "logout"
+"""How the log calls that somebody ends a session themselves."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,62}")
 
 
@@ -182,7 +184,10 @@ class Users:
             wanted = NewToken(key, by.actor.casefold(), kind, note, seconds, parent)
             token, token_id, until = tokens.make(rows, wanted, self.now())
             what = f"{token_id}, child of {parent}" if parent else token_id
-            self.audit.write(rows, f"{kind} made", user.name, what, by)
+            if kind != "session":
+                self.audit.write(rows, f"{kind} made", user.name, what, by)
+        if kind == "session":  # one for each login, which may be many
+            self.audit.note_limited("session made", user.name, what, by, of=user.name)
         return token, Token(token_id, user.name, kind, note, moment(until), parent)
 
     def by_token(self, token: str) -> User:
@@ -221,7 +226,10 @@ class Users:
             if row is None:
                 raise UsageError("USE-001", "there is no token of this id")
             more = f" and {ended - 1} that it made" if ended > 1 else ""
-            self.audit.write(rows, what, row[0], token_id + more, by)
+            if what != LOGOUT:
+                self.audit.write(rows, what, row[0], token_id + more, by)
+        if what == LOGOUT:
+            self.audit.note_limited(what, row[0], token_id + more, by, of=row[0])
 
     def log(self, *, most: int = 1000) -> list[Entry]:
         """Give the latest lines of the audit log, newest first."""

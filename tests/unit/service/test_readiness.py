@@ -38,6 +38,9 @@ def test_each_part_is_tried(tmp_path, afresh, monkeypatch):
         with monkeypatch.context() as patched:
             patched.setattr(Ledger, "check_writable", _full)
             assert found(desk) == {**ALL, "ledger": False}
+        with monkeypatch.context() as patched:  # its head can be written, and nothing more
+            patched.setattr("secant.ledger.sqlite.try_to_write", _no_room)
+            assert found(desk) == {**ALL, "ledger": False}
         (tmp_path / "shop.duckdb").rename(tmp_path / "away.duckdb")
         assert not found(desk)["source"]
         fill(tmp_path / "shop.duckdb")

@@ -6,10 +6,11 @@ import pytest
 
 from secant.errors import AccessError, UsageError
 from secant.service import logins, tokens
+from secant.service.audit_log import LINES_A_MINUTE
 from secant.service.logins import ADDRESS_FAILURES, ADDRESS_SECONDS, FREE_FAILURES, Logins
 from secant.service.origin import Origin, network_of
 from secant.service.store import open_store
-from secant.service.users import User, Users
+from secant.service.users import LOGOUT, User, Users
 
 PASSWORD = "correct horse battery staple"
 ADA = User("Ada", "analyst")
@@ -224,6 +225,20 @@ def test_logins_are_logged_with_their_address(users, caplog):
     assert found["login refused"] == Origin("", "203.0.113.9", "", "r7", "HTTP")
     assert found["token refused"].address == "203.0.113.9"
     assert "login refused user=Ada by=- from=203.0.113.9 way=HTTP token=- request=r7" in caplog.text
+
+
+def test_many_logins_do_not_fill_the_log_and_hide_nothing_else(users, monkeypatch):
+    monkeypatch.setattr(logins, "matches", lambda verifier, password: password == PASSWORD)
+    door = Logins(users)
+    for _ in range(LINES_A_MINUTE + 20):
+        user = door.login("ada", PASSWORD, way="HTTP", address="10.0.0.1")
+        _, session = users.make_token(user, seconds=60, kind="session")
+        users.revoke(session.token_id, what=LOGOUT)
+    users.make_token(user, seconds=60)
+    kinds = [line.kind for line in users.log()]
+    for kind in ("login", "session made", LOGOUT):
+        assert kinds.count(kind) == LINES_A_MINUTE
+    assert kinds.count("token made") == 1
 
 
 # ── stores of before ─────────────────────────────────────────────────────────────────────────────

@@ -41,7 +41,7 @@ from secant.service.http.told import answer_response, error_response, event, jso
 from secant.service.origin import Origin
 from secant.service.roles import allow, may
 from secant.service.tokens import SESSION_SECONDS
-from secant.service.users import User
+from secant.service.users import LOGOUT, User
 from secant.service.verifiers import made_password
 
 KEEP_ALIVE = 15.0
@@ -434,7 +434,7 @@ async def log_in(desk: Desk, name: str, password: str, came: Origin) -> tuple[Us
 
 def log_out(desk: Desk, caller: Caller) -> None:
     """End the token that a request came with, and whatever it made."""
-    desk.users.revoke(caller.origin.token_id, what="logout", by=caller.origin)
+    desk.users.revoke(caller.origin.token_id, what=LOGOUT, by=caller.origin)
 
 
 def _ended(ticket: Ticket) -> Any:
