@@ -16,7 +16,7 @@ class Ends:
         return 1
 
     def remove(self):
-        pass
+        return True
 
 
 def test_starts_are_spread_where_servers_end_at_once(monkeypatch):

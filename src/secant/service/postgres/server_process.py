@@ -74,11 +74,12 @@ class Server:
                 continue
         self.remove()
 
-    def remove(self) -> None:
-        """Remove its files."""
+    def remove(self) -> bool:
+        """Remove its files; say whether none is left."""
         shutil.rmtree(self.folder, ignore_errors=True)
         if not self.socket.is_relative_to(self.folder):
             shutil.rmtree(self.socket.parent, ignore_errors=True)
+        return not self.folder.exists()
 
 
 def start_server(

@@ -34,6 +34,7 @@ class Supervised:
         self._began = threading.Event()
         self._stopping = threading.Event()
         self._failure: BaseException | None = None
+        self._ended: list[Server] = []
         self._thread = threading.Thread(target=self._run, name="secant shadow", daemon=True)
         self._thread.start()
         self._began.wait()
@@ -47,6 +48,11 @@ class Supervised:
         if server is not None:
             server.stop()
         self._thread.join()
+        self._remove()
+
+    def _remove(self) -> None:
+        """Remove the files of servers that have ended; processes that outlived theirs may write some again."""
+        self._ended = [server for server in self._ended if not server.remove()]
 
     def _run(self) -> None:
         wait = FIRST_WAIT
@@ -83,7 +89,8 @@ class Supervised:
                 "the schema-only PostgreSQL server ended by itself (status %s): it is started again",
                 status,
             )
-            server.remove()
+            self._ended.append(server)
+            self._remove()
 
 
 def _said(error: BaseException) -> str:
