@@ -30,6 +30,13 @@ Look = Annotated[
 Force = Annotated[
     bool, Parameter(name="--force", negative="", help="Overwrite an existing policy file.")
 ]
+SERVED = """
+# This source is a server, and cannot tell when its rows change without telling it everybody who asks twice. So
+# `secant serve` counts rows as the same for 15 minutes: who asks a question again gets the stored answer, for nothing.
+# How long may an answer be old? Say it in the configuration of the service (secant serve --config serve.toml):
+# [reuse]
+# version = "every 1 day"
+"""
 LOOKED = (
     "Looked at the data: the ranges in the policy are values of real people. Round them to facts "
     "that are public anyway before you uncomment them or show the file to anybody."
@@ -48,7 +55,7 @@ def init(
     """Read the schema (no values, unless asked) and write a commented policy to start from."""
     from secant.cli import show
     from secant.cli.starter import starter_policy
-    from secant.release.sources import has_password, open_source
+    from secant.release.sources import has_password, open_source, source_files
 
     target = Path(policy_file(policy))
     if target.exists() and not force:
@@ -71,7 +78,8 @@ def init(
     named = _seen_from(target, source)
     if has_password(source):
         named = _put_away(target, source)
-    _write(target, starter_policy(named, catalog, looked))
+    served = SERVED if source_files(source) is None else ""
+    _write(target, starter_policy(named, catalog, looked) + served)
     if look:
         sys.stderr.write(LOOKED + "\n")
     if json:
@@ -81,6 +89,10 @@ def init(
     if has_password(source):
         show.say(
             f"The address has a password: it is in {named.partition(':')[2]}, not in the policy"
+        )
+    if served:
+        show.say(
+            f"How long may an answer of `secant serve` be old? The end of {target} says where to write it"
         )
     show.say(f"Now read it, uncomment what is true, and run: secant check {target}")
     return 0

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from secant.engine import Connection, connect
@@ -22,8 +25,12 @@ from secant.release.sources import source_files
 from secant.service.settings import Settings
 from secant.terms.policy import Policy
 from secant.terms.policy_file import load_policy
+from secant.terms.streams import SECONDS
 
 _log = logging.getLogger("secant.service")
+ALIKE = "15 minutes"
+"""How long the rows of a server count as the same, where the owner does not say."""
+_clock = time.time
 
 
 @dataclass(slots=True)
@@ -35,7 +42,7 @@ class Opened:
     seen: State
     """Files of policy and data as they were before they were read."""
     version: str | None
-    """Names the version of the data by their files; None where a column or nothing does."""
+    """Names the version of the data by their files or as a snapshot; None where a column, the clock or nothing does."""
     users: int = 1
     plans: dict[str, str] = field(default_factory=dict)
     """Digest of a question's text and parameters -> digest of its plan, which depends on the catalog."""
@@ -112,7 +119,7 @@ class Openings:
         kind, _, name = self._settings.reuse.version.partition(" ")
         if kind == "snapshot":
             return f"snapshot {name}"
-        if kind == "files" and self._data_files(policy) is not None:
+        if kind in ("auto", "files") and self._data_files(policy) is not None:
             return version_name(seen[1:])
         return None
 
@@ -129,9 +136,11 @@ class Openings:
 def check_version(version: str, policy: Policy) -> None:
     """Refuse a version of the data that nobody could tell, or that would show protected rows."""
     kind, _, name = version.partition(" ")
-    if kind in ("files", "none") and not name:
+    if kind in ("auto", "files", "none") and not name:
         return
     if kind == "snapshot" and name.strip():
+        return
+    if kind == "every" and period_of(name) is not None:
         return
     if kind == "column":
         table, _, column = name.partition(".")
@@ -145,13 +154,30 @@ def check_version(version: str, policy: Policy) -> None:
     raise UsageError(
         "USE-001",
         "the version of the data under [reuse] is not understood",
-        hint='say "files", "column TABLE.COLUMN", "snapshot NAME" or "none"',
+        hint='say "auto", "files", "every 15 minutes", "column TABLE.COLUMN", "snapshot NAME" or "none"',
     )
 
 
+def period_of(written: str) -> int | None:
+    """Read a length of time in seconds: `15 minutes`, `1 day`; None if it is none."""
+    found = re.fullmatch(r"([1-9][0-9]{0,5}) (second|minute|hour|day|week)s?", written)
+    return None if found is None else int(found[1]) * SECONDS[found[2]]
+
+
 def version_of(opened: Opened, version: str) -> str | None:
-    """Name the version of the data now; None where nothing tells it, and nothing may be reused."""
+    """Name the version of the data now; None where nothing tells it, and nothing may be reused.
+
+    A server could tell when its rows change, but then everybody who asks twice would hear it: that an answer is made
+    anew would say that some row, perhaps somebody's only one, has changed. A clock says nothing of rows.
+    """
     kind, _, name = version.partition(" ")
+    if kind == "auto" and opened.version is None:
+        kind, name = "every", ALIKE
+    if kind == "every":
+        seconds = period_of(name)
+        assert seconds is not None, "it was checked"
+        begun = datetime.fromtimestamp(_clock() // seconds * seconds, UTC)
+        return f"every {name} {begun:%Y-%m-%dT%H:%M:%SZ}"
     if kind != "column":
         return opened.version
     table, _, column = name.partition(".")

@@ -119,9 +119,10 @@ class History(_Section):
 class Reuse(_Section):
     """When the same question gives the stored answer, and costs nothing."""
 
-    version: str = "files"
-    """What tells data from later data: `files` (times and sizes), `column TABLE.COLUMN` of a public table,
-    `snapshot NAME`, or `none`: nothing is reused."""
+    version: str = "auto"
+    """What tells data from later data: `files` (times and sizes), `every 15 minutes` (the clock), `column TABLE.COLUMN`
+    of a public table, `snapshot NAME`, or `none`: nothing is reused. `auto` is `files` where the source has some, else
+    `every 15 minutes`."""
     keep_seconds: float = Field(default=86_400, gt=0)
     among: Literal["user", "all"] = "user"
     """Whether a user gets only answers that the same user paid for, or everybody's."""
