@@ -17,6 +17,7 @@ from secant.plan.enforce import Release
 from secant.plan.evaluate import prepare as compiled
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
+from secant.release.measured import in_steps
 from secant.terms import types as t
 from secant.terms.bounds import GlobalBound
 from secant.terms.catalog import Table, catalog
@@ -136,10 +137,8 @@ def test_values_that_move_keep_to_their_bounds_in_the_group_of_null():
             for at, measure in enumerate(b.release.measures):
                 bound = b.certificates[0].bounds[measure.column]
                 most = bound.value if isinstance(bound, GlobalBound) else bound.cap
-                far = sum(
-                    abs(Fraction(after[k][at] or 0) - Fraction(before[k][at] or 0)) for k in before
-                )
-                assert far <= most * measure.step
+                steps = [{k: in_steps(x[k][at], measure) for k in x} for x in (before, after)]
+                assert sum(abs(steps[1][k] - steps[0][k]) for k in before) <= most
 
 
 def test_a_group_of_null_that_is_not_counted_is_found(monkeypatch):

@@ -114,9 +114,9 @@ def print_verdicts(rows: Sequence[Row], profile: str, scale: str) -> None:
         return
     others = missed(rows, profile, scale)
     show.say(f"not as printed: {', '.join(others) or 'none'}")
-    for found in parity(rows, profile, scale):
-        if not found.ok:
-            ours = f"softened {_short(found.softened)}, sensitivity {_short(found.sensitivity)}"
-            theirs = f"{found.printed_softened} and {found.printed_sensitivity}"
-            why = UNEXPLAINED.get((found.query, profile))
-            show.say(f"  {found.query}: {ours}; printed {theirs}" + (f" ({why})" if why else ""))
+    for one in parity(rows, profile, scale):
+        if not one.ok:
+            ours = f"softened {_short(one.softened)}, sensitivity {_short(one.sensitivity)}"
+            theirs = f"{one.printed_softened} and {one.printed_sensitivity}"
+            why = UNEXPLAINED.get((one.query, profile))
+            show.say(f"  {one.query}: {ours}; printed {theirs}" + (f" ({why})" if why else ""))
