@@ -114,9 +114,9 @@ def print_verdicts(rows: Sequence[Row], profile: str, scale: str) -> None:
         return
     others = missed(rows, profile, scale)
     show.say(f"not as printed: {', '.join(others) or 'none'}")
-    for printed in parity(rows, profile, scale):
-        if not printed.ok:
-            ours = f"softened {_short(printed.softened)}, sensitivity {_short(printed.sensitivity)}"
-            theirs = f"{printed.printed_softened} and {printed.printed_sensitivity}"
-            why = UNEXPLAINED.get((printed.query, profile))
-            show.say(f"  {printed.query}: {ours}; printed {theirs}" + (f" ({why})" if why else ""))
+    for one in parity(rows, profile, scale):
+        if not one.ok:
+            ours = f"softened {_short(one.softened)}, sensitivity {_short(one.sensitivity)}"
+            theirs = f"{one.printed_softened} and {one.printed_sensitivity}"
+            why = UNEXPLAINED.get((one.query, profile))
+            show.say(f"  {one.query}: {ours}; printed {theirs}" + (f" ({why})" if why else ""))
