@@ -150,3 +150,26 @@ def test_every_error_has_a_state_of_its_own_meaning():
     assert all(len(state) == 5 for _, state in STATES)
     for code, _ in CODES:
         assert any(code.startswith(start) for start, _ in STATES), code
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE TEMP VIEW v AS SELECT 1", "CREATE TEMP VIEW v AS SELECT count(*) FROM visits", "CREATE TEMP SEQUENCE s",
+        "CREATE FUNCTION temp() RETURNS int LANGUAGE sql AS 'SELECT 1'", "CREATE TRIGGER temp AFTER INSERT ON t",
+        "CREATE TABLE temp (x int)", "DO 'unclosed", "ALTER ROLE ana SET work_mem = '1GB' 'unclosed",
+    ],
+)  # fmt: skip
+def test_only_tables_are_made_and_a_missing_quote_excuses_nothing(text):
+    assert frame(text).kind == "refused"
+
+
+def test_what_is_read_of_a_statement_at_once():
+    assert frame("CREATE LOCAL TEMPORARY TABLE x (y int)").kind == "shadow"
+    assert frame("SELECT count(*) FROM visits WHERE a = $3 AND b = $1").placeholders == 3
+    assert frame(f"SELECT count(*) FROM visits WHERE a = ${'9' * 5000}").placeholders > 1000
+    assert frame("SELECT * FROM visits LIMIT 0").shows_nothing
+    assert frame('DEALLOCATE "A b"').drops == "A b"
+    assert frame("DEALLOCATE ALL").drops_all
+    assert frame("DISCARD ALL").drops_all
+    assert not frame("DISCARD TEMP").drops_all

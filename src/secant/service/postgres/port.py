@@ -117,6 +117,7 @@ class PostgresPort:
             task.cancel()
         if self._tasks:
             await asyncio.wait(list(self._tasks), timeout=10)
+        self._readers.shutdown(wait=False, cancel_futures=True)
         if self._shadow is not None:
             self._shadow.close()
 
