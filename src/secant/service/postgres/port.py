@@ -260,7 +260,7 @@ class PostgresPort:
         finally:
             del self._sessions[key]
             if session.ticket is not None:
-                await session.cancel()
+                session.desk.leave(session.ticket)
             await self._shadow.end(link)
 
     async def _checked(self, user: User) -> tuple[Catalog, Policy]:

@@ -11,10 +11,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 from secant.errors import SecantError, UsageError
 from secant.service.asking import LONGEST_TEXT, Question, Ticket
+from secant.service.origin import Origin
 from secant.service.postgres import messages as m
 from secant.service.postgres.chosen import ASK_SETTINGS, SETTINGS, question_of
 from secant.service.postgres.link import Link, cells
@@ -56,8 +58,12 @@ class Refusal(Exception):  # noqa: N818 - it is sent, not raised to anybody
 class Asks(Protocol):
     """What a session needs of the service; `Desk` has it."""
 
-    def ask(self, user: User, question: Question) -> Ticket:
+    def ask(self, user: User, question: Question, *, by: Origin | None = None) -> Ticket:
         """Ask."""
+        ...
+
+    def leave(self, ticket: Ticket) -> None:
+        """Say that the client no longer waits for a question."""
         ...
 
     def explain(self, user: User, question: Question) -> Ticket:
@@ -479,7 +485,8 @@ class Session:
                     hint="SET secant.epsilon = 0.1, or SET secant.error = 20; EXPLAIN shows what to expect",
                 )
             question = question_of(text, values, {**chosen, "epsilon": "1"})
-        ticket: Ticket = await self._of_secant(self.desk.ask, self.user, question)
+        by = Origin(actor=self.user.name, address=self.address, way="postgres")
+        ticket: Ticket = await self._of_secant(partial(self.desk.ask, by=by), self.user, question)
         return ticket
 
     async def _of_secant(self, function: Callable[..., Any], *given: object) -> Any:
