@@ -1,14 +1,10 @@
 """Fixtures for the commands: a connection that answers from a script, and a way to run one."""
 
 import pytest
-from fake_engine import Answer, Connection
+from fake_engine import ERROR, Answer, Connection
 
 import secant
 from secant.cli import main
-
-ERROR = {
-    "level": 0.95, "values": [[6]], "low": [[36]], "high": [[48]], "noise": [[6]], "leaves_out": None
-}  # fmt: skip
 
 
 @pytest.fixture

@@ -8,6 +8,10 @@ from typing import Any
 
 from secant.ledger.opening import Account, Accounts
 
+ERROR = {
+    "level": 0.95, "values": [[6]], "low": [[36]], "high": [[48]], "noise": [[6]], "leaves_out": None
+}  # fmt: skip
+
 
 def accounts() -> Accounts:
     spent, left = (Fraction(1), Fraction(1, 10**8)), (Fraction(3), Fraction(99, 10**8))

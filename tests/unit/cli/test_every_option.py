@@ -18,10 +18,9 @@ from unittest.mock import MagicMock
 
 import duckdb
 import pytest
-from fake_engine import Answer, Connection
+from fake_engine import ERROR, Answer, Connection
 
 import secant
-from conftest import ERROR
 from secant.cli import main
 from secant.cli.program import COMMANDS, program
 from secant.errors import UsageError
