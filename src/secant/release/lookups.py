@@ -113,4 +113,4 @@ def _fits(value: Fraction, kind: Type) -> bool:
     assert kind.precision is not None
     assert kind.scale is not None
     steps = value * 10**kind.scale
-    return steps.denominator == 1 and abs(steps) < 10**kind.precision
+    return bool(steps.denominator == 1 and abs(steps) < 10**kind.precision)
