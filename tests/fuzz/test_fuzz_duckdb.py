@@ -2,8 +2,8 @@
 
 300 questions by default and 36 of drawn policies, 100,000 and 20,000 with SECANT_PROFILE=long (`pytest -n 2 -s
 tests/fuzz` prints the summaries). The long search draws its seed and prints it, SECANT_SEED repeats a run; the short
-one asks the same questions every time: a change is judged by what it changed. Planted faults show that each kind
-of fault is seen.
+one asks the same questions every time: a change is judged by what it changed. Planted faults show that each kind of
+fault is seen.
 """
 
 from __future__ import annotations

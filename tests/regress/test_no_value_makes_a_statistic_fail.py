@@ -100,7 +100,8 @@ def test_whatever_the_values_are_there_is_an_answer_at_its_price(name, budget):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", CALLS)
 def test_where_values_are_replaced_too(name):
-    CALLS[name]([*GOOD, *HOSTILE], epsilon=1, neighbors="replace")
+    found = CALLS[name]([*GOOD, *HOSTILE], epsilon=1, neighbors="replace")
+    assert found.guarantee.neighbors == "replace"
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -109,8 +110,8 @@ def test_where_values_are_replaced_too(name):
 )
 @pytest.mark.parametrize("value", HOSTILE, ids=lambda v: repr(v)[:20])
 def test_one_value_by_itself_is_answered(name, value):
-    CALLS[name]([value, *GOOD], epsilon=1)
-    CALLS[name]([value], epsilon=1, neighbors="replace")
+    assert CALLS[name]([value, *GOOD], epsilon=1).cost.epsilon == 1
+    assert CALLS[name]([value], epsilon=1, neighbors="replace").cost.epsilon == 1
 
 
 def test_what_a_gap_counts_as():
@@ -158,7 +159,8 @@ def test_a_matrix_of_edges_has_no_edge_where_it_has_no_number():
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_preprocessed_statistics_have_a_value_too(statistic, neighbors):
     q = {"q": 0.5} if statistic == "quantile" else {}
-    stats.bounded(statistic, [*GOOD, *HOSTILE], delta_f=1, neighbors=neighbors, **q)
+    found = stats.bounded(statistic, [*GOOD, *HOSTILE], delta_f=1, neighbors=neighbors, **q)
+    assert np.isfinite(found.value)
     stats.bounded_pair("mean", _pairs([*GOOD, *HOSTILE]), delta_f=1, neighbors=neighbors)
     few = [3.0, None, NAN]
     stats.bounded(statistic, few, delta_f=[1, 2, 2], classes=[1, 2], neighbors=neighbors, **q)

@@ -112,5 +112,5 @@ def _literal(value: object, kind: Type) -> n.Literal | None:
 def _fits(value: Fraction, kind: Type) -> bool:
     assert kind.precision is not None
     assert kind.scale is not None
-    steps = value * Fraction(10) ** kind.scale
-    return steps.denominator == 1 and bool(abs(steps) < 10**kind.precision)
+    steps = value * 10**kind.scale
+    return bool(steps.denominator == 1 and abs(steps) < 10**kind.precision)

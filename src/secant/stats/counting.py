@@ -79,8 +79,7 @@ def count(
 def _check_entries(values: object) -> None:
     """Refuse what is no collection, before anything is charged."""
     counted = isinstance(values, (Sized, Iterable)) or hasattr(values, "__array__")
-    shaped = bool(getattr(values, "shape", None))
-    if isinstance(values, (str, bytes)) or not (counted or shaped):
+    if isinstance(values, (str, bytes)) or not (counted or bool(getattr(values, "shape", None))):
         raise UsageError("USE-001", "values must be a collection of entries to count")
 
 

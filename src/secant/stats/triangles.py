@@ -88,7 +88,7 @@ def _width(edges: object, vertices: int) -> int:
 def edge_codes(edges: object, vertices: int) -> Steps:
     """Give each edge once, as lower · vertices + upper; what is no edge is left out."""
     if _width(edges, vertices) != 2:
-        matrix = values_of(edges, what="edges", columns=vertices, missing=[0.0] * vertices)
+        matrix = values_of(edges, what="edges", columns=vertices, missing=0.0)
         ends = np.argwhere(matrix != 0).astype(np.float64)
     else:
         ends = values_of(edges, what="edges", columns=2)
