@@ -20,6 +20,7 @@ from secant.plan import nodes as n
 from secant.plan.rewrite import columns_of
 from secant.plan.rules import RuleTable
 from secant.records import frozen
+from secant.work import spend
 
 MOST_INVERTED = 40
 """A quotient of more noisy numbers takes each side by itself: every step of the inversion has another law."""
@@ -92,6 +93,8 @@ class Quotient:
     below: Affine
 
 
+_SUMMED_A_STEP = 8
+"""Noisy numbers of one sum that count as a step of planning."""
 OR_MORE, OR_LESS = ABSENT = ("or more", "or less")
 """What a number that may be missing means for the least, and for the greatest, of several."""
 Noisy = Mapping[str, NoisyNumber]
@@ -299,6 +302,9 @@ def _steps(a: Affine, noisy: Noisy) -> float:
 
 def _error(weights: Mapping[str, float], noisy: Noisy, level: Fraction) -> float | None:
     """Give how far a weighted sum is from the true one: by the law of the sum if all its noise is Laplace or normal."""
+    spend(
+        len(weights) // _SUMMED_A_STEP
+    )  # each group's share of all of them: foreseen before it is paid for
     moved = {c: w for c, w in weights.items() if w}
     if len(moved) == 1:
         ((column, weight),) = moved.items()

@@ -1,5 +1,7 @@
 """Planning ends: the steps that a text takes are counted, and one that takes too many costs nothing."""
 
+from fractions import Fraction
+
 import pytest
 from hostile_questions import HOSTILE, case_in_case, case_of_branches, doubled_column, joined
 
@@ -12,6 +14,7 @@ from secant.plan import nodes as n
 from secant.plan.from_sql import from_sql
 from secant.plan.rewrite import normalize
 from secant.plan.total import make_total
+from secant.release import intervals
 from secant.release.lower import lower
 from secant.release.postgres_scalars import POSTGRES
 from secant.release.spark_scalars import SPARK
@@ -178,3 +181,11 @@ def test_text_that_doubles_at_each_level_is_not_written_to_its_end(
     monkeypatch.setattr(work, "MOST_STEPS", 100_000)
     with work.limited_work():
         refusing(lower, plan, dialect)
+
+
+def test_sums_of_many_noisy_numbers_are_counted(monkeypatch):
+    # Each of 19,000 groups beside the sum of all: their errors were foreseen for three quarters of an hour.
+    weights = {f"n{i}": 1.0 for i in range(8_000)}
+    monkeypatch.setattr(work, "MOST_STEPS", 900)
+    with work.limited_work():
+        refusing(intervals._error, weights, {}, Fraction(95, 100))
