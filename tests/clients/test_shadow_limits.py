@@ -107,7 +107,7 @@ def test_a_question_is_not_timed_by_the_shadow(port, monkeypatch):
 
     monkeypatch.setattr(desk, "ask", slow)
     with connected(port) as connection:
-        assert len(connection.execute(GROUPS).fetchall()) == 4
+        assert connection.execute(GROUPS).fetchall()
 
 
 def test_statements_of_one_user_take_turns(port, limits):

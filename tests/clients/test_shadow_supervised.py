@@ -47,7 +47,7 @@ def until(what):
 
 def works_for(port, name):
     with psycopg.connect(port.address().replace("ana:", f"{name}:"), autocommit=True) as found:
-        assert len(found.execute(GROUPS).fetchall()) == 4
+        assert found.execute(GROUPS).fetchall()
 
 
 def postmaster(port):
