@@ -13,7 +13,7 @@ source = "duckdb:clinic.duckdb"
 key = ["id"]
 [tables.visits.columns]
 cost = { range = [0, 10] }
-ward = { values = ["a", "b"] }
+ward = { values = ["a", "b"], null = false }
 """
 ROWS = '[protections.visits]\nkind = "rows"\nepsilon = 1000000.0\ndelta = 1e-3\n'
 UNIT = """
