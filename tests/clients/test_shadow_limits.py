@@ -110,10 +110,11 @@ def test_a_question_is_not_timed_by_the_shadow(port, monkeypatch):
         assert connection.execute(GROUPS).fetchall()
 
 
-def test_statements_of_one_user_take_turns(port, limits):
+def test_statements_of_one_user_take_turns(port, limits, monkeypatch):
     """Else one user's sessions take all cores of the shadow."""
     until(lambda: not port.front.port._tasks)
     limits(statements_of_user=1)
+    monkeypatch.setattr(port.front.port, "_turns", {})
     sessions = port.front.port._sessions
 
     def ask(connection):

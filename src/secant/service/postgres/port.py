@@ -17,7 +17,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from weakref import WeakValueDictionary
 
 from secant.errors import AccessError, SecantError, ServiceError, debugging
 from secant.records import frozen
@@ -76,8 +75,8 @@ class PostgresPort:
     _sessions: dict[tuple[int, int], Session] = field(default_factory=dict)
     _tasks: dict[asyncio.Task[None], str] = field(default_factory=dict)
     """Every connection, with its address."""
-    _turns: WeakValueDictionary[str, asyncio.Semaphore] = field(default_factory=WeakValueDictionary)
-    """By user, as long as there are sessions."""
+    _turns: dict[str, asyncio.Semaphore] = field(default_factory=dict)
+    """By user."""
     _readers: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(2, "secant texts")
     )
