@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from hostile_client import Raw
 
 from postgres_port import GROUPS, PASSWORD, running, start
 from secant.service.postgres import supervision, watching
@@ -110,6 +111,27 @@ def test_our_own_connection_is_opened_again(port):
         )
     works_for(port, "tom")  # who was not there before: a role is made
     assert healthy(port)
+
+
+def test_a_removed_user_is_sent_away(port):
+    until(lambda: healthy(port))
+    port.service.desk.users.add("max", "analyst", PASSWORD)
+    with Raw(port, user="max") as client:
+        port.service.desk.users.remove("max")
+        assert client.error() == "57P01"
+        assert client.ended()
+
+
+def test_wrong_passwords_lock_out_an_address_and_nobody_elsewhere(port):
+    until(lambda: healthy(port))
+    states = []
+    for _ in range(8):
+        with Raw(port, login=False, source="127.0.0.3") as client:
+            client.startup("eve")
+            client.scram("wrong")
+            states.append(client.error())
+    assert set(states) == {"28P01"}
+    works_for(port, "eve")
 
 
 def endless(port):

@@ -21,6 +21,7 @@ from pathlib import Path
 from secant.errors import AccessError, SecantError, ServiceError, debugging
 from secant.records import frozen
 from secant.service.asking import Desk, Ticket
+from secant.service.origin import network_of
 from secant.service.postgres import messages as m
 from secant.service.postgres import scram
 from secant.service.postgres.link import Gone, Link, OtherReading, ShadowSays, TooMuch
@@ -74,7 +75,7 @@ class PostgresPort:
     _server: asyncio.Server | None = None
     _sessions: dict[tuple[int, int], Session] = field(default_factory=dict)
     _tasks: dict[asyncio.Task[None], str] = field(default_factory=dict)
-    """Every connection, with its address."""
+    """Every connection, with the network that it comes from."""
     _turns: dict[str, asyncio.Semaphore] = field(default_factory=dict)
     """By user."""
     _readers: ThreadPoolExecutor = field(
@@ -98,10 +99,13 @@ class PostgresPort:
                     "the PostgreSQL server of the port does not take its tables",
                     hint=_LOG,
                 ) from None
-            self._watch = Watch(self._shadow, lambda: list(self._sessions.values()))
+            self._watch = Watch(
+                self._shadow, lambda: list(self._sessions.values()), self.desk.users.check_still
+            )
             self._watching = [
                 asyncio.create_task(self._watch.hold_limits()),
                 asyncio.create_task(self._watch.keep_healthy()),
+                asyncio.create_task(self._watch.end_logins()),
             ]
             self._server = await asyncio.start_server(self._accept, sock=listening, limit=1 << 16)
         except BaseException:
@@ -163,11 +167,12 @@ class PostgresPort:
         task = asyncio.current_task()
         assert task is not None
         address = address_of(writer)
-        if full := self._full(address):
+        network = network_of(address)
+        if full := self._full(network):
             writer.write(fatal("53300", full))
             writer.close()
             return
-        self._tasks[task] = address
+        self._tasks[task] = network
         try:
             await self._served(reader, writer, address)
         except _Over as over:
@@ -198,9 +203,9 @@ class PostgresPort:
                 # Who reads nothing must not keep what was written for them.
                 asyncio.get_running_loop().call_later(_LAST_WORDS, writer.transport.abort)
 
-    def _full(self, address: str) -> str:
-        """Say why one more connection from an address is too much, if it is."""
-        if list(self._tasks.values()).count(address) >= self._limits.connections_of_address:
+    def _full(self, network: str) -> str:
+        """Say why one more connection from a network is too much, if it is."""
+        if list(self._tasks.values()).count(network) >= self._limits.connections_of_address:
             return "there are too many connections from this address"
         waiting = len(self._tasks) - len(self._sessions)
         return "there are too many connections" if waiting >= self.most else ""
@@ -258,8 +263,6 @@ class PostgresPort:
             raise _Over(session.last_words) from None
         finally:
             del self._sessions[key]
-            if session.ticket is not None:
-                session.desk.leave(session.ticket)
             await self._shadow.end(link)
 
     async def _checked(self, user: User) -> tuple[Catalog, Policy]:

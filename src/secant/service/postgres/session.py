@@ -511,6 +511,7 @@ class Session:
                 raise Refusal(
                     plain_error("57014", "canceling statement due to user request")
                 ) from None
+            self.desk.leave(ticket)
             raise
         finally:
             self.ticket = None

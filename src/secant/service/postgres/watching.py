@@ -14,11 +14,13 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from pathlib import Path
 
+from secant.errors import AccessError
 from secant.records import frozen
 from secant.service.postgres.link import Gone
 from secant.service.postgres.session import Session
 from secant.service.postgres.shadow import Shadow
 from secant.service.postgres.telling import plain_error
+from secant.service.users import User
 
 TICK = 0.25
 """Seconds between two looks."""
@@ -49,10 +51,15 @@ class Files:
 
 
 class Watch:
-    """Looks after a shadow and the sessions that use it. Run both of its loops."""
+    """Looks after a shadow and the sessions that use it. Run its loops."""
 
-    def __init__(self, shadow: Shadow, sessions: Callable[[], Collection[Session]]) -> None:
-        self._shadow, self._sessions = shadow, sessions
+    def __init__(
+        self,
+        shadow: Shadow,
+        sessions: Callable[[], Collection[Session]],
+        check_still: Callable[[User], None],
+    ) -> None:
+        self._shadow, self._sessions, self._check_still = shadow, sessions, check_still
         self._ended: set[int] = set()
         """Processes that were told to end: what they still have is not counted again."""
         self._active = True
@@ -91,6 +98,18 @@ class Watch:
                 if not self._shadow.healthy():
                     break
 
+    async def end_logins(self) -> None:
+        """End the sessions of users who were removed, revoked or given another role or password."""
+        while True:
+            await asyncio.sleep(PROBE)
+            for session in self._sessions():
+                try:
+                    await asyncio.to_thread(self._check_still, session.user)
+                except AccessError:
+                    session.end(fatal("57P01", "the login has ended", "connect again"))
+                except Exception as error:  # noqa: BLE001 - each question is checked anyway
+                    _log.error("an unexpected %s while logins were looked at", type(error).__name__)
+
     async def _look(self) -> None:
         sessions = self._sessions()
         now = asyncio.get_running_loop().time()
@@ -105,10 +124,8 @@ class Watch:
         limits = self._shadow.limits
         if session.link.ended or not self._shadow.serves(session.link):
             session.end(LOST)
-        elif session.began is not None and session.left:
-            session.end(
-                LOST
-            )  # a question goes on: it is paid, and whoever asks again gets its answer
+        elif session.heard is None and session.left:
+            session.end(LOST)  # the desk says whether a question goes on that nobody waits for
         elif session.began is not None and now - session.began >= limits.statement_seconds:
             if now - session.began >= limits.statement_seconds + _GRACE:
                 session.end(fatal("57014", "the statement took longer than the owner allows"))
