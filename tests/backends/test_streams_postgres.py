@@ -20,7 +20,7 @@ location = "{books}"
 key = ["id"]
 [tables.visits.columns]
 cost = {{ range = [0, 10] }}
-ward = {{ values = ["a", "b"] }}
+ward = {{ values = ["a", "b"], null = false }}
 {protection}
 [streams.s]
 query = "{query}"

@@ -26,8 +26,8 @@ def test_price_then_answer_then_the_gauge_falls(visiting):
             arg=before,
         )
         assert left(page) == pytest.approx(1.8)
-        assert page.locator(".answer tbody tr").count() == 3
-        assert page.locator(".answer .whisker").count() == 9
+        assert page.locator(".answer tbody tr").count() == 4
+        assert page.locator(".answer .whisker").count() == 12
         low, high = page.locator(".ends").first.inner_text().split("…")
         assert float(low.replace(",", "")) < float(high.replace(",", ""))
 

@@ -142,8 +142,8 @@ def test_the_owner_sets_how_many(town):
     database = secant.connect(policy=policy(town, "groups = 9", values=10))
     with database, pytest.raises(Refused, match="more than 9 groups"):
         database.sql("SELECT a, count(*) FROM people GROUP BY a", epsilon=1)
-    with secant.connect(policy=policy(town, "groups = 10", values=10)) as database:
-        assert len(database.sql("SELECT a, count(*) FROM people GROUP BY a", epsilon=1).rows) == 10
+    with secant.connect(policy=policy(town, "groups = 11", values=10)) as database:
+        assert len(database.sql("SELECT a, count(*) FROM people GROUP BY a", epsilon=1).rows) == 11
 
 
 def test_groups_that_are_found_are_limited_and_paid_for(town):

@@ -244,7 +244,7 @@ class Target:
     def _quiet_groups(self) -> Iterator[Key]:
         """Groups that no row has are released, too, where keys are listed."""
         if len(self.listed) == self.width:  # without keys there is the one empty key
-            yield from product(*(sorted(self.listed[i]) for i in range(self.width)))
+            yield from product(*(sorted(self.listed[i], key=repr) for i in range(self.width)))
 
     def _promises(
         self,

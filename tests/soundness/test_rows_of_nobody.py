@@ -122,7 +122,7 @@ POLICY = """
 source = "duckdb:log.duckdb"
 [tables.hits.columns]
 width = {{ range = [0, 100] }}
-day = {{ values = [0, 1, 2] }}
+day = {{ values = [0, 1, 2], null = false }}
 [protections.people]
 kind = "unit"
 unit = "hits.person"

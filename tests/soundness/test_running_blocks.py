@@ -19,7 +19,7 @@ POLICY = """
 [database]
 source = "duckdb:{file}"
 [tables.visits.columns]
-day = {{ range = [0, 59], step = 1 }}
+day = {{ range = [0, 59], step = 1, null = false }}
 ward = {{ values = ["a", "b"] }}
 cost = {{ range = [-3, 5], step = 1 }}
 [protections.all]

@@ -34,7 +34,7 @@ POLICY = f"""
 source = "duckdb:visits.duckdb"
 
 [tables.visits.columns]
-day = {{ values = {list(range(GROUPS))} }}
+day = {{ values = {list(range(GROUPS))}, null = false }}
 
 [protections.people]
 kind = "unit"

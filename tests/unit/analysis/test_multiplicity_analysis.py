@@ -433,7 +433,7 @@ def test_the_derivation_names_the_copies():
     ("text", "groups"),
     [
         ("SELECT r.b, count(*) FROM r, s WHERE r.b = s.b GROUP BY r.b", 1),
-        ("SELECT r.a, count(*) FROM r, s WHERE r.b = s.b GROUP BY r.a", 3),
+        ("SELECT r.a, count(*) FROM r, s WHERE r.b = s.b GROUP BY r.a", 4),
         ("SELECT x.b, count(*) FROM r x, r y WHERE x.b = y.a GROUP BY x.b", 2),
     ],
 )

@@ -319,7 +319,9 @@ def test_groups():
     other = bounded(
         "SELECT seg, count(*) FROM (SELECT c.seg FROM c, o WHERE c.ck = o.ck) AS q GROUP BY seg"
     )
-    assert other.groups == 3  # an order does not tell its customer's segment
+    assert (
+        other.groups == 4
+    )  # an order does not tell its customer's segment, nor whether there is one
     chosen = asked("SELECT seg, count(*) FROM c GROUP BY seg", listed=False)
     assert isinstance(chosen, Refusal)
     assert chosen.rule == "residual.keys"

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(secant.__file__).resolve().parents[2]))  # where the
 BUG = 70
 KEPT = SimpleNamespace(
     token_id="t1", holder="ada", kind="token", note="", created=datetime.datetime.now(datetime.UTC),
-    expires=datetime.datetime.now(datetime.UTC),
+    expires=datetime.datetime.now(datetime.UTC), parent="",
 )  # fmt: skip
 
 

@@ -55,6 +55,7 @@ def source(monkeypatch):
     module = ModuleType("secant.release.sources")
     module.open_source, module.has_password = open_source, lambda _: False
     module.with_paths = sources.with_paths
+    module.source_files = sources.source_files
     monkeypatch.setitem(sys.modules, "secant.release.sources", module)
     return opened
 

@@ -22,7 +22,7 @@ delta = 0.001
 @pytest.fixture
 def db(tmp_path):
     with duckdb.connect(str(tmp_path / "d.duckdb")) as made:
-        made.execute("CREATE TABLE t (id BIGINT, day DATE); CREATE TABLE u (t BIGINT)")
+        made.execute("CREATE TABLE t (id BIGINT, day DATE NOT NULL); CREATE TABLE u (t BIGINT)")
         made.execute(
             "INSERT INTO t SELECT i, DATE '2020-01-01' + CAST(i % 366 AS INTEGER) FROM range(732) r(i)"
         )

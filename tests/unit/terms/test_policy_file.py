@@ -36,7 +36,7 @@ def test_the_customers_policy_loads_as_it_is():
         range=(0, Decimal("0.08")), step=Decimal("0.01")
     )
     assert policy.column("orders", "o_orderdate") == ColumnFacts(
-        range=(datetime.date(1992, 1, 1), datetime.date(1998, 12, 31)), step=1
+        range=(datetime.date(1992, 1, 1), datetime.date(1998, 12, 31)), step=1, null=False
     )
 
 
