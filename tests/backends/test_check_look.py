@@ -12,9 +12,9 @@ from bench.postgres_data import copy_tables
 
 import secant
 from secant.cli import main
-from secant.cli.look import WARNING
-from secant.release import look as looking
-from secant.release.look import round_up, rounded_outward
+from secant.cli.commands.look import WARNING
+from secant.release import owner_report as looking
+from secant.release.owner_report import round_up, rounded_outward
 
 POLICY = """
 [database]

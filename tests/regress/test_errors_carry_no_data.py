@@ -18,9 +18,9 @@ import pytest
 import secant
 from secant import blackbox, stats
 from secant.cli import program
+from secant.engines.duckdb import session as engine
 from secant.errors import BackendError, InternalError, border
-from secant.mechanisms import whole
-from secant.release import duckdb as engine
+from secant.noise.mechanisms import whole
 from secant.release import run
 
 SECRET = 7001234

@@ -15,11 +15,12 @@ import psycopg
 import pytest
 
 import secant
+from secant.engines import watch
+from secant.engines.postgres import session as postgres
+from secant.engines.sources import open_source
 from secant.errors import BackendError, Refused
-from secant.release import postgres, watch
-from secant.release.sources import open_source
-from secant.terms.policy import Limits
-from secant.terms.policy_file import read_policy
+from secant.policy.file import read_policy
+from secant.policy.policy import Limits
 
 ENDLESS = "SELECT count(*) AS n FROM " + ", ".join(f"people AS p{i}" for i in range(14))
 POLICY = """
