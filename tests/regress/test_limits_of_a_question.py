@@ -165,7 +165,7 @@ def test_groups_that_are_found_are_limited_and_paid_for(town):
 
 PROGRAM = "import sys; from secant.cli import main; sys.exit(main())"
 DEAF = (
-    "from secant.release import duckdb as e; e.watched = lambda call, stop, seconds: call(); "
+    "from secant.engines.duckdb import session as e; e.watched = lambda call, stop, seconds: call(); "
     + PROGRAM
 )
 

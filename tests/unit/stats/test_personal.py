@@ -19,7 +19,7 @@ from secant.stats.bounded import NAMES
 from secant.stats.budget import Allowance
 from secant.stats.preprocessing import layers
 
-MODULE = importlib.import_module("secant.stats.personal")
+MODULE = importlib.import_module("secant.stats.preprocessing.personal")
 OFFERS = ["0.25", 1]
 EXTRA = {"quantile": {"q": 0.9}}
 

@@ -385,7 +385,7 @@ def test_pairs_are_checked(statistic, values, rest):
         bounded_pair(statistic, values, **{"delta_f": 1, **rest})
 
 
-@pytest.mark.parametrize("module", ["bounded", "registered", "inputs"])
+@pytest.mark.parametrize("module", ["bounded", "preprocessing.registered", "inputs"])
 def test_the_examples_in_the_docstrings_hold(module):
     results = doctest.testmod(importlib.import_module(f"secant.stats.{module}"))
     assert results.attempted
