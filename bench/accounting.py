@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from secant.ledger.accounting import Accountant
-from secant.terms.events import Event, GaussianEvent, LaplaceEvent, PureEvent, Repeated, ZCdpEvent
+from secant.noise.events import Event, GaussianEvent, LaplaceEvent, PureEvent, Repeated, ZCdpEvent
 
 DELTA = Fraction(1, 10**6)
 

@@ -24,8 +24,8 @@ from bench.suites.tpcds import source
 from bench.suites.tpch import texts
 from secant.engine import Connection, connect
 from secant.errors import SecantError
-from secant.plan.one_question import one_question
-from secant.terms.policy import Policy
+from secant.policy.policy import Policy
+from secant.sql.query_context import one_question
 
 PROFILE = "native"
 TURNS = 5

@@ -16,8 +16,8 @@ from typing import Any
 import duckdb
 
 import secant
+from secant.display.numbers import value_text
 from secant.errors import SecantError
-from secant.shown.numbers import value_text
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "gallery.md"
 MOST_ROWS = 4

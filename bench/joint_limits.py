@@ -21,10 +21,10 @@ import secant
 from bench.suites.honesty import events
 from bench.suites.tpch.accuracy import at_level
 from bench.suites.tpch.rehearsal import compiled
-from secant.mechanisms.discrete_laplace import add_discrete_laplace
-from secant.mechanisms.limits import choose_limit
-from secant.release.noise.limited import LimitToChoose
-from secant.terms.policy_file import read_policy
+from secant.noise.limited import LimitToChoose
+from secant.noise.mechanisms.discrete_laplace import add_discrete_laplace
+from secant.noise.mechanisms.limits import choose_limit
+from secant.policy.file import read_policy
 
 TEXT = "SELECT count(*), sum(seconds), sum(width) FROM hits"
 ONE = Fraction(1)

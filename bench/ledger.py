@@ -15,7 +15,7 @@ from typing import Any
 
 from secant.errors import BudgetError
 from secant.ledger import Budget, Charge, Ledger
-from secant.terms.events import LaplaceEvent
+from secant.noise.events import LaplaceEvent
 
 BUDGETS = {"rows": Budget.of(1_000_000), "units": Budget.of(1_000_000, "1e-6")}
 SECONDS = 3.0

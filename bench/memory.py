@@ -24,8 +24,8 @@ from bench.spine import tpch
 from bench.suites.tpch import texts
 from bench.suites.tpch.rehearsal import compiled, engine_of, plain_statement
 from secant.errors import SecantError
+from secant.policy.policy import USUAL, Limits
 from secant.release.run import check_job
-from secant.terms.policy import USUAL, Limits
 
 ANSWERED = (
     "q01", "q04", "q05", "q06", "q07", "q08", "q09", "q12", "q13", "q14", "q15", "q17", "q19", "q20", "q21", "q22",

@@ -12,14 +12,14 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from secant.mechanisms.discrete_gaussian import discrete_gaussian_noise
-from secant.mechanisms.discrete_laplace import add_discrete_laplace, discrete_laplace_noise
-from secant.mechanisms.gaussian import GaussianNoise
-from secant.mechanisms.laplace import LaplaceNoise
-from secant.mechanisms.laws import OptimalLaw
-from secant.mechanisms.smooth import CauchyNoise, OptimalNoise, SmoothNoise, StudentNoise
+from secant.noise.mechanisms.discrete_gaussian import discrete_gaussian_noise
+from secant.noise.mechanisms.discrete_laplace import add_discrete_laplace, discrete_laplace_noise
+from secant.noise.mechanisms.gaussian import GaussianNoise
+from secant.noise.mechanisms.laplace import LaplaceNoise
+from secant.noise.mechanisms.laws import OptimalLaw
+from secant.noise.mechanisms.smooth import CauchyNoise, OptimalNoise, SmoothNoise, StudentNoise
 from secant.numeric.ball import ball, upper, working_precision
-from secant.terms.bounds import GlobalBound, SmoothBound
+from secant.sensitivity.bounds import GlobalBound, SmoothBound
 
 GRID = Fraction(1, 1024)
 TENTH = SmoothBound(Fraction(1, 10), "bench")

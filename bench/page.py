@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import memory, speed
-from secant.shown.curves import Line, chart
+from secant.display.curves import Line, chart
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "speed.md"
 FIGURES = PAGE.with_suffix(".json")

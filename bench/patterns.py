@@ -14,18 +14,18 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from secant.analysis.certificate import Certificate, Surveyed
-from secant.analysis.interface import Request
-from secant.analysis.multiplicity.analysis import MultiplicityAnalysis
+from secant.engines.print.print_sql import lower
 from secant.plan import nodes as n
-from secant.plan.enforce import Release, enforce
-from secant.plan.facts import Facts
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.release.lower import lower
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy import Policy, Protection
+from secant.plan.facts.facts import Facts
+from secant.plan.rewrites.enforce import Release, enforce
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.policy import Policy, Protection
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
+from secant.sensitivity.certificate import Certificate, Surveyed
+from secant.sensitivity.interface import Request
+from secant.sensitivity.multiplicity.analysis import MultiplicityAnalysis
+from secant.sql.bind import from_sql
 
 BETA = Fraction(1, 10)
 CATALOG = catalog(Table("edge", (("src", t.INTEGER), ("dst", t.INTEGER)), ()))

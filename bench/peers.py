@@ -35,9 +35,9 @@ from bench.suites.tpch.rehearsal import (
 )
 from secant.engine import Connection
 from secant.errors import SecantError
-from secant.release.ranked import drawn, read_cells, statement_of
+from secant.noise.ranked import drawn, read_cells, statement_of
+from secant.noise.secrecy import Private
 from secant.release.run import check_job
-from secant.terms.secrecy import Private
 
 PEERS = json.loads((Path(__file__).parent / "peers.json").read_text(encoding="utf-8"))
 LONG = json.loads((Path(__file__).parent / "seven_peers.json").read_text(encoding="utf-8"))

@@ -16,7 +16,7 @@ import duckdb
 import psycopg
 from psycopg import sql
 
-from secant.release.dialect import quote, text
+from secant.engines.dialect import quote, text
 
 TPCH_KEYS = {
     "region": ("r_regionkey",), "nation": ("n_nationkey",), "supplier": ("s_suppkey",),

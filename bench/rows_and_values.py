@@ -17,14 +17,14 @@ from typing import Any
 import secant
 from bench.suites.laud import database, forms
 from bench.suites.laud.database import TABLES
-from secant.analysis.certificate import SmoothSensitivity
-from secant.analysis.derivative.tuning import RATIOS, floored_smoothness
-from secant.analysis.portfolio import Prepared, PublicFacts, prepare
+from secant.noise.choosing import usual_steps
 from secant.numeric.optimal_law import mean as mean_noise
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.release.noise.choosing import usual_steps
-from secant.terms.policy import ColumnFacts, Policy
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.policy import ColumnFacts, Policy
+from secant.sensitivity.certificate import SmoothSensitivity
+from secant.sensitivity.derivative.soften.tuning import RATIOS, floored_smoothness
+from secant.sensitivity.portfolio import Prepared, PublicFacts, prepare
+from secant.sql.bind import from_sql
 
 DISTANCES = (Fraction(1), Fraction(3), Fraction(10))
 QUERIES = tuple(q for q in forms.QUERIES if q.split("_")[0] in ("b1", "b3", "b4", "b5", "b6", "b7"))

@@ -13,11 +13,11 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
-from secant.mechanisms.sums import whole_sum_error
-from secant.release.blocks import tree_for
-from secant.release.noise.running import RunningNoise
-from secant.release.noise.way import LaplaceShare, PlainNoise
-from secant.terms.secrecy import Private
+from secant.noise.measure_noise import LaplaceShare, PlainNoise
+from secant.noise.mechanisms.sums import whole_sum_error
+from secant.noise.running import RunningNoise
+from secant.noise.secrecy import Private
+from secant.release.running_blocks import tree_for
 
 STEPS = (12, 52, 365, 1000)
 DRAWS = 200

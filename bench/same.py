@@ -164,7 +164,7 @@ def _derivative(engine: str, source: str) -> Iterator[Case]:
 
 
 def _small(engine: str, source: str) -> Iterator[Case]:
-    from secant.terms.policy_file import read_policy
+    from secant.policy.file import read_policy
 
     lines = (ROOT / "tests/data/small_queries.sql").read_text(encoding="utf-8").splitlines()
     asked = [line for line in lines if line and not line.startswith("--")]

@@ -26,11 +26,11 @@ from scipy import special
 
 from bench.learners import Floats, KernelDensity, LinearSvm, TwoBumps, TwoClasses
 from secant.blackbox import Distribution, design, exponential, sample_sensitivity, uniform
+from secant.display.curves import Line, chart
 from secant.errors import UsageError
-from secant.mechanisms.bernstein import BernsteinNoise, LatticeNoise
-from secant.mechanisms.laplace import LaplaceNoise
-from secant.shown.curves import Line, chart
-from secant.terms.bounds import GlobalBound
+from secant.noise.mechanisms.bernstein import BernsteinNoise, LatticeNoise
+from secant.noise.mechanisms.laplace import LaplaceNoise
+from secant.sensitivity.bounds import GlobalBound
 
 FIGURES = Path(__file__).resolve().parents[1] / "docs" / "figures"
 NAMES = {"paper": "dkw", "ours": "exchangeability"}

@@ -26,7 +26,7 @@ from bench.scale_model import CASES, Case, Sizes, Stage, internet
 from bench.suites.laud import database
 from bench.suites.tpch.texts import customers_text
 from secant.engine import Connection
-from secant.terms.policy_file import read_policy
+from secant.policy.file import read_policy
 
 SCALES = ("0.1", "0.5", "1", "10")
 MEMORY = "4g"
@@ -182,7 +182,7 @@ def opened(server: SparkServer, place: Path, case: Case, scale: float) -> Iterat
 
 def _by_person(server: SparkServer, place: Path) -> str:
     """Write orders so that all of a person lie together, and give the schema."""
-    from secant.release.spark import open_server
+    from secant.engines.spark.session import open_server
 
     backend = open_server(server.address.removeprefix("spark:"))
     session, schema = backend._servers.get(), "s" + place.name.replace(".", "_")

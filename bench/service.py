@@ -18,9 +18,9 @@ from pathlib import Path
 
 from secant.cli.demo_data import make_clinic
 from secant.ledger.opening import ledger_place
+from secant.policy.file import load_policy
 from secant.service.store import open_store
 from secant.service.users import Users
-from secant.terms.policy_file import load_policy
 
 ANALYSTS = 4
 REUSED, NEW = 1000, 200

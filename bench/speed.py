@@ -32,15 +32,15 @@ from bench.suites.laud import database, forms
 from bench.suites.tpch import texts
 from bench.suites.tpch.rehearsal import Rehearsal, compiled, engine_of, plain_statement
 from secant.engine import Connection
+from secant.engines.backend import Session
+from secant.engines.dialect import Dialect
+from secant.engines.print.print_sql import lower
 from secant.errors import SecantError
 from secant.plan import nodes as n
 from secant.plan.typing import type_of
-from secant.release.backend import Session
-from secant.release.dialect import Dialect
-from secant.release.lower import lower
+from secant.policy.file import read_policy
+from secant.policy.policy import Policy
 from secant.release.run import check_job
-from secant.terms.policy import Policy
-from secant.terms.policy_file import read_policy
 
 DATA = Path(__file__).resolve().parent / "data"
 ONE, TINY = Fraction(1), Fraction(1, 10**8)

@@ -20,15 +20,15 @@ from bench.suites.laud.database import parquet_of
 from bench.suites.tpch.rehearsal import NoBudget, engine_of
 from bench.suites.tpch.texts import QUERIES, customers_text, text_of
 from secant.engine import Connection, connect
+from secant.engines.print.print_sql import lower
 from secant.errors import SecantError
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
+from secant.noise.shares import calibrate
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.file import read_policy
+from secant.policy.policy import USUAL
 from secant.questions import prepared_of
 from secant.release import run as releases
-from secant.release.lower import lower
-from secant.release.shares import calibrate
-from secant.terms.policy import USUAL
-from secant.terms.policy_file import read_policy
+from secant.sql.bind import from_sql
 
 ROOT = Path(__file__).resolve().parent
 CUSTOMERS = customers_text()

@@ -26,7 +26,7 @@ from bench.statistics_data import (
     truths,
 )
 from secant import stats
-from secant.mechanisms.laws import CauchyLaw
+from secant.noise.mechanisms.laws import CauchyLaw
 from secant.stats.calls import Terms, terms_of
 from secant.stats.choice import decide_way
 from secant.stats.definitions import (

@@ -17,8 +17,8 @@ from typing import Any
 import duckdb
 
 import secant
-from secant.release.backend import Session
-from secant.release.lower import lower
+from secant.engines.backend import Session
+from secant.engines.print.print_sql import lower
 from secant.streams.reading import statement
 from secant.streams.releasing import Opened
 

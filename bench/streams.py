@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from secant.mechanisms.continual import StreamFacts, Way, choose
-from secant.mechanisms.continual.afterwards import revised
-from secant.mechanisms.continual.choosing import best
-from secant.mechanisms.continual.levels import Tree
+from secant.noise.continual import StreamFacts, Way, choose
+from secant.noise.continual.afterwards import revised
+from secant.noise.continual.choosing import best
+from secant.noise.continual.levels import Tree
 
 DELTA = Fraction(1, 10**8)
 STEPS = (64, 1024, 16384)

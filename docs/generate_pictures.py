@@ -12,8 +12,8 @@ from pathlib import Path
 import duckdb
 
 import secant
-from secant.shown.curves import Line, chart
-from secant.mechanisms.discrete_laplace import discrete_laplace_error, discrete_laplace_tail
+from secant.display.curves import Line, chart
+from secant.noise.mechanisms.discrete_laplace import discrete_laplace_error, discrete_laplace_tail
 
 FIGURES = Path(__file__).parent / "figures"
 LEVEL = Fraction(95, 100)

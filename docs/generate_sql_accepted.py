@@ -9,19 +9,19 @@ import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from secant.plan.aggregates import AGGREGATES
-from secant.plan.from_sql.calls import NAMED, PART_NAMES
-from secant.plan.from_sql.expressions import AGGREGATES as CALLED
-from secant.plan.from_sql.expressions import NAMED_AGGREGATES
-from secant.plan.from_sql.unknown import OTHER_NAMES, REASONS
-from secant.plan.functions import FUNCTIONS, UNLIMITED, Function
-from secant.plan.measures import _FORMULAS as SUMMED
-from secant.plan.ranked import FUNCTIONS as RANKED
+from secant.engines.postgres.scalars import _CALLS as SPELLED
+from secant.engines.postgres.scalars import POSTGRES
+from secant.plan.functions.aggregates import AGGREGATES
+from secant.plan.functions.scalar import FUNCTIONS, UNLIMITED, Function
+from secant.plan.functions.windows import WINDOW_AGGREGATES, WINDOW_FUNCTIONS
+from secant.plan.rewrites.measures import _FORMULAS as SUMMED
+from secant.plan.rewrites.order_statistics import FUNCTIONS as RANKED
 from secant.plan.typing import EXTRACT_PARTS
-from secant.plan.windows import WINDOW_AGGREGATES, WINDOW_FUNCTIONS
-from secant.release.postgres_scalars import _CALLS as SPELLED
-from secant.release.postgres_scalars import POSTGRES
-from secant.terms import types as t
+from secant.schema import types as t
+from secant.sql.bind.calls import NAMED, PART_NAMES
+from secant.sql.bind.expressions import AGGREGATES as CALLED
+from secant.sql.bind.expressions import NAMED_AGGREGATES
+from secant.sql.bind.unknown import OTHER_NAMES, REASONS
 
 PAGE = Path(__file__).parent / "reference" / "sql-accepted.md"
 BEGIN, END = "<!-- lists: written by docs/generate_sql_accepted.py -->", "<!-- end of lists -->"

@@ -9,8 +9,8 @@ from typing import Any
 from bench.suites.tpch.rehearsal import Apart
 
 from secant.engine import Connection
-from secant.release.backend import Backend, Session
-from secant.terms.catalog import Catalog
+from secant.engines.backend import Backend, Session
+from secant.schema.catalog import Catalog
 
 
 class Opened(Apart):

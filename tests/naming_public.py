@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from secant.cli.starter import quoted
-from secant.terms.catalog import Catalog, Table, catalog
-from secant.terms.coverage import open_tables
-from secant.terms.policy import Policy
-from secant.terms.policy_file import read_policy
+from secant.policy.coverage import open_tables
+from secant.policy.file import read_policy
+from secant.policy.policy import Policy
+from secant.schema.catalog import Catalog, Table, catalog
 
 
 def name_public(policy: Policy, known: Catalog) -> Policy:

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from bench.local_spark import free_port, stop
 
-from secant.release.postgres import OLDEST
+from secant.engines.postgres.session import OLDEST
 from secant.service.postgres.server_process import (
     binaries_for,
     die_with_parent,

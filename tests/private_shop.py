@@ -20,16 +20,17 @@ import pytest
 import secant
 from apart import apart
 from naming_public import naming_public
-from secant.analysis.certificate import ClippedContribution
+from secant.accuracy.consistency import agree
 from secant.engine import Connection
-from secant.mechanisms.whole import WholeLaplace, WholeLaw
-from secant.plan.evaluate import evaluate
+from secant.engines.backend import Session
+from secant.noise.limited import LimitToChoose
+from secant.noise.measure_noise import LaplaceShare, LawfulNoise, Noise, NormalShare
+from secant.noise.mechanisms.whole import WholeLaplace, WholeLaw
+from secant.noise.query_plan import reading_of
+from secant.noise.shares import calibrate
+from secant.plan.evaluate.evaluate import evaluate
+from secant.policy.policy import USUAL
 from secant.questions import deltas_of, prepared_of
-from secant.release.agreeing import agree
-from secant.release.backend import Session
-from secant.release.noise.limited import LimitToChoose
-from secant.release.noise.way import LaplaceShare, LawfulNoise, Noise, NormalShare
-from secant.release.reading import reading_of
 from secant.release.run import (
     Job,
     Keys,
@@ -40,8 +41,7 @@ from secant.release.run import (
     plan_release,
     run,
 )
-from secant.release.shares import calibrate
-from secant.terms.policy import USUAL
+from secant.sensitivity.certificate import ClippedContribution
 
 SECRETS = ("SECRET_SMITH", "SECRET_TOWN", "987654321", "9876543.21", "87654321")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from secant.cli import show
-from secant.cli.bench import ADDRESS, SPARK
+from secant.cli.commands.bench import ADDRESS, SPARK
 from secant.errors import UsageError
 
 Row = Mapping[str, Any]

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from secant import attack, blackbox, stats
     from secant.engine import Answer, Connection, Explanation, connect
     from secant.frames import protect
+    from secant.policy.file import load_policy, read_policy
+    from secant.policy.file import policy_of as Policy  # noqa: N812
     from secant.proofs import rule
-    from secant.terms.policy_file import load_policy, read_policy
-    from secant.terms.policy_file import policy_of as Policy  # noqa: N812
 
 __all__ = [
     "Answer",
@@ -38,12 +38,12 @@ _HOMES = {
     "Answer": "secant.engine",
     "Connection": "secant.engine",
     "Explanation": "secant.engine",
-    "Policy": "secant.terms.policy_file:policy_of",
+    "Policy": "secant.policy.file:policy_of",
     "connect": "secant.engine",
     "load_ipython_extension": "secant.notebook",
     "protect": "secant.frames",
-    "load_policy": "secant.terms.policy_file",
-    "read_policy": "secant.terms.policy_file",
+    "load_policy": "secant.policy.file",
+    "read_policy": "secant.policy.file",
     "rule": "secant.proofs",
 }
 

@@ -10,14 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from secant.errors import BudgetError, SecantError, UsageError
+from secant.evidence import KINDS, digest, software
 from secant.ledger.store import Ledger
-from secant.plan.from_sql import from_sql
-from secant.plan.one_question import one_question
-from secant.plan.rewrite import normalize
-from secant.release.papers import plan_document, policy_document, read_parameters
-from secant.terms.catalog import Catalog
-from secant.terms.papers import KINDS, digest, software
-from secant.terms.policy import Policy
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.policy import Policy
+from secant.release.evidence import plan_document, policy_document, read_parameters
+from secant.schema.catalog import Catalog
+from secant.sql.bind import from_sql
+from secant.sql.query_context import one_question
 from secant.verifier import QUESTION, STREAM, Point, Verdict, verify
 
 LAST = "last"

@@ -15,8 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from secant.accuracy.target_error import Wanted, wanted_of
+from secant.accuracy.warnings import Caution
+from secant.display.progress import waiting
+from secant.engines.backend import Backend
+from secant.engines.sources import data_version, open_source
+from secant.engines.watch import Interrupt, interruptible
 from secant.errors import BudgetError, Refused, UsageError, border
-from secant.finding import (
+from secant.infer_facts import (
     Situation,
     assumed_facts,
     explained,
@@ -34,11 +40,13 @@ from secant.ledger.opening import (
     open_ledger,
 )
 from secant.ledger.store import Ledger
-from secant.plan.facts import Facts
-from secant.plan.from_sql import check_named, from_sql
-from secant.plan.one_question import one_question
-from secant.plan.rewrite import normalize
+from secant.plan.facts.facts import Facts
+from secant.plan.rewrites.rewrite import normalize
 from secant.plan.typing import fields_of
+from secant.policy.check import fit_policy
+from secant.policy.file import policy_from
+from secant.policy.following import naming
+from secant.policy.policy import Policy
 from secant.processes import ProcessLock
 from secant.questions import (
     Asked,
@@ -52,25 +60,17 @@ from secant.questions import (
     prepared_of,
 )
 from secant.release.answer import Answer
-from secant.release.backend import Backend
-from secant.release.cautions import Caution
+from secant.release.evidence import papers_of
+from secant.release.inferred_facts import Found, completed
 from secant.release.job import Job
-from secant.release.papers import papers_of
 from secant.release.report import Explanation, explanation
 from secant.release.run import check_job, finish, from_engine, run
-from secant.release.sources import data_version, open_source
-from secant.release.unstated import Found, completed
-from secant.release.wanted import Wanted, wanted_of
-from secant.release.watch import Interrupt, interruptible
+from secant.schema.catalog import Catalog
+from secant.schema.types import Type
 from secant.settling import OpenQuestion, Settling, SourceUnderPolicy, open_question
-from secant.shown.progress import waiting
+from secant.sql.bind import check_named, from_sql
 from secant.sql.parameters import Parameters
-from secant.terms.catalog import Catalog
-from secant.terms.following import naming
-from secant.terms.policy import Policy
-from secant.terms.policy_check import fit_policy
-from secant.terms.policy_file import policy_from
-from secant.terms.types import Type
+from secant.sql.query_context import one_question
 from secant.work import limited_work
 
 # Streams, scripts, attackers, solvers and the verifier are imported in the methods that need them: a plain question
@@ -315,7 +315,7 @@ class Connection:
                 case = self._situation(refusal, text, parameters, asked)
                 result, job = self._foretold(case, text, parameters, asked, assumed)
             if ranges:
-                from secant.plan.ranges_report import range_lines
+                from secant.plan.facts.range_report import range_lines
 
                 report = self.ranges(text, parameters=parameters)
                 lines = "\n".join([result.text, *range_lines(report)])
@@ -411,7 +411,7 @@ class Connection:
     @border
     def ranges(self, text: str, *, parameters: Parameters | None = None) -> list[dict[str, Any]]:
         """Give which ranges follow from declared facts for the values of a query, and from what."""
-        from secant.plan.ranges_report import range_report
+        from secant.plan.facts.range_report import range_report
 
         with one_question(text), limited_work():
             plan = from_sql(text, self.catalog, parameters=parameters)
@@ -442,7 +442,7 @@ class Connection:
             with self._question(text) as (plan, _, facts), limited_work():
                 prepared = prepared_of(text, plan, self.policy, tuple(rowwise), self.catalog, facts)
             declared = Facts(self.policy, self.catalog)
-            from secant.analysis.smt.analysis import obligations
+            from secant.sensitivity.smt.analysis import obligations
 
             with limited_work():
                 return obligations([b.release for b in prepared.bounded], rowwise, declared, rows)

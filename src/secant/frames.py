@@ -14,8 +14,8 @@ from typing import Any
 
 from secant.engine import Connection, connect
 from secant.errors import UsageError, border
+from secant.policy.file import policy_of
 from secant.questions import Number
-from secant.terms.policy_file import policy_of
 
 DELTA = "1e-6"
 """All that may be spent of δ: groups that are not declared are shown only with a positive one."""

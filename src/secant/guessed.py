@@ -23,11 +23,11 @@ from secant.errors import Refused, UsageError
 from secant.ledger.amounts import DELTA_UNITS, EPSILON_UNITS
 from secant.ledger.store import Ledger
 from secant.numeric.parameters import EPSILON_SMALLEST
+from secant.policy.policy import Policy, Protection
 from secant.records import frozen
 from secant.release.job import Job
 from secant.release.report import Explanation
-from secant.terms.catalog import Catalog
-from secant.terms.policy import Policy, Protection
+from secant.schema.catalog import Catalog
 
 TRIES = 5
 """Costs are proportional to epsilon but for choices of laws, which may change on the way."""

@@ -9,25 +9,25 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from secant.analysis import explain as wording
-from secant.analysis.certificate import Refusal
-from secant.analysis.portfolio import Prepared, PublicFacts, RawRows, prepare
+from secant.accuracy.target_error import Wanted, wanted_of
+from secant.accuracy.warnings import Caution
 from secant.errors import PolicyError, Refused, Span, UsageError
 from secant.ledger.amounts import DELTA_UNITS, Charge, as_written
 from secant.ledger.opening import Accounts
+from secant.noise.shares import Calibrated
 from secant.numeric.parameters import delta_of, epsilon_of, level_of
 from secant.plan import nodes as n
+from secant.policy.coverage import holding
+from secant.policy.policy import Policy, Protection
 from secant.records import frozen
 from secant.release.answer import Answer
-from secant.release.cautions import Caution
 from secant.release.job import Job
 from secant.release.report import guarantee, mechanisms
 from secant.release.run import Shown, error_of
-from secant.release.shares import Calibrated
-from secant.release.wanted import Wanted, wanted_of
-from secant.terms.catalog import Catalog
-from secant.terms.coverage import holding
-from secant.terms.policy import Policy, Protection
+from secant.schema.catalog import Catalog
+from secant.sensitivity import explain as wording
+from secant.sensitivity.certificate import Refusal
+from secant.sensitivity.portfolio import Prepared, PublicFacts, RawRows, prepare
 
 if TYPE_CHECKING:
     from secant.attack import Attacker

@@ -12,26 +12,26 @@ from dataclasses import field
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from secant.analysis.portfolio import PublicFacts
+from secant.accuracy.forecast import foresee
+from secant.accuracy.target_error import Wanted, held, least_epsilon, refuse_above
+from secant.accuracy.warnings import Caution, cautions, trusting
 from secant.collecting import seldom_collecting
+from secant.engines.backend import Backend, Session
 from secant.errors import Refused
+from secant.noise.shares import calibrate
 from secant.plan import nodes as n
-from secant.plan.from_sql import from_sql
-from secant.plan.reads import scans
-from secant.plan.rewrite import normalize
+from secant.plan.facts.reads import scans
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.policy import Policy
 from secant.questions import Asked, prepared_of
 from secant.records import frozen
-from secant.release.backend import Backend, Session
-from secant.release.blocks import planned
-from secant.release.cautions import Caution, cautions, trusting
-from secant.release.foreseen import foresee
 from secant.release.job import Job, Keys
-from secant.release.lookups import public_facts
-from secant.release.shares import calibrate
-from secant.release.wanted import Wanted, held, least_epsilon, refuse_above
+from secant.release.public_facts import public_facts
+from secant.release.running_blocks import planned
+from secant.schema.catalog import Catalog
+from secant.sensitivity.portfolio import PublicFacts
+from secant.sql.bind import from_sql
 from secant.sql.parameters import Parameters
-from secant.terms.catalog import Catalog
-from secant.terms.policy import Policy
 from secant.work import limited_work
 
 if TYPE_CHECKING:

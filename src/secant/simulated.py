@@ -19,21 +19,21 @@ from secant.attack import Amount, aimed, chance, parse_attacker
 from secant.attack.bayes import Added, Law, cells_of, chances, points_of, targets_of
 from secant.attack.beliefs import Alike, Named, belief_of
 from secant.attack.goals import Attribute, place_of
+from secant.engines.backend import Session
+from secant.engines.print.print_sql import lower
 from secant.errors import Refused, UsageError
-from secant.mechanisms.whole import WholeNormal
+from secant.noise.measure_noise import LawfulNoise
+from secant.noise.mechanisms.whole import WholeNormal
 from secant.numeric.arrays import Floats, np
 from secant.plan import nodes as n
-from secant.plan.evaluate import prepare
-from secant.plan.lineage import stored_columns
-from secant.plan.measures import Measure
-from secant.plan.values import Failure
-from secant.release.backend import Session
+from secant.plan.evaluate.evaluate import prepare
+from secant.plan.evaluate.values import Failure
+from secant.plan.facts.lineage import stored_columns
+from secant.plan.rewrites.measures import Measure
+from secant.policy.policy import Policy
 from secant.release.job import Job
-from secant.release.lower import lower
 from secant.release.measured import in_steps
-from secant.release.noise.way import LawfulNoise
-from secant.terms.catalog import Catalog
-from secant.terms.policy import Policy
+from secant.schema.catalog import Catalog
 
 GRID = ("0.01", "0.03", "0.1", "0.3", "1", "3", "10")
 MOST_VALUES, MOST_KINDS, MOST_GUESSED = 101, 300, 8

@@ -14,28 +14,28 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from secant.analysis.stability.analysis import rows_moved
+from secant.display.drawing import Picture
+from secant.display.flow import Box, Flow, flow_picture, flow_text
 from secant.errors import SecantError, SqlError
 from secant.ledger.opening import Accounts, accounts_of
 from secant.ledger.store import Ledger
-from secant.plan.facts import Facts
-from secant.plan.facts_keys import told_apart
-from secant.plan.from_sql import from_sql
-from secant.plan.from_sql.views import names_read
-from secant.plan.parts import Part
-from secant.plan.rewrite import normalize
+from secant.plan.facts.facts import Facts
+from secant.plan.facts.keys import told_apart
+from secant.plan.facts.parts import Part
+from secant.plan.rewrites.rewrite import normalize
 from secant.plan.typing import fields_of
+from secant.policy.policy import Policy
 from secant.questions import Asked
 from secant.records import frozen
 from secant.release.answer import Answer
-from secant.release.by_source import Source, costs_by_source, parts_by_table, together
+from secant.release.cost_by_source import Source, costs_by_source, parts_by_table, together
 from secant.release.job import Job
-from secant.shown.drawing import Picture
-from secant.shown.flow import Box, Flow, flow_picture, flow_text
+from secant.schema.catalog import Catalog, Constants, View
+from secant.schema.types import Type
+from secant.sensitivity.stability.analysis import rows_moved
+from secant.sql.bind import from_sql
+from secant.sql.bind.views import names_read
 from secant.sql.script import Statement, read_script
-from secant.terms.catalog import Catalog, Constants, View
-from secant.terms.policy import Policy
-from secant.terms.types import Type
 from secant.work import limited_work
 
 Price = tuple[Fraction, Fraction]

@@ -13,8 +13,8 @@ from row_compare import Row, contents
 from scalar_grid import fill, grid_of
 
 from apart import apart
-from secant.release.backend import Backend
-from secant.release.duckdb import open_file
+from secant.engines.backend import Backend
+from secant.engines.duckdb.session import open_file
 
 SCHEMA = Path(__file__).parent.parent / "data" / "small_schema.sql"
 

@@ -16,9 +16,9 @@ from bench.postgres_data import copy_tables
 
 from apart import Opened, apart
 from chance import LONG
+from secant.engines.print.print_sql import lower
+from secant.engines.sources import open_source
 from secant.plan import nodes as n
-from secant.release.lower import lower
-from secant.release.sources import open_source
 
 Keys = Mapping[str, tuple[str, ...]]
 Tables = duckdb.DuckDBPyConnection

@@ -6,12 +6,12 @@ import datetime
 from decimal import Decimal
 from fractions import Fraction
 
-from secant.analysis.portfolio import Prepared, prepare
 from secant.plan import nodes as n
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.terms.catalog import Catalog
-from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.schema.catalog import Catalog
+from secant.sensitivity.portfolio import Prepared, prepare
+from secant.sql.bind import from_sql
 
 EXACT = [
     "SELECT median(age), quantile_cont(age, 0.25), quantile_disc(age, 0.3) FROM person",

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 
+from secant.engines.backend import Backend
 from secant.plan import nodes as n
-from secant.release.backend import Backend
 
 Row = Sequence[object]
 

@@ -6,11 +6,11 @@ import math
 
 from engines import Engine, Tables
 
+from secant.engines.backend import Backend
 from secant.plan import nodes as n
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.plan.total import make_total
-from secant.release.backend import Backend
+from secant.plan.rewrites.null_on_error import make_total
+from secant.plan.rewrites.rewrite import normalize
+from secant.sql.bind import from_sql
 
 GRID = {
     "wholes": ("BIGINT", ["0", "1", "-1", "2", "-7", "36", "55", "1000000007", "4611686018427387904",

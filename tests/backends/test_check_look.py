@@ -12,9 +12,9 @@ from bench.postgres_data import copy_tables
 
 import secant
 from secant.cli import main
-from secant.cli.look import WARNING
-from secant.release import look as looking
-from secant.release.look import round_up, rounded_outward
+from secant.cli.commands.look import WARNING
+from secant.release import owner_report as looking
+from secant.release.owner_report import round_up, rounded_outward
 
 POLICY = """
 [database]
@@ -124,9 +124,12 @@ def test_no_connection_leads_there():
     asking = [
         path.relative_to(source).as_posix()
         for path in source.rglob("*.py")
-        if re.search(r"secant\.release\.look\b|release import (\w+, )*look\b", path.read_text())
+        if re.search(
+            r"secant\.release\.owner_report\b|release import (\w+, )*owner_report\b",
+            path.read_text(),
+        )
     ]
-    assert asking == ["cli/look.py"]
+    assert asking == ["cli/commands/look.py"]
     assert not hasattr(secant, "look")
 
 

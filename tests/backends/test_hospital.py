@@ -17,12 +17,12 @@ from hospital_questions import QUESTIONS
 import secant
 from postgres_server import older_binaries, running_server
 from secant.cli import main
+from secant.engines.postgres.session import open_server
+from secant.engines.print.print_sql import lower
 from secant.errors import BackendError, SecantError, SqlError
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.plan.total import make_total
-from secant.release.lower import lower
-from secant.release.postgres import open_server
+from secant.plan.rewrites.null_on_error import make_total
+from secant.plan.rewrites.rewrite import normalize
+from secant.sql.bind import from_sql
 
 pytestmark = pytest.mark.postgres
 SCHEMA = (Path(__file__).parent.parent / "data" / "hospital.sql").read_text(encoding="utf-8")

@@ -17,11 +17,11 @@ import pytest
 
 import secant
 from chance import LONG
+from secant.engines.duckdb import session as source
+from secant.engines.print import print_sql as lower
 from secant.errors import SecantError
 from secant.plan import nodes as n
-from secant.release import duckdb as source
-from secant.release import lower
-from secant.terms import types as t
+from secant.schema import types as t
 
 QUESTIONS = 400 if LONG else 13
 NEIGHBORS = 400 if LONG else 12

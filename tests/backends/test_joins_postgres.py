@@ -9,9 +9,9 @@ from bench.postgres_data import copy_tables
 import secant
 from apart import apart
 from private_shop import ROWS, SHOP, UNIT, compile_release, make_shop, open_shop, shop_policy
+from secant.noise.secrecy import unseal
+from secant.noise.smooth import SurveyNoise
 from secant.release.measured import measured
-from secant.release.noise.smooth import SurveyNoise
-from secant.terms.secrecy import unseal
 
 pytestmark = pytest.mark.postgres
 SINGLE = """

@@ -11,7 +11,7 @@ import pytest
 import secant
 from filled import fill
 from secant.errors import Refused
-from secant.plan import domains, images
+from secant.plan.facts import domains, images
 
 START = datetime.datetime(2023, 12, 30, 22, 15)  # noqa: DTZ001 - SQL's timestamps have no zone
 END = START + datetime.timedelta(hours=53, minutes=15)

@@ -12,12 +12,12 @@ from bench.suites.laud import database, forms
 from bench.suites.laud.compare import expected
 
 from apart import apart
+from secant.engines.print.print_sql import lower
+from secant.engines.sources import open_source
 from secant.errors import UsageError
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.release.lower import lower
-from secant.release.sources import open_source
-from secant.terms.policy_check import check_policy
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.check import check_policy
+from secant.sql.bind import from_sql
 
 SHIPPED_PROFILES = {p.name: p for p in forms.PROFILES}
 

@@ -12,10 +12,10 @@ from engines import PROMPT, on_engines
 from row_compare import difference
 
 from secant.plan import nodes as n
-from secant.plan.evaluate import evaluate
+from secant.plan.evaluate.evaluate import evaluate
 from secant.plan.typing import fields_of
 from secant.plan.verify import verify
-from secant.terms import types as t
+from secant.schema import types as t
 
 pytestmark = on_engines(engines=PROMPT)
 

@@ -15,14 +15,14 @@ from engines import on_engines
 from scalar_grid import GRID
 
 from chance import LONG
+from secant.engines.postgres.scalars import POSTGRES
+from secant.engines.print.magnitude import Reach, reach_of
+from secant.engines.print.print_sql import lower
 from secant.errors import BackendError
 from secant.plan import nodes as n
-from secant.plan.total import make_total
+from secant.plan.rewrites.null_on_error import make_total
 from secant.plan.verify import verify
-from secant.release.lower import lower
-from secant.release.postgres_scalars import POSTGRES
-from secant.release.reach import Reach, reach_of
-from secant.terms import types as t
+from secant.schema import types as t
 
 pytestmark = on_engines(engines=[ENGINE])
 ROUNDS = 60 if LONG else 6

@@ -13,13 +13,13 @@ import psycopg
 import pytest
 
 from apart import apart
+from secant.engines.postgres.scalars import POSTGRES
+from secant.engines.postgres.session import open_server
+from secant.engines.print.print_sql import lower
 from secant.plan import nodes as n
-from secant.plan.evaluate import evaluate
-from secant.plan.from_sql import from_sql
-from secant.release.lower import lower
-from secant.release.postgres import open_server
-from secant.release.postgres_scalars import POSTGRES
-from secant.terms.types import DATE, DOUBLE, INTEGER, Type
+from secant.plan.evaluate.evaluate import evaluate
+from secant.schema.types import DATE, DOUBLE, INTEGER, Type
+from secant.sql.bind import from_sql
 
 pytestmark = pytest.mark.postgres
 

@@ -9,12 +9,12 @@ import psycopg
 import pytest
 
 from apart import apart
+from secant.engines.postgres.scalars import POSTGRES
+from secant.engines.postgres.session import open_server
+from secant.engines.print.print_sql import lower
 from secant.errors import BackendError
-from secant.plan.from_sql import from_sql
-from secant.release.lower import lower
-from secant.release.postgres import open_server
-from secant.release.postgres_scalars import POSTGRES
-from secant.terms.policy_file import read_policy
+from secant.policy.file import read_policy
+from secant.sql.bind import from_sql
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "use-postgresql.md").read_text("utf-8")
 BLOCKS = dict(re.findall(r"```(\w+)\n(.*?)```", PAGE, re.DOTALL))

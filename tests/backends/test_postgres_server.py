@@ -14,15 +14,15 @@ from bench.postgres_data import copy_tables
 import secant
 from apart import apart
 from private_shop import ROWWISE, SHOP, TABLES, UNIT, make_shop, no_secret_in, shop_policy
-from secant.analysis.truncation.analysis import PARTS
+from secant.engines.postgres.catalog import column_offer
+from secant.engines.postgres.scalars import POSTGRES
+from secant.engines.postgres.session import open_server
+from secant.engines.print.print_sql import lower
 from secant.errors import BackendError
 from secant.plan import nodes as n
-from secant.plan.from_sql import from_sql
-from secant.release.lower import lower
-from secant.release.postgres import open_server
-from secant.release.postgres_catalog import column_offer
-from secant.release.postgres_scalars import POSTGRES
-from secant.terms import types as t
+from secant.schema import types as t
+from secant.sensitivity.truncation.analysis import PARTS
+from secant.sql.bind import from_sql
 
 pytestmark = pytest.mark.postgres
 

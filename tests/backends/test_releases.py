@@ -11,8 +11,8 @@ import secant
 from apart import apart
 from chance import LONG
 from private_shop import ROWWISE, SECRETS, SHOP, UNIT, make_shop, no_secret_in, shop_policy
+from secant.engines.sources import open_source
 from secant.errors import BackendError, Refused, UsageError
-from secant.release.sources import open_source
 
 # A sum beside a constant in a comparison is left out: DuckDB moves it to the other side and then does not overflow.
 QUERIES = [

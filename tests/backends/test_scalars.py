@@ -16,15 +16,15 @@ import pytest
 from engines import OTHERS, PROMPT, on_engines
 from scalar_grid import CASES, GRID, NARROW, UNWRITTEN, grid_of, plan_of, transform_all, unlike
 
+from secant.engines.backend import Backend
+from secant.engines.print.print_sql import lower
 from secant.errors import BackendError, SqlError
 from secant.plan import nodes as n
-from secant.plan.evaluate import evaluate
-from secant.plan.from_sql import from_sql
-from secant.plan.functions import AGGREGATES, FUNCTIONS
-from secant.plan.rewrite import normalize
-from secant.plan.total import make_total
-from secant.release.backend import Backend
-from secant.release.lower import lower
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.functions.scalar import AGGREGATES, FUNCTIONS
+from secant.plan.rewrites.null_on_error import make_total
+from secant.plan.rewrites.rewrite import normalize
+from secant.sql.bind import from_sql
 
 BY_TABLES: dict[tuple[str, str], list[str]] = defaultdict(list)
 for _left, _right, _expression in CASES:

@@ -13,14 +13,14 @@ from random_queries import HOSTILE, Writer
 from row_compare import difference, ordered
 
 from chance import LONG
+from secant.engines.print.print_sql import lower
 from secant.errors import BackendError, SqlError
 from secant.plan import nodes as n
-from secant.plan.evaluate import evaluate
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.plan.total import make_total
-from secant.plan.values import Failure
-from secant.release.lower import lower
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.evaluate.values import Failure
+from secant.plan.rewrites.null_on_error import make_total
+from secant.plan.rewrites.rewrite import normalize
+from secant.sql.bind import from_sql
 
 TEXTS = (Path(__file__).parent.parent / "data" / "small_queries.sql").read_text().splitlines()
 SMALL = [line for line in TEXTS if line and not line.startswith("--")]

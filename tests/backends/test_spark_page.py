@@ -9,14 +9,14 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from secant.engines.print.print_sql import lower
+from secant.engines.spark.scalars import SPARK
+from secant.engines.spark.text import spelled
 from secant.errors import BackendError
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.plan.total import make_total
-from secant.release.lower import lower
-from secant.release.spark_scalars import SPARK
-from secant.release.spark_text import spelled
-from secant.terms.policy_file import read_policy
+from secant.plan.rewrites.null_on_error import make_total
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.file import read_policy
+from secant.sql.bind import from_sql
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "use-spark.md").read_text("utf-8")
 BLOCKS = dict(re.findall(r"```(\w+)\n(.*?)```", PAGE, re.DOTALL))

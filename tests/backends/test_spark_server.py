@@ -14,11 +14,11 @@ from engines import in_parquet
 import secant
 from apart import apart
 from private_shop import SHOP, make_shop
+from secant.engines.sources import open_source
+from secant.engines.spark.session import open_server
+from secant.engines.watch import Interrupt, interruptible
 from secant.errors import BackendError
-from secant.release.sources import open_source
-from secant.release.spark import open_server
-from secant.release.watch import Interrupt, interruptible
-from secant.terms.policy import USUAL
+from secant.policy.policy import USUAL
 
 pytestmark = pytest.mark.spark
 

@@ -20,13 +20,13 @@ from row_compare import Row, contents, difference, ordered
 
 from apart import apart
 from chance import LONG
-from secant.plan.evaluate import evaluate
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.plan.total import make_total
-from secant.release.backend import Backend
-from secant.release.duckdb import open_directory
-from secant.terms import types as t
+from secant.engines.backend import Backend
+from secant.engines.duckdb.session import open_directory
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.rewrites.null_on_error import make_total
+from secant.plan.rewrites.rewrite import normalize
+from secant.schema import types as t
+from secant.sql.bind import from_sql
 
 DATA = Path(__file__).parent.parent / "data"
 TPCH = {path.stem: path.read_text() for path in sorted((DATA / "tpch").glob("q*.sql"))}

@@ -16,7 +16,7 @@ from postgres_port import GROUPS, PASSWORD, STATUSES, USER
 
 
 def test_32_psql_18_is_interrupted(secant_port, monkeypatch):
-    from secant.release import duckdb
+    from secant.engines.duckdb import session as duckdb
 
     begun, stopped = threading.Event(), threading.Event()
 

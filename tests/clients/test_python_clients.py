@@ -125,7 +125,7 @@ def test_09_psycopg3_notices(secant_port):
 def test_10_psycopg3_cancel(secant_port, monkeypatch):
     import psycopg
 
-    from secant.release import duckdb
+    from secant.engines.duckdb import session as duckdb
 
     begun = threading.Event()
 

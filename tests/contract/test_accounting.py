@@ -11,7 +11,7 @@ import pytest
 from secant.errors import BudgetError
 from secant.ledger.accounting import FILTERS, THEOREMS, Accountant, basic_composition, tally
 from secant.ledger.accounting.tally import Tally, own_deltas, without_failures
-from secant.terms.events import (
+from secant.noise.events import (
     LEAVES,
     ApproximateEvent,
     Composed,

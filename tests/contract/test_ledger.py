@@ -20,6 +20,7 @@ import psycopg
 import pytest
 
 from secant.errors import BudgetError, UsageError
+from secant.evidence import KINDS, Papers, digest
 from secant.ledger import Anchor, Budget, Charge, Ledger
 from secant.ledger import state as state_module
 from secant.ledger.accounting.accountant import Accountant
@@ -29,7 +30,7 @@ from secant.ledger.records import VERSION, canonical, digest_of
 from secant.ledger.sqlite import SqliteTransaction
 from secant.ledger.state import State
 from secant.ledger.witness import write_anchor
-from secant.terms.events import (
+from secant.noise.events import (
     Composed,
     GaussianEvent,
     LaplaceEvent,
@@ -37,7 +38,6 @@ from secant.terms.events import (
     RandomEvent,
     Repeated,
 )
-from secant.terms.papers import KINDS, Papers, digest
 
 NOVEMBER = 1_794_800_000.0  # 2026-11-16
 DAY = 86_400.0

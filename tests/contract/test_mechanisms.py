@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-import secant.mechanisms
+import secant.noise.mechanisms
 from secant.errors import SecantError, UsageError
-from secant.mechanisms.personal import PersonalLimit
-from secant.mechanisms.registry import MECHANISMS
-from secant.mechanisms.selection import Choice
-from secant.terms.bounds import GlobalBound, SmoothBound
-from secant.terms.secrecy import Private
+from secant.noise.mechanisms.personal import PersonalLimit
+from secant.noise.mechanisms.registry import MECHANISMS
+from secant.noise.mechanisms.selection import Choice
+from secant.noise.secrecy import Private
+from secant.sensitivity.bounds import GlobalBound, SmoothBound
 
 GRID = Fraction(3, 7)
-PROOFS = (Path(secant.mechanisms.__file__).parent / "PROOFS.md").read_text(encoding="utf-8")
+PROOFS = (Path(secant.noise.mechanisms.__file__).parent / "PROOFS.md").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)

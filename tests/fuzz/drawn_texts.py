@@ -10,8 +10,8 @@ import random
 import re
 from dataclasses import dataclass, field
 
-from secant.plan.aggregates import AGGREGATES
-from secant.plan.functions import FUNCTIONS
+from secant.plan.functions.aggregates import AGGREGATES
+from secant.plan.functions.scalar import FUNCTIONS
 
 LONG = "a_column_with_a_name_that_is_longer_than_the_sixty_three_bytes_that_one_engine_keeps"
 LONG_COLUMN = LONG[:60]

@@ -23,9 +23,9 @@ from worlds import KINDS, World, open_world
 
 from chance import LONG
 from secant import engine, settling
+from secant.engines.print import print_sql as lower
 from secant.errors import BackendError
-from secant.plan import expected
-from secant.release import lower
+from secant.plan.facts import cardinality as expected
 
 SHARDS, EACH = (20, 5_000) if LONG else (2, 150)
 OF_POLICIES = 2_000 if LONG else 36

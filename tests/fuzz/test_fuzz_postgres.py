@@ -13,7 +13,7 @@ from worlds import HOSTILE, open_world
 
 from chance import LONG
 from postgres_server import PostgresServer
-from secant.release.postgres_scalars import POSTGRES
+from secant.engines.postgres.scalars import POSTGRES
 
 SHARDS, EACH = (4, 5_000) if LONG else (1, 100)
 pytestmark = pytest.mark.postgres

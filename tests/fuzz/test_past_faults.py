@@ -12,9 +12,10 @@ import pytest
 from fuzzing import faults, read_once, said
 from worlds import KINDS, World, open_world
 
-from secant.analysis import bounding, portfolio, split
-from secant.plan import domains, exact, rewrite
 from secant.plan import nodes as n
+from secant.plan.facts import domains
+from secant.plan.rewrites import exact, rewrite
+from secant.sensitivity import bounding, portfolio, split
 
 WIDE = "SELECT cost, count(*) FROM visit WHERE cost = 1e18 GROUP BY cost"
 SOFTENED = "SELECT count(*) FROM place WHERE x > 1 UNION SELECT count(*) FROM place WHERE y > 1"

@@ -9,8 +9,8 @@ from fractions import Fraction
 
 import pytest
 
-from secant.mechanisms.selection import ExponentialNoise
-from secant.terms.bounds import GlobalBound
+from secant.noise.mechanisms.selection import ExponentialNoise
+from secant.sensitivity.bounds import GlobalBound
 
 
 def test_the_stated_gap_holds_for_the_stated_number_of_candidates():

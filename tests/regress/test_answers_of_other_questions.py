@@ -28,8 +28,8 @@ from asked_at_once import (
 )
 from chance import LONG
 from secant import engine, processes
+from secant.engines.duckdb.session import DuckDB, DuckDBSession
 from secant.errors import BackendError
-from secant.release.duckdb import DuckDB, DuckDBSession
 
 THREADS, CHILDREN = 8, 4
 EACH = 1000 if LONG else 12

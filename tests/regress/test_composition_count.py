@@ -12,7 +12,7 @@ import pytest
 
 from secant.ledger.accounting import Accountant, tally
 from secant.ledger.accounting.dp_accounting_bridge import dp_accounting_epsilon
-from secant.terms.events import (
+from secant.noise.events import (
     ApproximateEvent,
     Event,
     GaussianEvent,

@@ -17,7 +17,7 @@ import pytest
 import secant
 from secant.engine import Connection
 from secant.errors import BudgetError, PolicyError, Refused
-from secant.plan.expected import expected_share
+from secant.plan.facts.cardinality import expected_share
 
 SCHEMA = """
 CREATE TABLE t (id BIGINT, k TEXT, x DOUBLE, n INTEGER, a BIGINT, j JSON, tags VARCHAR[]);

@@ -18,9 +18,9 @@ import pytest
 import secant
 from secant import blackbox, stats
 from secant.cli import program
+from secant.engines.duckdb import session as engine
 from secant.errors import BackendError, InternalError, border
-from secant.mechanisms import whole
-from secant.release import duckdb as engine
+from secant.noise.mechanisms import whole
 from secant.release import run
 
 SECRET = 7001234
@@ -184,7 +184,7 @@ def test_no_failure_of_a_question_carries_data(town, monkeypatch, place, failure
 def test_no_failure_of_another_method_carries_data(town, monkeypatch, method):
     for place in (
         "release.inspection.lower", "settling.planned", "settling.from_sql", "engine.from_sql",
-        "plan.ranges_report.range_report", "analysis.smt.analysis.obligations",
+        "plan.facts.range_report.range_report", "sensitivity.smt.analysis.obligations",
     ):  # fmt: skip
         monkeypatch.setattr(f"secant.{place}", lambda *a, **k: [][SECRET], raising=True)
     assert_clean(caught(lambda: getattr(town, method)(QUESTION)))

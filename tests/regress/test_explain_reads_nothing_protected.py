@@ -15,7 +15,7 @@ from sqlglot import exp
 import secant
 from apart import Wrapped
 from secant.errors import SecantError
-from secant.release import lookups
+from secant.release import public_facts as lookups
 
 SCHEMA = """
 CREATE TABLE cust (id BIGINT, age BIGINT); INSERT INTO cust VALUES (1, 30), (2, 40), (3, 50);

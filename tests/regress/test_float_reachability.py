@@ -13,15 +13,15 @@ from fractions import Fraction
 import pytest
 from flint import fmpq
 
-from secant.mechanisms.discrete_laplace import add_discrete_laplace
-from secant.mechanisms.gaussian import GaussianNoise
-from secant.mechanisms.grid import Law, cell_of
-from secant.mechanisms.laplace import LaplaceNoise
-from secant.mechanisms.laws import CauchyLaw, GaussianLaw, LaplaceLaw, OptimalLaw, StudentLaw
-from secant.mechanisms.randomness import LazyUniform
-from secant.mechanisms.smooth import CauchyNoise, OptimalNoise, StudentNoise
+from secant.noise.mechanisms.discrete_laplace import add_discrete_laplace
+from secant.noise.mechanisms.gaussian import GaussianNoise
+from secant.noise.mechanisms.grid import Law, cell_of
+from secant.noise.mechanisms.laplace import LaplaceNoise
+from secant.noise.mechanisms.laws import CauchyLaw, GaussianLaw, LaplaceLaw, OptimalLaw, StudentLaw
+from secant.noise.mechanisms.randomness import LazyUniform
+from secant.noise.mechanisms.smooth import CauchyNoise, OptimalNoise, StudentNoise
 from secant.numeric.ball import ball, lower, upper, working_precision
-from secant.terms.bounds import GlobalBound, SmoothBound
+from secant.sensitivity.bounds import GlobalBound, SmoothBound
 
 GRID = Fraction(1, 1024)
 

@@ -7,9 +7,9 @@ differ by a factor exp(beta).
 import math
 from fractions import Fraction
 
-from secant.mechanisms.revealed import RevealedNoise
-from secant.mechanisms.smooth import OptimalNoise, private_bound
-from secant.terms.bounds import SmoothBound
+from secant.noise.mechanisms.revealed import RevealedNoise
+from secant.noise.mechanisms.smooth import OptimalNoise, private_bound
+from secant.sensitivity.bounds import SmoothBound
 
 BETA, CAP = Fraction(1, 10), Fraction(1, 1 << 40)
 

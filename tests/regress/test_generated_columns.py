@@ -104,7 +104,7 @@ def test_a_computed_copy_moves_as_far_as_the_bound_says(tmp_path, measure):
 
 
 def test_planted_a_column_that_is_read_as_it_is_stored_moves_for_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr("secant.terms.following._must_follow", lambda *_: False)
+    monkeypatch.setattr("secant.policy.following._must_follow", lambda *_: False)
     shown = []
     for speeds in (SPEEDS, MOVED):
         with opened(tmp_path, speeds=speeds) as database:
@@ -175,7 +175,7 @@ def test_under_rows_and_cells_a_copy_moves_too(tmp_path):
 
 
 def test_check_says_what_follows_from_what(tmp_path, capsys):
-    from secant.cli.check import check
+    from secant.cli.commands.check import check
 
     opened(tmp_path).close()
     assert check(str(tmp_path / "policy.toml")) == 0
@@ -189,7 +189,7 @@ def test_check_says_what_follows_from_what(tmp_path, capsys):
 
 
 def test_init_declares_nothing_of_computed_columns(tmp_path, capsys):
-    from secant.cli.init import init
+    from secant.cli.commands.init import init
 
     path, target = made(tmp_path), tmp_path / "started.toml"
     assert init(f"duckdb:{path}", policy=str(target), look=True) == 0

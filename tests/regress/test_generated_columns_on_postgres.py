@@ -8,9 +8,9 @@ import psycopg
 import pytest
 
 import secant
+from secant.engines.postgres import catalog as postgres_catalog
+from secant.engines.sources import open_source
 from secant.errors import BackendError, PolicyError, Refused, SqlError
-from secant.release import postgres_catalog
-from secant.release.sources import open_source
 
 pytestmark = pytest.mark.postgres
 

@@ -15,11 +15,12 @@ import psycopg
 import pytest
 
 import secant
+from secant.engines import watch
+from secant.engines.postgres import session as postgres
+from secant.engines.sources import open_source
 from secant.errors import BackendError, Refused
-from secant.release import postgres, watch
-from secant.release.sources import open_source
-from secant.terms.policy import Limits
-from secant.terms.policy_file import read_policy
+from secant.policy.file import read_policy
+from secant.policy.policy import Limits
 
 ENDLESS = "SELECT count(*) AS n FROM " + ", ".join(f"people AS p{i}" for i in range(14))
 POLICY = """
@@ -164,7 +165,7 @@ def test_groups_that_are_found_are_limited_and_paid_for(town):
 
 PROGRAM = "import sys; from secant.cli import main; sys.exit(main())"
 DEAF = (
-    "from secant.release import duckdb as e; e.watched = lambda call, stop, seconds: call(); "
+    "from secant.engines.duckdb import session as e; e.watched = lambda call, stop, seconds: call(); "
     + PROGRAM
 )
 

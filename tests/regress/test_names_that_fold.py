@@ -15,20 +15,20 @@ import psycopg
 import pytest
 
 from apart import apart
+from secant.engines.dialect import quote
+from secant.engines.duckdb.session import open_file
+from secant.engines.postgres.scalars import POSTGRES
+from secant.engines.postgres.session import open_server
+from secant.engines.print import blocks as writing
+from secant.engines.print.print_sql import lower
 from secant.errors import BackendError, PolicyError
 from secant.plan import nodes as n
-from secant.plan.evaluate import evaluate
-from secant.plan.from_sql import from_sql, relations
-from secant.plan.rewrite import normalize
-from secant.release import writing
-from secant.release.dialect import quote
-from secant.release.duckdb import open_file
-from secant.release.lower import lower
-from secant.release.postgres import open_server
-from secant.release.postgres_scalars import POSTGRES
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.rewrites.rewrite import normalize
 from secant.release.run import _check_key
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
+from secant.sql.bind import from_sql, relations
 
 ROWS = {
     "o": [(1, 1, 5), (2, 1, 6), (3, 1, 7), (4, 2, 8), (4, 2, 8)],
@@ -169,7 +169,9 @@ def test_a_table_that_is_hidden_would_be_noticed(duck, monkeypatch):
 
     monkeypatch.setattr(writing.Writer, "alias", alias)
     # Where a source says in which schema a table is, nothing hides it.
-    monkeypatch.setattr("secant.release.lower.place_of", lambda dialect, table: quote(table))
+    monkeypatch.setattr(
+        "secant.engines.print.print_sql.place_of", lambda dialect, table: quote(table)
+    )
     wrong = 0
     for query in HIDING:
         try:

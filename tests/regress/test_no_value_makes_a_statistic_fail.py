@@ -15,8 +15,8 @@ from secant import stats
 from secant.errors import UsageError
 from secant.ledger.amounts import Budget
 from secant.ledger.store import Ledger
+from secant.policy.policy import Protection
 from secant.stats.budget import Allowance
-from secant.terms.policy import Protection
 
 NAN, INF = float("nan"), float("inf")
 HOSTILE = (

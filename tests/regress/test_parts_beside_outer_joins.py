@@ -13,8 +13,8 @@ import pytest
 
 import secant
 from secant.errors import SqlError
-from secant.plan.evaluate import evaluate
-from secant.plan.from_sql import from_sql
+from secant.plan.evaluate.evaluate import evaluate
+from secant.sql.bind import from_sql
 
 PADDED = (
     "SELECT count(*) FROM person p LEFT JOIN visit v ON v.owner = p.id, unnest(v.codes) AS c(code)"

@@ -10,8 +10,8 @@ import pytest
 
 import secant
 from secant.errors import Refused, SqlError
-from secant.plan.enforce import Release
-from secant.plan.reads import expressions
+from secant.plan.facts.reads import expressions
+from secant.plan.rewrites.enforce import Release
 
 BOB = "EXISTS (SELECT 1 FROM b WHERE b.n > 3)"
 VALUE = f"(CASE WHEN {BOB} THEN w ELSE 0 END)"
@@ -131,9 +131,10 @@ def test_questions_about_public_tables_alone_are_still_free(directory):
 @pytest.mark.parametrize("kind", ["rows", "unit"])
 def test_the_old_faults_are_noticed(directory, kind, monkeypatch):
     """A twin of each: order statistics are not asked what they read, and sort keys are skipped."""
-    from secant.analysis.elastic import rules as elastic
-    from secant.analysis.stability import rules as stability
-    from secant.plan import nodes, ownership
+    from secant.plan import nodes
+    from secant.plan.facts import ownership
+    from secant.sensitivity.elastic import rules as elastic
+    from secant.sensitivity.stability import rules as stability
 
     with secant.connect(policy=directory / f"{kind}.toml") as db, monkeypatch.context() as patch:
         patch.setattr(Release, "aggregates", property(lambda release: (release.exact,)))

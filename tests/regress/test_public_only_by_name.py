@@ -13,11 +13,11 @@ import psycopg
 import pytest
 
 import secant
-from secant.analysis import portfolio
 from secant.cli import main
 from secant.errors import BackendError, PolicyError, Refused, SecantError, SqlError
-from secant.terms import policy_check
-from secant.terms.policy_file import load_policy, read_policy
+from secant.policy import check as policy_check
+from secant.policy.file import load_policy, read_policy
+from secant.sensitivity import portfolio
 
 SCHEMA = """
 CREATE TABLE wards (ward_id INTEGER PRIMARY KEY, name VARCHAR(20));

@@ -20,10 +20,10 @@ from secant.cli import main
 from secant.errors import BudgetError, PolicyError, Refused, UsageError
 from secant.ledger import Budget, Charge, Ledger
 from secant.ledger import state as state_module
+from secant.noise.events import Composed, PureEvent, RandomEvent, Repeated
+from secant.policy.policy import Protection
 from secant.stats import bounded, bounded_pair
 from secant.stats.budget import Allowance
-from secant.terms.events import Composed, PureEvent, RandomEvent, Repeated
-from secant.terms.policy import Protection
 
 DATA = np.linspace(0, 1, 20)
 FACTOR = 1.0

@@ -19,9 +19,9 @@ import pytest
 from apart import Wrapped
 from asked_at_once import EPSILON, TABLES, open_at, open_files
 from chance import LONG
+from secant.engines.duckdb import session as duckdb_source
+from secant.engines.postgres import session as server
 from secant.errors import BackendError, SecantError
-from secant.release import duckdb as duckdb_source
-from secant.release import postgres as server
 from secant.release import run
 
 JOIN = "SELECT count(*) AS n FROM visits AS v JOIN places AS p ON v.k = p.k"

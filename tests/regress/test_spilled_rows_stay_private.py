@@ -18,10 +18,10 @@ import duckdb
 import pytest
 
 import secant
-from secant.release import spill
-from secant.release.sources import open_source
-from secant.release.spill import Spill
-from secant.terms.policy import Limits
+from secant.engines import spill
+from secant.engines.sources import open_source
+from secant.engines.spill import Spill
+from secant.policy.policy import Limits
 
 SMALL = Limits(memory="120MB")
 SORT = "SELECT count(*) FROM (SELECT id, row_number() OVER (ORDER BY name) AS place FROM people) AS p WHERE place > 0"
@@ -111,7 +111,7 @@ def test_planted_the_engines_own_place_is_open(home, town, monkeypatch):
         def remove(self):
             pass
 
-    monkeypatch.setattr("secant.release.duckdb.Spill", Nowhere)
+    monkeypatch.setattr("secant.engines.duckdb.session.Spill", Nowhere)
     found = spilled(home, f"duckdb:{town}")
     assert not any(p.name.startswith("secant-spill-") for p in found)
     assert any(Nowhere.path in p.parents for p in found)
@@ -139,7 +139,7 @@ def test_a_forked_child_leaves_it_to_its_parent(home):
 PROGRAM = """
 import sys, tempfile, time
 tempfile.tempdir = sys.argv[1]
-from secant.release.spill import Spill
+from secant.engines.spill import Spill
 made = Spill()
 (made.path / "rows").write_text("SECRET_SMITH")
 print("made", flush=True)

@@ -18,14 +18,14 @@ sys.path.append(str(Path(__file__).parent.parent / "soundness"))
 from engine_answers import Engine, releases_of
 from neighbor_check import World
 
-from secant.analysis.portfolio import prepare
-from secant.plan import enforce, exact
-from secant.plan.evaluate import evaluate
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.rewrites import enforce, exact
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
+from secant.sensitivity.portfolio import prepare
+from secant.sql.bind import from_sql
 
 TABLES = {
     "o": (("id", t.INTEGER), ("g", t.INTEGER), ("x", t.DOUBLE), ("y", t.DOUBLE)),

@@ -179,9 +179,9 @@ def test_a_view_of_a_protected_column_is_protected(tmp_path):
 
 
 def test_a_public_table_that_refers_to_protected_rows_is_warned_of(tmp_path):
-    from secant.release.sources import open_source
-    from secant.terms.policy_check import check_policy
-    from secant.terms.policy_file import policy_from
+    from secant.engines.sources import open_source
+    from secant.policy.check import check_policy
+    from secant.policy.file import policy_from
 
     path = tmp_path / "port.duckdb"
     with duckdb.connect(str(path)) as made:

@@ -13,13 +13,13 @@ import pytest
 
 import secant
 from apart import apart
+from secant.engines import directory
+from secant.engines.dialect import quote
+from secant.engines.duckdb import session as engine
+from secant.engines.sources import open_source
 from secant.errors import BackendError
-from secant.release import directory
-from secant.release import duckdb as engine
-from secant.release.dialect import quote
-from secant.release.sources import open_source
-from secant.terms.catalog import Table, catalog
-from secant.terms.types import INTEGER
+from secant.schema.catalog import Table, catalog
+from secant.schema.types import INTEGER
 
 SECRET = 7001
 PATTERNS = ["peopl?", "*", "[p]eople", "peop*", "p[a-z]ople", "**", "{people,x}", "[!x]eople"]

@@ -6,9 +6,9 @@ import psycopg
 import pytest
 
 from apart import apart
+from secant.engines.postgres import catalog as postgres_catalog
+from secant.engines.sources import open_source
 from secant.errors import BackendError, UsageError
-from secant.release import postgres_catalog
-from secant.release.sources import open_source
 
 pytestmark = pytest.mark.postgres
 

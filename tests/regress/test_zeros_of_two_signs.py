@@ -21,21 +21,21 @@ sys.path.append(str(Path(__file__).parent.parent / "soundness"))
 from engine_answers import Engine, difference, releases_of, target_on
 from neighbor_check import Findings, World, target_for
 
+from secant.engines.postgres.scalars import POSTGRES
+from secant.engines.postgres.session import open_server
+from secant.engines.print.print_sql import lower
 from secant.plan import nodes as n
-from secant.plan import total
-from secant.plan.evaluate import evaluate
-from secant.plan.from_sql import from_sql
-from secant.plan.functions import FUNCTIONS
-from secant.plan.rewrite import normalize
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.evaluate.values import CASTABLE, same_key
+from secant.plan.functions.scalar import FUNCTIONS
+from secant.plan.rewrites import null_on_error as total
+from secant.plan.rewrites.rewrite import normalize
 from secant.plan.show import show
 from secant.plan.typing import Mistyped, type_of
-from secant.plan.values import CASTABLE, same_key
-from secant.release.lower import lower
-from secant.release.postgres import open_server
-from secant.release.postgres_scalars import POSTGRES
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
+from secant.sql.bind import from_sql
 
 TABLES = {
     "item": (("k", t.INTEGER), ("r", t.DOUBLE)),

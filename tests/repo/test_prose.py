@@ -7,7 +7,7 @@ from repository import ROOT, SRC, blocks, files, named, pages
 
 from secant import errors, proofs
 from secant.cli.program import COMMANDS
-from secant.terms.policy_file import read_policy
+from secant.policy.file import read_policy
 
 FOLDERS = ("src/", "tests/", "docs/", "bench/", "requirements/", ".ci/")
 INLINE = re.compile(r"`([^`\n]+)`")

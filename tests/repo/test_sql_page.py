@@ -5,9 +5,9 @@ import sys
 import pytest
 from repository import ROOT, blocks
 
-from secant.plan.from_sql import from_sql
-from secant.terms.catalog import Table, catalog
-from secant.terms.types import DATE, INTEGER, TEXT, decimal
+from secant.schema.catalog import Table, catalog
+from secant.schema.types import DATE, INTEGER, TEXT, decimal
+from secant.sql.bind import from_sql
 
 PAGE = ROOT / "docs" / "reference" / "sql-accepted.md"
 sys.path.insert(0, str(ROOT / "docs"))

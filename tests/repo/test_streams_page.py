@@ -7,7 +7,7 @@ import pytest
 from repository import ROOT, blocks
 from test_readme import run_block
 
-from secant.mechanisms.continual import StreamFacts, choose
+from secant.noise.continual import StreamFacts, choose
 
 PAGE = ROOT / "docs" / "explanation" / "streams.md"
 ROW = re.compile(

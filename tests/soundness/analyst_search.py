@@ -23,8 +23,8 @@ from analyst_worlds import COLUMNS, changed, draw_database, draw_row, draw_world
 from neighbor_check import Database, Findings, Row, Target, World, neighbors, smallest, target_for
 from slot_search import Reading, _smooth
 
-from secant.analysis.certificate import Surveyed
-from secant.plan.values import Failure
+from secant.plan.evaluate.values import Failure
+from secant.sensitivity.certificate import Surveyed
 
 STARTS, STEPS = 3, 40
 SURVEYED = 6

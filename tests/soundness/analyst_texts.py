@@ -21,17 +21,17 @@ from analyst_search import named
 from analyst_worlds import COLUMNS, SPREAD, draw_database, inserts, read_catalog
 from neighbor_check import Database, World
 
+from secant.engines.dialect import Dialect
+from secant.engines.print.print_sql import lower
 from secant.errors import BackendError, SqlError
 from secant.plan import nodes as n
-from secant.plan.evaluate import evaluate
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.plan.total import make_total
-from secant.plan.values import Failure
-from secant.release.dialect import Dialect
-from secant.release.lower import lower
-from secant.terms.catalog import Catalog
-from secant.terms.policy import Policy
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.evaluate.values import Failure
+from secant.plan.rewrites.null_on_error import make_total
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.policy import Policy
+from secant.schema.catalog import Catalog
+from secant.sql.bind import from_sql
 
 OPEN = Policy("", {}, ())
 """Nothing is protected: rows need not keep any key."""

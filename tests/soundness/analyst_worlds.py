@@ -21,11 +21,11 @@ import duckdb
 from neighbor_check import Database, Row, World
 
 from naming_public import name_public
-from secant.release.duckdb import open_file
-from secant.terms.catalog import Catalog
-from secant.terms.parts import Elements
-from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
-from secant.terms.policy_check import fit_policy
+from secant.engines.duckdb.session import open_file
+from secant.policy.check import fit_policy
+from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.schema.catalog import Catalog
+from secant.schema.parts import Elements
 
 SCHEMA = """
 CREATE TYPE mood AS ENUM ('calm', 'sad', 'wild');

@@ -16,16 +16,16 @@ import numpy as np
 from derivative_check import Memory
 from derivative_distance import row_length
 
-from secant.analysis.portfolio import Prepared, PublicFacts, prepare
-from secant.plan.evaluate import prepare as compiled
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
+from secant.noise.query_plan import reading_of
+from secant.noise.secrecy import unseal
+from secant.noise.shares import calibrate
+from secant.noise.smooth import CurveNoise
+from secant.plan.evaluate.evaluate import prepare as compiled
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.policy import USUAL
 from secant.release import measured, run
-from secant.release.noise.smooth import CurveNoise
-from secant.release.reading import reading_of
-from secant.release.shares import calibrate
-from secant.terms.policy import USUAL
-from secant.terms.secrecy import unseal
+from secant.sensitivity.portfolio import Prepared, PublicFacts, prepare
+from secant.sql.bind import from_sql
 
 CLOSE = 1e-6
 """What floats may add to a ratio."""

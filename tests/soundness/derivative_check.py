@@ -22,27 +22,27 @@ from checked_values import shown
 from derivative_distance import Database, distance_of
 
 from naming_public import name_public
-from secant.analysis import bounding
-from secant.analysis.certificate import Certificate, Refusal, SmoothSensitivity
-from secant.analysis.derivative.analysis import DerivativeAnalysis
-from secant.analysis.derivative.branch import MOST_ROWS
-from secant.analysis.interface import Request
-from secant.analysis.portfolio import Bounded, Prepared, PublicFacts, RawRows, prepare
+from secant.engines.dialect import DUCKDB
 from secant.errors import Refused, SecantError
-from secant.plan.evaluate import prepare as compiled
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
+from secant.noise.measure_noise import Noise, NoNoise
+from secant.noise.query_plan import reading_of
+from secant.noise.secrecy import unseal
+from secant.noise.shares import Calibrated
+from secant.noise.smooth import CurveNoise
+from secant.plan.evaluate.evaluate import prepare as compiled
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.check import fit_policy
+from secant.policy.file import read_policy
+from secant.policy.policy import USUAL, Policy, Protection
 from secant.release import measured, run
-from secant.release.dialect import DUCKDB
-from secant.release.noise.smooth import CurveNoise
-from secant.release.noise.way import Noise, NoNoise
-from secant.release.reading import reading_of
-from secant.release.shares import Calibrated
-from secant.terms.catalog import Catalog
-from secant.terms.policy import USUAL, Policy, Protection
-from secant.terms.policy_check import fit_policy
-from secant.terms.policy_file import read_policy
-from secant.terms.secrecy import unseal
+from secant.schema.catalog import Catalog
+from secant.sensitivity import bounding
+from secant.sensitivity.certificate import Certificate, Refusal, SmoothSensitivity
+from secant.sensitivity.derivative.analysis import DerivativeAnalysis
+from secant.sensitivity.derivative.branch import MOST_ROWS
+from secant.sensitivity.interface import Request
+from secant.sensitivity.portfolio import Bounded, Prepared, PublicFacts, RawRows, prepare
+from secant.sql.bind import from_sql
 
 FLOATS = 4096
 """Whole steps (2^-48 of what a row can add, each) that rounding of a few rows and floats may take."""

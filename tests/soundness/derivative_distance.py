@@ -1,7 +1,7 @@
 """How far apart are two databases under an owner's norm? A second reading of the policy, for tests only.
 
 In: the text of norms, as the policy writes them, and two databases with the same public columns. Out: their
-distance as a float. Nothing of `secant.terms.norms` is used: the parser and the lengths are written anew.
+distance as a float. Nothing of `secant.policy.norms` is used: the parser and the lengths are written anew.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from secant.terms.policy import Protection
+from secant.policy.policy import Protection
 
 Row = Mapping[str, Any]
 Database = Mapping[str, Sequence[Row]]

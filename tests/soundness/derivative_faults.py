@@ -11,22 +11,21 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from secant.analysis.derivative import (
+from secant.plan import nodes as n
+from secant.policy.norms import columns_of
+from secant.sensitivity.derivative import (
     analysis,
     branch,
     calculus,
     counted,
     function_rules,
-    leaning,
-    sets,
     shapes,
     smooth_terms,
     space,
 )
-from secant.analysis.derivative.lookups import Lookups
-from secant.analysis.derivative.space import Block, Space
-from secant.plan import nodes as n
-from secant.terms.norms import columns_of
+from secant.sensitivity.derivative.lookups import Lookups
+from secant.sensitivity.derivative.soften import leaning, sets
+from secant.sensitivity.derivative.space import Block, Space
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from bench.suites.laud.forms import policy_of, profile_of, text_of
 from derivative_check import World
 from derivative_distance import Database
 
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy_check import fit_policy
+from secant.policy.check import fit_policy
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
 
 MONEY = t.decimal(15, 2)
 N, T, D, F = t.INTEGER, t.TEXT, t.DATE, t.DOUBLE

@@ -19,7 +19,7 @@ from typing import Any
 from derivative_check import CLOSE, Question, World, Worst, told
 from derivative_distance import Database, Row, as_float, protected_columns
 
-from secant.terms import types as t
+from secant.schema import types as t
 
 SIZES = (1e-6, 1e-4, 1e-2, 0.1, 0.5, 2.0)
 _DATE = re.compile(r"DATE\s+'(\d+)-(\d+)-(\d+)'", re.IGNORECASE)

@@ -15,8 +15,8 @@ from typing import Any
 from derivative_check import World, world
 from derivative_distance import Database
 
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
 
 COLUMNS: dict[str, tuple[tuple[str, t.Type], ...]] = {
     "a": (

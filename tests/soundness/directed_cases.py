@@ -15,8 +15,8 @@ from drawn_worlds import COLUMNS, KEYS, RANGES, REFERENCES, VALUES
 from neighbor_check import Database, Findings, World, check, rows_like
 
 from naming_public import name_public
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.schema.catalog import Table, catalog
 
 LIMITS = {"visit": 2, "item": 2, "note": 2, "meter": 2}
 

@@ -13,11 +13,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from secant.analysis.derivative import filters_shapes as filters
-from secant.analysis.derivative import shapes
 from secant.plan import nodes as n
-from secant.plan.scalars import Frame, Place, code
-from secant.terms.types import DOUBLE
+from secant.plan.evaluate.scalars import Frame, Place, code
+from secant.schema.types import DOUBLE
+from secant.sensitivity.derivative import shapes
+from secant.sensitivity.derivative.soften import filter_shapes as filters
 
 X = n.Column("x", DOUBLE)
 FRAME = Frame({}, {}, {})

@@ -15,9 +15,9 @@ from typing import Any
 from neighbor_check import Database, Row, World
 
 from naming_public import name_public
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
 
 PRICE = t.decimal(8, 2)
 COLUMNS: dict[str, tuple[tuple[str, t.Type], ...]] = {

@@ -16,19 +16,19 @@ from typing import Any
 import duckdb
 from neighbor_check import Database, Findings, Target, World, _Runner, prepared_for
 
-from secant.analysis.portfolio import Bounded
+from secant.engines.dialect import DUCKDB, constant, quote, type_name
+from secant.engines.duckdb.session import DuckDBSession, lock
+from secant.engines.print.print_sql import lower
 from secant.errors import BackendError
 from secant.plan import nodes as n
-from secant.plan.enforce import Release
-from secant.plan.evaluate import evaluate
-from secant.plan.measures import Measure
-from secant.plan.values import Failure, same_key
-from secant.release.dialect import DUCKDB, constant, quote, type_name
-from secant.release.duckdb import DuckDBSession, lock
-from secant.release.lower import lower
-from secant.terms import types as t
-from secant.terms.catalog import catalog
-from secant.terms.policy import USUAL
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.evaluate.values import Failure, same_key
+from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.measures import Measure
+from secant.policy.policy import USUAL
+from secant.schema import types as t
+from secant.schema.catalog import catalog
+from secant.sensitivity.portfolio import Bounded
 
 Columns = Mapping[str, Sequence[tuple[str, t.Type]]]
 Steps = Mapping[tuple[Any, ...], tuple[Fraction, ...]]

@@ -14,8 +14,8 @@ import psycopg
 from derivative_distance import Database
 
 from apart import apart
-from secant.release.sources import open_source
-from secant.terms.types import Type
+from secant.engines.sources import open_source
+from secant.schema.types import Type
 
 Columns = Mapping[str, Sequence[tuple[str, Type]]]
 

@@ -25,28 +25,28 @@ from checked_values import in_steps, made_small, shown
 from joins_worlds import COLUMNS, VALUES, Database, World, neighbors
 from neighbor_check import rules_of
 
-from secant.analysis.certificate import Certificate, Figures, Refusal, Survey, Surveyed
-from secant.analysis.interface import Request
-from secant.analysis.portfolio import Bounded, Context, bound_aggregate
 from secant.errors import SecantError
 from secant.plan import nodes as n
-from secant.plan.domains import Chosen, Listed
-from secant.plan.enforce import Release, enforce
-from secant.plan.evaluate import prepare as compiled
-from secant.plan.facts import Facts
-from secant.plan.from_sql import from_sql
-from secant.plan.measures import Problem
-from secant.plan.rewrite import normalize
+from secant.plan.evaluate.evaluate import prepare as compiled
+from secant.plan.evaluate.values import same_key
+from secant.plan.facts.domains import Chosen, Listed
+from secant.plan.facts.facts import Facts
+from secant.plan.rewrites.enforce import Release, enforce
+from secant.plan.rewrites.measures import Problem
+from secant.plan.rewrites.rewrite import normalize
 from secant.plan.typing import fields_of
-from secant.plan.values import same_key
-from secant.terms.bounds import GlobalBound
-from secant.terms.keys import Trust
+from secant.policy.keys import Trust
+from secant.sensitivity.bounds import GlobalBound
+from secant.sensitivity.certificate import Certificate, Figures, Refusal, Survey, Surveyed
+from secant.sensitivity.interface import Request
+from secant.sensitivity.portfolio import Bounded, Context, bound_aggregate
+from secant.sql.bind import from_sql
 
 ANALYSES = {
-    "elastic": ("secant.analysis.elastic.analysis", "ElasticAnalysis"),
-    "residual": ("secant.analysis.residual.analysis", "ResidualAnalysis"),
-    "multiplicity": ("secant.analysis.multiplicity.analysis", "MultiplicityAnalysis"),
-    "smt": ("secant.analysis.smt.analysis", "SmtAnalysis"),
+    "elastic": ("secant.sensitivity.elastic.analysis", "ElasticAnalysis"),
+    "residual": ("secant.sensitivity.residual.analysis", "ResidualAnalysis"),
+    "multiplicity": ("secant.sensitivity.multiplicity.analysis", "MultiplicityAnalysis"),
+    "smt": ("secant.sensitivity.smt.analysis", "SmtAnalysis"),
 }
 BETAS = tuple(Fraction(x) for x in ("0.02", "0.1", "0.5", "1", "3"))
 ROUNDING = 1e-9

@@ -13,20 +13,20 @@ from typing import Any
 from joins_cases import EDGES, TRIANGLE
 from joins_operators import ORDERED as IN_ORDER
 
-from secant.analysis.elastic import analysis as elastic
-from secant.analysis.elastic import rules as elastic_rules
-from secant.analysis.elastic.amounts import ZERO, most, times
-from secant.analysis.multiplicity import conditions, copies, filling, patterns, reading
-from secant.analysis.residual import analysis as residual
-from secant.analysis.residual import rules as residual_rules
-from secant.analysis.residual import triangle
-from secant.analysis.smoothing import largest_until
-from secant.analysis.smt import analysis as smt_analysis
-from secant.analysis.smt import rules as smt_rules
-from secant.plan import facts
 from secant.plan import nodes as n
-from secant.terms import types as t
-from secant.terms.keys import Key, keys_of
+from secant.plan.facts import facts
+from secant.policy.keys import Key, keys_of
+from secant.schema import types as t
+from secant.sensitivity.elastic import analysis as elastic
+from secant.sensitivity.elastic import rules as elastic_rules
+from secant.sensitivity.elastic.amounts import ZERO, most, times
+from secant.sensitivity.multiplicity import conditions, copies, filling, patterns, reading
+from secant.sensitivity.residual import analysis as residual
+from secant.sensitivity.residual import rules as residual_rules
+from secant.sensitivity.residual import triangle
+from secant.sensitivity.smoothing import largest_until
+from secant.sensitivity.smt import analysis as smt_analysis
+from secant.sensitivity.smt import rules as smt_rules
 
 CHAIN = "SELECT count(*) FROM r, s, t WHERE r.b = s.b AND s.c = t.c"
 PAIR = "SELECT count(*) FROM r JOIN s ON r.b = s.b"

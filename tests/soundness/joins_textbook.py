@@ -15,10 +15,10 @@ from typing import Any
 
 from joins_worlds import world
 
-from secant.analysis.certificate import Certificate, Step, Survey, Surveyed
-from secant.analysis.interface import Request
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
+from secant.plan.rewrites.rewrite import normalize
+from secant.sensitivity.certificate import Certificate, Step, Survey, Surveyed
+from secant.sensitivity.interface import Request
+from secant.sql.bind import from_sql
 
 FAR = 600
 """Changes that are looked ahead: beyond (largest degree) / (smallest beta) nothing grows."""

@@ -20,20 +20,20 @@ from drawn_worlds import COLUMNS, draw_database, draw_world, favored_tables
 from neighbor_check import Database, World, neighbors
 
 from naming_public import name_public
-from secant.analysis.certificate import Certificate, ClippedContribution, Refusal, Tallies
-from secant.analysis.interface import Request
-from secant.analysis.truncation.analysis import TruncationAnalysis
 from secant.errors import SecantError
 from secant.plan import nodes as n
-from secant.plan.domains import Listed
-from secant.plan.enforce import Release, enforce
-from secant.plan.evaluate import prepare as compiled
-from secant.plan.facts import Facts
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.plan.values import same_key
-from secant.release.tallied import Tally, read_tallies
-from secant.terms.coverage import is_protected
+from secant.plan.evaluate.evaluate import prepare as compiled
+from secant.plan.evaluate.values import same_key
+from secant.plan.facts.domains import Listed
+from secant.plan.facts.facts import Facts
+from secant.plan.rewrites.enforce import Release, enforce
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.coverage import is_protected
+from secant.release.tallies import Tally, read_tallies
+from secant.sensitivity.certificate import Certificate, ClippedContribution, Refusal, Tallies
+from secant.sensitivity.interface import Request
+from secant.sensitivity.truncation.analysis import TruncationAnalysis
+from secant.sql.bind import from_sql
 
 SMALL = 8
 """So many of the smallest limits are drawn from: small databases reach no more."""

@@ -17,9 +17,9 @@ from fractions import Fraction
 from typing import Any
 
 from naming_public import name_public
-from secant.terms import types as t
-from secant.terms.catalog import Catalog, Table, catalog
-from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.schema import types as t
+from secant.schema.catalog import Catalog, Table, catalog
 
 Row = tuple[Any, ...]
 Database = Mapping[str, tuple[Row, ...]]

@@ -17,23 +17,23 @@ from typing import Any
 from checked_values import in_steps, made_small, shown
 from staged_tables import with_constants
 
-from secant.analysis.certificate import Certificate, ClippedContribution, Tallies
-from secant.analysis.portfolio import Bounded, Prepared, prepare
 from secant.audit import neighbors as neighboring
 from secant.audit.neighbors import Database, Row, rank_distance
 from secant.errors import Refused, SqlError
 from secant.plan import nodes as n
-from secant.plan.domains import Listed
-from secant.plan.evaluate import prepare as compiled
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.plan.values import Failure, same_key
+from secant.plan.evaluate.evaluate import prepare as compiled
+from secant.plan.evaluate.values import Failure, same_key
+from secant.plan.facts.domains import Listed
+from secant.plan.rewrites.rewrite import normalize
 from secant.plan.verify import verify
-from secant.release.tallied import Tally, read_tallies
-from secant.terms.bounds import GlobalBound
-from secant.terms.catalog import Catalog
-from secant.terms.parts import Elements, elements_named
-from secant.terms.policy import Policy, Protection
+from secant.policy.policy import Policy, Protection
+from secant.release.tallies import Tally, read_tallies
+from secant.schema.catalog import Catalog
+from secant.schema.parts import Elements, elements_named
+from secant.sensitivity.bounds import GlobalBound
+from secant.sensitivity.certificate import Certificate, ClippedContribution, Tallies
+from secant.sensitivity.portfolio import Bounded, Prepared, prepare
+from secant.sql.bind import from_sql
 
 
 def rows_like(

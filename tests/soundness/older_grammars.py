@@ -19,9 +19,9 @@ import joins_worlds
 from slot_coverage import Coverage, keys_of, wanted
 
 from secant.errors import SecantError
-from secant.plan.from_sql import from_sql
-from secant.terms import types as t
-from secant.terms.catalog import Catalog, Table, catalog
+from secant.schema import types as t
+from secant.schema.catalog import Catalog, Table, catalog
+from secant.sql.bind import from_sql
 
 sys.path.append(str(Path(__file__).parent.parent / "backends"))
 

@@ -12,18 +12,19 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from secant.analysis import summands
-from secant.analysis.certificate import Tallies
-from secant.analysis.growth import GROWTH, growth
-from secant.analysis.stability import analysis, rules
-from secant.analysis.truncation import analysis as clipping_analysis
-from secant.analysis.truncation import clipping, tallying
-from secant.plan import enforce, ownership
 from secant.plan import nodes as n
-from secant.plan.ownership import OWNERSHIP, Ownership, WayToOwner
-from secant.plan.rewrite import transform
-from secant.plan.rules import RuleTable
+from secant.plan.facts import ownership
+from secant.plan.facts.ownership import OWNERSHIP, Ownership, WayToOwner
+from secant.plan.rewrites import enforce
+from secant.plan.rewrites.rewrite import transform
+from secant.plan.rule_table import RuleTable
 from secant.plan.typing import fields_of
+from secant.sensitivity import summands
+from secant.sensitivity.certificate import Tallies
+from secant.sensitivity.growth import GROWTH, growth
+from secant.sensitivity.stability import analysis, rules
+from secant.sensitivity.truncation import analysis as clipping_analysis
+from secant.sensitivity.truncation import clipping, tallying
 
 Fault = Callable[[Any], None]
 

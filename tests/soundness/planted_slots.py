@@ -19,12 +19,12 @@ from neighbor_check import Database, World, rows_like
 
 from secant.errors import InternalError
 from secant.plan import nodes as n
-from secant.plan.aggregates import AGGREGATES, QUANTILES
+from secant.plan.functions.aggregates import AGGREGATES, QUANTILES
 from secant.plan.typing import fields_of, type_of
 from secant.plan.verify import verify
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
 
 COLUMNS = {
     "b": (("id", t.INTEGER), ("n", t.INTEGER)),

@@ -21,20 +21,21 @@ import pytest
 from derivative_check import Question, World, ask, world
 from derivative_distance import Database
 
-from secant.analysis.derivative import statement
+from secant.engines.dialect import Dialect
+from secant.engines.optimize import narrow_joins as carried
+from secant.engines.optimize import preaggregate as by_margin
+from secant.engines.optimize.drop_implied import without_proved
+from secant.engines.optimize.filter_by_column import decided_by_columns
+from secant.engines.optimize.integer_margins import in_whole_numbers
+from secant.engines.optimize.order_predicates import cheap_first
+from secant.engines.optimize.preaggregate import gathered_by_margin
+from secant.engines.optimize.push_down_projections import computed_early
+from secant.engines.print.print_sql import lower
 from secant.plan import nodes as n
-from secant.plan.rewrite import spell_out
-from secant.release import by_margin, carried
-from secant.release.by_column import decided_by_columns
-from secant.release.by_margin import gathered_by_margin
-from secant.release.cheap_first import cheap_first
-from secant.release.dialect import Dialect
-from secant.release.early import computed_early
-from secant.release.lower import lower
-from secant.release.proved import without_proved
-from secant.release.whole import in_whole_numbers
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
+from secant.plan.rewrites.rewrite import spell_out
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
+from secant.sensitivity.derivative import statement
 
 COLUMNS: dict[str, tuple[tuple[str, t.Type], ...]] = {
     "sale": (

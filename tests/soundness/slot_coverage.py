@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 
 from secant.plan import nodes as n
-from secant.plan.functions import AGGREGATES, FUNCTIONS
-from secant.plan.ranked import FUNCTIONS as RANKED
+from secant.plan.functions.scalar import AGGREGATES, FUNCTIONS
+from secant.plan.rewrites.order_statistics import FUNCTIONS as RANKED
 from secant.plan.typing import EXTRACT_PARTS
 
 PIECES: tuple[type[n.Node], ...] = (n.Branch, n.Named, n.Aggregation, n.SortKey, n.WindowCall)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from slot_questions import COMPARISONS, Col, SlotQuestions, Source, Target
 from slot_worlds import SlotWorld
 
-from secant.plan.ranked import FUNCTIONS as RANKED
+from secant.plan.rewrites.order_statistics import FUNCTIONS as RANKED
 
 
 def _filter(q: SlotQuestions) -> str:

@@ -13,9 +13,9 @@ from typing import Any
 
 from slot_worlds import LONG, RANGES, ROLES, TABLES, SlotWorld
 
-from secant.plan.from_sql.statistics import PAIRS, TRUTHS
-from secant.plan.functions import FUNCTIONS
+from secant.plan.functions.scalar import FUNCTIONS
 from secant.plan.typing import EXTRACT_PARTS as PARTS
+from secant.sql.bind.statistics import PAIRS, TRUTHS
 
 KINDS = {"INTEGER": "num", "DECIMAL": "num", "DOUBLE": "num", "TEXT": "text", "DATE": "date", "TIMESTAMP": "time",
          "BOOLEAN": "bool"}  # fmt: skip

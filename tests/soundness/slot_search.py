@@ -36,19 +36,19 @@ from slot_worlds import (
 )
 from staged_tables import table_of, with_constants
 
-from secant.analysis.certificate import Certificate, SmoothSensitivity, Surveyed, is_still
-from secant.analysis.portfolio import Bounded, Prepared, PublicFacts, prepare
 from secant.errors import Refused, SecantError
+from secant.noise.shares import calibrate
 from secant.plan import nodes as n
-from secant.plan.domains import Looked, Open
-from secant.plan.evaluate import prepare as compiled
-from secant.plan.expected import expected_rows
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize, transform
-from secant.plan.values import Failure, same_key
-from secant.release.shares import calibrate
-from secant.terms.bounds import GlobalBound
-from secant.terms.policy import Protection
+from secant.plan.evaluate.evaluate import prepare as compiled
+from secant.plan.evaluate.values import Failure, same_key
+from secant.plan.facts.cardinality import expected_rows
+from secant.plan.facts.domains import Looked, Open
+from secant.plan.rewrites.rewrite import normalize, transform
+from secant.policy.policy import Protection
+from secant.sensitivity.bounds import GlobalBound
+from secant.sensitivity.certificate import Certificate, SmoothSensitivity, Surveyed, is_still
+from secant.sensitivity.portfolio import Bounded, Prepared, PublicFacts, prepare
+from secant.sql.bind import from_sql
 
 TRIES = 12
 """Questions drawn for a target until one holds what it must."""

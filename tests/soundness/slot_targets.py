@@ -16,7 +16,7 @@ from slot_places import PLACES, SYNTAX
 from slot_questions import COLLIDING, FUNCTION_WRAPS, SLOT_WRAPS, WRAPS, Target
 from slot_worlds import COMBINATIONS, STYLES
 
-from secant.plan.functions import AGGREGATES
+from secant.plan.functions.scalar import AGGREGATES
 
 CORES = ("Exists", "InSubquery", "ScalarSubquery")
 WRITTEN = tuple(a for a in AGGREGATES if f"aggregate {a}" not in UNREACHABLE)

@@ -12,7 +12,11 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from secant.analysis.certificate import (
+from secant.plan import nodes as n
+from secant.plan.facts.domains import Listed
+from secant.plan.rewrites.rewrite import transform
+from secant.schema import types as t
+from secant.sensitivity.certificate import (
     Certificate,
     ClippedContribution,
     Contributions,
@@ -20,11 +24,7 @@ from secant.analysis.certificate import (
     Surveyed,
     Tallies,
 )
-from secant.analysis.portfolio import Bounded, Prepared
-from secant.plan import nodes as n
-from secant.plan.domains import Listed
-from secant.plan.rewrite import transform
-from secant.terms import types as t
+from secant.sensitivity.portfolio import Bounded, Prepared
 
 NUMBERS: Mapping[str, tuple[Any, ...]] = {
     "INTEGER": (0, 1, 1, 2, 3, 4, 7, -2, 10**6),

@@ -16,16 +16,16 @@ from fractions import Fraction
 import duckdb
 import numpy as np
 
-from secant.mechanisms.continual import Way
-from secant.mechanisms.continual.levels import Tree
-from secant.release.lower import lower
+from secant.engines.print.print_sql import lower
+from secant.noise.continual import Way
+from secant.noise.continual.levels import Tree
+from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.policy.streams import Personal, Stream, Width
+from secant.policy.windows import MICROSECONDS, Window, place_of
+from secant.schema import types as t
+from secant.schema.catalog import Catalog, Table, catalog
 from secant.streams import reading
 from secant.streams.compiling import Compiled, choices, compile_stream
-from secant.terms import types as t
-from secant.terms.catalog import Catalog, Table, catalog
-from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
-from secant.terms.streams import Personal, Stream, Width
-from secant.terms.windows import MICROSECONDS, Window, place_of
 
 START = datetime.date(2025, 1, 1)
 ROWS = 12

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from secant.mechanisms.continual import Way
-from secant.plan.evaluate import evaluate
+from secant.noise.continual import Way
+from secant.plan.evaluate.evaluate import evaluate
+from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.policy.streams import Personal, Stream, Width
+from secant.schema import types as t
+from secant.schema.catalog import Catalog, Table, catalog
 from secant.streams.compiling import Compiled, choices, compile_stream
 from secant.streams.reading import _gathered, _runs, statement
-from secant.terms import types as t
-from secant.terms.catalog import Catalog, Table, catalog
-from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
-from secant.terms.streams import Personal, Stream, Width
 
 START = datetime.date(2025, 1, 1)
 CATALOG: Catalog = catalog(

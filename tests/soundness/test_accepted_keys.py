@@ -8,19 +8,19 @@ from joins_cases import ACCEPTED_KEYS, BELIEVED, UNACCEPTED
 from joins_check import ANALYSES, BETAS, Findings, analysis_of, targets_of
 
 from chance import LONG
-from secant.analysis.certificate import Certificate, Refusal
-from secant.analysis.interface import Request
-from secant.analysis.portfolio import Bounded, Context, bound_aggregate
-from secant.analysis.stability.analysis import StabilityAnalysis
 from secant.plan import nodes as n
-from secant.plan.enforce import Release, enforce
-from secant.plan.facts import Facts
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
-from secant.terms.keys import Key, Trust, keys_of
-from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.plan.facts.facts import Facts
+from secant.plan.rewrites.enforce import Release, enforce
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.keys import Key, Trust, keys_of
+from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
+from secant.sensitivity.certificate import Certificate, Refusal
+from secant.sensitivity.interface import Request
+from secant.sensitivity.portfolio import Bounded, Context, bound_aggregate
+from secant.sensitivity.stability.analysis import StabilityAnalysis
+from secant.sql.bind import from_sql
 
 FEW_BETAS = (Fraction(1, 2), Fraction(3))
 USING = {"elastic", "residual", "smt"}
@@ -119,7 +119,7 @@ def test_an_accepted_reference_makes_its_target_a_key():
 
 
 def test_explanations_name_what_was_accepted():
-    from secant.analysis.explain import claims
+    from secant.sensitivity.explain import claims
 
     policy = Policy("", FACTS, (VISITS,), accept=("keys",))
     both = replace(policy, protections=(VISITS, TOWNS))

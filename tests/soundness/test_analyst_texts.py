@@ -14,8 +14,8 @@ from analyst_worlds import COLUMNS, SCHEMA
 
 from chance import LONG, seeds
 from postgres_server import PostgresServer
-from secant.release import duckdb_catalog
-from secant.release.postgres import open_server
+from secant.engines.duckdb import catalog as duckdb_catalog
+from secant.engines.postgres.session import open_server
 
 TEXTS = 20_000 if LONG else 80
 """On DuckDB; a fifth on PostgreSQL."""

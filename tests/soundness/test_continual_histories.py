@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import chance
-from secant.mechanisms.continual import StreamFacts, Way, choose
-from secant.mechanisms.continual import ways as ways_of_streams
-from secant.mechanisms.continual.encoder import Encoder
-from secant.mechanisms.continual.levels import Tree
-from secant.mechanisms.whole import WholeLaplace, WholeNormal, multiplier, root_up
+from secant.noise.continual import StreamFacts, Way, choose
+from secant.noise.continual import mechanisms as ways_of_streams
+from secant.noise.continual.encoder import Encoder
+from secant.noise.continual.levels import Tree
+from secant.noise.mechanisms.whole import WholeLaplace, WholeNormal, multiplier, root_up
 
 WAYS = 1200 if chance.LONG else 60
 CHANGES = 900 if chance.LONG else 60

@@ -15,10 +15,10 @@ from drawn_worlds import draw_database, draw_pool
 from neighbor_check import Findings, World, target_for
 
 from chance import LONG, fresh_seed
-from secant.plan.measures import STEPS_OF_A_MOVE, Preprocessed
-from secant.stats import preprocessed
-from secant.stats.preprocessed import preprocessed_steps
-from secant.terms.policy import ColumnFacts
+from secant.plan.rewrites.measures import STEPS_OF_A_MOVE, Preprocessed
+from secant.policy.policy import ColumnFacts
+from secant.stats.preprocessing import preprocessed
+from secant.stats.preprocessing.preprocessed import preprocessed_steps
 
 SEED = fresh_seed()
 DATABASES = 150 if LONG else 8
@@ -71,7 +71,7 @@ def test_no_neighbor_moves_a_statistic_by_more_than_declared():
 @pytest.mark.parametrize("fault", ["half a bound", "twice the move", "not preprocessed", "present"])
 def test_planted_faults_are_seen(fault, monkeypatch):
     if fault == "half a bound":
-        monkeypatch.setattr("secant.analysis.summands.STEPS_OF_A_MOVE", STEPS_OF_A_MOVE // 2)
+        monkeypatch.setattr("secant.sensitivity.summands.STEPS_OF_A_MOVE", STEPS_OF_A_MOVE // 2)
     else:
         monkeypatch.setattr(preprocessed, "preprocessed_steps", FAULTS[fault])
     assert attack(QUERIES[:4], PROTECTIONS, DATABASES).violations

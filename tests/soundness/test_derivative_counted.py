@@ -10,12 +10,12 @@ from derivative_check import World, ask
 from derivative_moves import Tally, attack, mover
 from derivative_worlds import small_database, small_world
 
-from secant.analysis.derivative import counted, statement
-from secant.analysis.derivative.lookups import Lookups
 from secant.plan import nodes as n
-from secant.plan.evaluate import evaluate
-from secant.terms.catalog import catalog
-from secant.terms.keys import ACCEPTED, Trust, keys_of
+from secant.plan.evaluate.evaluate import evaluate
+from secant.policy.keys import ACCEPTED, Trust, keys_of
+from secant.schema.catalog import catalog
+from secant.sensitivity.derivative import counted, statement
+from secant.sensitivity.derivative.lookups import Lookups
 
 NOT_COUNTED = (
     "SELECT sum(a.m*u.q) FROM a JOIN u ON a.id = u.h",  # two tables decide

@@ -14,10 +14,10 @@ from derivative_worlds import COLUMNS, small_database
 from engine_tables import loaded, on_postgres
 
 from chance import LONG
-from secant.plan.evaluate import evaluate
-from secant.plan.rewrite import spell_out
-from secant.release.by_column import decided_by_columns
-from secant.release.lower import lower
+from secant.engines.optimize.filter_by_column import decided_by_columns
+from secant.engines.print.print_sql import lower
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.rewrites.rewrite import spell_out
 
 SETTINGS = settings()
 

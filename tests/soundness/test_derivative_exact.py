@@ -14,9 +14,9 @@ from derivative_moves import mover
 from derivative_worlds import small_database, small_world
 
 from chance import LONG
-from secant.plan.evaluate import evaluate
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.rewrites.rewrite import normalize
+from secant.sql.bind import from_sql
 
 TRIES = 300 if LONG else 25
 WORLD = small_world(

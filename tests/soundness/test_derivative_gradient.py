@@ -19,9 +19,9 @@ from derivative_moves import mover
 from derivative_worlds import small_database, small_world
 
 from chance import LONG
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy_check import fit_policy
+from secant.policy.check import fit_policy
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
 
 POINTS = 60 if LONG else 6
 STEP = 2e-5

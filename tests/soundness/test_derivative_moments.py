@@ -10,8 +10,8 @@ import pytest
 from derivative_check import ask, told, world
 
 import secant
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
 
 START = datetime.datetime(2025, 1, 1)  # noqa: DTZ001 - as databases store them
 POLICY = """

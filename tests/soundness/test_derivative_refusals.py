@@ -13,7 +13,7 @@ from test_derivative_engine import loaded
 
 import secant
 from secant.errors import SecantError
-from secant.terms.policy_file import read_policy
+from secant.policy.file import read_policy
 
 DAY = datetime.date(2020, 1, 9)
 ROWS = {

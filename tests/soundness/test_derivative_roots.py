@@ -10,8 +10,8 @@ from derivative_moves import Tally, attack, mover
 from derivative_worlds import small_database, small_world
 
 from chance import LONG
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
 
 PAIRS = 400 if LONG else 40
 BETAS = (Fraction(1, 50), Fraction(1, 5), Fraction(2), Fraction(20))

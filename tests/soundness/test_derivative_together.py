@@ -13,7 +13,7 @@ from derivative_check import World, ask
 from derivative_moves import Tally, attack, mover
 from derivative_worlds import small_database, small_world
 
-from secant.analysis.certificate import SmoothSensitivity
+from secant.sensitivity.certificate import SmoothSensitivity
 
 CELLS = '[protections.more]\nkind = "cells"\nepsilon = 10.0\n[protections.more.distance]\n'
 OTHERS = {

@@ -12,8 +12,8 @@ from fractions import Fraction
 import pytest
 from derivative_check import ask, world
 
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
 
 CLOSE = 1.001
 """What factors for floats and the rounding to whole steps may add."""

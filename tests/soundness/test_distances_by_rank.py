@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement
 
 import pytest
 
-from secant.mechanisms.ranks import by_rank
+from secant.noise.mechanisms.ranks import by_rank
 
 POINTS = 4
 BAGS = [b for n in range(5) for b in combinations_with_replacement(range(POINTS), n)]

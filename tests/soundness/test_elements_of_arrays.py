@@ -12,7 +12,7 @@ import pytest
 import chance
 import secant
 from secant.errors import Refused
-from secant.terms import policy_fit
+from secant.policy import fit as policy_fit
 
 LIMIT = 2
 QUESTIONS = (
@@ -94,7 +94,7 @@ def test_elements_that_are_owned_by_themselves_are_seen(tmp_path, monkeypatch):
         name = "unnest(visit.codes)"
         return found | {name: replace(found[name], references=own)}
 
-    monkeypatch.setattr("secant.terms.policy_check.element_tables", wrong)
+    monkeypatch.setattr("secant.policy.check.element_tables", wrong)
     assert any(violations(tmp_path, chance.FIXED, 25, QUESTIONS[2:4]))
 
 

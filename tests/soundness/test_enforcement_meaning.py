@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from neighbor_check import prepared_for
 
 from chance import LONG
+from secant.noise.ranked import exact_index, read_cells
 from secant.plan import nodes as n
-from secant.plan.domains import Chosen, Listed, Looked
-from secant.plan.evaluate import evaluate
-from secant.plan.ranked import FUNCTIONS as RANKED
-from secant.plan.rewrite import transform
-from secant.plan.values import Failure, same_key
-from secant.release.ranked import exact_index, read_cells
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.evaluate.values import Failure, same_key
+from secant.plan.facts.domains import Chosen, Listed, Looked
+from secant.plan.rewrites.order_statistics import FUNCTIONS as RANKED
+from secant.plan.rewrites.rewrite import transform
 
 EXAMPLES = 4_000 if LONG else 250
 COMPARED = 1_000 if LONG else 50

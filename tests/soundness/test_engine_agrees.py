@@ -31,13 +31,13 @@ from search import _parents as parents
 
 from chance import LONG, chance, fresh_seed
 from naming_public import name_public
+from secant.engines.print import print_sql as lower
 from secant.plan import nodes as n
-from secant.plan.evaluate import evaluate
-from secant.plan.values import Failure, same_key
-from secant.release import lower
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.evaluate.values import Failure, same_key
+from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
 
 QUESTIONS = 9_000 if LONG else 220
 COMPARED = 10_000 if LONG else 100  # releases on databases; four times as many are usual

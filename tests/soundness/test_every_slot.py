@@ -24,15 +24,15 @@ from planted_slots import (
 )
 from staged_tables import with_constants
 
-from secant.analysis.certificate import is_still
-from secant.analysis.portfolio import Prepared, prepare
+from secant.engines.dialect import DUCKDB
+from secant.engines.print.print_sql import lower
 from secant.errors import InternalError
+from secant.noise.shares import calibrate
 from secant.plan import nodes as n
-from secant.plan import reads
-from secant.plan.rewrite import normalize
-from secant.release.dialect import DUCKDB
-from secant.release.lower import lower
-from secant.release.shares import calibrate
+from secant.plan.facts import reads
+from secant.plan.rewrites.rewrite import normalize
+from secant.sensitivity.certificate import is_still
+from secant.sensitivity.portfolio import Prepared, prepare
 
 
 def open_doors(kind, cases):

@@ -16,7 +16,7 @@ from secant.attack import Amount, aimed, chance, parse_attacker, weights
 from secant.attack import chances as chances_module
 from secant.attack.guess import guess_at_rate
 from secant.attack.odds import added_at_most, added_on_average, on_average, raised
-from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
 
 rng = np.random.default_rng(fresh_seed())
 CASES = 400 if LONG else 60

@@ -8,10 +8,10 @@ import random
 
 import pytest
 
-from secant.analysis.derivative import stripped
 from secant.plan import nodes as n
-from secant.plan.evaluate import prepare
-from secant.terms import types as t
+from secant.plan.evaluate.evaluate import prepare
+from secant.schema import types as t
+from secant.sensitivity.derivative.soften import stripped
 
 COLUMNS = ("p", "q", "secret", "hidden")
 PROTECTED = frozenset({"secret", "hidden"})

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from chance import LONG, fresh_seed
-from secant.stats import bounded, certain, layers
+from secant.stats import bounded
+from secant.stats.preprocessing import certain, layers
 
 TRIES = 20_000 if LONG else 1_500
 SEED = fresh_seed()

@@ -14,12 +14,12 @@ from engine_answers import Engine
 from joins_check import Findings, analysis_of, targets_of
 from joins_worlds import COLUMNS, KEYS, KINDS, draw_database, world
 
-from secant.analysis.residual import answers
-from secant.analysis.residual.statements import Statements
+from secant.engines.print.print_sql import lower
 from secant.plan import nodes as n
-from secant.plan.evaluate import evaluate
-from secant.release.lower import lower
-from secant.terms import types as t
+from secant.plan.evaluate.evaluate import evaluate
+from secant.schema import types as t
+from secant.sensitivity.residual import answers
+from secant.sensitivity.residual.statements import Statements
 
 TABLES = {
     name: tuple((c, KINDS.get(c, t.INTEGER)) for c in columns) for name, columns in COLUMNS.items()

@@ -7,9 +7,9 @@ from joins_check import ANALYSES, Findings, analysis_of, targets_of
 from joins_worlds import COLUMNS, KINDS, database
 
 from secant.plan import nodes as n
-from secant.plan.evaluate import evaluate
-from secant.plan.values import same_key
-from secant.terms import types as t
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.evaluate.values import same_key
+from secant.schema import types as t
 
 TABLES = {
     name: tuple((c, KINDS.get(c, t.INTEGER)) for c in columns) for name, columns in COLUMNS.items()

@@ -15,11 +15,10 @@ from joins_check import BETAS, Findings, Target, releases_of, tables_in
 from joins_worlds import neighbors, world
 
 from chance import LONG
-from secant.analysis.portfolio import Bounded, Context, bound_aggregate
-from secant.plan.facts import Facts
-from secant.release import shares
-from secant.release.noise import choosing
-from secant.release.noise.smooth import SurveyNoise
+from secant.noise import choosing, shares
+from secant.noise.smooth import SurveyNoise
+from secant.plan.facts.facts import Facts
+from secant.sensitivity.portfolio import Bounded, Context, bound_aggregate
 
 EPSILON = 1.0
 TEXTS = (

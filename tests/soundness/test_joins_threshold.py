@@ -16,14 +16,14 @@ from joins_worlds import World, database, draw_database, neighbors, world
 
 from naming_public import name_public
 from private_shop import reaches
-from secant.analysis.portfolio import Prepared, prepare
-from secant.mechanisms import whole
-from secant.plan.evaluate import prepare as compiled
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.plan.values import same_key
-from secant.release import shares
-from secant.terms.policy import Policy, TableFacts
+from secant.noise import shares
+from secant.noise.mechanisms import whole
+from secant.plan.evaluate.evaluate import prepare as compiled
+from secant.plan.evaluate.values import same_key
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.policy import Policy, TableFacts
+from secant.sensitivity.portfolio import Prepared, prepare
+from secant.sql.bind import from_sql
 
 DELTA = Fraction(1, 1000)
 ROWS = (

@@ -6,8 +6,8 @@ import pytest
 from joins_units import Findings, attack_units
 
 from chance import LONG
-from secant.analysis.truncation import analysis, clipping, tallying
 from secant.plan import nodes as n
+from secant.sensitivity.truncation import analysis, clipping, tallying
 
 SEEDS = 3_000 if LONG else 250
 

@@ -9,16 +9,16 @@ import itertools
 import pytest
 
 from naming_public import name_public
-from secant.analysis.stability import rules
-from secant.analysis.stability.analysis import rows_moved
-from secant.plan.evaluate import prepare as compiled
-from secant.plan.facts import Facts
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy_check import fit_policy
-from secant.terms.policy_file import read_policy
+from secant.plan.evaluate.evaluate import prepare as compiled
+from secant.plan.facts.facts import Facts
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.check import fit_policy
+from secant.policy.file import read_policy
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
+from secant.sensitivity.stability import rules
+from secant.sensitivity.stability.analysis import rows_moved
+from secant.sql.bind import from_sql
 
 CATALOG = catalog(
     Table("f", (("o", t.INTEGER), ("v", t.INTEGER))),

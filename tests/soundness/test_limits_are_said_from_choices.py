@@ -4,8 +4,8 @@ import pandas
 import pytest
 
 import secant
-from secant.release import stated
-from secant.release.noise import limited
+from secant.accuracy import reported_error as stated
+from secant.noise import limited
 
 POLICY = {
     "tables": {"hits": {"columns": {"width": {"range": [0, 100]}, "day": {"values": [0, 1]}}}},

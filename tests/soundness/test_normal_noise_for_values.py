@@ -14,14 +14,14 @@ import both_check
 import pytest
 
 from naming_public import name_public
-from secant.analysis.certificate import Certificate
-from secant.release.noise import choosing
-from secant.release.noise.way import LawfulNoise, NormalShare
+from secant.noise import choosing
+from secant.noise.measure_noise import LawfulNoise, NormalShare
+from secant.policy.check import fit_policy
+from secant.policy.file import read_policy
 from secant.release.report import protects
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy_check import fit_policy
-from secant.terms.policy_file import read_policy
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
+from secant.sensitivity.certificate import Certificate
 
 CATALOG = catalog(
     Table("r", (("k", t.INTEGER), ("x", t.DOUBLE), ("y", t.DOUBLE), ("n", t.INTEGER)), ())

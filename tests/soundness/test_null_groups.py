@@ -11,17 +11,17 @@ from fractions import Fraction
 import pytest
 from neighbor_check import Findings, World, check, rows_like
 
-from secant.analysis.portfolio import Prepared, prepare
-from secant.plan.domains import Listed
-from secant.plan.enforce import Release
-from secant.plan.evaluate import prepare as compiled
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
+from secant.plan.evaluate.evaluate import prepare as compiled
+from secant.plan.facts.domains import Listed
+from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
 from secant.release.measured import in_steps
-from secant.terms import types as t
-from secant.terms.bounds import GlobalBound
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
+from secant.sensitivity.bounds import GlobalBound
+from secant.sensitivity.portfolio import Prepared, prepare
+from secant.sql.bind import from_sql
 
 P = (("id", t.INTEGER), ("k", t.TEXT), ("h", t.INTEGER), ("v", t.INTEGER))
 Q = (("id", t.INTEGER), ("pid", t.INTEGER), ("j", t.TEXT), ("w", t.INTEGER))

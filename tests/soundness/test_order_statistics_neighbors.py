@@ -1,7 +1,7 @@
 """Order statistics against the definition: probabilities of every outcome on neighbors, computed by brute force.
 
 Cells come from the plan that is bounded and run, by the interpreter; probabilities from a second piece of code that
-shares nothing with secant.release.ranked. Planted faults show that the check can fail.
+shares nothing with secant.noise.ranked. Planted faults show that the check can fail.
 """
 
 import itertools
@@ -16,10 +16,10 @@ from drawn_worlds import draw_database, draw_pool
 from neighbor_check import neighbors, prepared_for, rank_distance
 
 from chance import LONG
-from secant.analysis.stability import analysis
-from secant.plan.evaluate import prepare as compiled
-from secant.plan.values import same_key
-from secant.release.shares import calibrate
+from secant.noise.shares import calibrate
+from secant.plan.evaluate.evaluate import prepare as compiled
+from secant.plan.evaluate.values import same_key
+from secant.sensitivity.stability import analysis
 
 DATABASES = 400 if LONG else 25
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(120)

@@ -15,7 +15,7 @@ from drawn_worlds import draw_database, draw_pool
 from neighbor_check import Findings, _comparisons, _rank_comparisons, neighbors, target_for
 
 from chance import LONG, fresh_seed
-from secant.terms.policy import Offers
+from secant.policy.policy import Offers
 
 SEED = fresh_seed()
 DATABASES = 400 if LONG else 30

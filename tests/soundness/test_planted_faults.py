@@ -8,10 +8,12 @@ import pytest
 from directed_cases import CASES, REFUTED_ONCE
 from planted_faults import ELSEWHERE, FAULTS, REFUSALS, without_walls
 
-from secant.analysis.stability import analysis, rules
-from secant.analysis.truncation import analysis as clipping_analysis
-from secant.analysis.truncation import clipping
-from secant.plan import enforce, measures, ownership, total
+from secant.plan.facts import ownership
+from secant.plan.rewrites import enforce, measures
+from secant.plan.rewrites import null_on_error as total
+from secant.sensitivity.stability import analysis, rules
+from secant.sensitivity.truncation import analysis as clipping_analysis
+from secant.sensitivity.truncation import clipping
 
 NAMED = re.compile(r"(?<![\w.])(?:stability|owner|rewrite|truncation)\.[a-z_]+\b")
 

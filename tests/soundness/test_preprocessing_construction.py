@@ -14,7 +14,7 @@ import pytest
 
 from chance import LONG, fresh_seed
 from secant.stats.bounded import bounded, bounded_pair
-from secant.stats.registered import register_ordered
+from secant.stats.preprocessing.registered import register_ordered
 
 TRIES = 20_000 if LONG else 1_000
 SEED = fresh_seed()

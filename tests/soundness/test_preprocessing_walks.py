@@ -15,7 +15,7 @@ import pytest
 
 from chance import LONG, fresh_seed
 from secant.stats.bounded import bounded, bounded_pair
-from secant.stats.registered import register_ordered
+from secant.stats.preprocessing.registered import register_ordered
 
 WALKS, STEPS = (150, 60) if LONG else (15, 25)
 SEED = fresh_seed()

@@ -15,9 +15,9 @@ from planted_faults import FAULTS, without_walls
 from search import attack
 
 from chance import LONG
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy import Policy, Protection, TableFacts
-from secant.terms.types import INTEGER
+from secant.policy.policy import Policy, Protection, TableFacts
+from secant.schema.catalog import Table, catalog
+from secant.schema.types import INTEGER
 
 EXAMPLES = 7_000 if LONG else 220
 TRIPLES = 100_000 if LONG else 3_000

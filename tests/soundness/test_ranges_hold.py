@@ -18,21 +18,24 @@ from chance import LONG
 from secant.errors import InternalError
 from secant.numeric import affine
 from secant.numeric import interval as iv
-from secant.plan import facts_keys, ranges_filters, ranges_forms, ranges_groups
 from secant.plan import nodes as n
-from secant.plan.evaluate import prepare
-from secant.plan.facts_keys import identifies, keys_after
-from secant.plan.from_sql import from_sql
-from secant.plan.ranges import RANGES, as_number, declared_keys, ranges_of
-from secant.plan.ranges_filters import judge, values_of
-from secant.plan.ranges_groups import Stratum, aggregate_range
-from secant.plan.rewrite import normalize
-from secant.plan.steps import spelled
+from secant.plan.evaluate.evaluate import prepare
+from secant.plan.evaluate.values import Failure
+from secant.plan.facts import keys as facts_keys
+from secant.plan.facts import range_filters as ranges_filters
+from secant.plan.facts import range_forms as ranges_forms
+from secant.plan.facts import range_groups as ranges_groups
+from secant.plan.facts.keys import identifies, keys_after
+from secant.plan.facts.range_filters import judge, values_of
+from secant.plan.facts.range_groups import Stratum, aggregate_range
+from secant.plan.facts.ranges import RANGES, as_number, declared_keys, ranges_of
+from secant.plan.rewrites.rewrite import normalize
+from secant.plan.rewrites.steps import spelled
 from secant.plan.typing import fields_of
-from secant.plan.values import Failure
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy import ColumnFacts, Policy, TableFacts
+from secant.policy.policy import ColumnFacts, Policy, TableFacts
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
+from secant.sql.bind import from_sql
 
 QUESTIONS = 4000 if LONG else 200
 ROWS = 25

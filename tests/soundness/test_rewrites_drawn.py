@@ -26,12 +26,12 @@ from rewrites_drawn import (
 )
 
 from chance import LONG, fresh_seed
+from secant.engines.dialect import DUCKDB
+from secant.engines.optimize import preaggregate as by_margin
+from secant.engines.postgres.scalars import POSTGRES
 from secant.plan import nodes as n
-from secant.plan.rewrite import spell_out, transform
+from secant.plan.rewrites.rewrite import spell_out, transform
 from secant.plan.show import same
-from secant.release import by_margin
-from secant.release.dialect import DUCKDB
-from secant.release.postgres_scalars import POSTGRES
 
 WORLD = rewriting_world()
 WANTED = {"duckdb": 60 if LONG else 3, "postgres": 40 if LONG else 2, "spark": 12 if LONG else 1}

@@ -15,16 +15,16 @@ from both_check import CLOSE
 
 from chance import LONG
 from naming_public import name_public
-from secant.analysis import combined
-from secant.analysis.derivative import space
+from secant.noise.measure_noise import PlainNoise
+from secant.noise.smooth import CurveNoise
 from secant.numeric.optimal_law import mean as mean_noise
-from secant.release.noise.smooth import CurveNoise
-from secant.release.noise.way import PlainNoise
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
-from secant.terms.norms import columns_of
-from secant.terms.policy_check import fit_policy
-from secant.terms.policy_file import read_policy
+from secant.policy.check import fit_policy
+from secant.policy.file import read_policy
+from secant.policy.norms import columns_of
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
+from secant.sensitivity import combined
+from secant.sensitivity.derivative import space
 
 CATALOG = catalog(
     Table("a", (("k", t.INTEGER), ("g", t.INTEGER), ("x", t.DOUBLE), ("y", t.DOUBLE)), (("k",),)),

@@ -12,11 +12,11 @@ from both_check import CLOSE, checked
 from test_rows_in_several_joined_rows import CATALOG, JOINED, small
 
 from naming_public import name_public
-from secant.analysis import bounding, combined
-from secant.release.noise.smooth import CurveNoise
-from secant.release.noise.way import PlainNoise
-from secant.terms.policy_check import fit_policy
-from secant.terms.policy_file import read_policy
+from secant.noise.measure_noise import PlainNoise
+from secant.noise.smooth import CurveNoise
+from secant.policy.check import fit_policy
+from secant.policy.file import read_policy
+from secant.sensitivity import bounding, combined
 
 POLICY = """
 [database]

@@ -15,16 +15,16 @@ from both_check import CLOSE, checked
 
 from chance import LONG
 from naming_public import name_public
-from secant.analysis import combined
-from secant.analysis.portfolio import Prepared, PublicFacts, prepare
+from secant.noise.smooth import CurveNoise
 from secant.plan import nodes as n
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.release.noise.smooth import CurveNoise
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy_check import fit_policy
-from secant.terms.policy_file import read_policy
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.check import fit_policy
+from secant.policy.file import read_policy
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
+from secant.sensitivity import combined
+from secant.sensitivity.portfolio import Prepared, PublicFacts, prepare
+from secant.sql.bind import from_sql
 
 CATALOG = catalog(
     Table("r", (("k", t.INTEGER), ("x", t.DOUBLE)), ()),

@@ -14,12 +14,12 @@ import pytest
 
 import chance
 import secant
-from secant.analysis.truncation import analysis, clipping, tallying
 from secant.plan import nodes as n
-from secant.plan.evaluate import evaluate
-from secant.plan.measures import Measure
-from secant.release.tallied import Tally, read_tallies
-from secant.terms import types as t
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.rewrites.measures import Measure
+from secant.release.tallies import Tally, read_tallies
+from secant.schema import types as t
+from secant.sensitivity.truncation import analysis, clipping, tallying
 
 MOST = 5
 """What one row adds to the sum at most."""

@@ -9,9 +9,9 @@ import duckdb
 import pytest
 
 import secant
-from secant.mechanisms.whole import WholeLaplace, WholeNormal
-from secant.release.noise import running
-from secant.terms.secrecy import unseal
+from secant.noise import running
+from secant.noise.mechanisms.whole import WholeLaplace, WholeNormal
+from secant.noise.secrecy import unseal
 from secant.verifier.noise import normal_delta
 
 STEPS = 60

@@ -31,11 +31,11 @@ from drawn_shapes import (
 )  # fmt: skip
 
 from chance import LONG, chance
-from secant.analysis.derivative import filters_shapes as filters
-from secant.analysis.derivative import shapes
+from secant.engines.print.print_sql import lower
 from secant.plan import nodes as n
-from secant.release.lower import lower
-from secant.terms import types as t
+from secant.schema import types as t
+from secant.sensitivity.derivative import shapes
+from secant.sensitivity.derivative.soften import filter_shapes as filters
 
 SETUPS = 600 if LONG else 60
 POINTS = 170

@@ -33,14 +33,14 @@ from slot_targets import CORES, targets
 from slot_worlds import STYLES, draw_world, redrawn
 
 from chance import LONG, fresh_seed
-from secant.analysis.elastic import rules as elastic
-from secant.analysis.stability import rules as stability
 from secant.errors import SqlError
 from secant.plan import nodes as n
-from secant.plan import ownership, reads
-from secant.plan.enforce import Release
-from secant.plan.from_sql import from_sql
-from secant.plan.from_sql.statistics import PAIRS
+from secant.plan.facts import ownership, reads
+from secant.plan.rewrites.enforce import Release
+from secant.sensitivity.elastic import rules as elastic
+from secant.sensitivity.stability import rules as stability
+from secant.sql.bind import from_sql
+from secant.sql.bind.statistics import PAIRS
 
 ROUNDS = 40 if LONG else 1
 # One seed in the normal profile: a slot that luck leaves out is no fault. The long profile draws new ones.

@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 from chance import LONG, fresh_seed
-from secant.stats import smooth_median
-from secant.stats.closed_forms import bounded_median
-from secant.stats.pair_search import EXCESS
-from secant.stats.units import ONE, Units
+from secant.stats.preprocessing import smooth_median
+from secant.stats.preprocessing.closed_forms import bounded_median
+from secant.stats.preprocessing.pair_search import EXCESS
+from secant.stats.preprocessing.units import ONE, Units
 
 UNIVERSES = (
     (-1e30, -0.5, -0.2, 0.1, 0.3, 1e30),

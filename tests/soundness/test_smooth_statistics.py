@@ -16,7 +16,7 @@ import pytest
 
 from chance import LONG
 from secant.stats import smooth_sensitivity as smooth
-from secant.stats.pair_search import EXCESS, largest
+from secant.stats.preprocessing.pair_search import EXCESS, largest
 from secant.stats.quantiles import RankChoice, rank_choice
 from secant.stats.results import ADD_REMOVE, REPLACE
 from secant.stats.triangles import count_triangles, smooth_triangles

@@ -10,22 +10,22 @@ import pytest
 import z3
 
 from chance import LONG, chance
-from secant.analysis.certificate import Certificate
-from secant.analysis.interface import Request
-from secant.analysis.smt import marks, rules
-from secant.analysis.smt.analysis import SmtAnalysis
-from secant.analysis.smt.language import Language
-from secant.analysis.smt.rules import EncodedKey, Encoder
-from secant.analysis.smt.search import Search, solver_of
 from secant.plan import nodes as n
-from secant.plan.enforce import Release, enforce
-from secant.plan.evaluate import prepare
-from secant.plan.facts import Facts
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy import Policy, Protection, TableFacts
+from secant.plan.evaluate.evaluate import prepare
+from secant.plan.facts.facts import Facts
+from secant.plan.rewrites.enforce import Release, enforce
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.policy import Policy, Protection, TableFacts
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
+from secant.sensitivity.certificate import Certificate
+from secant.sensitivity.interface import Request
+from secant.sensitivity.smt import marks, rules
+from secant.sensitivity.smt.analysis import SmtAnalysis
+from secant.sensitivity.smt.language import Language
+from secant.sensitivity.smt.rules import EncodedKey, Encoder
+from secant.sensitivity.smt.search import Search, solver_of
+from secant.sql.bind import from_sql
 
 COLUMNS = {
     "a": ("k", "x", "g"),
@@ -318,7 +318,7 @@ def _never(node):
 FAULTS = (
     Planted(
         "smt.join", "a join tells occurrences apart on both sides only",
-        lambda patch: patch.setattr("secant.analysis.smt.search.apart", _apart_on_both_sides),
+        lambda patch: patch.setattr("secant.sensitivity.smt.search.apart", _apart_on_both_sides),
         "SELECT b.s AS p, 1 AS q FROM a, b WHERE a.k = b.k AND b.s IN (1, 2)",
     ),
     Planted(
@@ -378,14 +378,14 @@ FAULTS = (
     Planted(
         "smt.key", "a declared key of a protected table is believed",
         lambda patch: patch.setattr(
-            "secant.terms.keys.is_open", lambda *_: True
+            "secant.policy.keys.is_open", lambda *_: True
         ),
         "SELECT c.y AS p, a.x AS q FROM a JOIN c ON c.x = a.k",
     ),
     Planted(
         "smt.copies", "only one use of a table changes",
         lambda patch: patch.setattr(
-            "secant.analysis.smt.analysis.Encoder",
+            "secant.sensitivity.smt.analysis.Encoder",
             lambda language, table, keys, *_: Encoder(language, table, keys, 0),
         ),
         "SELECT u.s AS p, v.s AS q FROM b u, b v WHERE u.k = v.k AND u.s IN (1, 2) AND v.s IN (1, 2)",

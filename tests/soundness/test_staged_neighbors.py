@@ -15,16 +15,16 @@ from staged_tables import certified, has_stages, with_constants
 
 from chance import LONG
 from naming_public import name_public
-from secant.analysis.portfolio import Prepared, prepare
 from secant.plan import nodes as n
-from secant.plan.domains import Looked
-from secant.plan.evaluate import evaluate
-from secant.plan.evaluate import prepare as compiled
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize, transform
-from secant.plan.values import same_key
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.evaluate.evaluate import prepare as compiled
+from secant.plan.evaluate.values import same_key
+from secant.plan.facts.domains import Looked
+from secant.plan.rewrites.rewrite import normalize, transform
+from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.schema.catalog import Table, catalog
+from secant.sensitivity.portfolio import Prepared, prepare
+from secant.sql.bind import from_sql
 
 ROUNDS = 400 if LONG else 6
 

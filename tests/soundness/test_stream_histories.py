@@ -9,7 +9,7 @@ import pytest
 import stream_histories as histories
 
 import chance
-from secant.mechanisms.continual.levels import Tree
+from secant.noise.continual.levels import Tree
 from secant.plan import nodes as n
 from secant.streams import compiling, reading
 

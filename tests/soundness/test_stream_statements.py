@@ -14,12 +14,12 @@ import pytest
 import stream_campaign as campaign
 
 import chance
-from secant.analysis import combined
-from secant.analysis.certificate import SmoothSensitivity
-from secant.mechanisms.continual import ways
-from secant.mechanisms.whole import WholeLaplace
+from secant.noise.continual import mechanisms as ways
+from secant.noise.mechanisms.whole import WholeLaplace
+from secant.sensitivity import combined
+from secant.sensitivity.bounds import GlobalBound
+from secant.sensitivity.certificate import SmoothSensitivity
 from secant.streams import compiling, within
-from secant.terms.bounds import GlobalBound
 
 STREAMS, PAIRS = (160, 2500) if chance.LONG else (5, 150)
 PLANTED = 40

@@ -14,15 +14,15 @@ import duckdb
 import pytest
 
 import chance
-from secant.analysis.truncation import tallying
-from secant.analysis.truncation.clipping import Additions, amount, column_of, totals
+from secant.engines.print.print_sql import lower
 from secant.plan import nodes as n
-from secant.plan.evaluate import evaluate
-from secant.plan.measures import Measure
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.rewrites.measures import Measure
 from secant.plan.verify import verify
-from secant.release.lower import lower
-from secant.release.tallied import read_tallies
-from secant.terms import types as t
+from secant.release.tallies import read_tallies
+from secant.schema import types as t
+from secant.sensitivity.truncation import tallying
+from secant.sensitivity.truncation.clipping import Additions, amount, column_of, totals
 
 CENT = Fraction(1, 100)
 MONEY = t.decimal(12, 2)

@@ -9,11 +9,11 @@ import pandas
 import pytest
 
 import secant
-from secant.analysis.truncation.unstated import extremes
+from secant.engines.print.print_sql import lower
 from secant.plan import nodes as n
-from secant.release import unstated
-from secant.release.lower import lower
-from secant.terms import types as t
+from secant.release import inferred_facts as unstated
+from secant.schema import types as t
+from secant.sensitivity.truncation.unstated import extremes
 
 ENDS = [(Fraction(-s), Fraction(s)) for s in (1, 2, 5, 10, 100)]
 NAN = float("nan")
@@ -98,7 +98,7 @@ def test_a_row_in_place_of_another_moves_all_counts_one_way():
 
 def test_counting_rows_instead_of_units_would_be_noticed(monkeypatch):
     """A planted fault: a unit with many large values counts many times."""
-    from secant.analysis.truncation import unstated as plans
+    from secant.sensitivity.truncation import unstated as plans
 
     def by_row(table, column, policy, protection, catalog):
         known = catalog.table(table)
@@ -174,7 +174,7 @@ def test_a_range_from_the_data_would_be_noticed(monkeypatch):
             for f in honest(*arguments)
         )
 
-    monkeypatch.setattr("secant.finding.find", following)
+    monkeypatch.setattr("secant.infer_facts.find", following)
     assert not allowed(*ends_of([1.0, 91.375, -3.25]))
 
 

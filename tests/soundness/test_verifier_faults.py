@@ -14,18 +14,18 @@ from directed_cases import CASES, world_of
 from neighbor_check import prepared_for
 from planted_faults import FAULTS, without_walls
 
-from secant.analysis import bounding
-from secant.analysis.bounding import ANALYSES
-from secant.analysis.portfolio import Prepared
-from secant.analysis.truncation import analysis as clipping_analysis
+from secant.accuracy.trace import trace
+from secant.evidence import digest
 from secant.ledger.amounts import Charge
 from secant.ledger.state import charge_fields
-from secant.release.error import trace
+from secant.noise.query_plan import reading_of
+from secant.noise.shares import calibrate
+from secant.release.evidence import papers_of
 from secant.release.job import Job
-from secant.release.papers import papers_of
-from secant.release.reading import reading_of
-from secant.release.shares import calibrate
-from secant.terms.papers import digest
+from secant.sensitivity import bounding
+from secant.sensitivity.bounding import ANALYSES
+from secant.sensitivity.portfolio import Prepared
+from secant.sensitivity.truncation import analysis as clipping_analysis
 from secant.verifier import Verdict, verify
 
 PRINTED = (

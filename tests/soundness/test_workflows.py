@@ -15,23 +15,23 @@ import pytest
 
 from chance import LONG
 from naming_public import name_public
-from secant.analysis.portfolio import Prepared, PublicFacts, prepare
-from secant.analysis.stability import rules as stability
 from secant.errors import Refused
+from secant.noise.measure_noise import NoNoise
+from secant.noise.shares import calibrate
 from secant.plan import nodes as n
-from secant.plan import parts
-from secant.plan.evaluate import prepare as compiled
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
+from secant.plan.evaluate.evaluate import prepare as compiled
+from secant.plan.facts import parts
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.check import fit_policy
+from secant.policy.file import read_policy
 from secant.questions import Asked
-from secant.release import by_source
-from secant.release.by_source import Source
-from secant.release.noise.way import NoNoise
-from secant.release.shares import calibrate
-from secant.terms import types as t
-from secant.terms.catalog import Table, View, catalog
-from secant.terms.policy_check import fit_policy
-from secant.terms.policy_file import read_policy
+from secant.release import cost_by_source as by_source
+from secant.release.cost_by_source import Source
+from secant.schema import types as t
+from secant.schema.catalog import Table, View, catalog
+from secant.sensitivity.portfolio import Prepared, PublicFacts, prepare
+from secant.sensitivity.stability import rules as stability
+from secant.sql.bind import from_sql
 from secant.workflows import Asking, run_workflow
 
 WORKFLOWS = 240 if LONG else 50

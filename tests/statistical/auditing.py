@@ -13,7 +13,7 @@ from typing import Any
 
 from judging import draws, violation
 
-from secant.terms.bounds import GlobalBound
+from secant.sensitivity.bounds import GlobalBound
 
 GRID = Fraction(1, 64)
 ONE = GlobalBound(Fraction(1))

@@ -13,14 +13,19 @@ import pytest
 from judging import ALARM, draws
 from scipy import stats
 
-from secant.mechanisms.bernstein import BernsteinNoise
-from secant.mechanisms.discrete_gaussian import DiscreteGaussianNoise
-from secant.mechanisms.gaussian import ClassicalGaussianNoise, GaussianNoise
-from secant.mechanisms.laplace import DiscreteLaplaceNoise, LaplaceNoise
-from secant.mechanisms.revealed import RevealedNoise
-from secant.mechanisms.selection import ExponentialNoise, PermuteAndFlip, ReportNoisyMax
-from secant.mechanisms.smooth import CauchyNoise, OptimalNoise, SmoothLaplaceNoise, StudentNoise
-from secant.terms.bounds import GlobalBound, SmoothBound
+from secant.noise.mechanisms.bernstein import BernsteinNoise
+from secant.noise.mechanisms.discrete_gaussian import DiscreteGaussianNoise
+from secant.noise.mechanisms.gaussian import ClassicalGaussianNoise, GaussianNoise
+from secant.noise.mechanisms.laplace import DiscreteLaplaceNoise, LaplaceNoise
+from secant.noise.mechanisms.revealed import RevealedNoise
+from secant.noise.mechanisms.selection import ExponentialNoise, PermuteAndFlip, ReportNoisyMax
+from secant.noise.mechanisms.smooth import (
+    CauchyNoise,
+    OptimalNoise,
+    SmoothLaplaceNoise,
+    StudentNoise,
+)
+from secant.sensitivity.bounds import GlobalBound, SmoothBound
 
 FAILURE = Fraction(1, 10)
 ONE = GlobalBound(Fraction(1))

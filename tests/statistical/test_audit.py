@@ -10,13 +10,13 @@ import pytest
 from auditing import GRID, ONE, SCORE, Case, check_audit
 from judging import draws, violation
 
-from secant.mechanisms.bernstein import BernsteinNoise
-from secant.mechanisms.discrete_gaussian import DiscreteGaussianNoise
-from secant.mechanisms.gaussian import ClassicalGaussianNoise, GaussianNoise
-from secant.mechanisms.laplace import DiscreteLaplaceNoise, LaplaceNoise
-from secant.mechanisms.personal import PersonalLimit, PersonalNoise
-from secant.mechanisms.selection import ExponentialNoise, PermuteAndFlip, ReportNoisyMax
-from secant.mechanisms.threshold import ThresholdNoise
+from secant.noise.mechanisms.bernstein import BernsteinNoise
+from secant.noise.mechanisms.discrete_gaussian import DiscreteGaussianNoise
+from secant.noise.mechanisms.gaussian import ClassicalGaussianNoise, GaussianNoise
+from secant.noise.mechanisms.laplace import DiscreteLaplaceNoise, LaplaceNoise
+from secant.noise.mechanisms.personal import PersonalLimit, PersonalNoise
+from secant.noise.mechanisms.selection import ExponentialNoise, PermuteAndFlip, ReportNoisyMax
+from secant.noise.mechanisms.threshold import ThresholdNoise
 
 
 def additive(

@@ -10,8 +10,8 @@ import numpy as np
 from auditing import GRID, Case, check_audit
 from judging import draws, violation
 
-from secant.mechanisms.revealed import RevealedNoise, level_index
-from secant.terms.bounds import SmoothBound
+from secant.noise.mechanisms.revealed import RevealedNoise, level_index
+from secant.sensitivity.bounds import SmoothBound
 
 
 def revealed_level() -> Case:

@@ -12,10 +12,15 @@ from auditing import GRID, Case, check_audit
 from test_audit import CASES as GLOBAL_CASES
 from test_audit_levels import LEVEL
 
-from secant.mechanisms.many_betas import ManyBetasNoise
-from secant.mechanisms.registry import MECHANISMS
-from secant.mechanisms.smooth import CauchyNoise, OptimalNoise, SmoothLaplaceNoise, StudentNoise
-from secant.terms.bounds import SmoothBound
+from secant.noise.mechanisms.many_betas import ManyBetasNoise
+from secant.noise.mechanisms.registry import MECHANISMS
+from secant.noise.mechanisms.smooth import (
+    CauchyNoise,
+    OptimalNoise,
+    SmoothLaplaceNoise,
+    StudentNoise,
+)
+from secant.sensitivity.bounds import SmoothBound
 
 
 def smooth(

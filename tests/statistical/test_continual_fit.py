@@ -11,12 +11,12 @@ import pytest
 from judging import ALARM, draws, misfits
 from scipy.stats import binom, norm
 
-from secant.mechanisms.continual import StreamFacts, Way
-from secant.mechanisms.continual import ways as ways_of_streams
-from secant.mechanisms.continual.encoder import Encoder
-from secant.mechanisms.continual.levels import Tree
-from secant.mechanisms.continual.ways import half_widths_of
-from secant.mechanisms.whole import WholeLaplace
+from secant.noise.continual import StreamFacts, Way
+from secant.noise.continual import mechanisms as ways_of_streams
+from secant.noise.continual.encoder import Encoder
+from secant.noise.continual.levels import Tree
+from secant.noise.continual.mechanisms import half_widths_of
+from secant.noise.mechanisms.whole import WholeLaplace
 
 DELTA = Fraction(1, 100)
 LEVELS = (0.5, 0.95)

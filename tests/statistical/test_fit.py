@@ -14,13 +14,13 @@ from flint import fmpq
 from judging import distance_is_large, draws, misfits
 from scipy import stats
 
-from secant.mechanisms.discrete_gaussian import discrete_gaussian_noise
-from secant.mechanisms.discrete_laplace import discrete_laplace_noise
-from secant.mechanisms.geometric import Shape, draw_geometric, flip_exponential
-from secant.mechanisms.grid import Law, draw_cell
-from secant.mechanisms.laplace import laplace_cells
-from secant.mechanisms.laws import CauchyLaw, GaussianLaw, LaplaceLaw, OptimalLaw, StudentLaw
-from secant.mechanisms.randomness import word
+from secant.noise.mechanisms.discrete_gaussian import discrete_gaussian_noise
+from secant.noise.mechanisms.discrete_laplace import discrete_laplace_noise
+from secant.noise.mechanisms.geometric import Shape, draw_geometric, flip_exponential
+from secant.noise.mechanisms.grid import Law, draw_cell
+from secant.noise.mechanisms.laplace import laplace_cells
+from secant.noise.mechanisms.laws import CauchyLaw, GaussianLaw, LaplaceLaw, OptimalLaw, StudentLaw
+from secant.noise.mechanisms.randomness import word
 from secant.numeric.ball import ball, lower, working_precision
 
 

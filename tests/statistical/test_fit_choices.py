@@ -15,7 +15,7 @@ import pytest
 from judging import draws, misfits
 from scipy import stats
 
-from secant.mechanisms.selection import pick_exponential, pick_flip, pick_noisy
+from secant.noise.mechanisms.selection import pick_exponential, pick_flip, pick_noisy
 
 
 def flip_shares(exponents: list[float]) -> dict[int, float]:

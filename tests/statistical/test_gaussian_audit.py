@@ -17,16 +17,16 @@ from judging import ALARM, draws, violation
 
 import secant
 from private_shop import Compiled, compile_release
-from secant.analysis.certificate import Certificate
 from secant.engine import Connection
 from secant.ledger.accounting import basic_composition
-from secant.mechanisms.gaussian import normal_delta
-from secant.mechanisms.whole import WholeNormal
+from secant.noise import laws
+from secant.noise.events import ConcentratedEvent, PureEvent
+from secant.noise.mechanisms.gaussian import normal_delta
+from secant.noise.mechanisms.whole import WholeNormal
 from secant.numeric.ball import lower, working_precision
 from secant.questions import charges_of
-from secant.release import laws
 from secant.release.inspection import unnoised
-from secant.terms.events import ConcentratedEvent, PureEvent
+from secant.sensitivity.certificate import Certificate
 
 GROUPS = 9
 POLICY = f"""

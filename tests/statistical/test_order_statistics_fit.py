@@ -12,10 +12,10 @@ from fractions import Fraction
 import pytest
 from judging import draws, misfits
 
-from secant.plan.ranked import Grid, Ranked
-from secant.release import ranked as by_rank
-from secant.terms import types as t
-from secant.terms.secrecy import Private
+from secant.noise import ranked as by_rank
+from secant.noise.secrecy import Private
+from secant.plan.rewrites.order_statistics import Grid, Ranked
+from secant.schema import types as t
 
 HALF = Fraction(1, 2)
 CELLS = ((1, 3), (2, 1), (5, 4), (6, 2))

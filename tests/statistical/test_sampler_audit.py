@@ -11,7 +11,7 @@ import pytest
 from judging import draws, violation
 
 from secant.blackbox import release, sample_sensitivity, uniform
-from secant.mechanisms.bernstein import BernsteinNoise
+from secant.noise.mechanisms.bernstein import BernsteinNoise
 
 ONE = np.linspace(0.05, 0.9, 6)
 EPSILON = 1.0

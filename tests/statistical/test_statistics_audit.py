@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from auditing import Case, check_audit
 
-from secant.mechanisms.smooth import SmoothNoise
+from secant.noise.mechanisms.smooth import SmoothNoise
+from secant.stats.preprocessing.smooth_median import smooth_median
+from secant.stats.preprocessing.units import Units
 from secant.stats.quantiles import RankChoice, rank_choice
 from secant.stats.results import ADD_REMOVE, REPLACE
 from secant.stats.scale import scale_of
-from secant.stats.smooth_median import smooth_median
 from secant.stats.smooth_sensitivity import (
     quantile_at,
     smooth_mean,
     smooth_quantile,
     trimmed_mean_of,
 )
-from secant.stats.units import Units
 from secant.stats.ways import SmoothWay, Statistic, smooth_way
 
 TOP = 1 << 30

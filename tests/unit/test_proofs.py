@@ -10,7 +10,7 @@ from secant.errors import UsageError
 def test_a_rule_says_what_it_claims_why_it_holds_and_what_attacks_it():
     rule = secant.rule("stability.count")
     assert (rule.id, rule.title) == ("stability.count", "rows or values")
-    assert rule.page == "secant/analysis/stability/PROOFS.md"
+    assert rule.page == "secant/sensitivity/stability/PROOFS.md"
     assert rule.claim.startswith("The sum over all groups")
     assert rule.proof.startswith("A changed row is in one group")
     assert "tests/soundness/test_planted_faults.py::test_a_planted_fault_is_noticed" in rule.tests

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.suites.tpch.accuracy import Cell, Rows, at_level, cells_of, numbers_of, relative
-from secant.release.intervals import Span
+from secant.noise.intervals import Span
 
 Ends = Sequence[Sequence[Span | None]]
 ROUNDING = 1e-9

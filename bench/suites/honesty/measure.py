@@ -26,12 +26,12 @@ from bench.suites.tpch.rehearsal import (
     engine_of,
     plain_statement,
 )
-from secant.analysis.portfolio import Prepared, prepare
 from secant.engine import Connection
+from secant.engines.print.print_sql import lower
 from secant.errors import SecantError
-from secant.release.lower import lower
+from secant.release.inferred_facts import SHARE, Lacking, countable, find, lacking_facts
 from secant.release.run import check_job
-from secant.release.unstated import SHARE, Lacking, countable, find, lacking_facts
+from secant.sensitivity.portfolio import Prepared, prepare
 
 REQUIRED = 0.93
 """At a level of 95 %, what 200 releases may show of an interval that is exact."""

@@ -16,10 +16,11 @@ from tempfile import TemporaryDirectory
 from bench.suites.honesty import events, retail
 from bench.suites.laud import database
 from bench.suites.tpch import texts
-from secant.cli import demo, demo_data
+from secant.cli import demo_data
+from secant.cli.commands import demo
 from secant.errors import UsageError
-from secant.terms.policy import Policy
-from secant.terms.policy_file import load_policy, read_policy
+from secant.policy.file import load_policy, read_policy
+from secant.policy.policy import Policy
 
 ONE = Fraction(1)
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from bench.suites.joins import exact
 from bench.suites.tpch.texts import customers_text
+from secant.engines.backend import Session
 from secant.errors import UsageError
-from secant.release.backend import Session
 
 _ROWS = """
 [protections.rows]

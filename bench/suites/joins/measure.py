@@ -19,22 +19,22 @@ import secant
 from bench.suites.joins.cases import Case
 from bench.suites.tpch.measure import ask
 from bench.suites.tpch.rehearsal import compiled, engine_of, plain_statement
-from secant.analysis import bounding
-from secant.analysis.certificate import Certificate, Refusal, Survey, Surveyed
-from secant.analysis.interface import Request
-from secant.analysis.public_facts import OpenFacts
 from secant.engine import Connection
+from secant.engines.backend import Session
+from secant.engines.print.print_sql import lower
 from secant.errors import SecantError
 from secant.plan import nodes as n
-from secant.plan.enforce import enforce
-from secant.plan.facts import Facts
-from secant.plan.from_sql import from_sql
-from secant.plan.measures import Problem
-from secant.plan.rewrite import normalize
-from secant.release.backend import Session
-from secant.release.lookups import public_facts
-from secant.release.lower import lower
-from secant.terms.policy_file import read_policy
+from secant.plan.facts.facts import Facts
+from secant.plan.rewrites.enforce import enforce
+from secant.plan.rewrites.measures import Problem
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.file import read_policy
+from secant.release.public_facts import public_facts
+from secant.sensitivity import bounding
+from secant.sensitivity.certificate import Certificate, Refusal, Survey, Surveyed
+from secant.sensitivity.interface import Request
+from secant.sensitivity.public_facts import OpenFacts
+from secant.sql.bind import from_sql
 
 SMOOTHNESS = 10
 """Epsilon over beta: what the noise of surveyed joins takes, too."""

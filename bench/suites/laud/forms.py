@@ -14,8 +14,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 from secant.errors import UsageError
-from secant.terms.policy import Policy
-from secant.terms.policy_file import read_policy
+from secant.policy.file import read_policy
+from secant.policy.policy import Policy
 
 QUERIES = (
     "b1_1", "b1_2", "b1_3", "b1_4", "b1_5", "b3", "b4", "b5", "b6", "b7", "b9", "b10", "b12_1",

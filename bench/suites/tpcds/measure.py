@@ -20,12 +20,12 @@ from typing import Any
 import duckdb
 
 from secant.engine import Connection, connect
+from secant.engines.print.print_sql import lower
 from secant.errors import SecantError
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.release.lower import lower
-from secant.terms.policy import Policy
-from secant.terms.policy_file import read_policy
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.file import read_policy
+from secant.policy.policy import Policy
+from secant.sql.bind import from_sql
 
 Row = Mapping[str, Any]
 DIGITS = 9

@@ -21,8 +21,8 @@ from bench.suites.tpch.rehearsal import Remembering, compiled, engine_of, plain_
 from bench.suites.tpch.texts import text_of
 from secant.engine import Connection
 from secant.errors import SecantError
+from secant.policy.policy import Policy
 from secant.release.run import check_job
-from secant.terms.policy import Policy
 
 TIMED = 3
 Row = dict[str, Any]

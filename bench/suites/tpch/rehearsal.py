@@ -10,17 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from secant.accuracy.noise_lineage import reliance
 from secant.engine import Connection
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
+from secant.engines.backend import Backend, Known, Session
+from secant.engines.print.print_sql import lower
+from secant.noise.shares import calibrate
+from secant.plan.rewrites.rewrite import normalize
 from secant.questions import prepared_of
 from secant.release import run as releases
-from secant.release.backend import Backend, Known, Session
 from secant.release.job import Job
-from secant.release.lower import lower
-from secant.release.reliance import reliance
-from secant.release.shares import calibrate
-from secant.terms.catalog import Catalog
+from secant.schema.catalog import Catalog
+from secant.sql.bind import from_sql
 
 LEVEL = Fraction(95, 100)
 Rows = list[tuple[object, ...]]

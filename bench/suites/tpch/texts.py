@@ -9,8 +9,8 @@ from __future__ import annotations
 from importlib.resources import files
 
 from secant.errors import UsageError
-from secant.terms.policy import Policy
-from secant.terms.policy_file import load_policy, read_policy
+from secant.policy.file import load_policy, read_policy
+from secant.policy.policy import Policy
 
 QUERIES = tuple(f"q{number:02}" for number in range(1, 23))
 

@@ -20,10 +20,10 @@ from secant.attack.guess import membership_at, percent
 from secant.attack.inverse import largest_epsilon
 from secant.attack.odds import added_at_most
 from secant.errors import Refused, UsageError
+from secant.policy.coverage import tables_of
+from secant.policy.policy import Policy, Protection
 from secant.records import frozen
-from secant.terms.catalog import Catalog
-from secant.terms.coverage import tables_of
-from secant.terms.policy import Policy, Protection
+from secant.schema.catalog import Catalog
 
 NOT_READ = "the question does not read it, so its answer adds nothing"
 _DELTA = "single answers are not bounded, because delta is not 0"

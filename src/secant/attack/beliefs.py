@@ -24,9 +24,9 @@ from secant.attack.priors import (
 )
 from secant.errors import PolicyError, UsageError
 from secant.numeric.parameters import exact
+from secant.policy.policy import ColumnFacts
 from secant.records import frozen
-from secant.terms.catalog import Catalog
-from secant.terms.policy import ColumnFacts
+from secant.schema.catalog import Catalog
 
 ASSUMED = " (assumed: the policy declares no distribution)"
 _PLACED = ("INTEGER", "DECIMAL", "DOUBLE", "DATE", "TIMESTAMP")

@@ -14,9 +14,9 @@ from fractions import Fraction
 from secant.attack.goals import Attacker, Attribute, Formula, Goal, leaves
 from secant.attack.odds import added_at_most, added_on_average, on_average, raised, up
 from secant.attack.secrets import Secret, secret_of
+from secant.policy.policy import Policy, Protection
 from secant.records import frozen
-from secant.terms.catalog import Catalog
-from secant.terms.policy import Policy, Protection
+from secant.schema.catalog import Catalog
 
 MOST_HOPS = 10_000
 Reads = Mapping[str, frozenset[str]]

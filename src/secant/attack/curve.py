@@ -12,9 +12,9 @@ from fractions import Fraction
 from secant.attack.attacker import questions_of
 from secant.attack.chances import Amount, Chance
 from secant.attack.goals import Attacker, parse_attacker
+from secant.policy.policy import Policy, Protection
 from secant.records import frozen
-from secant.terms.catalog import Catalog
-from secant.terms.policy import Policy, Protection
+from secant.schema.catalog import Catalog
 
 
 @frozen

@@ -16,11 +16,11 @@ from secant.attack.odds import raised
 from secant.attack.priors import ends_of
 from secant.errors import UsageError
 from secant.numeric import interval as iv
+from secant.policy.coverage import tables_of
+from secant.policy.norms import Measure, parse_norm, weight_in
+from secant.policy.policy import ColumnFacts, Policy, Protection
 from secant.records import frozen
-from secant.terms.catalog import Catalog
-from secant.terms.coverage import tables_of
-from secant.terms.norms import Measure, parse_norm, weight_in
-from secant.terms.policy import ColumnFacts, Policy, Protection
+from secant.schema.catalog import Catalog
 
 
 @frozen

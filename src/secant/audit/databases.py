@@ -17,11 +17,11 @@ from typing import Any
 
 from secant.audit.neighbors import Database, Row
 from secant.plan import nodes as n
-from secant.plan.values import same_key
+from secant.plan.evaluate.values import same_key
+from secant.policy.policy import Policy
 from secant.records import frozen
-from secant.terms.catalog import Catalog, Table
-from secant.terms.policy import Policy
-from secant.terms.types import Type
+from secant.schema.catalog import Catalog, Table
+from secant.schema.types import Type
 
 MOST_ROWS = 5
 LARGEST = 12

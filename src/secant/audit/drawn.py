@@ -11,11 +11,11 @@ from contextlib import contextmanager
 import duckdb
 
 from secant.audit.neighbors import Database
-from secant.release.dialect import DUCKDB, Dialect, quote
-from secant.release.duckdb import DuckDBSession
-from secant.terms.catalog import Catalog
-from secant.terms.policy import Limits
-from secant.terms.types import Type
+from secant.engines.dialect import DUCKDB, Dialect, quote
+from secant.engines.duckdb.session import DuckDBSession
+from secant.policy.policy import Limits
+from secant.schema.catalog import Catalog
+from secant.schema.types import Type
 
 
 class DrawnEngine:

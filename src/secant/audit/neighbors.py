@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from secant.plan.values import compare, same_key
-from secant.terms.catalog import Catalog
-from secant.terms.policy import Policy, Protection
+from secant.plan.evaluate.values import compare, same_key
+from secant.policy.policy import Policy, Protection
+from secant.schema.catalog import Catalog
 
 Row = Mapping[str, Any]
 Database = Mapping[str, Sequence[Row]]

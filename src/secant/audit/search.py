@@ -15,30 +15,30 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from secant.analysis.bounding import Bounded
-from secant.analysis.certificate import Certificate, ClippedContribution
 from secant.audit.databases import Drawing, as_kind, constants_of
 from secant.audit.drawn import DrawnEngine
 from secant.audit.neighbors import Database, neighbors, rank_distance
 from secant.engine import Connection
+from secant.engines.backend import Session
+from secant.engines.print.print_sql import lower
 from secant.errors import SecantError, UsageError
+from secant.noise.query_plan import Units, numbered
+from secant.noise.smooth import SLACK
 from secant.plan import nodes as n
-from secant.plan.one_question import one_question
-from secant.plan.reads import tables_read
+from secant.plan.facts.reads import tables_read
+from secant.policy.coverage import is_open
+from secant.policy.policy import Protection
 from secant.records import frozen
-from secant.release.backend import Session
 from secant.release.inspection import Unsealed, unsealed
 from secant.release.job import Job, Keys
-from secant.release.lower import lower
 from secant.release.measured import comparable, in_steps
-from secant.release.noise.smooth import SLACK
-from secant.release.reading import Units, numbered
 from secant.release.run import check_job, released_fields
-from secant.release.stages import stage
-from secant.release.tallied import Tally, read_tallies
-from secant.terms.bounds import GlobalBound
-from secant.terms.coverage import is_open
-from secant.terms.policy import Protection
+from secant.release.staged_tables import stage
+from secant.release.tallies import Tally, read_tallies
+from secant.sensitivity.bounding import Bounded
+from secant.sensitivity.bounds import GlobalBound
+from secant.sensitivity.certificate import Certificate, ClippedContribution
+from secant.sql.query_context import one_question
 
 STEPS = 8
 """Small changes of the worst database before a new one is drawn."""

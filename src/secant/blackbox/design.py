@@ -16,7 +16,7 @@ from scipy import special
 
 from secant.errors import UsageError, border
 from secant.ledger.amounts import as_written
-from secant.mechanisms.admission import round_up
+from secant.noise.mechanisms.admission import round_up
 from secant.numeric.ball import Ball, ball, ceiling, decide, upper, working_precision
 from secant.numeric.parameters import Number, count_of
 from secant.records import frozen

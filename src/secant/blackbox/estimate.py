@@ -14,11 +14,11 @@ from fractions import Fraction
 from secant.blackbox.design import Design
 from secant.blackbox.distributions import Distribution
 from secant.blackbox.measure import Ruler, converted, rounded_up
+from secant.display.curves import Line, chart
+from secant.display.drawing import Picture
 from secant.errors import UsageError
 from secant.records import frozen
-from secant.shown.curves import Line, chart
-from secant.shown.drawing import Picture
-from secant.terms.bounds import Norm
+from secant.sensitivity.bounds import Norm
 
 
 @frozen

@@ -14,7 +14,7 @@ from typing import Any
 from secant.blackbox.design import Design, gamma_of
 from secant.errors import UsageError, border
 from secant.ledger.amounts import as_written
-from secant.mechanisms.admission import round_up
+from secant.noise.mechanisms.admission import round_up
 from secant.numeric.ball import ball, upper, working_precision
 from secant.numeric.parameters import Number, count_of
 from secant.records import frozen

@@ -17,7 +17,7 @@ import numpy as np
 from secant.errors import UsageError
 from secant.numeric.ball import ball, upper, working_precision
 from secant.records import frozen
-from secant.terms.bounds import Norm
+from secant.sensitivity.bounds import Norm
 
 Distance = Callable[[Any, Any], float]
 Point = tuple[float, ...]

@@ -13,10 +13,10 @@ from typing import ClassVar
 
 from secant.errors import UsageError, border
 from secant.ledger.amounts import as_written
-from secant.mechanisms.selection import Choice, pick_exponential
+from secant.noise.mechanisms.selection import Choice, pick_exponential
 from secant.numeric.parameters import Number
 from secant.records import frozen
-from secant.terms.bounds import GlobalBound
+from secant.sensitivity.bounds import GlobalBound
 
 LARGEST_WEIGHT = 10**15
 

@@ -38,8 +38,8 @@ from secant.blackbox.sampling import check_function, evaluated, sample_sensitivi
 from secant.errors import UsageError, border
 from secant.ledger.amounts import as_written
 from secant.numeric.parameters import Number, delta_of, epsilon_of, level_of, positive
+from secant.sensitivity.bounds import Norm
 from secant.stats.budget import Allowance, Done, paid
-from secant.terms.bounds import Norm
 
 
 @border

@@ -20,13 +20,13 @@ from secant.blackbox.measure import NORMS, Distance
 from secant.blackbox.posterior import PosteriorSampler
 from secant.blackbox.workers import guarded
 from secant.errors import Refused, UsageError
-from secant.mechanisms.bernstein import BernsteinNoise, LatticeNoise
-from secant.mechanisms.gaussian import GaussianNoise, NormalNoise
-from secant.mechanisms.laplace import GlobalNoise, LaplaceNoise
-from secant.mechanisms.selection import Choice, ExponentialNoise, PermuteAndFlip
+from secant.noise.mechanisms.bernstein import BernsteinNoise, LatticeNoise
+from secant.noise.mechanisms.gaussian import GaussianNoise, NormalNoise
+from secant.noise.mechanisms.laplace import GlobalNoise, LaplaceNoise
+from secant.noise.mechanisms.selection import Choice, ExponentialNoise, PermuteAndFlip
+from secant.noise.secrecy import Private
 from secant.numeric.parameters import Number, positive
-from secant.terms.bounds import GlobalBound, Norm
-from secant.terms.secrecy import Private
+from secant.sensitivity.bounds import GlobalBound, Norm
 
 Custom = Callable[[Any, float, float, float], Any]
 """A mechanism of the caller's own: takes result, sensitivity, ε, δ and gives what is released."""

@@ -17,12 +17,12 @@ import numpy as np
 from secant.blackbox.estimate import Sensitivity
 from secant.blackbox.guarantee import RandomPrivacy
 from secant.blackbox.respond import Calibrated
-from secant.mechanisms.bernstein import LatticeNoise
-from secant.mechanisms.gaussian import NormalNoise
-from secant.mechanisms.selection import Choice
+from secant.display.curves import noise_picture
+from secant.display.drawing import Picture
+from secant.noise.mechanisms.bernstein import LatticeNoise
+from secant.noise.mechanisms.gaussian import NormalNoise
+from secant.noise.mechanisms.selection import Choice
 from secant.records import frozen
-from secant.shown.curves import noise_picture
-from secant.shown.drawing import Picture
 
 
 @frozen

@@ -33,11 +33,11 @@ from secant.blackbox.measure import (
 from secant.blackbox.records import neighbors, size_of
 from secant.blackbox.state import RunState, run_state
 from secant.blackbox.workers import Beat, Runs, Task, TimedOut, guarded, run_apart, run_here
+from secant.display.progress import progress as shown
 from secant.errors import UsageError, border
 from secant.numeric.parameters import Number, count_of, positive
 from secant.records import frozen
-from secant.shown.progress import progress as shown
-from secant.terms.bounds import Norm
+from secant.sensitivity.bounds import Norm
 
 MOST_SAMPLES = 10**7
 _SAMPLER = "the sampler"

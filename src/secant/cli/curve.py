@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from secant.display.curves import Line, chart
 from secant.records import frozen
-from secant.shown.curves import Line, chart
 
 GRID = ("0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10")
 """The ε of a curve. Public, and the same for every question."""

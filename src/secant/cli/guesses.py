@@ -11,10 +11,10 @@ from fractions import Fraction
 from typing import Any
 
 from secant.attack.curve import GuessCurve, guess_curves
+from secant.display.curves import Line, chart
 from secant.errors import UsageError
-from secant.shown.curves import Line, chart
-from secant.terms.catalog import Catalog
-from secant.terms.policy import Policy
+from secant.policy.policy import Policy
+from secant.schema.catalog import Catalog
 
 LEAST = Fraction(1, 100)
 POINTS = 33

@@ -19,8 +19,8 @@ from rich.table import Table
 from rich.text import Text
 
 from secant.cli.output import writing
-from secant.shown.numbers import error_text, plain, value_text
-from secant.shown.parts import (
+from secant.display.numbers import error_text, plain, value_text
+from secant.display.parts import (
     PIPE_WIDTH,
     Part,
     answer_parts,
@@ -30,9 +30,9 @@ from secant.shown.parts import (
 )
 
 if TYPE_CHECKING:
+    from secant.accuracy.warnings import Caution
     from secant.cli.curve import Curve
     from secant.engine import Account, Answer
-    from secant.release.cautions import Caution
 
 
 class _Screen(Console):

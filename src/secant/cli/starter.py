@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from secant.policy.fit import untaken
+from secant.policy.people import about_people, is_staff, named_after_people, person_column
+from secant.policy.ties import accepted_name
 from secant.records import frozen
-from secant.terms.catalog import Catalog, Computed, Table
-from secant.terms.people import about_people, is_staff, named_after_people, person_column
-from secant.terms.policy_fit import untaken
-from secant.terms.policy_ties import accepted_name
-from secant.terms.types import Type
+from secant.schema.catalog import Catalog, Computed, Table
+from secant.schema.types import Type
 
 Looked = Mapping[tuple[str, str], tuple[object, object]]
 """By table and column: the smallest and the largest value in the data."""

@@ -14,16 +14,10 @@ from math import ceil, floor
 from numbers import Rational, Real
 
 from secant.errors import BudgetError, UsageError
+from secant.noise.events import ApproximateEvent, Composed, Event, PureEvent, exceptional_share
 from secant.numeric.parameters import Number, exact
+from secant.policy.windows import Span
 from secant.records import frozen
-from secant.terms.events import (
-    ApproximateEvent,
-    Composed,
-    Event,
-    PureEvent,
-    exceptional_share,
-)
-from secant.terms.windows import Span
 
 EPSILON_UNITS = 10**9
 """One ε in ledger units (nano-ε)."""

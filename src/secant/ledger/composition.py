@@ -17,8 +17,7 @@ from math import ceil, floor
 from secant.errors import BudgetError
 from secant.ledger.amounts import DELTA_UNITS, EPSILON_UNITS, Budget, Charge, Spent, priced
 from secant.ledger.state import Account, Price, merged, price_of, spent_of
-from secant.records import frozen
-from secant.terms.events import (
+from secant.noise.events import (
     ApproximateEvent,
     Composed,
     ConcentratedEvent,
@@ -28,6 +27,7 @@ from secant.terms.events import (
     Repeated,
     event_from_json,
 )
+from secant.records import frozen
 
 BASIC = "basic"
 TIGHT = "tight"

@@ -12,9 +12,9 @@ from typing import Any
 
 from secant.ledger.amounts import Charge
 from secant.ledger.records import Record
+from secant.noise.events import event_from_json
+from secant.policy.windows import read_span
 from secant.records import frozen
-from secant.terms.events import event_from_json
-from secant.terms.windows import read_span
 
 
 @frozen

@@ -15,8 +15,8 @@ from secant.ledger.amounts import Budget, Charge, Spent, decimals, total
 from secant.ledger.composition import BASIC, COMPOSITIONS, TIGHT, Reading, read, surely_covered
 from secant.ledger.sliding import read_sliding
 from secant.ledger.state import Account, State, spent_of
+from secant.policy.windows import Window
 from secant.records import frozen
-from secant.terms.windows import Window
 
 MONTHLY = "monthly"
 RENEWALS = (MONTHLY,)

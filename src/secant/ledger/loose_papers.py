@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from secant.mechanisms.gaussian import NormalNoise
-from secant.mechanisms.laplace import GlobalNoise
-from secant.mechanisms.selection import Choice
-from secant.mechanisms.smooth import SmoothNoise
-from secant.plan.written import plain_value
-from secant.terms.papers import Papers, document, software
+from secant.evidence import Papers, document, software
+from secant.noise.mechanisms.gaussian import NormalNoise
+from secant.noise.mechanisms.laplace import GlobalNoise
+from secant.noise.mechanisms.selection import Choice
+from secant.noise.mechanisms.smooth import SmoothNoise
+from secant.plan.serialize import plain_value
 
 
 def loose_papers(

@@ -20,8 +20,8 @@ from secant.errors import UsageError
 from secant.ledger.amounts import DELTA_UNITS, EPSILON_UNITS, Budget
 from secant.ledger.store import Ledger
 from secant.ledger.witness import anchor_file
+from secant.policy.policy import Policy
 from secant.records import frozen
-from secant.terms.policy import Policy
 
 _log = logging.getLogger("secant")
 
@@ -68,12 +68,12 @@ class Accounts(dict[str, Account]):
         return [{"protection": name, **account.to_dict()} for name, account in self.items()]
 
     def __str__(self) -> str:
-        from secant.shown.parts import budget_lines
+        from secant.display.parts import budget_lines
 
         return "\n".join(budget_lines(self))
 
     def _repr_html_(self) -> str:
-        from secant.shown.page import budget_page
+        from secant.display.page import budget_page
 
         return budget_page(self)
 

@@ -18,9 +18,9 @@ from math import ceil
 
 from secant.errors import UsageError
 from secant.ledger.amounts import EPSILON_UNITS, LARGEST_EPSILON, Budget
+from secant.noise.events import exact_count, exact_epsilon
 from secant.numeric.parameters import Number
 from secant.records import frozen
-from secant.terms.events import exact_count, exact_epsilon
 
 STREAM_CHANGE = 2
 """ledger.uses: so many uses come or go, at most, when one use is removed: itself and one other."""

@@ -16,7 +16,7 @@ from math import ceil
 from secant.ledger.amounts import DELTA_UNITS, EPSILON_UNITS, Budget, Charge, Spent
 from secant.ledger.composition import Reading
 from secant.ledger.state import Account, Price, gamma_of, merged, price_of
-from secant.terms.windows import Span, Window, read_span
+from secant.policy.windows import Span, Window, read_span
 
 THEOREM = "ledger.window"
 

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from secant.ledger.amounts import Charge, Spent, gamma_units
 from secant.ledger.records import START, Anchor, Record, broken, canonical, check_link
+from secant.noise.events import Event, event_from_json, to_json
+from secant.policy.windows import read_span, span_fields
 from secant.records import frozen
-from secant.terms.events import Event, event_from_json, to_json
-from secant.terms.windows import read_span, span_fields
 
 SUMMARY_INTERVAL = 1000
 """So many records, at least, lie between two summaries."""

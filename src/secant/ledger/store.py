@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from secant.errors import BudgetError, UsageError
+from secant.evidence import Papers
 from secant.ledger.amounts import Budget, Charge, Spent
 from secant.ledger.export import export_lines
 from secant.ledger.history import Release, releases_of
@@ -33,11 +34,10 @@ from secant.ledger.reserve import Reservation
 from secant.ledger.sqlite import SqliteJournal
 from secant.ledger.state import State, charge_fields, month_of, starting_at
 from secant.ledger.witness import forgotten
+from secant.policy.policy import LONGEST_NAME
+from secant.policy.windows import Window
 from secant.processes import ProcessLock
 from secant.records import frozen
-from secant.terms.papers import Papers
-from secant.terms.policy import LONGEST_NAME
-from secant.terms.windows import Window
 
 LONGEST_LEASE = 31 * 24 * 3600
 """Seconds; a longer lease would lock budget for good when its process is killed."""

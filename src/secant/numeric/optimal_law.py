@@ -1,7 +1,7 @@
 """The law p* of least noise for smooth bounds, in floats: tail, density, quantile and mean (noise.optimal).
 
 In: k = epsilon / beta, at least 1. Out: estimates for choices by public facts, for stated errors and for pictures. No
-draw rests on a float: `secant.mechanisms.laws` encloses the same law and draws from it exactly.
+draw rests on a float: `secant.noise.mechanisms.laws` encloses the same law and draws from it exactly.
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from secant.errors import Span
-from secant.plan.remembered import Node as Node
-from secant.plan.remembered import Relation as Relation
-from secant.plan.remembered import Scalar as Scalar
+from secant.plan.node_cache import Node as Node
+from secant.plan.node_cache import Relation as Relation
+from secant.plan.node_cache import Scalar as Scalar
 from secant.plan.scalar_nodes import And as And
 from secant.plan.scalar_nodes import Arithmetic as Arithmetic
 from secant.plan.scalar_nodes import Attempt as Attempt
@@ -45,7 +45,7 @@ from secant.plan.scalar_nodes import Quantize as Quantize
 from secant.plan.scalar_nodes import SameValue as SameValue
 from secant.plan.scalar_nodes import ScalarSubquery as ScalarSubquery
 from secant.records import by_identity, frozen
-from secant.terms.types import Type
+from secant.schema.types import Type
 from secant.work import spend
 
 # ── pieces of relations ──────────────────────────────────────────────────────────────────────────

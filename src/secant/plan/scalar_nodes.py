@@ -9,9 +9,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from secant.errors import Span
-from secant.plan.remembered import Node, Relation, Scalar
+from secant.plan.node_cache import Node, Relation, Scalar
 from secant.records import by_identity
-from secant.terms.types import Type
+from secant.schema.types import Type
 
 
 @by_identity

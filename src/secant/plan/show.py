@@ -11,10 +11,10 @@ from dataclasses import fields
 from operator import attrgetter
 
 from secant.plan import nodes as n
-from secant.plan.rules import RuleTable
-from secant.plan.scopes import relations_in
-from secant.plan.steps import spelled
-from secant.terms.types import Type
+from secant.plan.facts.scopes import relations_in
+from secant.plan.rewrites.steps import spelled
+from secant.plan.rule_table import RuleTable
+from secant.schema.types import Type
 
 SCALAR_TEXT: RuleTable[Callable[..., str]] = RuleTable("show scalars")
 RELATION_TEXT: RuleTable[Callable[..., str]] = RuleTable("show relations")

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from secant.plan import nodes as n
-from secant.plan.aggregates import QUANTILES, SPREAD
-from secant.plan.functions import AGGREGATES, FUNCTIONS
-from secant.plan.rules import RuleTable
-from secant.plan.steps import spelled
-from secant.plan.values import CASTABLE
-from secant.plan.windows import window_type
-from secant.terms import types as t
-from secant.terms.types import Type
+from secant.plan.evaluate.values import CASTABLE
+from secant.plan.functions.aggregates import QUANTILES, SPREAD
+from secant.plan.functions.scalar import AGGREGATES, FUNCTIONS
+from secant.plan.functions.windows import window_type
+from secant.plan.rewrites.steps import spelled
+from secant.plan.rule_table import RuleTable
+from secant.schema import types as t
+from secant.schema.types import Type
 
 Fields: TypeAlias = tuple[n.Field, ...]
 Meaning: TypeAlias = Type | Fields

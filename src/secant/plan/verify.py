@@ -13,12 +13,12 @@ from itertools import pairwise
 
 from secant.errors import InternalError
 from secant.plan import nodes as n
-from secant.plan.reads import scans
-from secant.plan.rules import RuleTable
-from secant.plan.scopes import borrowed_by, bottom_up, own_parts, relations_in, standing_on
+from secant.plan.facts.reads import scans
+from secant.plan.facts.scopes import borrowed_by, bottom_up, own_parts, relations_in, standing_on
+from secant.plan.functions.windows import WINDOW_FUNCTIONS
+from secant.plan.rule_table import RuleTable
 from secant.plan.typing import Mistyped, fields_of, settle_one, type_of
-from secant.plan.windows import WINDOW_FUNCTIONS
-from secant.terms.types import Type, unify
+from secant.schema.types import Type, unify
 
 CHECKS: RuleTable[Callable[..., None]] = RuleTable("verify")
 check = CHECKS.rule

@@ -9,10 +9,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from secant.accuracy.warnings import Caution
+from secant.display.drawing import Picture
 from secant.errors import UsageError
 from secant.records import frozen
-from secant.release.cautions import Caution
-from secant.shown.drawing import Picture
 
 
 @frozen
@@ -49,13 +49,13 @@ class Answer:
 
     def __str__(self) -> str:
         """Give the answer as `secant query` prints it."""
-        from secant.shown.parts import answer_parts, as_text
+        from secant.display.parts import answer_parts, as_text
 
         return as_text(answer_parts(self))
 
     def _repr_html_(self) -> str:
         """Give the answer as a notebook shows it."""
-        from secant.shown.page import answer_page
+        from secant.display.page import answer_page
 
         return answer_page(self)
 
@@ -88,14 +88,14 @@ class Answer:
                 "only running totals of what is never below zero cannot fall",
                 hint="ask for sum(count(*)) OVER (ORDER BY ...), or for sums whose range begins at 0",
             )
-        from secant.release.rising import never_falling
+        from secant.accuracy.isotonic import never_falling
 
         rows, error = never_falling(self.columns, self.rows, self.error, order)
         return replace(self, rows=rows, error=error)
 
     def plot(self, column: str | None = None) -> Picture:
         """Draw a noisy column with error bars; shows in a notebook, and `.save("answer.svg")` writes a file."""
-        from secant.shown.chart import chart
+        from secant.display.chart import chart
 
         return Picture(chart(self, column))
 
@@ -136,7 +136,7 @@ class Answer:
 
     def _columns(self, errors: bool) -> tuple[list[str], list[list[Any]]]:
         """Give names and values column by column; ends stand behind each noisy column, under names that are free."""
-        from secant.shown.parts import noisy_columns
+        from secant.display.parts import noisy_columns
 
         noisy = noisy_columns(self.error) if errors else frozenset()
         low, high = (self.low, self.high) if errors else ([], [])

@@ -12,20 +12,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from secant.analysis.bounding import Bounded
-from secant.analysis.certificate import Certificate, ClippedContribution, Move
-from secant.analysis.interface import Request
-from secant.analysis.portfolio import ask
-from secant.plan.facts import Facts
-from secant.plan.measures import Measure
-from secant.plan.parts import Part, Values, disjoint, folded, parts_read
-from secant.plan.reads import tables_read
+from secant.plan.facts.facts import Facts
+from secant.plan.facts.parts import Part, Values, disjoint, folded, parts_read
+from secant.plan.facts.reads import tables_read
+from secant.plan.rewrites.measures import Measure
+from secant.policy.coverage import moving_columns
+from secant.policy.norms import columns_of, norm_of, parse_norm
+from secant.policy.policy import Protection
 from secant.records import frozen
 from secant.release.job import Job
-from secant.terms.bounds import GlobalBound
-from secant.terms.coverage import moving_columns
-from secant.terms.norms import columns_of, norm_of, parse_norm
-from secant.terms.policy import Protection
+from secant.sensitivity.bounding import Bounded
+from secant.sensitivity.bounds import GlobalBound
+from secant.sensitivity.certificate import Certificate, ClippedContribution, Move
+from secant.sensitivity.interface import Request
+from secant.sensitivity.portfolio import ask
 
 MOST_VALUES = 12
 """Listed values of a column by which rows are told apart; of more nobody would read the list."""

@@ -1,7 +1,7 @@
 """For the data owner only: what a release would show without its noise, and the truth beside it. Never for an analyst.
 
 In: a job, an engine. Out: true answers, sensitivities and scales of noise. Releases nothing; the one place outside of
-`secant.mechanisms` that takes the seal off private values, besides the draw of order statistics.
+`secant.noise.mechanisms` that takes the seal off private values, besides the draw of order statistics.
 """
 
 from __future__ import annotations
@@ -10,28 +10,28 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from secant.analysis.bounding import Bounded
-from secant.analysis.certificate import is_still
+from secant.accuracy.noise_lineage import Names, Reliance, reliance
+from secant.engines.backend import Session
+from secant.engines.print.print_sql import lower
+from secant.noise.intervals import number_of
+from secant.noise.measure_noise import Noise
+from secant.noise.ranked import Cells, exact_index, mechanism_of, scale_of, stray
+from secant.noise.secrecy import unseal
+from secant.noise.smooth import SMOOTH
 from secant.plan import nodes as n
-from secant.plan.measures import Measure
-from secant.plan.ranges import as_number
-from secant.plan.ranked import Ranked
-from secant.plan.rewrite import columns_of
+from secant.plan.facts.ranges import as_number
+from secant.plan.rewrites.measures import Measure
+from secant.plan.rewrites.order_statistics import Ranked
+from secant.plan.rewrites.rewrite import columns_of
 from secant.records import frozen
 from secant.release.answer import plain
-from secant.release.backend import Session
 from secant.release.components import Component
-from secant.release.intervals import number_of
 from secant.release.job import Job, Keys
-from secant.release.lower import lower
 from secant.release.measured import Key, comparable, measured, value_of
-from secant.release.noise.smooth import SMOOTH
-from secant.release.noise.way import Noise
-from secant.release.ranked import Cells, exact_index, mechanism_of, scale_of, stray
-from secant.release.reliance import Names, Reliance, reliance
 from secant.release.run import Shown, finish, from_engine, table_of
-from secant.release.stages import stage
-from secant.terms.secrecy import unseal
+from secant.release.staged_tables import stage
+from secant.sensitivity.bounding import Bounded
+from secant.sensitivity.certificate import is_still
 
 
 @frozen

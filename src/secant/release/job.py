@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from secant.analysis.portfolio import Prepared
+from secant.accuracy.trace import Traced
+from secant.noise.query_plan import Reading
+from secant.noise.shares import Calibrated
 from secant.records import frozen
-from secant.release.error import Traced
-from secant.release.reading import Reading
-from secant.release.shares import Calibrated
+from secant.sensitivity.portfolio import Prepared
 
 Keys = list[tuple[object, ...]]
 

@@ -10,21 +10,21 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from secant.analysis.bounding import Bounded
-from secant.analysis.certificate import CannotBound, Certificate, SmoothSensitivity, is_still
-from secant.analysis.derivative.statement import instrument
+from secant.engines.backend import Session
+from secant.engines.print.print_sql import lower
 from secant.plan import nodes as n
-from secant.plan.enforce import Release
-from secant.plan.facts import Facts
-from secant.plan.measures import Measure
-from secant.plan.reads import scans
+from secant.plan.facts.facts import Facts
+from secant.plan.facts.reads import scans
+from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.measures import Measure
 from secant.plan.typing import fields_of, type_of
-from secant.release.backend import Session
+from secant.policy.policy import Policy, Protection
 from secant.release.components import Component, Subset, component, parts_of, subsets_of
 from secant.release.job import Job
-from secant.release.lower import lower
 from secant.release.measured import in_steps
-from secant.terms.policy import Policy, Protection
+from secant.sensitivity.bounding import Bounded
+from secant.sensitivity.certificate import CannotBound, Certificate, SmoothSensitivity, is_still
+from secant.sensitivity.derivative.statement import instrument
 
 KEY = "part of rows"
 SMOOTHNESS = 20

@@ -14,27 +14,27 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from secant.analysis.bounding import Bounded
-from secant.analysis.certificate import Contributions, Figures, Survey, Tallies
-from secant.analysis.residual.answers import ANSWER
+from secant.engines.backend import Session
+from secant.engines.print.print_sql import lower
 from secant.errors import InternalError
+from secant.noise.limited import ClippedNoise
+from secant.noise.measure_noise import Noise
+from secant.noise.query_plan import Reading, Units, numbered, survey_name
+from secant.noise.ranked import Cells, read_cells, statement_of
+from secant.noise.secrecy import Private
+from secant.noise.smooth import CurveNoise, SurveyNoise
 from secant.plan import nodes as n
-from secant.plan.domains import Listed
-from secant.plan.measures import Measure
-from secant.plan.rewrite import transform
+from secant.plan.evaluate.values import EXACT
+from secant.plan.facts.domains import Listed
+from secant.plan.rewrites.measures import Measure
+from secant.plan.rewrites.rewrite import transform
 from secant.plan.typing import fields_of
-from secant.plan.values import EXACT
 from secant.records import frozen
-from secant.release.backend import Session
 from secant.release.job import Job, Keys
-from secant.release.lower import lower
-from secant.release.noise.limited import ClippedNoise
-from secant.release.noise.smooth import CurveNoise, SurveyNoise
-from secant.release.noise.way import Noise
-from secant.release.ranked import Cells, read_cells, statement_of
-from secant.release.reading import Reading, Units, numbered, survey_name
-from secant.release.tallied import Tally, read_tallies
-from secant.terms.secrecy import Private
+from secant.release.tallies import Tally, read_tallies
+from secant.sensitivity.bounding import Bounded
+from secant.sensitivity.certificate import Contributions, Figures, Survey, Tallies
+from secant.sensitivity.residual.answers import ANSWER
 
 Key = tuple[object, ...]
 Rows = dict[Key, tuple[Key, tuple[Any, ...]]]
@@ -343,7 +343,9 @@ def in_steps(value: Any, measure: Measure) -> int:
     if value is None:
         return 0
     if measure.preprocessed is not None:
-        from secant.stats.preprocessed import preprocessed_steps  # statistics need numpy
+        from secant.stats.preprocessing.preprocessed import (
+            preprocessed_steps,  # statistics need numpy
+        )
 
         return preprocessed_steps(measure.preprocessed, value)
     if measure.type.kind == "DOUBLE":

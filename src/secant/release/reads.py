@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from secant.engines.print.blocks import printed_columns
 from secant.plan import nodes as n
-from secant.plan.lineage import stored_columns
-from secant.plan.reads import scans
+from secant.plan.facts.lineage import stored_columns
+from secant.plan.facts.reads import scans
 from secant.plan.typing import fields_of
-from secant.release.writing import printed_columns
 
 
 def reads_of(relations: Iterable[n.Relation]) -> Mapping[str, frozenset[str]]:

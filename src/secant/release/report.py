@@ -11,22 +11,22 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from secant.analysis import explain as wording
-from secant.analysis.certificate import ClippedContribution, Move
-from secant.analysis.portfolio import Bounded
-from secant.plan.facts import Facts
-from secant.plan.measures import Measure
+from secant.accuracy.warnings import Caution
+from secant.noise.laws import LEVEL, NormalPart
+from secant.noise.measure_noise import Noise
+from secant.noise.ranked import mechanism_of, words_of
+from secant.noise.shares import Calibrated
+from secant.plan.facts.facts import Facts
+from secant.plan.rewrites.measures import Measure
+from secant.policy.policy import Protection
 from secant.records import frozen
 from secant.release.answer import plain
-from secant.release.cautions import Caution
 from secant.release.components import Component, components_of
 from secant.release.job import Job
-from secant.release.laws import LEVEL, NormalPart
-from secant.release.noise.way import Noise
-from secant.release.ranked import mechanism_of, words_of
-from secant.release.shares import Calibrated
-from secant.terms.bounds import GlobalBound
-from secant.terms.policy import Protection
+from secant.sensitivity import explain as wording
+from secant.sensitivity.bounds import GlobalBound
+from secant.sensitivity.certificate import ClippedContribution, Move
+from secant.sensitivity.portfolio import Bounded
 
 
 @frozen
@@ -48,7 +48,7 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """Give the explanation as a notebook shows it: what it costs, and the proof to be opened."""
-        from secant.shown.page import explanation_page
+        from secant.display.page import explanation_page
 
         return explanation_page(self.record, self.text)
 

@@ -13,41 +13,47 @@ from fractions import Fraction
 from operator import itemgetter
 from typing import Any, Protocol
 
-from secant.analysis.bounding import Bounded
-from secant.analysis.certificate import Certificate
-from secant.analysis.portfolio import Prepared
+from secant.accuracy.consistency import NOTHING, Agreement, agree
+from secant.accuracy.display import defined, displayed
+from secant.accuracy.isotonic import Order, running_rows
+from secant.accuracy.noise_lineage import reliance
+from secant.accuracy.reported_error import (
+    Closed,
+    half_widths,
+    leaves_out,
+    stated_ends,
+    stated_ranks,
+)
+from secant.accuracy.trace import signs_of, trace
+from secant.engines.backend import Session, public_rows
+from secant.engines.dialect import quote, stored_rows
+from secant.engines.print.print_sql import lower
+from secant.engines.watch import about_to_charge
 from secant.errors import PolicyError, Refused, over_limit
-from secant.mechanisms.threshold import reached
-from secant.mechanisms.whole import unmoved
+from secant.noise.intervals import Span
+from secant.noise.measure_noise import Noise
+from secant.noise.mechanisms.threshold import reached
+from secant.noise.mechanisms.whole import unmoved
+from secant.noise.query_plan import reading_of
+from secant.noise.ranked import drawn
+from secant.noise.secrecy import Private, sealed_map
+from secant.noise.shares import Calibrated
 from secant.plan import nodes as n
-from secant.plan.domains import Chosen, Domain, Listed, Looked, Open
-from secant.plan.evaluate import evaluate
-from secant.plan.rewrite import transform
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.facts.domains import Chosen, Domain, Listed, Looked, Open
+from secant.plan.rewrites.rewrite import transform
 from secant.plan.typing import fields_of, type_of
+from secant.policy.keys import Trust
+from secant.policy.policy import Limits
 from secant.records import frozen
-from secant.release.agreeing import NOTHING, Agreement, agree
-from secant.release.backend import Session, public_rows
-from secant.release.dialect import quote, stored_rows
-from secant.release.display import defined, displayed
-from secant.release.error import signs_of, trace
-from secant.release.intervals import Span
 from secant.release.job import Job, Keys
-from secant.release.lower import lower
 from secant.release.measured import Measured, measured, value_of
-from secant.release.noise.way import Noise
-from secant.release.ranked import drawn
-from secant.release.reading import reading_of
 from secant.release.reads import reads_of
-from secant.release.reliance import reliance
-from secant.release.rising import Order, running_rows
-from secant.release.shares import Calibrated
-from secant.release.stages import placeholders, provided, stage
-from secant.release.stated import Closed, half_widths, leaves_out, stated_ends, stated_ranks
-from secant.release.watch import about_to_charge
-from secant.terms.keys import Trust
-from secant.terms.policy import Limits
-from secant.terms.secrecy import Private, sealed_map
-from secant.terms.types import DOUBLE
+from secant.release.staged_tables import placeholders, provided, stage
+from secant.schema.types import DOUBLE
+from secant.sensitivity.bounding import Bounded
+from secant.sensitivity.certificate import Certificate
+from secant.sensitivity.portfolio import Prepared
 from secant.work import limited_work
 
 Rows = Callable[[n.Relation], list[tuple[object, ...]]]

@@ -13,11 +13,11 @@ from fractions import Fraction
 from typing import Any
 
 from secant.errors import BudgetError, SecantError, UsageError
+from secant.noise.events import exact_epsilon
 from secant.numeric.parameters import Number
 from secant.service import views
 from secant.service.asking import Desk, Question
 from secant.service.users import User
-from secant.terms.events import exact_epsilon
 
 INSTRUCTIONS = """\
 Answers about private data, with noise. Every answer spends epsilon from a budget that does not come back: look at

@@ -18,7 +18,9 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import secant
+from secant.display.progress import silent
 from secant.engine import Connection
+from secant.engines.watch import Interrupt, interruptible
 from secant.errors import (
     InternalError,
     PolicyError,
@@ -28,8 +30,9 @@ from secant.errors import (
     debugging,
 )
 from secant.ledger.opening import ledger_place
+from secant.policy.file import load_policy
+from secant.policy.policy import Policy
 from secant.release.report import Explanation
-from secant.release.watch import Interrupt, interruptible
 from secant.service.anchored import Anchored
 from secant.service.logins import Logins
 from secant.service.metrics import Metrics
@@ -56,10 +59,7 @@ from secant.service.tickets import (
     request_of,
 )
 from secant.service.users import User, Users
-from secant.shown.progress import silent
 from secant.streams.series import Series
-from secant.terms.policy import Policy
-from secant.terms.policy_file import load_policy
 
 __all__ = ["LONGEST_TEXT", "Desk", "Question", "Ticket", "share_name"]
 

@@ -19,13 +19,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from secant.engine import Connection, connect
+from secant.engines.files import State, state_of, version_name
+from secant.engines.sources import source_files
 from secant.errors import SecantError, UsageError
-from secant.release.files import State, state_of, version_name
-from secant.release.sources import source_files
+from secant.policy.file import load_policy
+from secant.policy.policy import Policy
+from secant.policy.streams import SECONDS
 from secant.service.settings import Settings
-from secant.terms.policy import Policy
-from secant.terms.policy_file import load_policy
-from secant.terms.streams import SECONDS
 
 _log = logging.getLogger("secant.service")
 ALIKE = "15 minutes"

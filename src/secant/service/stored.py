@@ -16,9 +16,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from secant.accuracy.warnings import Caution
 from secant.ledger.opening import Account, Accounts
 from secant.release.answer import Answer
-from secant.release.cautions import Caution
 
 _WRITE: dict[type, tuple[str, Callable[[Any], Any]]] = {
     Decimal: ("decimal", str),

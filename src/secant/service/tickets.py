@@ -15,18 +15,18 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
+from secant.engines.watch import Interrupt
 from secant.errors import ServiceError
-from secant.plan.from_sql import from_sql
-from secant.plan.one_question import one_question
-from secant.plan.rewrite import normalize
+from secant.plan.rewrites.rewrite import normalize
 from secant.plan.show import canonical
 from secant.questions import Number
 from secant.records import frozen
-from secant.release.watch import Interrupt
 from secant.service.opened import Opened
 from secant.service.origin import UNKNOWN, Origin
 from secant.service.remembered import Told
 from secant.service.users import User
+from secant.sql.bind import from_sql
+from secant.sql.query_context import one_question
 from secant.work import limited_work
 
 LONGEST_TEXT = 1_000_000

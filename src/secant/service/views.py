@@ -13,7 +13,9 @@ from fractions import Fraction
 from typing import Any
 
 from secant.errors import UsageError
-from secant.plan.functions import AGGREGATES, FUNCTIONS
+from secant.plan.functions.scalar import AGGREGATES, FUNCTIONS
+from secant.policy.coverage import tables_of
+from secant.policy.policy import ColumnFacts
 from secant.release.answer import plain
 from secant.service.asking import Desk, Ticket, share_name
 from secant.service.audit_log import Entry
@@ -21,8 +23,6 @@ from secant.service.remembered import Asked, Told
 from secant.service.roles import allow, may
 from secant.service.tokens import Token
 from secant.service.users import User
-from secant.terms.coverage import tables_of
-from secant.terms.policy import ColumnFacts
 
 MOST_HISTORY = 1000
 

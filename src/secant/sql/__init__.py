@@ -1,1 +1,5 @@
-"""Text to syntax tree: parse one SELECT, screen out what Secant never runs. Names are resolved in `plan.from_sql`."""
+"""Text to plan: what is never run is refused, names are resolved, parameters are read.
+
+In: a text, parameters, a catalog. Out: a plan (`sql.bind`), or an error that points into the text. sqlglot stays
+here.
+"""

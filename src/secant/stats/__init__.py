@@ -13,9 +13,9 @@ from secant.stats.everyday import proportion, std
 from secant.stats.everyday import total as sum
 from secant.stats.groups import GroupReleases, Histogram, group_by, histogram
 from secant.stats.moments import Covariance, Regression, covariance, regression
-from secant.stats.personal import personal
+from secant.stats.preprocessing.personal import personal
+from secant.stats.preprocessing.registered import register_ordered
 from secant.stats.promises import Bounded, BoundedPair
-from secant.stats.registered import register_ordered
 from secant.stats.release import (
     maximum,
     mean,

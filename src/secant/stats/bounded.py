@@ -17,7 +17,6 @@ import numpy as np
 from secant.errors import UsageError, border
 from secant.numeric.parameters import Number, positive
 from secant.stats.budget import neighbors_of
-from secant.stats.individual import individual_finding, whole_numbers, whole_variance
 from secant.stats.inputs import (
     Values,
     bounds_of,
@@ -27,26 +26,32 @@ from secant.stats.inputs import (
     values_of,
     written,
 )
-from secant.stats.layers import bounded_layers
-from secant.stats.ordered_statistics import (
+from secant.stats.preprocessing.individual import individual_finding, whole_numbers, whole_variance
+from secant.stats.preprocessing.layers import bounded_layers
+from secant.stats.preprocessing.ordered_statistics import (
     Statistic,
     mean_statistic,
     ordered_finding,
     quantile_statistic,
 )
-from secant.stats.plane import bounded_plane_subsets, diagonals, turned, turned_back
-from secant.stats.preprocessing import SubsetResult, bounded_subsets, checked_size, subset_values
-from secant.stats.promises import Bounded, BoundedPair, Finding, Promise
-from secant.stats.registered import OrderedFunction, registered_finding
-from secant.stats.results import REPLACE, Neighbors
-from secant.stats.units import LARGEST, Units
-from secant.stats.variance import (
+from secant.stats.preprocessing.plane import bounded_plane_subsets, diagonals, turned, turned_back
+from secant.stats.preprocessing.registered import OrderedFunction, registered_finding
+from secant.stats.preprocessing.subsets import (
+    SubsetResult,
+    bounded_subsets,
+    checked_size,
+    subset_values,
+)
+from secant.stats.preprocessing.units import LARGEST, Units
+from secant.stats.preprocessing.variance import (
     bounded_variance,
     exact_variance,
     on_public_grid,
     out_of_reach,
     variance_error_bound,
 )
+from secant.stats.promises import Bounded, BoundedPair, Finding, Promise
+from secant.stats.results import REPLACE, Neighbors
 
 NAMES = ("mean", "trimmed_mean", "median", "quantile", "minimum", "maximum", "variance")
 Limits = Number | Sequence[Number]

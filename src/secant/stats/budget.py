@@ -17,10 +17,10 @@ from secant.ledger.amounts import Charge
 from secant.ledger.loose_papers import loose_papers
 from secant.ledger.reserve import Reservation
 from secant.ledger.store import Ledger
+from secant.noise.events import ApproximateEvent, Event, PureEvent, RandomEvent
+from secant.policy.policy import Protection
 from secant.records import frozen
 from secant.stats.results import ADD_REMOVE, REPLACE, Cost, Neighbors
-from secant.terms.events import ApproximateEvent, Event, PureEvent, RandomEvent
-from secant.terms.policy import Protection
 
 
 @frozen

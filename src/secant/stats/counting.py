@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from secant.errors import UsageError, border
-from secant.mechanisms.laplace import DiscreteLaplaceNoise
+from secant.noise.mechanisms.laplace import DiscreteLaplaceNoise
 from secant.numeric.parameters import Number
+from secant.sensitivity.bounds import GlobalBound
 from secant.stats.calls import release, terms_of
 from secant.stats.inputs import check_lengths, check_values, mask_of
 from secant.stats.results import REPLACE, Neighbors, Release
 from secant.stats.scale import Scale, Steps
 from secant.stats.ways import LaplaceWay, Statistic
-from secant.terms.bounds import GlobalBound
 
 
 @border

@@ -13,15 +13,18 @@ from typing import Literal
 import numpy as np
 
 from secant.errors import UsageError
-from secant.mechanisms.laplace import LaplaceNoise
+from secant.noise.mechanisms.laplace import LaplaceNoise
+from secant.sensitivity.bounds import GlobalBound
 from secant.stats.bounded import uniform_finding
 from secant.stats.calls import Terms
-from secant.stats.ordered_statistics import Statistic as Ordered
-from secant.stats.ordered_statistics import quantile_statistic
+from secant.stats.preprocessing.ordered_statistics import Statistic as Ordered
+from secant.stats.preprocessing.ordered_statistics import quantile_statistic
+from secant.stats.preprocessing.smooth_median import ORDERS_BY_RANK, smooth_median
+from secant.stats.preprocessing.unbounded import FAMILY
+from secant.stats.preprocessing.units import Units
 from secant.stats.quantiles import rank_choice
 from secant.stats.results import ADD_REMOVE, REPLACE, Neighbors
 from secant.stats.scale import STEPS, Scale, Steps
-from secant.stats.smooth_median import ORDERS_BY_RANK, smooth_median
 from secant.stats.smooth_sensitivity import (
     quantile_at,
     smooth_mean,
@@ -31,8 +34,6 @@ from secant.stats.smooth_sensitivity import (
     trimmed_mean_of,
     variance_of,
 )
-from secant.stats.unbounded import FAMILY
-from secant.stats.units import Units
 from secant.stats.ways import (
     LaplaceWay,
     RankWay,
@@ -42,7 +43,6 @@ from secant.stats.ways import (
     laplace_way,
     smooth_way,
 )
-from secant.terms.bounds import GlobalBound
 
 _COARSE = (
     4096  # steps: up to here permute-and-flip is quick, and better than the exponential choice

@@ -11,8 +11,9 @@ from dataclasses import replace
 from fractions import Fraction
 
 from secant.errors import border
-from secant.mechanisms.laplace import LaplaceNoise
+from secant.noise.mechanisms.laplace import LaplaceNoise
 from secant.numeric.parameters import Number
+from secant.sensitivity.bounds import GlobalBound
 from secant.stats.calls import kept_values, release, terms_of
 from secant.stats.definitions import by_size_ways, mean_statistic
 from secant.stats.inputs import check_values, mask_of
@@ -21,7 +22,6 @@ from secant.stats.private_size import PRIVATE, with_private_n
 from secant.stats.release import variance
 from secant.stats.results import ADD_REMOVE, ErrorBar, Neighbors, Release
 from secant.stats.scale import Steps, scale_of
-from secant.terms.bounds import GlobalBound
 
 _FINE = 1 << 16  # grid steps in what one value can add
 

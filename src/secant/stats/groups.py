@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 
 from secant.errors import UsageError, border
-from secant.mechanisms.laplace import DiscreteLaplaceNoise
+from secant.noise.mechanisms.laplace import DiscreteLaplaceNoise
+from secant.noise.secrecy import Private
 from secant.numeric.parameters import Number
 from secant.records import frozen
+from secant.sensitivity.bounds import GlobalBound
 from secant.stats.budget import Done, paid
 from secant.stats.calls import guarantee_of, quiet, terms_of
 from secant.stats.counting import count
@@ -38,8 +40,6 @@ from secant.stats.results import (
     closing_lines,
     closing_values,
 )
-from secant.terms.bounds import GlobalBound
-from secant.terms.secrecy import Private
 
 STATISTICS: dict[str, Callable[..., Release]] = {
     "count": count,

@@ -15,10 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from secant.errors import UsageError, border
-from secant.mechanisms.gaussian import GaussianNoise, NormalNoise
-from secant.mechanisms.laplace import GlobalNoise, LaplaceNoise
+from secant.noise.mechanisms.gaussian import GaussianNoise, NormalNoise
+from secant.noise.mechanisms.laplace import GlobalNoise, LaplaceNoise
+from secant.noise.secrecy import Private
 from secant.numeric.parameters import Number, delta_of
 from secant.records import frozen
+from secant.sensitivity.bounds import GlobalBound
 from secant.stats.budget import Done, paid
 from secant.stats.calls import Terms, guarantee_of, quiet, terms_of
 from secant.stats.inputs import (
@@ -38,8 +40,6 @@ from secant.stats.results import (
     closing_lines,
     closing_values,
 )
-from secant.terms.bounds import GlobalBound
-from secant.terms.secrecy import Private
 
 Floats = npt.NDArray[np.float64]
 Bounds = Sequence[tuple[Number, Number]]

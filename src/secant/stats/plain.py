@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from secant.mechanisms.laplace import GlobalNoise
+from secant.noise.mechanisms.laplace import GlobalNoise
+from secant.noise.secrecy import Private
 from secant.records import frozen
 from secant.stats.budget import Done, paid
 from secant.stats.calls import Terms, guarantee_of, quiet
 from secant.stats.plot import Curve
 from secant.stats.results import Candidate, Cost, ErrorBar, Release
-from secant.terms.secrecy import Private
 
 _FAR = Fraction(10**300)  # what a float still holds
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from secant.display.curves import HEIGHT, WIDTH, noise_picture
+from secant.display.drawing import Picture, page, text_at
 from secant.records import frozen
-from secant.shown.curves import HEIGHT, WIDTH, noise_picture
-from secant.shown.drawing import Picture, page, text_at
 
 
 @frozen

@@ -14,13 +14,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from secant.mechanisms.ranks import by_rank
-from secant.mechanisms.selection import Choice, ExponentialNoise, PermuteAndFlip, Stretch
+from secant.noise.mechanisms.ranks import by_rank
+from secant.noise.mechanisms.selection import Choice, ExponentialNoise, PermuteAndFlip, Stretch
 from secant.numeric.parameters import Number
 from secant.records import frozen
+from secant.sensitivity.bounds import GlobalBound
 from secant.stats.results import ADD_REMOVE, Neighbors
 from secant.stats.scale import Steps
-from secant.terms.bounds import GlobalBound
 
 Floats = npt.NDArray[np.float64]
 

@@ -12,7 +12,6 @@ from fractions import Fraction
 
 from secant.errors import UsageError, border
 from secant.numeric.parameters import Number
-from secant.stats import ordered_statistics as ordered
 from secant.stats.calls import Terms, release, terms_of
 from secant.stats.definitions import (
     by_size_ways,
@@ -22,10 +21,11 @@ from secant.stats.definitions import (
     variance_statistic,
 )
 from secant.stats.inputs import public_number, values_of, written
+from secant.stats.preprocessing import ordered_statistics as ordered
+from secant.stats.preprocessing.unbounded import FAMILY, delta_of_call, release_unbounded
 from secant.stats.private_size import PRIVATE, with_private_n
 from secant.stats.results import Neighbors, Release
 from secant.stats.scale import Scale, scale_of
-from secant.stats.unbounded import FAMILY, delta_of_call, release_unbounded
 
 _FINEST_SHARE = 10**9
 _HALF = Fraction(1, 2)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any, Literal
 
+from secant.display.drawing import Picture
 from secant.records import frozen
-from secant.shown.drawing import Picture
 from secant.stats.plot import Curve, draw
 
 Neighbors = Literal["add-remove", "replace"]

@@ -13,8 +13,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from secant.mechanisms.smooth import Rounding
-from secant.stats.pair_search import EXCESS, Floats, Indices, largest
+from secant.noise.mechanisms.smooth import Rounding
+from secant.stats.preprocessing.pair_search import EXCESS, Floats, Indices, largest
 from secant.stats.results import ADD_REMOVE, Neighbors
 from secant.stats.scale import Steps
 

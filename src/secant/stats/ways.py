@@ -15,19 +15,19 @@ from typing import Protocol
 
 import numpy as np
 
-from secant.mechanisms.laplace import GlobalNoise, LaplaceNoise
-from secant.mechanisms.laws import OptimalLaw
-from secant.mechanisms.smooth import OptimalNoise, SmoothNoise
+from secant.noise.mechanisms.laplace import GlobalNoise, LaplaceNoise
+from secant.noise.mechanisms.laws import OptimalLaw
+from secant.noise.mechanisms.smooth import OptimalNoise, SmoothNoise
+from secant.noise.secrecy import Private
 from secant.numeric import optimal_law
 from secant.records import frozen
-from secant.stats.pair_search import Floats
+from secant.sensitivity.bounds import GlobalBound, SmoothBound
 from secant.stats.plot import Curve
+from secant.stats.preprocessing.pair_search import Floats
 from secant.stats.quantiles import RankChoice
 from secant.stats.results import ErrorBar
 from secant.stats.scale import Scale, Steps
 from secant.stats.smooth_sensitivity import ROUNDING
-from secant.terms.bounds import GlobalBound, SmoothBound
-from secant.terms.secrecy import Private
 
 
 @frozen

@@ -14,31 +14,31 @@ from fractions import Fraction
 from math import ceil
 from typing import Any
 
-from secant.analysis import explain as wording
-from secant.analysis.certificate import Certificate, is_still
-from secant.analysis.growth import growth
-from secant.analysis.portfolio import Bounded, Prepared, PublicFacts, RawRows, prepare
 from secant.errors import Refused
 from secant.ledger.amounts import Charge
-from secant.mechanisms.continual import Choice, StreamFacts, Way, as_it_is, choose
+from secant.noise.continual import Choice, StreamFacts, Way, as_it_is, choose
+from secant.noise.events import Composed, Event, PureEvent
+from secant.noise.shares import shares_of
 from secant.plan import nodes as n
-from secant.plan.domains import Chosen, Listed, Looked
-from secant.plan.enforce import StreamKey
-from secant.plan.from_sql import from_sql
-from secant.plan.reads import scans, tables_read
-from secant.plan.rewrite import normalize, replaced
+from secant.plan.facts.domains import Chosen, Listed, Looked
+from secant.plan.facts.reads import scans, tables_read
+from secant.plan.rewrites.enforce import StreamKey
+from secant.plan.rewrites.rewrite import normalize, replaced
 from secant.plan.typing import fields_of, type_of
+from secant.policy.fit import elements_of
+from secant.policy.policy import Policy, Protection
+from secant.policy.streams import LATE, Calendar, Moment, Stream, as_time
 from secant.records import frozen
-from secant.release.shares import shares_of
+from secant.schema import types as t
+from secant.schema.catalog import Catalog
+from secant.sensitivity import explain as wording
+from secant.sensitivity.bounds import GlobalBound
+from secant.sensitivity.certificate import Certificate, is_still
+from secant.sensitivity.growth import growth
+from secant.sensitivity.portfolio import Bounded, Prepared, PublicFacts, RawRows, prepare
+from secant.sql.bind import from_sql
 from secant.streams.values import check_values, with_public_bounds
 from secant.streams.within import Stretches, as_unit, check_window, stretches_of, window_of
-from secant.terms import types as t
-from secant.terms.bounds import GlobalBound
-from secant.terms.catalog import Catalog
-from secant.terms.events import Composed, Event, PureEvent
-from secant.terms.policy import Policy, Protection
-from secant.terms.policy_fit import elements_of
-from secant.terms.streams import LATE, Calendar, Moment, Stream, as_time
 from secant.work import limited_work
 
 KINDS = {"DATE": datetime.date, "TIMESTAMP": datetime.datetime, "INTEGER": int}

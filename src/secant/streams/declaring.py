@@ -14,16 +14,16 @@ from typing import Any
 
 from secant.errors import BudgetError, PolicyError
 from secant.ledger.records import canonical
-from secant.mechanisms.continual import Way, way_of
-from secant.plan.lineage import stored_column
-from secant.plan.reads import scans
-from secant.plan.scopes import read_columns
+from secant.noise.continual import Way, way_of
+from secant.plan.facts.lineage import stored_column
+from secant.plan.facts.reads import scans
+from secant.plan.facts.scopes import read_columns
 from secant.plan.typing import type_of
+from secant.policy.policy import Policy, Protection
+from secant.schema.types import Type
+from secant.sensitivity.bounds import GlobalBound
 from secant.streams.compiling import Compiled
 from secant.streams.reading import Group
-from secant.terms.bounds import GlobalBound
-from secant.terms.policy import Policy, Protection
-from secant.terms.types import Type
 
 FORM = 1
 """How streams are enforced, read and named. A stream that began under another form is not gone on with."""

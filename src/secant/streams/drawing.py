@@ -13,10 +13,10 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import NoReturn
 
+from secant.engines.backend import Session
 from secant.errors import InternalError, Refused
 from secant.ledger.store import Ledger, StreamAccount
-from secant.mechanisms.continual import Output, Way
-from secant.release.backend import Session
+from secant.noise.continual import Output, Way
 from secant.release.measured import comparable_key
 from secant.streams.compiling import Compiled
 from secant.streams.reading import Group, Sums, read, rows_until

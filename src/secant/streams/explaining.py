@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from secant.analysis import explain as wording
+from secant.engines.dialect import Dialect
+from secant.engines.print.print_sql import lower
 from secant.ledger.amounts import Charge
-from secant.release.dialect import Dialect
-from secant.release.lower import lower
 from secant.release.report import Explanation
+from secant.sensitivity import explain as wording
 from secant.streams.compiling import Compiled, choices, costs
 from secant.streams.reading import statement
 from secant.streams.releasing import Opened, told_protection

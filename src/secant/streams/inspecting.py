@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from secant.engines.print.print_sql import lower
 from secant.errors import UsageError
 from secant.plan import nodes as n
 from secant.plan.typing import fields_of
 from secant.records import frozen
-from secant.release.lower import lower
 from secant.release.measured import in_steps
+from secant.schema.types import INTEGER
 from secant.streams.compiling import Compiled
 from secant.streams.reading import enforced_rows, owner_of
 from secant.streams.releasing import Opened
-from secant.terms.types import INTEGER
 
 
 @frozen

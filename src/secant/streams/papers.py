@@ -11,15 +11,15 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any
 
-from secant.mechanisms.continual import Way
-from secant.mechanisms.continual.levels import Tree
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.release.papers import Writer, plan_document, policy_document, stepped_release
+from secant.evidence import Papers, document, software
+from secant.noise.continual import Way
+from secant.noise.continual.levels import Tree
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.policy import Policy
+from secant.release.evidence import Writer, plan_document, policy_document, stepped_release
+from secant.schema.catalog import Catalog
+from secant.sql.bind import from_sql
 from secant.streams.compiling import Compiled, charges
-from secant.terms.catalog import Catalog
-from secant.terms.papers import Papers, document, software
-from secant.terms.policy import Policy
 
 EPOCHS = 12
 """Epochs whose noise is written down: more steps than any stream comes to."""

@@ -5,8 +5,7 @@ In: a series, which is public. Out: the text of an SVG file.
 
 from __future__ import annotations
 
-from secant.errors import UsageError
-from secant.shown.drawing import (
+from secant.display.drawing import (
     COLORS,
     Axis,
     area_between,
@@ -16,6 +15,7 @@ from secant.shown.drawing import (
     page,
     text_at,
 )
+from secant.errors import UsageError
 from secant.streams.series import Series, Step
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 860, 420, 80, 24, 48, 60

@@ -11,19 +11,19 @@ import datetime
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from secant.engines.backend import Session
+from secant.engines.print.print_sql import lower
 from secant.errors import InternalError
 from secant.plan import nodes as n
-from secant.plan.domains import Stepped
-from secant.plan.reads import scans
-from secant.plan.total import total
+from secant.plan.facts.domains import Stepped
+from secant.plan.facts.reads import scans
+from secant.plan.rewrites.null_on_error import total
 from secant.plan.typing import fields_of, type_of
-from secant.release.backend import Session
-from secant.release.lower import lower
+from secant.policy.streams import Moment, as_time
 from secant.release.measured import comparable_key, in_steps
 from secant.release.run import known_keys
+from secant.schema import types as t
 from secant.streams.compiling import Compiled
-from secant.terms import types as t
-from secant.terms.streams import Moment, as_time
 
 Group = tuple[object, ...]
 Sums = dict[int, dict[Group, tuple[int, ...]]]

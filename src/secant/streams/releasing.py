@@ -12,30 +12,30 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
+from secant.display.progress import progress
+from secant.engines.backend import Backend, Session
+from secant.engines.print.print_sql import lower
+from secant.engines.watch import about_to_charge
 from secant.errors import UsageError
 from secant.ledger.amounts import Charge
 from secant.ledger.opening import accounts_of
 from secant.ledger.store import Ledger, StreamAccount, broken_stream
-from secant.mechanisms.continual import Way
-from secant.plan.reads import tables_read
+from secant.noise.continual import Way
+from secant.plan.facts.reads import tables_read
+from secant.policy.following import naming
+from secant.policy.policy import Policy, Protection
+from secant.policy.streams import Calendar, Stream, as_time
+from secant.policy.values import moment_of
 from secant.records import frozen
 from secant.release.answer import Answer
-from secant.release.backend import Backend, Session
-from secant.release.lower import lower
 from secant.release.report import protects
 from secant.release.run import check_claims
-from secant.release.watch import about_to_charge
-from secant.shown.progress import progress
 from secant.streams.compiling import Compiled, charges, choices, compile_stream, costs
 from secant.streams.declaring import declaration, settled
 from secant.streams.drawing import Kept, advance
 from secant.streams.papers import stream_papers
 from secant.streams.reading import Group, groups_of, statement
 from secant.streams.series import LEVEL, Series, errors_of, key_columns, shown
-from secant.terms.following import naming
-from secant.terms.policy import Policy, Protection
-from secant.terms.policy_values import moment_of
-from secant.terms.streams import Calendar, Stream, as_time
 
 __all__ = ["Kept", "Opened", "opened_stream", "release_stream", "stream_named", "told_protection"]
 

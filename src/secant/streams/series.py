@@ -12,19 +12,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
-from secant.analysis.summands import never_negative
 from secant.errors import UsageError
-from secant.mechanisms.continual import Estimate, Point, Way
-from secant.mechanisms.continual.afterwards import followed, isotonic, revised
-from secant.mechanisms.continual.ways import ranges
+from secant.noise.continual import Estimate, Point, Way
+from secant.noise.continual.afterwards import followed, isotonic, revised
+from secant.noise.continual.mechanisms import ranges
 from secant.numeric.arrays import np
 from secant.plan import nodes as n
-from secant.plan.evaluate import evaluate
-from secant.plan.rewrite import columns_of, substitute, transform
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.rewrites.rewrite import columns_of, substitute, transform
 from secant.records import frozen
 from secant.release.answer import Answer, plain
 from secant.release.measured import value_of
 from secant.release.run import released_fields
+from secant.sensitivity.summands import never_negative
 from secant.streams.compiling import Compiled
 from secant.streams.reading import Group
 from secant.streams.values import is_truthful

@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from secant.analysis.bounding import Bounded
-from secant.analysis.certificate import Certificate, Move, SmoothSensitivity
-from secant.analysis.derivative.space import space_of
 from secant.errors import Refused
 from secant.plan import nodes as n
-from secant.plan.reads import scans
-from secant.terms.bounds import GlobalBound
-from secant.terms.policy import Protection
-from secant.terms.streams import Stream
+from secant.plan.facts.reads import scans
+from secant.policy.policy import Protection
+from secant.policy.streams import Stream
+from secant.sensitivity.bounding import Bounded
+from secant.sensitivity.bounds import GlobalBound
+from secant.sensitivity.certificate import Certificate, Move, SmoothSensitivity
+from secant.sensitivity.derivative.space import space_of
 
 
 def check_values(

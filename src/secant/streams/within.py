@@ -14,12 +14,12 @@ from dataclasses import replace
 
 from secant.errors import Refused
 from secant.plan import nodes as n
+from secant.policy.coverage import tables_of
+from secant.policy.policy import Policy, Protection
+from secant.policy.streams import LATE, MONTHS, SECONDS, Calendar, Stream
+from secant.policy.windows import MICROSECONDS, Span, place_of, span_of, within_cells
 from secant.records import frozen
-from secant.terms import types as t
-from secant.terms.coverage import tables_of
-from secant.terms.policy import Policy, Protection
-from secant.terms.streams import LATE, MONTHS, SECONDS, Calendar, Stream
-from secant.terms.windows import MICROSECONDS, Span, place_of, span_of, within_cells
+from secant.schema import types as t
 
 TRUNCATED = ("second", "minute", "hour", "day")
 

@@ -17,8 +17,8 @@ from secant.errors import BudgetError, UsageError
 from secant.ledger.accounting import FILTERS, THEOREMS, Accountant, accountant, basic
 from secant.ledger.accounting.dp_accounting_bridge import dp_accounting_epsilon
 from secant.ledger.accounting.tally import tally
-from secant.terms import events
-from secant.terms.events import (
+from secant.noise import events
+from secant.noise.events import (
     ApproximateEvent,
     Composed,
     Event,

@@ -21,7 +21,7 @@ from secant.ledger.accounting.advanced import (
 )
 from secant.ledger.accounting.basic import basic_composition
 from secant.ledger.accounting.tally import slack, tally, total_delta
-from secant.terms.events import (
+from secant.noise.events import (
     ApproximateEvent,
     Event,
     GaussianEvent,

@@ -19,7 +19,7 @@ from secant.ledger.accounting.concentrated import (
     zero_concentrated,
 )
 from secant.ledger.accounting.tally import tally
-from secant.terms.events import (
+from secant.noise.events import (
     ApproximateEvent,
     GaussianEvent,
     LaplaceEvent,

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secant.errors import BudgetError, UsageError
-from secant.terms.events import (
+from secant.noise.events import (
     DEEPEST,
     EVENTS,
     ApproximateEvent,

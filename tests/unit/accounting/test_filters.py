@@ -25,7 +25,7 @@ from secant.ledger.accounting.filters import (
 )
 from secant.ledger.accounting.losses import loss_distribution
 from secant.ledger.accounting.tally import Tally, tally
-from secant.terms.events import (
+from secant.noise.events import (
     ApproximateEvent,
     ConcentratedEvent,
     Event,

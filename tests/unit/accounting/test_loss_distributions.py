@@ -28,7 +28,7 @@ from secant.ledger.accounting.advanced import advanced_second
 from secant.ledger.accounting.dp_accounting_bridge import dp_accounting_epsilon
 from secant.ledger.accounting.losses import Losses, _epsilon, loss_distribution
 from secant.ledger.accounting.tally import tally
-from secant.terms.events import (
+from secant.noise.events import (
     ApproximateEvent,
     Event,
     GaussianEvent,

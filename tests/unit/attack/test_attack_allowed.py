@@ -23,8 +23,8 @@ from secant.attack.inverse import UNITS, largest_epsilon
 from secant.errors import Refused, UsageError
 from secant.guessed import charged_before
 from secant.ledger import Budget, Charge, Ledger
-from secant.terms.events import PureEvent
-from secant.terms.policy_file import read_policy
+from secant.noise.events import PureEvent
+from secant.policy.file import read_policy
 
 POLICY = read_policy("""
 [database]

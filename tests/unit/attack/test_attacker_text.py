@@ -12,10 +12,10 @@ from secant.attack.goals import Allowed, words_of
 from secant.attack.priors import Uniform, Weights
 from secant.attack.secrets import weight_of
 from secant.errors import PolicyError, UsageError
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy import ColumnFacts, Protection
-from secant.terms.policy_file import read_policy
-from secant.terms.types import DATE, DOUBLE, INTEGER
+from secant.policy.file import read_policy
+from secant.policy.policy import ColumnFacts, Protection
+from secant.schema.catalog import Table, catalog
+from secant.schema.types import DATE, DOUBLE, INTEGER
 
 POLICY = read_policy("""
 [database]

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 import secant
-from secant.analysis.stability import analysis
 from secant.audit import Found, audit
 from secant.cli.demo_data import make_clinic
 from secant.cli.program import main
 from secant.errors import Refused, UsageError
 from secant.plan import nodes as n
-from secant.plan.rewrite import transform
+from secant.plan.rewrites.rewrite import transform
 from secant.release import run
-from secant.terms.bounds import GlobalBound
+from secant.sensitivity.bounds import GlobalBound
+from secant.sensitivity.stability import analysis
 
 BY_WARD = "SELECT ward, count(*) AS n FROM visits GROUP BY ward"
 

@@ -9,8 +9,8 @@ import pytest
 
 from secant.blackbox import design, shifted_gamma, together
 from secant.blackbox.guarantee import promise
+from secant.display.curves import Line, chart
 from secant.errors import UsageError
-from secant.shown.curves import Line, chart
 
 
 def made(epsilon=1, delta=0, estimate="a", name="P", n=10, **options):

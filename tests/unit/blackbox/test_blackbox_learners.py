@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from secant.blackbox import Distribution, release, sample_sensitivity
-from secant.mechanisms.bernstein import BernsteinNoise
+from secant.noise.mechanisms.bernstein import BernsteinNoise
 
 PLACE = Path(__file__).parents[3] / "bench" / "learners.py"
 

@@ -9,7 +9,7 @@ import pytest
 from secant.blackbox import posterior, release, uniform
 from secant.blackbox.posterior import PosteriorSampler
 from secant.errors import UsageError
-from secant.terms.bounds import GlobalBound
+from secant.sensitivity.bounds import GlobalBound
 
 GRID = np.array([0.1, 0.5, 0.9])
 """Chances of a coin: the parameters."""

@@ -20,10 +20,10 @@ from secant.blackbox import (
 )
 from secant.errors import BudgetError, Refused, UsageError
 from secant.ledger import Budget, Ledger
-from secant.mechanisms.bernstein import BernsteinNoise
+from secant.noise.events import RandomEvent
+from secant.noise.mechanisms.bernstein import BernsteinNoise
+from secant.policy.policy import Protection
 from secant.stats.budget import Allowance
-from secant.terms.events import RandomEvent
-from secant.terms.policy import Protection
 
 DATA = np.random.default_rng(11).random(40)
 TOUCHED = []

@@ -11,9 +11,9 @@ from private_shop import ROWWISE, TABLES, UNIT, no_secret_in, open_shop
 from secant.attack import attack_lines, attack_report
 from secant.cli import show
 from secant.cli.curve import GRID, Curve, bar, curves_of, error_of, svg
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy_file import read_policy
-from secant.terms.types import DATE
+from secant.policy.file import read_policy
+from secant.schema.catalog import Table, catalog
+from secant.schema.types import DATE
 
 COUNT = "SELECT count(*) AS n FROM customers"
 GROUPS = """

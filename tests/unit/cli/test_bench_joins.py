@@ -13,9 +13,9 @@ from bench.suites.joins import cases, exact, measure
 from bench.suites.laud import database
 
 from apart import apart
-from secant.analysis import bounding
-from secant.analysis.certificate import Certificate, Refusal, Survey, Surveyed
-from secant.release.sources import open_source
+from secant.engines.sources import open_source
+from secant.sensitivity import bounding
+from secant.sensitivity.certificate import Certificate, Refusal, Survey, Surveyed
 
 VALUES = (0, 1, 2)
 

@@ -10,7 +10,7 @@ from bench.suites.laud import database
 from bench.suites.tpch import accuracy, measure, rehearsal, texts
 
 import secant
-from secant.terms.policy_file import load_policy
+from secant.policy.file import load_policy
 
 ONE, TINY = Fraction(1), Fraction(1, 10**8)
 KEYED = (False, True)

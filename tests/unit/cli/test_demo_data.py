@@ -3,12 +3,12 @@
 import duckdb
 import pytest
 
-from secant.cli.demo import QUESTIONS, TOO_CURIOUS
+from secant.cli.commands.demo import QUESTIONS, TOO_CURIOUS
 from secant.cli.demo_data import DISTRICTS, MOST_VISITS, PATIENTS, WARDS, make_clinic
-from secant.terms.catalog import Table, catalog
-from secant.terms.coverage import coverage
-from secant.terms.policy_file import check_policy, load_policy
-from secant.terms.types import DATE, INTEGER, TEXT, decimal
+from secant.policy.coverage import coverage
+from secant.policy.file import check_policy, load_policy
+from secant.schema.catalog import Table, catalog
+from secant.schema.types import DATE, INTEGER, TEXT, decimal
 
 CLINIC = catalog(
     Table("wards", (("ward", TEXT), ("beds", INTEGER))),

@@ -395,20 +395,20 @@ def calls(place, monkeypatch) -> list[Any]:
         return fake
 
     monkeypatch.setitem(secant.__dict__, "connect", connect)
-    patch("secant.shown.flow.flow_text", [])
+    patch("secant.display.flow.flow_text", [])
 
     def pause() -> float | None:
         return None if any("_wait" in str(call) for call in told) else 1.0
 
     series = SimpleNamespace(name="visits", rows=[1], steps=(), seconds_to_next=None)
     series.afterwards = recorder("afterwards", lambda: series)
-    patch("secant.cli.stream._released", lambda: (series, None, pause()))
+    patch("secant.cli.commands.stream._released", lambda: (series, None, pause()))
     for name in ("_print", "_draw", "_wait"):
-        patch(f"secant.cli.stream.{name}")
-    patch("secant.cli.demo_service.serve_clinic", 0)
+        patch(f"secant.cli.commands.stream.{name}")
+    patch("secant.cli.commands.demo_service.serve_clinic", 0)
     patch("secant.cli.demo_data.make_clinic", (place / "people.duckdb", place / "policy.toml"))
-    patch("secant.cli.demo._true_answers", [[(1,)]] * 3)
-    patch("secant.cli.demo._refusal", UsageError("USE-001", "a refusal"))
+    patch("secant.cli.commands.demo._true_answers", [[(1,)]] * 3)
+    patch("secant.cli.commands.demo._refusal", UsageError("USE-001", "a refusal"))
     patch("secant.service.serving.Service", MagicMock)
     patch("secant.service.serving.ended_by_signal", MagicMock)
     patch("secant.service.asking.Desk", MagicMock)

@@ -7,11 +7,11 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from secant.engines import sources
 from secant.errors import BudgetError
-from secant.release import sources
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy_file import check_policy, load_policy, read_policy
-from secant.terms.types import DATE, INTEGER, TEXT, decimal
+from secant.policy.file import check_policy, load_policy, read_policy
+from secant.schema.catalog import Table, catalog
+from secant.schema.types import DATE, INTEGER, TEXT, decimal
 
 CATALOG = catalog(
     Table("patients", (("patient_id", INTEGER), ("age", INTEGER)), unique=(("patient_id",),)),
@@ -52,11 +52,11 @@ def source(monkeypatch):
             catalog=lambda: CATALOG, close=close, extremes=lambda table, column: (1, 7)
         )
 
-    module = ModuleType("secant.release.sources")
+    module = ModuleType("secant.engines.sources")
     module.open_source, module.has_password = open_source, lambda _: False
     module.with_paths = sources.with_paths
     module.source_files = sources.source_files
-    monkeypatch.setitem(sys.modules, "secant.release.sources", module)
+    monkeypatch.setitem(sys.modules, "secant.engines.sources", module)
     return opened
 
 

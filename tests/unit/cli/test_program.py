@@ -199,7 +199,7 @@ def test_a_process_that_ends_at_once_owes_nothing(status, before):
 def test_a_process_that_ends_at_once_leaves_no_file(tmp_path):
     code = (
         "import secant.cli.program as p\n"
-        "from secant.release.spill import Spill\n"
+        "from secant.engines.spill import Spill\n"
         "made = []\n"
         "p.run = lambda words: made.append(Spill()) or print(made[0].path) or 0\n"
         "p.script()"

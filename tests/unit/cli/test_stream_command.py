@@ -6,7 +6,7 @@ import xml.etree.ElementTree
 
 import pytest
 
-from secant.cli import stream as command
+from secant.cli.commands import stream as command
 from secant.cli.demo_data import make_clinic
 
 STREAM = """

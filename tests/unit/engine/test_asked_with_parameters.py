@@ -5,10 +5,10 @@ import threading
 import pytest
 
 from private_shop import open_shop
+from secant.engines.watch import Interrupt
 from secant.errors import BackendError, SqlError, UsageError
-from secant.plan.from_sql import from_sql
-from secant.release.watch import Interrupt
-from secant.terms import types as t
+from secant.schema import types as t
+from secant.sql.bind import from_sql
 
 ASKED = (
     "SELECT status, count(*) AS n, sum(total) AS s FROM orders WHERE quantity >= ? GROUP BY status"
@@ -83,7 +83,7 @@ def test_interrupted_before_anything_is_spent(tmp_path):
 
 def test_interrupted_while_a_statement_runs(tmp_path, monkeypatch):
     """What was sent stays paid for, and the next question is answered."""
-    from secant.release import duckdb
+    from secant.engines.duckdb import session as duckdb
 
     interrupt, stopped = Interrupt(), threading.Event()
     fetched = duckdb.DuckDBSession.rows

@@ -15,8 +15,8 @@ import pytest
 import secant
 from apart import apart
 from private_shop import ROWWISE, SECRETS, UNIT, make_shop, no_secret_in, open_shop
+from secant.engines.duckdb.session import DuckDBSession
 from secant.errors import BackendError, SecantError
-from secant.release.duckdb import DuckDBSession
 
 TINY = "0.0000000000000000000000000001"  # 28 digits after the point: no room for a BIGINT before it
 

@@ -8,7 +8,7 @@ import pytest
 import secant
 from filled import fill
 from secant.errors import PolicyError, Refused
-from secant.terms.policy_file import load_policy
+from secant.policy.file import load_policy
 
 VALUES = np.random.default_rng(4).normal(40, 10, 1500).round(3)
 POLICY = """

@@ -14,9 +14,9 @@ import pytest
 import secant
 from private_shop import ROWWISE, TABLES, UNIT, compile_release, make_shop, no_secret_in, open_shop
 from secant.errors import Refused, SqlError
-from secant.plan.ranked import Grid, Ranked
-from secant.release.ranked import exact_index, pieces, rank_noise, read_cells, stray
-from secant.terms import types as t
+from secant.noise.ranked import exact_index, pieces, rank_noise, read_cells, stray
+from secant.plan.rewrites.order_statistics import Grid, Ranked
+from secant.schema import types as t
 
 DATED = TABLES.replace(
     'status = { values = ["open", "paid", "lost", "void"] }',

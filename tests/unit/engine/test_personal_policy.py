@@ -9,7 +9,7 @@ import secant
 from filled import fill
 from secant import stats
 from secant.errors import BudgetError, PolicyError, Refused, UsageError
-from secant.terms.policy_file import load_policy
+from secant.policy.file import load_policy
 
 AMOUNTS = [0.1, 0.5, 1.0, 2.0, 0.3, 0.05, None, float("nan")]
 COPIES = [1, 5, 10, 10, 1, 0, 0, 0]

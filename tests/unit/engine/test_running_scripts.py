@@ -8,7 +8,7 @@ import pytest
 
 import secant
 from secant.errors import PolicyError, Refused, SqlError
-from secant.release.by_source import Source
+from secant.release.cost_by_source import Source
 
 POLICY = """
 [database]

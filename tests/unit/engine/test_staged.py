@@ -17,15 +17,15 @@ from private_shop import (
     no_secret_in,
     open_shop,
 )
+from secant.engines.dialect import DUCKDB, Dialect
+from secant.engines.postgres.scalars import POSTGRES
+from secant.engines.print.print_sql import lower
 from secant.errors import Refused
-from secant.mechanisms import whole
+from secant.noise.mechanisms import whole
+from secant.noise.secrecy import unseal
 from secant.release import run as running
-from secant.release.dialect import DUCKDB, Dialect
-from secant.release.lower import lower
-from secant.release.postgres_scalars import POSTGRES
 from secant.release.run import look_up_keys, run
-from secant.release.stages import placeholders, provided
-from secant.terms.secrecy import unseal
+from secant.release.staged_tables import placeholders, provided
 
 ABOVE_AVERAGE = "SELECT count(*) FROM orders WHERE total > (SELECT avg(total) FROM orders)"
 PUBLIC_ROWS = (

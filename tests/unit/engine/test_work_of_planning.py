@@ -9,15 +9,15 @@ import secant
 from private_shop import ROWWISE, UNIT, make_shop, open_shop
 from secant import work
 from secant.cli.program import main
+from secant.engines.postgres.scalars import POSTGRES
+from secant.engines.print.print_sql import lower
+from secant.engines.spark.scalars import SPARK
 from secant.errors import SecantError, SqlError
+from secant.noise import intervals
 from secant.plan import nodes as n
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.plan.total import make_total
-from secant.release import intervals
-from secant.release.lower import lower
-from secant.release.postgres_scalars import POSTGRES
-from secant.release.spark_scalars import SPARK
+from secant.plan.rewrites.null_on_error import make_total
+from secant.plan.rewrites.rewrite import normalize
+from secant.sql.bind import from_sql
 
 CELLS = """
 [protections.values]

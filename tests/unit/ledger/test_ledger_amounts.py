@@ -22,7 +22,7 @@ from secant.ledger.amounts import (
     total,
 )
 from secant.ledger.limits import Balance
-from secant.terms.events import (
+from secant.noise.events import (
     ApproximateEvent,
     Composed,
     GaussianEvent,

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from secant.errors import BudgetError
+from secant.evidence import KINDS, Papers, digest
 from secant.ledger import Anchor, Budget, Charge, Ledger
 from secant.ledger.export import check_export
 from secant.ledger.records import VERSION
-from secant.terms.papers import KINDS, Papers, digest
-from secant.terms.windows import Span, Window
+from secant.policy.windows import Span, Window
 
 STORED = Path(__file__).parents[2] / "data" / "ledgers"
 BUDGETS = {"customers": Budget.of(5, "1e-8"), "cells": Budget.of(10)}

@@ -14,8 +14,8 @@ import chance
 from secant.errors import BudgetError
 from secant.ledger import Budget, Charge, Ledger, sliding
 from secant.ledger.amounts import DELTA_UNITS
-from secant.terms.streams import Calendar, Width, as_time
-from secant.terms.windows import Window, span_of
+from secant.policy.streams import Calendar, Width, as_time
+from secant.policy.windows import Window, span_of
 
 MONTH = Window(30, "day")
 BUDGETS = {"recent": Budget.of("1.5", "1e-6")}

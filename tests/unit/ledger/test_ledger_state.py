@@ -22,7 +22,7 @@ from secant.ledger.records import (
     following,
 )
 from secant.ledger.state import Account, State, price_of, spent_of, starting_at
-from secant.terms.events import ApproximateEvent, GaussianEvent, LaplaceEvent, PureEvent
+from secant.noise.events import ApproximateEvent, GaussianEvent, LaplaceEvent, PureEvent
 
 Fields = dict[str, Any]
 OPEN: tuple[str, Fields] = ("open", {"ledger": "x"})

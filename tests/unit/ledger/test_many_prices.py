@@ -9,7 +9,7 @@ from secant.ledger import composition
 from secant.ledger.amounts import Budget, Charge
 from secant.ledger.composition import TIGHT, read, surely_covered
 from secant.ledger.state import Account, price_of
-from secant.terms.events import ApproximateEvent, LaplaceEvent, PureEvent
+from secant.noise.events import ApproximateEvent, LaplaceEvent, PureEvent
 
 
 def charge(draw):

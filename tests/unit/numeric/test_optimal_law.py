@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from secant.mechanisms.laws import OptimalLaw
+from secant.noise.mechanisms.laws import OptimalLaw
 from secant.numeric import optimal_law
 from secant.numeric.ball import ball, working_precision
 

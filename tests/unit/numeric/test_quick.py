@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secant.numeric.quick import QuickFraction, quick, ratio
-from secant.plan.written import plain_value
+from secant.plan.serialize import plain_value
 
 FRACTIONS = st.fractions(max_denominator=10**9) | st.sampled_from(
     [Fraction(0), Fraction(1), Fraction(-1), Fraction(1, 2**60), Fraction(2**200, 3)]

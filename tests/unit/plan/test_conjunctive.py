@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from secant.plan import nodes as n
-from secant.plan.conjunctive import Conjunctive, NotConjunctive, conjunctive
-from secant.plan.evaluate import evaluate
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.facts.conjunctive import Conjunctive, NotConjunctive, conjunctive
+from secant.plan.rewrites.rewrite import normalize
 from secant.plan.typing import fields_of
 from secant.plan.verify import verify
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
+from secant.sql.bind import from_sql
 
 CATALOG = catalog(
     Table("e", (("src", t.INTEGER), ("dst", t.INTEGER))),

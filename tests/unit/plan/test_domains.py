@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from secant.analysis.portfolio import Prepared, prepare
-from secant.plan.domains import Looked
-from secant.plan.evaluate import evaluate
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy import Policy, Protection, TableFacts
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.facts.domains import Looked
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.policy import Policy, Protection, TableFacts
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
+from secant.sensitivity.portfolio import Prepared, prepare
+from secant.sql.bind import from_sql
 
 
 def test_referenced_keys_are_read_under_the_names_of_the_engine() -> None:

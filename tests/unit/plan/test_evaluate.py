@@ -15,12 +15,12 @@ import pytest
 
 from secant.errors import InternalError
 from secant.plan import nodes as n
-from secant.plan.evaluate import RELATIONS, evaluate, prepare
-from secant.plan.scalars import SCALARS
+from secant.plan.evaluate.evaluate import RELATIONS, evaluate, prepare
+from secant.plan.evaluate.scalars import SCALARS
+from secant.plan.evaluate.values import Failure
 from secant.plan.typing import type_of
-from secant.plan.values import Failure
 from secant.plan.verify import verify
-from secant.terms import types as t
+from secant.schema import types as t
 
 NAN, INF = math.nan, math.inf
 DEC = t.decimal(10, 2)

@@ -8,14 +8,14 @@ from fractions import Fraction
 import pytest
 
 from secant.plan import nodes as n
-from secant.plan.facts import Facts
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
+from secant.plan.facts.facts import Facts
+from secant.plan.rewrites.null_on_error import _made_total, make_total
+from secant.plan.rewrites.rewrite import normalize
 from secant.plan.show import canonical, same, same_call
-from secant.plan.total import _made_total, make_total
-from secant.terms import types as t
-from secant.terms.catalog import Catalog, Table, catalog
-from secant.terms.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
+from secant.schema import types as t
+from secant.schema.catalog import Catalog, Table, catalog
+from secant.sql.bind import from_sql
 
 CATALOG: Catalog = catalog(
     Table("people", (("id", t.INTEGER), ("town", t.TEXT))),

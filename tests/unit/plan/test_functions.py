@@ -11,12 +11,12 @@ from fractions import Fraction
 import duckdb
 import pytest
 
-from secant.plan.aggregates import QUANTILES
-from secant.plan.functions import AGGREGATES, FUNCTIONS, Failure
-from secant.plan.values import cast, conform
-from secant.release import postgres_scalars
-from secant.release.postgres_scalars import POSTGRES
-from secant.terms import types as t
+from secant.engines.postgres import scalars as postgres_scalars
+from secant.engines.postgres.scalars import POSTGRES
+from secant.plan.evaluate.values import cast, conform
+from secant.plan.functions.aggregates import QUANTILES
+from secant.plan.functions.scalar import AGGREGATES, FUNCTIONS, Failure
+from secant.schema import types as t
 
 INF, NAN = math.inf, math.nan
 DEC = t.decimal(12, 3)

@@ -5,13 +5,13 @@ import math
 import duckdb
 import pytest
 
+from secant.engines.print.print_sql import lower
 from secant.errors import SqlError
-from secant.plan.evaluate import evaluate
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.release.lower import lower
-from secant.terms.catalog import Table, catalog
-from secant.terms.types import BOOLEAN, DOUBLE, INTEGER, TEXT
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.rewrites.rewrite import normalize
+from secant.schema.catalog import Table, catalog
+from secant.schema.types import BOOLEAN, DOUBLE, INTEGER, TEXT
+from secant.sql.bind import from_sql
 
 COLUMNS = (("k", INTEGER), ("y", DOUBLE), ("x", INTEGER), ("s", TEXT), ("b", BOOLEAN))
 CATALOG = catalog(Table("t", COLUMNS))

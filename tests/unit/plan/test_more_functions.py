@@ -5,15 +5,15 @@ import math
 import duckdb
 import pytest
 
+from secant.engines.print.print_sql import lower
 from secant.errors import SqlError
-from secant.plan.evaluate import evaluate
-from secant.plan.from_sql import from_sql
-from secant.plan.patterns import portable
-from secant.plan.rewrite import normalize
-from secant.plan.total import make_total
-from secant.release.lower import lower
-from secant.terms.catalog import Table, catalog
-from secant.terms.types import DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, decimal
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.functions.patterns import portable
+from secant.plan.rewrites.null_on_error import make_total
+from secant.plan.rewrites.rewrite import normalize
+from secant.schema.catalog import Table, catalog
+from secant.schema.types import DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, decimal
+from secant.sql.bind import from_sql
 
 CATALOG = catalog(
     Table(

@@ -7,14 +7,14 @@ import gc
 import pytest
 
 from secant.plan import nodes as n
-from secant.plan import total
-from secant.plan.reads import scans
-from secant.plan.rewrite import columns_of
-from secant.plan.rules import RuleTable
-from secant.plan.scopes import borrowed_by
+from secant.plan.facts.reads import scans
+from secant.plan.facts.scopes import borrowed_by
+from secant.plan.rewrites import null_on_error as total
+from secant.plan.rewrites.rewrite import columns_of
+from secant.plan.rule_table import RuleTable
 from secant.plan.typing import fields_of
 from secant.plan.verify import verify
-from secant.terms import types as t
+from secant.schema import types as t
 
 ONE, TWO = n.Literal(1, t.INTEGER), n.Literal(2, t.INTEGER)
 SCAN = n.Scan("t", "t", (n.Field("t.x", t.INTEGER),))

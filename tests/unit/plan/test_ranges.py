@@ -7,16 +7,16 @@ import pytest
 
 from secant.numeric import interval as iv
 from secant.plan import nodes as n
-from secant.plan.facts_keys import closure, identifies, keys_after
-from secant.plan.from_sql import from_sql
-from secant.plan.ranges import NOTHING_DECLARED, Ranges, declared_keys, ranges_of
-from secant.plan.ranges_filters import Outcomes, judge, values_of
-from secant.plan.ranges_report import range_lines, range_report
-from secant.plan.rewrite import normalize
-from secant.terms import types as t
-from secant.terms.beliefs import Belief
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy import ColumnFacts, Policy, TableFacts
+from secant.plan.facts.keys import closure, identifies, keys_after
+from secant.plan.facts.range_filters import Outcomes, judge, values_of
+from secant.plan.facts.range_report import range_lines, range_report
+from secant.plan.facts.ranges import NOTHING_DECLARED, Ranges, declared_keys, ranges_of
+from secant.plan.rewrites.rewrite import normalize
+from secant.policy.beliefs import Belief
+from secant.policy.policy import ColumnFacts, Policy, TableFacts
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
+from secant.sql.bind import from_sql
 
 CATALOG = catalog(
     Table(

@@ -12,7 +12,7 @@ import pytest
 from secant.errors import Span
 from secant.plan import nodes as n
 from secant.plan.show import RELATION_TEXT, SCALAR_TEXT, same, show, show_scalar
-from secant.terms import types as t
+from secant.schema import types as t
 
 T = n.Scan("people", "t", (n.Field("t.id", t.INTEGER), n.Field("t.name", t.TEXT)))
 U = n.Scan("u", "u", (n.Field("u.id", t.INTEGER),))

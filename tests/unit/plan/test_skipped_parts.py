@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from secant.plan import nodes as n
-from secant.plan.from_sql import from_sql
-from secant.plan.rewrite import normalize
-from secant.plan.scopes import holders
+from secant.plan.facts.scopes import holders
+from secant.plan.rewrites.null_after_release import unfailing
+from secant.plan.rewrites.null_on_error import make_total
+from secant.plan.rewrites.rewrite import normalize
 from secant.plan.show import canonical
-from secant.plan.total import make_total
-from secant.plan.unfailing import unfailing
-from secant.terms import types as t
-from secant.terms.catalog import Catalog, Table
+from secant.schema import types as t
+from secant.schema.catalog import Catalog, Table
+from secant.sql.bind import from_sql
 
 CATALOG = Catalog({
     "a": Table("a", (("id", t.INTEGER), ("x", t.DOUBLE), ("k", t.decimal(9, 2)), ("d", t.DATE))),

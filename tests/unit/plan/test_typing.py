@@ -11,8 +11,8 @@ import duckdb
 import pytest
 
 from secant.plan import nodes as n
-from secant.plan.aggregates import QUANTILES
-from secant.plan.functions import AGGREGATES
+from secant.plan.functions.aggregates import QUANTILES
+from secant.plan.functions.scalar import AGGREGATES
 from secant.plan.typing import (
     EXTRACT_PARTS,
     RELATION_FIELDS,
@@ -22,7 +22,7 @@ from secant.plan.typing import (
     fields_of,
     type_of,
 )
-from secant.terms import types as t
+from secant.schema import types as t
 
 DEC, WIDE = t.decimal(15, 2), t.decimal(38, 4)
 SAMPLES = {

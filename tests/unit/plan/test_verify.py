@@ -11,7 +11,7 @@ from secant.errors import InternalError
 from secant.plan import nodes as n
 from secant.plan.verify import verify
 from secant.records import by_identity
-from secant.terms import types as t
+from secant.schema import types as t
 
 INT, TXT = t.INTEGER, t.TEXT
 

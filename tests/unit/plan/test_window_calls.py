@@ -8,14 +8,14 @@ import pytest
 
 from secant.errors import SqlError
 from secant.plan import nodes as n
-from secant.plan.evaluate import evaluate
-from secant.plan.from_sql import from_sql
-from secant.plan.ranges import ranges_of
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.facts.ranges import ranges_of
+from secant.plan.functions.windows import breaks_ties, first_rows, undecided
 from secant.plan.verify import verify
-from secant.plan.windows import breaks_ties, first_rows, undecided
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy import ColumnFacts, Policy, TableFacts
-from secant.terms.types import DATE, INTEGER, TEXT, TIMESTAMP
+from secant.policy.policy import ColumnFacts, Policy, TableFacts
+from secant.schema.catalog import Table, catalog
+from secant.schema.types import DATE, INTEGER, TEXT, TIMESTAMP
+from secant.sql.bind import from_sql
 
 SHOP = catalog(
     Table("sale", (("who", INTEGER), ("day", INTEGER), ("sum", INTEGER), ("kind", TEXT))),

@@ -10,9 +10,10 @@ import pytest
 from scipy.stats import binom
 
 import secant
+from secant.accuracy import consistency as agreeing
 from secant.errors import Refused
-from secant.mechanisms.discrete_laplace import add_discrete_laplace
-from secant.release import agreeing, run
+from secant.noise.mechanisms.discrete_laplace import add_discrete_laplace
+from secant.release import run
 
 POLICY = """
 [database]

@@ -10,14 +10,15 @@ import duckdb
 import pytest
 
 from private_shop import ROWS, ROWWISE, TABLES, UNIT, make_shop, open_shop
-from secant import finding, settling
+from secant import infer_facts as finding
+from secant import settling
+from secant.accuracy import forecast as foreseeing
+from secant.accuracy import target_error as wanted
+from secant.accuracy import warnings as said
+from secant.accuracy.forecast import foreseen_errors
+from secant.accuracy.warnings import Caution
+from secant.engines.duckdb.session import DuckDBSession
 from secant.errors import WARNINGS, Refused, UsageError
-from secant.release import cautions as said
-from secant.release import foreseen as foreseeing
-from secant.release import wanted
-from secant.release.cautions import Caution
-from secant.release.duckdb import DuckDBSession
-from secant.release.foreseen import foreseen_errors
 
 COUNT = "SELECT count(*) AS n FROM customers"
 SIZED = TABLES.replace(

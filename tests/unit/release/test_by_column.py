@@ -9,15 +9,16 @@ from fractions import Fraction
 import duckdb
 import pytest
 
-from secant.analysis.derivative.shapes import call, choice, minus, number, plus, times
+from secant.engines.dialect import DUCKDB
+from secant.engines.optimize import filter_by_column as by_column
+from secant.engines.optimize import monotone as axes
+from secant.engines.optimize.filter_by_column import decided_by_columns
+from secant.engines.optimize.monotone import curve_of
+from secant.engines.print.print_sql import lower
 from secant.plan import nodes as n
-from secant.plan.evaluate import evaluate
-from secant.release import axes, by_column
-from secant.release.axes import curve_of
-from secant.release.by_column import decided_by_columns
-from secant.release.dialect import DUCKDB
-from secant.release.lower import lower
-from secant.terms.types import DATE, DOUBLE, INTEGER, Type
+from secant.plan.evaluate.evaluate import evaluate
+from secant.schema.types import DATE, DOUBLE, INTEGER, Type
+from secant.sensitivity.derivative.shapes import call, choice, minus, number, plus, times
 
 CENTS = Type("DECIMAL", 15, 2)
 _TEXT = Type("TEXT")

@@ -4,13 +4,13 @@ import datetime
 import random
 from decimal import Decimal
 
+from secant.engines.optimize import order_predicates as module
+from secant.engines.optimize.order_predicates import cheap_first
+from secant.engines.postgres.scalars import POSTGRES
+from secant.engines.print.print_sql import lower
 from secant.plan import nodes as n
-from secant.plan.evaluate import evaluate
-from secant.release import cheap_first as module
-from secant.release.cheap_first import cheap_first
-from secant.release.lower import lower
-from secant.release.postgres_scalars import POSTGRES
-from secant.terms.types import DATE, INTEGER, TEXT, Type
+from secant.plan.evaluate.evaluate import evaluate
+from secant.schema.types import DATE, INTEGER, TEXT, Type
 
 CENTS = Type("DECIMAL", 15, 2)
 START = datetime.date(2020, 1, 1)

@@ -8,19 +8,19 @@ import pytest
 
 from apart import apart
 from private_shop import ROWWISE, UNIT, compile_release, open_shop
-from secant.analysis.certificate import ClippedContribution
-from secant.analysis.truncation.analysis import TruncationAnalysis
+from secant.engines.print.print_sql import lower
 from secant.errors import InternalError, Refused
-from secant.mechanisms.limits import choose_limit, race, scores_of
-from secant.plan.evaluate import prepare as compiled
-from secant.plan.facts import Facts
+from secant.noise.limited import ClippedNoise
+from secant.noise.mechanisms.limits import choose_limit, race, scores_of
+from secant.noise.secrecy import Private
+from secant.plan.evaluate.evaluate import prepare as compiled
+from secant.plan.facts.facts import Facts
 from secant.questions import prepared_of
-from secant.release.lower import lower
 from secant.release.measured import _Reader, in_steps
-from secant.release.noise.limited import ClippedNoise
-from secant.release.tallied import read_tallies
-from secant.terms.bounds import GlobalBound
-from secant.terms.secrecy import Private
+from secant.release.tallies import read_tallies
+from secant.sensitivity.bounds import GlobalBound
+from secant.sensitivity.certificate import ClippedContribution
+from secant.sensitivity.truncation.analysis import TruncationAnalysis
 
 FEW = "SELECT count(*), sum(total) FROM orders WHERE status = 'open' AND quantity < 1"
 ALL = "SELECT count(*), sum(total) FROM orders"
@@ -274,7 +274,7 @@ def test_the_analysis_refuses_other_kinds(shop_directory):
         with db._question(ALL) as (plan, _, facts):
             prepared = prepared_of(ALL, plan, db.policy, db.policy.protections, db.catalog, facts)
         (bounded,) = prepared.bounded
-        from secant.analysis.interface import Request
+        from secant.sensitivity.interface import Request
 
         request = Request(bounded.release, Facts(db.policy, db.catalog), db.policy.protections[0])
     assert TruncationAnalysis().bound(request).rule == "truncation.clip"

@@ -7,9 +7,9 @@ from decimal import Decimal
 import duckdb
 import pytest
 
-from secant.plan.values import EPOCH, midnight
-from secant.release.dialect import DUCKDB, MANY, constant, constant_rows
-from secant.terms import types as t
+from secant.engines.dialect import DUCKDB, MANY, constant, constant_rows
+from secant.plan.evaluate.values import EPOCH, midnight
+from secant.schema import types as t
 
 HOSTILE = {
     "whole": (t.INTEGER, [0, -1, 2**63 - 1, -(2**63), None]),

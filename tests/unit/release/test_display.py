@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import binom
 
 import secant
-from secant.release import display
-from secant.release.display import unlimited_value
+from secant.accuracy import display
+from secant.accuracy.display import unlimited_value
 
 POLICY = """
 [database]
@@ -108,7 +108,7 @@ def test_a_floor_keeps_the_type_of_a_number():
 
 def test_what_is_not_arithmetic_has_no_raw_value():
     from secant.plan import nodes as n
-    from secant.terms import types as t
+    from secant.schema import types as t
 
     column = n.Column("a", t.INTEGER)
     assert unlimited_value(n.Call("greatest", (column, n.Literal(0, t.INTEGER))), {"a": -3}) == -3

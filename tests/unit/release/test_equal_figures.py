@@ -4,8 +4,8 @@ import duckdb
 import pytest
 
 import secant
-from secant.analysis.elastic import analysis as elastic
-from secant.analysis.residual import analysis as residual
+from secant.sensitivity.elastic import analysis as elastic
+from secant.sensitivity.residual import analysis as residual
 
 POLICY = """
 [database]

@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 from bench.suites.honesty.events import EVENTS, PEOPLE, TAIL
 
-from secant.mechanisms import limits
-from secant.release.noise import choosing as picking
+from secant.noise import choosing as picking
+from secant.noise.mechanisms import limits
 
 WITHIN, MISSED = 0.05, 0.05
 CANDIDATES = sorted({int(Fraction(99, 70) ** i) for i in range(41)} | {2**20})

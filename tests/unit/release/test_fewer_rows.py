@@ -6,14 +6,16 @@ from decimal import Decimal
 
 import pytest
 
-from secant.analysis.derivative.shapes import call, choice, minus, number, plus, times
+from secant.engines.optimize import drop_implied as proved
+from secant.engines.optimize import preaggregate as by_margin
+from secant.engines.optimize import preaggregate_by_key as by_key
+from secant.engines.optimize.drop_implied import without_proved
+from secant.engines.optimize.preaggregate import gathered_by_margin
+from secant.engines.optimize.push_down_projections import computed_early
 from secant.plan import nodes as n
-from secant.plan.evaluate import evaluate
-from secant.release import by_key, by_margin, proved
-from secant.release.by_margin import gathered_by_margin
-from secant.release.early import computed_early
-from secant.release.proved import without_proved
-from secant.terms.types import DATE, DOUBLE, INTEGER, Type
+from secant.plan.evaluate.evaluate import evaluate
+from secant.schema.types import DATE, DOUBLE, INTEGER, Type
+from secant.sensitivity.derivative.shapes import call, choice, minus, number, plus, times
 
 CENTS = Type("DECIMAL", 15, 2)
 START = datetime.date(2020, 1, 1)

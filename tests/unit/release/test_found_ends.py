@@ -7,9 +7,9 @@ import pytest
 from bench.suites.honesty import measure, sets
 
 import secant
-from secant.plan import enforce
-from secant.plan.undeclared import Undeclared
-from secant.release.unstated import Found, Lacking
+from secant.plan.facts.undeclared import Undeclared
+from secant.plan.rewrites import enforce
+from secant.release.inferred_facts import Found, Lacking
 
 COSTS = [float(i % 90) for i in range(2000)]
 COSTS[7] = 1e9

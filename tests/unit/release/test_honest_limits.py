@@ -10,16 +10,16 @@ from scipy.stats import binom
 
 import secant
 from chance import chance
-from secant.analysis import portfolio
+from secant.accuracy import reported_error as stated
 from secant.errors import Refused
-from secant.mechanisms.limits import choose_limit, cut_at_most, scores_of
-from secant.plan import enforce
-from secant.plan.from_sql import from_sql
-from secant.plan.quotients import quotients_of
-from secant.plan.rewrite import normalize
-from secant.release import stated
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
+from secant.noise.mechanisms.limits import choose_limit, cut_at_most, scores_of
+from secant.plan.rewrites import enforce
+from secant.plan.rewrites.quotients import quotients_of
+from secant.plan.rewrites.rewrite import normalize
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
+from secant.sensitivity import portfolio
+from secant.sql.bind import from_sql
 
 PEOPLE, EVENTS = 2_000, 30_000
 POLICY = """

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from private_shop import open_shop
+from secant.accuracy.noise_lineage import RELIES, Reliance
 from secant.plan import nodes as n
-from secant.plan.rewrite import columns_of
+from secant.plan.rewrites.rewrite import columns_of
 from secant.release import inspection
-from secant.release.reliance import RELIES, Reliance
 
 COUNTS = "(SELECT town, count(*) AS n FROM customers GROUP BY town) AS x"
 LATER = (

@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import pytest
 
-from secant.mechanisms.sums import quotient_ends, sum_error, whole_sum_error
+from secant.noise.intervals import NoisyNumber, ends_of
+from secant.noise.mechanisms.sums import quotient_ends, sum_error, whole_sum_error
 from secant.plan import nodes as n
-from secant.plan.measures import literal
-from secant.release.intervals import NoisyNumber, ends_of
-from secant.terms import types as t
+from secant.plan.rewrites.measures import literal
+from secant.schema import types as t
 
 LEVEL = Fraction(95, 100)
 

@@ -7,9 +7,9 @@ import pytest
 
 import secant
 from secant.cli import main
+from secant.engines.sources import has_password, open_source, resolved, with_paths
 from secant.errors import BackendError, SqlError
-from secant.release.sources import has_password, open_source, resolved, with_paths
-from secant.terms import types as t
+from secant.schema import types as t
 
 MADE = """
 CREATE TYPE mood AS ENUM ('good', 'it''s bad');
@@ -163,7 +163,7 @@ def test_addresses_are_kept_elsewhere(tmp_path, monkeypatch):
 
 def test_a_password_never_enters_a_policy(tmp_path, monkeypatch, capsys, clinic):
     """The server is not there: what is written hangs on the address alone."""
-    from secant.release import sources
+    from secant.engines import sources
 
     real = sources.open_source
     monkeypatch.setattr(sources, "open_source", lambda source, **how: real(clinic, **how))

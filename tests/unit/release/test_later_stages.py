@@ -10,12 +10,13 @@ import pytest
 from scipy.stats import binom
 
 import secant
+from secant.accuracy import reported_error as stated
+from secant.noise import intervals
+from secant.noise.ranked import drawn, rank_noise, ranks_off
+from secant.noise.secrecy import Private
 from secant.plan import nodes as n
-from secant.plan.ranked import Grid, Ranked
-from secant.release import intervals, stated
-from secant.release.ranked import drawn, rank_noise, ranks_off
-from secant.terms import types as t
-from secant.terms.secrecy import Private
+from secant.plan.rewrites.order_statistics import Grid, Ranked
+from secant.schema import types as t
 
 SHARES = {"Bay": 300, "Hill": 250, "Oak": 5}
 POLICY = """

@@ -3,9 +3,9 @@
 import duckdb
 import pytest
 
+from secant.engines.duckdb.session import open_file, part_of
 from secant.errors import SecantError
-from secant.release.duckdb import open_file, part_of
-from secant.terms.policy import Limits
+from secant.policy.policy import Limits
 
 HOG = "SELECT len(list(a.range || 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx')) FROM range(20000000) AS a"
 MEMORY = "SELECT current_setting('memory_limit')"

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from private_shop import ROWWISE, UNIT, compile_release, make_shop, open_shop, reaches
 from secant.errors import SecantError
-from secant.mechanisms.whole import WholeNormal
+from secant.noise.mechanisms.whole import WholeNormal
 
 PLAIN = """
 INSERT INTO towns VALUES ('Riga', 'LV', 600000), ('Tartu', 'EE', 95000), ('Oslo', 'NO', 700000);

@@ -5,11 +5,11 @@ from fractions import Fraction
 import pytest
 
 from private_shop import ROWWISE, TABLES, compile_release, open_shop
-from secant.analysis.certificate import is_still
-from secant.mechanisms.gaussian import suffices
-from secant.mechanisms.whole import multiplier, root_up
-from secant.release import shares
-from secant.release.laws import WORTH, Plain, choose_normal
+from secant.noise import shares
+from secant.noise.laws import WORTH, Plain, choose_normal
+from secant.noise.mechanisms.gaussian import suffices
+from secant.noise.mechanisms.whole import multiplier, root_up
+from secant.sensitivity.certificate import is_still
 
 CELLS = """
 [protections.sums]

@@ -2,12 +2,12 @@
 
 import duckdb
 
+from secant.engines.duckdb.session import open_file
+from secant.engines.print.print_sql import lower
 from secant.plan import nodes as n
-from secant.release.duckdb import open_file
-from secant.release.lower import lower
-from secant.terms import types as t
-from secant.terms.following import naming
-from secant.terms.policy_file import policy_from
+from secant.policy.file import policy_from
+from secant.policy.following import naming
+from secant.schema import types as t
 
 VISIT = n.Scan("visit", "v", (n.Field("v.pid", t.INTEGER), n.Field("v.cost", t.DOUBLE)))
 PERSON = n.Scan("person", "p", (n.Field("p.id", t.INTEGER), n.Field("p.city", t.TEXT)))

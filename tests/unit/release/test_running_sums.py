@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import binom
 
 import secant
-from secant.release import blocks
-from secant.release.noise.running import RunningNoise
-from secant.terms.secrecy import Private
+from secant.noise.running import RunningNoise
+from secant.noise.secrecy import Private
+from secant.release import running_blocks as blocks
 from secant.verifier.noise import price_of
 
 DAYS = 90

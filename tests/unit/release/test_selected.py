@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import binom
 
 import secant
-from secant.mechanisms.discrete_laplace import add_discrete_laplace, discrete_laplace_error
-from secant.release.intervals import NoisyNumber
-from secant.release.selected import past_threshold
+from secant.accuracy.selected_keys import past_threshold
+from secant.noise.intervals import NoisyNumber
+from secant.noise.mechanisms.discrete_laplace import add_discrete_laplace, discrete_laplace_error
 
 LEVEL, SCALE = Fraction(95, 100), Fraction(10)
 

@@ -143,7 +143,7 @@ sys.path[:0] = [{tests!r}, {here!r}]
 from pathlib import Path
 import secant
 from secant.ledger.store import Ledger
-from secant.release.duckdb import DuckDBSession
+from secant.engines.duckdb.session import DuckDBSession
 
 db = secant.connect(policy=Path({policy!r}))
 point = {point!r}

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 import secant
-from secant.mechanisms.discrete_laplace import discrete_laplace_tail
+from secant.noise.mechanisms.discrete_laplace import discrete_laplace_tail
 
 POLICY = """
 [database]

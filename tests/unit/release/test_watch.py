@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
+from secant.engines import watch
+from secant.engines.watch import watched
 from secant.errors import BackendError
-from secant.release import watch
-from secant.release.watch import watched
 
 
 class Endless:

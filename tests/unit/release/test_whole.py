@@ -7,15 +7,16 @@ import random
 import duckdb
 import pytest
 
-from secant.analysis.derivative.shapes import call, choice, minus, number, plus, times
+from secant.engines.dialect import DUCKDB
+from secant.engines.optimize import integer_margins as whole
+from secant.engines.optimize import narrow_joins as carried
+from secant.engines.optimize.integer_margins import in_whole_numbers
+from secant.engines.print.print_sql import lower
 from secant.plan import nodes as n
-from secant.plan.evaluate import evaluate
-from secant.plan.rewrite import replaced
-from secant.release import carried, whole
-from secant.release.dialect import DUCKDB
-from secant.release.lower import lower
-from secant.release.whole import in_whole_numbers
-from secant.terms.types import DATE, DOUBLE, INTEGER, TEXT
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.rewrites.rewrite import replaced
+from secant.schema.types import DATE, DOUBLE, INTEGER, TEXT
+from secant.sensitivity.derivative.shapes import call, choice, minus, number, plus, times
 
 START = datetime.date(2020, 1, 1)
 KEY, LEVEL, PRIORITY = (

@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import binom
 
 import secant
+from secant.accuracy import resolve as resolved
 from secant.errors import Refused
-from secant.release import resolved
 
 POLICY = """
 [database]

@@ -9,6 +9,8 @@ import pytest
 from clinic_desk import COUNT, PASSWORD, POLICY, SHARES, desk_at, fill
 
 from secant import work
+from secant.accuracy.warnings import Caution
+from secant.display import progress
 from secant.errors import (
     AccessError,
     BackendError,
@@ -19,13 +21,11 @@ from secant.errors import (
 )
 from secant.ledger.opening import Account, Accounts
 from secant.release.answer import Answer
-from secant.release.cautions import Caution
 from secant.service.asking import Desk, Question
 from secant.service.queue import FairQueue
 from secant.service.stored import read_answer, write_answer
 from secant.service.users import User
 from secant.service.views import budget_view
-from secant.shown import progress
 
 
 @pytest.fixture
@@ -281,13 +281,13 @@ def test_sixteen_clients_with_budget_for_ten(opened, tmp_path):
 
 def slow(desk, monkeypatch):
     """Let every statement over protected rows wait for a signal; give the signal, and one that tells it was sent."""
-    from secant.release.duckdb import DuckDBSession
+    from secant.engines.duckdb.session import DuckDBSession
 
     sent, go = threading.Event(), threading.Event()
     fetch = DuckDBSession.rows
 
     def rows(self, statement):
-        from secant.release import watch
+        from secant.engines import watch
 
         if "count" in statement.lower():
             sent.set()

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secant.errors import CODES, UsageError
+from secant.schema import types as t
 from secant.service.postgres import messages as m
 from secant.service.postgres.statements import framed, shows_nothing
 from secant.service.postgres.telling import STATES
 from secant.service.postgres.values import parameters, row_description, rows_text
 from secant.sql.lexer import statements, tokens
-from secant.terms import types as t
 
 TABLES = frozenset({"visits", "patients", "c", "columns"})
 

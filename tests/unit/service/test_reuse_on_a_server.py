@@ -105,7 +105,7 @@ def test_what_is_no_stretch_of_time_is_refused(desk, version):
 
 
 def test_init_asks_how_old_an_answer_may_be(tmp_path, postgres_database, capsys):
-    from secant.cli.init import init
+    from secant.cli.commands.init import init
 
     changed(postgres_database, "CREATE TABLE visits (id integer)")
     target = tmp_path / "started.toml"

@@ -1,10 +1,10 @@
 """The shadow of a source with several schemas, and with arrays whose elements are no tables there."""
 
+from secant.policy.check import fit_policy
+from secant.policy.file import read_policy
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
 from secant.service.postgres.shadow import schema_text
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy_check import fit_policy
-from secant.terms.policy_file import read_policy
 
 POLICY = """
 [tables.patients]

@@ -7,11 +7,11 @@ from decimal import Decimal
 import pytest
 
 from secant.errors import SqlError, UsageError
-from secant.plan.from_sql import from_sql
 from secant.plan.show import same
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
+from secant.sql.bind import from_sql
 from secant.sql.parameters import named_values
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
 
 CATALOG = catalog(
     Table(

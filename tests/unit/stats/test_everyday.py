@@ -15,9 +15,9 @@ from secant import stats
 from secant.errors import BudgetError, UsageError
 from secant.ledger.amounts import Budget
 from secant.ledger.store import Ledger
+from secant.policy.policy import Protection
 from secant.stats.budget import Allowance
 from secant.stats.moments import deviation_of, noise_for
-from secant.terms.policy import Protection
 
 SOURCE = np.random.default_rng(11)
 VALUES = SOURCE.normal(40, 10, 2000)

@@ -14,12 +14,12 @@ from secant import stats
 from secant.errors import UsageError
 from secant.ledger.amounts import Budget
 from secant.ledger.store import Ledger
-from secant.stats import layers
+from secant.policy.policy import Protection
 from secant.stats.bounded import NAMES
 from secant.stats.budget import Allowance
-from secant.terms.policy import Protection
+from secant.stats.preprocessing import layers
 
-MODULE = importlib.import_module("secant.stats.personal")
+MODULE = importlib.import_module("secant.stats.preprocessing.personal")
 OFFERS = ["0.25", 1]
 EXTRA = {"quantile": {"q": 0.9}}
 

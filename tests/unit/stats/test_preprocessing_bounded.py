@@ -11,10 +11,10 @@ import pytest
 
 from secant.errors import UsageError
 from secant.stats.bounded import NAMES, bounded, bounded_pair
-from secant.stats.preprocessing import LARGEST_GENERAL
+from secant.stats.preprocessing.registered import LARGEST_CALLED, register_ordered
+from secant.stats.preprocessing.subsets import LARGEST_GENERAL
+from secant.stats.preprocessing.units import LARGEST_SHORT
 from secant.stats.promises import OPTIMALITY
-from secant.stats.registered import LARGEST_CALLED, register_ordered
-from secant.stats.units import LARGEST_SHORT
 
 pandas = pytest.importorskip("pandas")
 polars = pytest.importorskip("polars")
@@ -385,7 +385,7 @@ def test_pairs_are_checked(statistic, values, rest):
         bounded_pair(statistic, values, **{"delta_f": 1, **rest})
 
 
-@pytest.mark.parametrize("module", ["bounded", "registered", "inputs"])
+@pytest.mark.parametrize("module", ["bounded", "preprocessing.registered", "inputs"])
 def test_the_examples_in_the_docstrings_hold(module):
     results = doctest.testmod(importlib.import_module(f"secant.stats.{module}"))
     assert results.attempted

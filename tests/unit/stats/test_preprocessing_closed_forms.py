@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from chance import fresh_seed
-from secant.stats import best_window, staircase
-from secant.stats.closed_forms import bounded_maximum, bounded_median, bounded_minimum
-from secant.stats.ordered import Ranks, Windows, means, sandwich
-from secant.stats.ordered_statistics import mean_statistic, ordered_finding
-from secant.stats.staircase import bounded_between
-from secant.stats.units import (
+from secant.stats.preprocessing import best_window, staircase
+from secant.stats.preprocessing.closed_forms import bounded_maximum, bounded_median, bounded_minimum
+from secant.stats.preprocessing.ordered import Ranks, Windows, means, sandwich
+from secant.stats.preprocessing.ordered_statistics import mean_statistic, ordered_finding
+from secant.stats.preprocessing.staircase import bounded_between
+from secant.stats.preprocessing.units import (
     LARGEST_SHORT,
     ONE,
     REACH,
@@ -29,7 +29,7 @@ from secant.stats.units import (
     exact_parts,
     split,
 )
-from secant.stats.variance import (
+from secant.stats.preprocessing.variance import (
     bounded_variance,
     exact_variance,
     on_public_grid,
@@ -120,7 +120,7 @@ def test_a_closed_form_is_the_sweep(form):
 
 @pytest.mark.parametrize("form", SHARES)
 def test_pieces_are_put_together(form, monkeypatch):
-    monkeypatch.setattr("secant.stats.closed_forms._PIECE", 4)
+    monkeypatch.setattr("secant.stats.preprocessing.closed_forms._PIECE", 4)
     test_a_closed_form_is_the_sweep(form)
 
 

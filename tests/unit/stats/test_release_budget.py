@@ -12,8 +12,8 @@ from secant import stats
 from secant.errors import BudgetError, UsageError
 from secant.ledger.amounts import Budget
 from secant.ledger.store import Ledger
+from secant.policy.policy import Protection
 from secant.stats.budget import Allowance
-from secant.terms.policy import Protection
 
 CUSTOMERS = Protection(
     "customers", "unit", Fraction(2), unit=("customer", "id"), limits={"orders": 5}

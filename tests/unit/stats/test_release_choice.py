@@ -10,7 +10,7 @@ import pytest
 
 from secant import stats
 from secant.errors import UsageError
-from secant.mechanisms.laws import OptimalLaw
+from secant.noise.mechanisms.laws import OptimalLaw
 from secant.numeric import optimal_law
 from secant.stats.choice import decide_way, examples
 from secant.stats.plot import Curve, draw

@@ -11,10 +11,10 @@ from secant import stats
 from secant.errors import UsageError
 from secant.ledger.amounts import Budget
 from secant.ledger.store import Ledger
-from secant.stats import ordered, unbounded
+from secant.policy.policy import Protection
 from secant.stats.budget import Allowance
-from secant.stats.staircase import bounded_between
-from secant.terms.policy import Protection
+from secant.stats.preprocessing import ordered, unbounded
+from secant.stats.preprocessing.staircase import bounded_between
 
 VALUES = np.random.default_rng(3).normal(40, 10, 1001)
 TRUTH = {

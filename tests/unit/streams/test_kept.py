@@ -8,7 +8,7 @@ import pytest
 from stream_clinic import ROWS, UNIT, stream
 
 from secant.errors import InternalError, Refused
-from secant.mechanisms.continual import Way
+from secant.noise.continual import Way
 from secant.streams import drawing, releasing
 from secant.streams.drawing import Kept
 

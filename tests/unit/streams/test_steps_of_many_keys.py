@@ -6,14 +6,14 @@ from fractions import Fraction
 
 import pytest
 
-from secant.mechanisms.continual import Way
-from secant.mechanisms.continual.encoder import Encoder
-from secant.mechanisms.whole import multiplier
+from secant.noise.continual import Way
+from secant.noise.continual.encoder import Encoder
+from secant.noise.mechanisms.whole import multiplier
+from secant.policy.policy import Policy, Protection, TableFacts
+from secant.policy.streams import Stream, Width
+from secant.schema import types as t
+from secant.schema.catalog import Table, catalog
 from secant.streams.compiling import compile_stream
-from secant.terms import types as t
-from secant.terms.catalog import Table, catalog
-from secant.terms.policy import Policy, Protection, TableFacts
-from secant.terms.streams import Stream, Width
 
 DELTA = Fraction(1, 10**6)
 LIMIT = 6

@@ -8,10 +8,10 @@ import random
 import pytest
 from stream_clinic import UNIT, stream
 
+from secant.engines.print.print_sql import lower
 from secant.plan import nodes as n
-from secant.release.lower import lower
+from secant.schema.types import INTEGER
 from secant.streams import reading
-from secant.terms.types import INTEGER
 
 BY_WARD = "SELECT day, ward, count(*) AS n, sum(cost) AS c FROM visits GROUP BY day, ward"
 JOINED = (

@@ -17,7 +17,7 @@ import secant
 from private_shop import make_shop, open_shop
 from secant import blackbox, stats
 from secant.cli.demo_data import make_clinic
-from secant.terms.papers import KINDS
+from secant.evidence import KINDS
 from secant.verifier import Verdict, verify
 
 STREAMS = """
@@ -190,8 +190,8 @@ def test_normal_noise_of_an_encoder_is_among_them(released: Any) -> None:
 
 
 def test_the_weights_of_an_encoder_are_those_of_the_product() -> None:
-    from secant.mechanisms.continual.encoder import Encoder, coefficients
-    from secant.mechanisms.continual.records import Moved
+    from secant.noise.continual.encoder import Encoder, coefficients
+    from secant.noise.continual.records import Moved
     from secant.verifier.streams import _weights
 
     for length, often in ((1, 1), (10, 3), (500, 6), (2000, 40)):

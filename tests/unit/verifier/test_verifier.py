@@ -18,7 +18,7 @@ import secant
 from secant.cli.demo_data import make_clinic
 from secant.cli.program import main
 from secant.errors import UsageError
-from secant.terms.papers import KINDS
+from secant.evidence import KINDS
 from secant.verifier import Verdict, verify
 
 AVERAGE = "SELECT ward, avg(cost) AS cost FROM visits GROUP BY ward"

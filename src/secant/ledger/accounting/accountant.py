@@ -26,10 +26,7 @@ from secant.ledger.accounting.tally import (
     slack,
     tally,
 )
-from secant.numeric.arrays import installed
-from secant.numeric.parameters import Number, exact
-from secant.records import frozen
-from secant.terms.events import (
+from secant.noise.events import (
     Event,
     LaplaceEvent,
     Leaf,
@@ -39,6 +36,9 @@ from secant.terms.events import (
     exact_delta,
     exact_epsilon,
 )
+from secant.numeric.arrays import installed
+from secant.numeric.parameters import Number, exact
+from secant.records import frozen
 
 
 @frozen
@@ -157,7 +157,7 @@ class Accountant:
     ) -> Total:
         """Give the least ε that is proved at `delta`; raise BUD-005 if there is none.
 
-        >>> from secant.terms.events import PureEvent, Repeated
+        >>> from secant.noise.events import PureEvent, Repeated
         >>> history = [Repeated(PureEvent("0.1"), 100)]
         >>> print(Accountant().total(history, delta="1e-6", adaptive=False).statement())
         differential privacy: epsilon 4.774568, delta 0.000001; fixed in advance (accounting.optimal)

@@ -20,8 +20,8 @@ from secant.ledger.accounting.tally import (
     slack,
     upward,
 )
+from secant.noise.events import exact_count
 from secant.numeric.ball import Ball, ball, working_precision
-from secant.terms.events import exact_count
 
 _MOST_TERMS = 200_000
 

@@ -10,13 +10,13 @@ from fractions import Fraction
 
 from secant.errors import BudgetError
 from secant.ledger.accounting.tally import Tally, approximate_view, by_price, exact_sum, tally
-from secant.terms.events import Event
+from secant.noise.events import Event
 
 
 def basic_composition(events: Iterable[Event]) -> tuple[Fraction, Fraction]:
     """Give the exact (ε, δ) of everything that was done.
 
-    >>> from secant.terms.events import ApproximateEvent, PureEvent, Repeated
+    >>> from secant.noise.events import ApproximateEvent, PureEvent, Repeated
     >>> basic_composition([Repeated(PureEvent("0.1"), 3), ApproximateEvent("0.2", "1e-6")])
     (Fraction(1, 2), Fraction(1, 1000000))
     """

@@ -20,15 +20,8 @@ from secant.ledger.accounting.tally import (
     upward,
     without_failures,
 )
+from secant.noise.events import GaussianEvent, LaplaceEvent, Leaf, PureEvent, RenyiEvent, ZCdpEvent
 from secant.numeric.ball import Ball, ball, working_precision
-from secant.terms.events import (
-    GaussianEvent,
-    LaplaceEvent,
-    Leaf,
-    PureEvent,
-    RenyiEvent,
-    ZCdpEvent,
-)
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _STEPS = 26

@@ -15,13 +15,7 @@ from typing import Any
 
 from secant.errors import UsageError
 from secant.ledger.accounting.tally import Tally
-from secant.terms.events import (
-    ApproximateEvent,
-    GaussianEvent,
-    LaplaceEvent,
-    Leaf,
-    PureEvent,
-)
+from secant.noise.events import ApproximateEvent, GaussianEvent, LaplaceEvent, Leaf, PureEvent
 
 _NUDGE = 1e-6
 _SMALLEST_DELTA = Fraction(1, 10**12)

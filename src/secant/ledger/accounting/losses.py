@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from secant.ledger.accounting.advanced import self_adaptive
 from secant.ledger.accounting.concentrated import zero_concentrated
 from secant.ledger.accounting.tally import Tally, slack, without_failures
+from secant.noise.events import GaussianEvent, LaplaceEvent, PureEvent
 from secant.records import frozen
-from secant.terms.events import GaussianEvent, LaplaceEvent, PureEvent
 
 Row = NDArray[np.float64]
 

@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import TypeAlias
 
-from secant.numeric.ball import Ball, ball, upper, working_precision
-from secant.records import frozen
-from secant.terms.events import (
+from secant.noise.events import (
     EVENTS,
     ApproximateEvent,
     Composed,
@@ -27,6 +25,8 @@ from secant.terms.events import (
     ZCdpEvent,
     unknown_event,
 )
+from secant.numeric.ball import Ball, ball, upper, working_precision
+from secant.records import frozen
 
 Tally: TypeAlias = Mapping[Leaf, int]
 

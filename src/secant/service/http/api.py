@@ -17,9 +17,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
+from secant.engines.watch import canceled
 from secant.errors import AccessError, SecantError, UsageError
 from secant.proofs import rule
-from secant.release.watch import canceled
 from secant.service import views
 from secant.service.asking import Desk, Question, Ticket
 from secant.service.http.access import Caller, caller_of, mark_of, origin_of

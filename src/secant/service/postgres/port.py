@@ -19,7 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from secant.errors import AccessError, SecantError, ServiceError, debugging
+from secant.policy.policy import Policy
 from secant.records import frozen
+from secant.schema.catalog import Catalog
 from secant.service.asking import Desk, Ticket
 from secant.service.origin import network_of
 from secant.service.postgres import messages as m
@@ -32,8 +34,6 @@ from secant.service.postgres.watching import LOST, Watch, fatal
 from secant.service.roles import allow
 from secant.service.settings import Postgres
 from secant.service.users import User
-from secant.terms.catalog import Catalog
-from secant.terms.policy import Policy
 
 LOGIN_SECONDS = 20.0
 _ENCODINGS = ("utf8", "utf-8", "unicode", "sql_ascii", "auto", "")

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from secant.errors import SecantError, UsageError
+from secant.schema import types as t
 from secant.service.asking import LONGEST_TEXT, Question, Ticket
 from secant.service.origin import Origin
 from secant.service.postgres import messages as m
@@ -37,7 +38,6 @@ from secant.service.postgres.values import (
 )
 from secant.service.remembered import Told
 from secant.service.users import User
-from secant.terms import types as t
 
 _OURS = "secant_settings"
 SLOW = 120.0

@@ -18,6 +18,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from secant.errors import UsageError
+from secant.policy.policy import Policy
+from secant.schema.catalog import Catalog
+from secant.schema.types import Type
 from secant.service.postgres.link import Gone, Link, ShadowSays
 from secant.service.postgres.messages import SYNC, Reader, parse_message, target_message
 from secant.service.postgres.privileges import IS_RESTRICTED, RESTRICTED, TYPIST
@@ -25,9 +28,6 @@ from secant.service.postgres.server_process import Ceilings, Server, start_serve
 from secant.service.postgres.supervision import Supervised
 from secant.service.postgres.values import literal, quoted
 from secant.service.settings import Postgres
-from secant.terms.catalog import Catalog
-from secant.terms.policy import Policy
-from secant.terms.types import Type
 
 _SUPERUSER = "secant_shadow"
 _DATABASE = "secant"

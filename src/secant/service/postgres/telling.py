@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from secant.accuracy.warnings import Caution
+from secant.display.numbers import error_text, remaining_text, spent_text
+from secant.display.parts import noisy_columns, percent
 from secant.errors import SecantError
-from secant.release.cautions import Caution
 from secant.service.postgres.messages import fields
 from secant.service.remembered import Told
-from secant.shown.numbers import error_text, remaining_text, spent_text
-from secant.shown.parts import noisy_columns, percent
 
 # Our code, or its family -> SQLSTATE. The first that fits counts (I8).
 STATES: tuple[tuple[str, str], ...] = (

@@ -15,8 +15,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from secant.errors import UsageError
+from secant.schema.types import Type
 from secant.service.postgres.messages import message, zero
-from secant.terms.types import Type
 
 Columns = Sequence[tuple[str, Type]]
 

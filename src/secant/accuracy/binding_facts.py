@@ -1,0 +1,158 @@
+"""Which declared facts may have changed an answer: ranges, the limit of groups, and rows that belong to nobody.
+
+In: a release as it was enforced. Out: what can be said without the data. Declared facts are enforced, not believed:
+whether one of them has bound in the data at hand is not known here.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Mapping
+
+from secant.noise.intervals import Span
+from secant.plan import nodes as n
+from secant.plan.facts.domains import Listed
+from secant.plan.facts.ranges import NOTHING_DECLARED, Ranges, as_number
+from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.order_statistics import Candidates
+from secant.plan.rewrites.rewrite import columns_of
+from secant.records import frozen
+from secant.release.staged_tables import reads_released
+from secant.sensitivity.certificate import ClippedContribution
+from secant.sensitivity.portfolio import Bounded
+from secant.sensitivity.summands import never_negative
+
+
+def groups_cut(release: Release) -> int | None:
+    """Give the limit of groups that a unit counts in, where it may have more: by its rows, or by the keys."""
+    if not n.holds(release.exact, n.TruncateGroups):  # asked for each output, and quickly said
+        return None
+    limits = [x.limit for x in n.walk(release.exact) if isinstance(x, n.TruncateGroups)]
+    reach = [x.limit for x in n.walk(release.exact) if isinstance(x, n.Truncate)]
+    if all(isinstance(d, Listed) for d in release.domains):
+        listed = 1
+        for domain in release.domains:
+            assert isinstance(domain, Listed)
+            listed *= len(domain.values)
+        reach.append(listed)
+    least = min(limits)
+    return least if not reach or min(reach) > least else None
+
+
+def noise_alone_moves(b: Bounded) -> bool:
+    """Whether noise alone moves what a release shows: no choice, no softening, no limit of groups, no earlier stage."""
+    release = b.release
+    return (
+        release.selector is None
+        and b.softened is None
+        and not release.personal
+        and groups_cut(release) is None
+        and not any(reads_released(a) for a in release.aggregates)
+    )
+
+
+def rests_on_found_limit(b: Bounded, column: str) -> bool:
+    """Whether a measure counts no more rows of a unit than a limit says that was found privately."""
+    if not b.release.undeclared.limits:
+        return False
+    bounds = [c.bounds.get(column) for c in b.certificates]
+    cut = any(isinstance(x, n.Truncate) for x in n.walk(b.release.exact))
+    return cut or any(isinstance(x, ClippedContribution) for x in bounds)
+
+
+def below_and_above(release: Release, column: str) -> Span:
+    """Give how far what was left out may lead from a measure to the true one, where nothing bounds it."""
+    call = next(c for c in release.exact.aggregations if c.name == column)
+    return (0.0 if never_negative(call) else -math.inf), math.inf
+
+
+End = float | str
+
+
+@frozen
+class Kept:
+    """What values are moved into, or kept to, in a number of a release; without ends it is the declared values."""
+
+    words: str
+    low: End | None = None
+    high: End | None = None
+
+
+def ranges_used(release: Release) -> list[Kept]:
+    """Give the numbers of which some values may lie outside of what only a declaration speaks for."""
+    words = {
+        call.name: m.words
+        for m, call in zip(release.measures, release.exact.aggregations, strict=True)
+    }
+    found = _clamped(release.exact, words)
+    for ranked in release.ranked:
+        found += _clamped(ranked.cells, {key.name: ranked.words for key in ranked.cells.keys})
+        if isinstance(ranked.grid, Candidates) and ranked.grid.values != (False, True):
+            found.append(Kept(ranked.words))
+    return list(dict.fromkeys(found))
+
+
+def _clamped(over: n.Aggregate, words: Mapping[str, str]) -> list[Kept]:
+    """Look through all that an aggregate and those below it count, add up or rank."""
+    items = {
+        i.name: i.expression
+        for node in n.walk(over)
+        if isinstance(node, n.Project)
+        for i in node.items
+    }
+    found = []
+    for node in n.walk(over):
+        if not isinstance(node, n.Aggregate):
+            continue
+        read = [(x.name, x.expression) for x in node.keys]
+        read += [(x.name, x.argument) for x in node.aggregations if x.argument is not None]
+        for name, scalar in read:
+            for clamp in n.walk(scalar):
+                ends = _ends_of(clamp) if isinstance(clamp, n.Clamp) else None
+                if ends is None or not isinstance(clamp, n.Clamp):
+                    continue
+                # Only the innermost clamp stands on values of the data; the others limit what is made of them.
+                if any(isinstance(x, n.Clamp) for x in n.walk(clamp.operand)):
+                    continue
+                columns = columns_of(clamp.operand)
+                plain = [items.get(c) for c in columns]
+                if not all(x is not None and _inside(x, ends) for x in plain):
+                    inner = f"inner sum of {', '.join(columns)}"
+                    found.append(Kept(words.get(name, inner), _shown(ends[0]), _shown(ends[1])))
+    return found
+
+
+def nobodys_rows(b: Bounded) -> bool:
+    """Whether rows without a unit would be left out: where their owner is looked up, or a limit may cut single rows."""
+    looked_up = f"{b.release.name}.owner"
+    if any(
+        isinstance(x, n.Scan) and x.alias.startswith(looked_up) for x in n.walk(b.release.exact)
+    ):
+        return True
+    bounds = [x for c in b.certificates for x in c.bounds.values()]
+    return any(isinstance(x, ClippedContribution) and not x.nobodys for x in bounds)
+
+
+def _ends_of(clamp: n.Clamp) -> tuple[object, object] | None:
+    low, high = (
+        end.value if isinstance(end, n.Literal) and as_number(end.value) is not None else None
+        for end in (clamp.low, clamp.high)
+    )
+    return None if low is None or high is None else (low, high)
+
+
+def _shown(end: object) -> End:
+    return end.isoformat() if isinstance(end, datetime.date) else float(str(end))
+
+
+def _inside(scalar: n.Scalar, ends: tuple[object, object]) -> bool:
+    """Whether a value lies in a range whatever the data are."""
+    known = Ranges(NOTHING_DECLARED).of(scalar)
+    if not known.bounded:
+        return False
+    low, high = map(as_number, ends)
+    assert low is not None, "checked where ends are read"
+    assert high is not None, "checked where ends are read"
+    least, most = known.ends()
+    return low <= least and most <= high

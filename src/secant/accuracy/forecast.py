@@ -1,0 +1,273 @@
+"""The error that will be printed, before anything is spent: what the printing says of made-up answers.
+
+In: a job, the public keys, and a session for public tables. Out: for each noisy output the largest error that can stand
+beside it, whatever is drawn. Where that depends on what is drawn, as beside an average, the error that would stand
+beside an answer of the size that declared facts lead to expect: no guarantee, and marked as none. Made-up numbers take
+the place of released ones and go the whole way that an answer goes, so what is foreseen and what is printed cannot
+drift apart. No statement over protected rows is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from fractions import Fraction
+
+from secant.accuracy.noise_lineage import Reliance, reliance
+from secant.accuracy.reported_error import stated_ranks
+from secant.accuracy.sizes import Guess, guesses
+from secant.engines.backend import Session
+from secant.noise.measure_noise import Noise
+from secant.plan import nodes as n
+from secant.plan.evaluate.evaluate import evaluate
+from secant.plan.evaluate.values import Failure
+from secant.plan.rewrites.rewrite import columns_of
+from secant.policy.policy import Policy
+from secant.records import frozen
+from secant.release.job import Job, Keys
+from secant.release.measured import value_of
+from secant.release.run import Shown, finish, from_engine, released_fields
+from secant.sensitivity.portfolio import Bounded, PublicFacts
+
+PROBES = (1, 3)
+"""Two answers whose parts have no common factor: an error that is the same beside both does not depend on them."""
+LARGE = 10**6
+FEW = 3
+SAME = 1e-6
+"""How far two errors may differ, relatively, and be one: they are computed in floats."""
+
+
+@frozen
+class Foreseen:
+    """What is known of printed errors before anything is spent."""
+
+    errors: Mapping[str, float | None]
+    """Noisy output -> its error; None where only the answer tells."""
+    rough: Mapping[str, float] = field(default_factory=dict)
+    """Output whose error is larger if fewer rows stand behind it than are expected -> how many are."""
+    ranks: frozenset[str] = frozenset()
+    """Outputs whose error is a number of ranks."""
+    expected: Mapping[str, Guess] = field(default_factory=dict)
+    """Release -> about what one of its groups holds, where public sizes tell."""
+
+
+def foresee(
+    job: Job,
+    keys: Mapping[str, Keys | None],
+    session: Session,
+    policy: Policy,
+    facts: PublicFacts,
+    *,
+    thorough: bool = True,
+) -> Foreseen:
+    """Give for each noisy output the error that will be printed: at most, in ranks, or at the expected size."""
+    errors = foreseen_errors(job, keys, session, thorough=thorough)
+    ranks = _ranks(job)
+    expected = guesses(job, keys, policy, facts)
+    rough = _roughly(job, keys, session, expected, {o for o, e in errors.items() if e is None})
+    found = {**errors, **{o: error for o, (error, _) in rough.items()}, **ranks}
+    return Foreseen(found, {o: rows for o, (_, rows) in rough.items()}, frozenset(ranks), expected)
+
+
+def _ranks(job: Job) -> dict[str, float]:
+    """Give for each order statistic how many ranks it may be off (noise.ranks)."""
+    ((*found,),) = stated_ranks(job, 1) or [[]]
+    return {o: r for o, r in zip(job.traced.outputs, found, strict=False) if r is not None}
+
+
+def _roughly(
+    job: Job,
+    keys: Mapping[str, Keys | None],
+    session: Session,
+    expected: Mapping[str, Guess],
+    outputs: set[str],
+) -> dict[str, tuple[float, float]]:
+    """Give the error beside answers of the expected size, and how many rows are expected, for some outputs."""
+    relied = reliance(job)
+    named = {m.column: b.release.name for b in job.prepared.bounded for m in b.release.measures}
+    guessed = {c for guess in expected.values() for c in guess.steps}
+    wanted = {o for o in outputs if relied.columns[o] <= guessed}
+    if not wanted or relied.rows:
+        return {}
+    some = _few(job, keys, relied, sorted(wanted))
+    found: dict[str, tuple[float, float]] = {}
+    try:
+        shown = [
+            finish(
+                job,
+                _expected(job, some, expected, side),
+                _computer(session),
+                job.noise.noise,
+                made_up=True,
+            )
+            for side in (0, Fraction(1, 2), 1)
+        ]
+    except Failure:
+        return {}
+    for output in wanted:
+        place = job.traced.outputs.index(output)
+        cells = [row[place] for s in shown for row in s.errors or ()]
+        known = [c for c in cells if c is not None]
+        if known and len(known) == len(cells):
+            rows = min(expected[named[c]].rows for c in relied.columns[output])
+            found[output] = (max(known), rows)
+    return found
+
+
+def _expected(
+    job: Job, keys: Mapping[str, Keys | None], expected: Mapping[str, Guess], side: Fraction | int
+) -> dict[str, n.Values]:
+    """Make up released tables of the expected size, somewhere between the ends of what is expected."""
+
+    def number(b: Bounded, index: int, place: int, column: str) -> int:
+        guess = expected.get(b.release.name)
+        low, high = (0.0, 0.0) if guess is None else guess.steps.get(column, (0.0, 0.0))
+        return round(low + float(side) * (high - low))
+
+    return {b.release.name: _table(b, keys[b.release.name], number) for b in job.prepared.bounded}
+
+
+def foreseen_errors(
+    job: Job, keys: Mapping[str, Keys | None], session: Session, *, thorough: bool = True
+) -> dict[str, float | None]:
+    """Give for each output that noise moves the error that will be printed at most; None where draws decide.
+
+    Limits that are chosen privately are tried one by one, which takes time; unless `thorough`, None stands for what
+    depends on them.
+    """
+    relied = reliance(job)
+    noisy = [o for o in job.traced.outputs if relied.columns[o]]
+    choosing = {c for c, noise in job.noise.noise.items() if noise.candidates(1)}
+    open_ = {o for o in noisy if relied.columns[o] & choosing}
+    found: dict[str, float | None] = dict.fromkeys(noisy)
+    wanted = {o for o in noisy if _settled(job, keys, relied, o) and (thorough or o not in open_)}
+    for number, noise in enumerate(_choices(job, keys)):
+        if number:
+            wanted &= open_
+        if not wanted:
+            break
+        try:
+            shown = _shown(job, keys, session, noise, relied, noisy)
+        except Failure:  # made-up numbers may not suit an expression that real ones do
+            return dict.fromkeys(noisy)
+        for output in sorted(wanted):
+            error = _error_of_all(shown, job.traced.outputs.index(output))
+            before = found[output] or 0.0
+            found[output] = None if error is None else max(before, error)
+            wanted -= {output} if error is None else set()
+    return found
+
+
+def _shown(
+    job: Job,
+    keys: Mapping[str, Keys | None],
+    session: Session,
+    noise: Mapping[str, Noise],
+    relied: Reliance,
+    noisy: list[str],
+) -> list[Shown]:
+    """Give what would be shown at a choice of limits, probe by probe."""
+    some = _few(job, keys, relied, noisy)
+    found = [_made_up(job, some, session, probe, noise) for probe in PROBES]
+    if some is not keys and any(not shown.rows for shown in found):
+        return [_made_up(job, keys, session, probe, noise) for probe in PROBES]
+    return found
+
+
+def _few(
+    job: Job, keys: Mapping[str, Keys | None], relied: Reliance, noisy: list[str]
+) -> Mapping[str, Keys | None]:
+    """Give a few keys where all rows have the same error: outputs are made of the numbers of one row alone."""
+    measures = {m.column for b in job.prepared.bounded for m in b.release.measures}
+    made = [job.traced.made_of.get(output) for output in noisy]
+    alike = all(scalar is not None and columns_of(scalar) <= measures for scalar in made)
+    if not alike or relied.rows:
+        return keys
+    return {name: found if found is None else found[:FEW] for name, found in keys.items()}
+
+
+def _settled(job: Job, keys: Mapping[str, Keys | None], relied: Reliance, output: str) -> bool:
+    """Whether all that the printed error of an output depends on is public or tried."""
+    used = relied.columns[output]
+    noise = job.noise.noise
+    choosing = [c for c in used if c in noise and noise[c].candidates(1)]
+    unknown = any(
+        keys[b.release.name] is None
+        for b in job.prepared.bounded
+        if used & {m.column for m in b.release.measures}
+    )
+    # Where noise chooses rows, or keys, the level depends on how many there are to choose from.
+    return len(choosing) <= 1 and not (relied.rows and unknown)
+
+
+def _error_of_all(drawn: list[Shown], place: int) -> float | None:
+    """Give the largest error of a column, if errors are the same whatever is drawn."""
+    errors = [shown.errors for shown in drawn]
+    if any(not rows for rows in errors) or len({len(rows or ()) for rows in errors}) > 1:
+        return None
+    worst = 0.0
+    for cells in zip(*([row[place] for row in rows or ()] for rows in errors), strict=True):
+        known = [c for c in cells if c is not None]
+        if len(known) < len(cells) or max(known) - min(known) > SAME * max(known):
+            return None
+        worst = max(worst, *known)
+    return worst
+
+
+def _choices(job: Job, keys: Mapping[str, Keys | None]) -> list[dict[str, Noise]]:
+    """Give what the private choice of limits may come to: each limit of each measure beside the least of the others.
+
+    The least limits cut off most units, so no combination cuts more off a measure, or gives it more noise.
+    """
+    least = dict(job.noise.noise)
+    others: list[dict[str, Noise]] = []
+    for b in job.prepared.bounded:
+        groups = len(keys[b.release.name] or ((),))
+        for m in b.release.measures:
+            several = job.noise.noise[m.column].candidates(groups)
+            least[m.column] = several[0] if several else least[m.column]
+            others += [{m.column: limited} for limited in several[1:]]
+    return [least, *({**least, **other} for other in others)]
+
+
+def _made_up(
+    job: Job,
+    keys: Mapping[str, Keys | None],
+    session: Session,
+    probe: int,
+    noise: Mapping[str, Noise],
+) -> Shown:
+    """Give the answer that would be shown if made-up numbers had been released."""
+
+    def number(b: Bounded, index: int, place: int, column: str) -> int:
+        # Large, so that no limit of the display is near, and without a common factor from probe to probe.
+        return int((LARGE + 7 * index + 101 * place) * probe ** (place + 1))
+
+    tables = {b.release.name: _table(b, keys[b.release.name], number) for b in job.prepared.bounded}
+    return finish(job, tables, _computer(session), noise, made_up=True)
+
+
+def _computer(session: Session) -> Callable[[n.Relation], list[tuple[object, ...]]]:
+    return lambda plan: _computed(plan, session)
+
+
+def _computed(plan: n.Relation, session: Session) -> list[tuple[object, ...]]:
+    """Compute what follows the releases: here, so that nothing is sent, unless it reads public tables."""
+    if any(isinstance(node, n.Scan) for node in n.walk(plan)):
+        return from_engine(session)(plan)
+    return list(evaluate(plan, {}))
+
+
+def _table(
+    b: Bounded, keys: Keys | None, number: Callable[[Bounded, int, int, str], int]
+) -> n.Values:
+    fields = released_fields(b)
+    shown = keys if keys is not None else [(None,) * len(b.release.exact.keys)]
+    rows = []
+    for index, key in enumerate(shown):
+        numbers = [
+            value_of(number(b, index, place, measure.column), measure)
+            for place, measure in enumerate(b.release.measures, start=1)
+        ]
+        rows.append((*key, *numbers, *(None for _ in b.release.ranked)))
+    return n.Values(fields, tuple(rows))

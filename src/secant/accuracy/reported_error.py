@@ -1,0 +1,402 @@
+"""The error that is printed beside each number: two ends that hold the true answer of the user's own text.
+
+In: released numbers and public facts about their noise. Out: ends, row by row. What a limit may have cut off is part of
+them: it was chosen privately, so how many units it cut is known only up to a bound (truncation.cut).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from secant.accuracy.binding_facts import (
+    Kept,
+    below_and_above,
+    groups_cut,
+    nobodys_rows,
+    ranges_used,
+    rests_on_found_limit,
+)
+from secant.accuracy.consistency import NOTHING, Agreement
+from secant.accuracy.resolve import Resolver, Unresolved, noise_behind
+from secant.accuracy.selected_keys import thresholds_of, with_thresholds
+from secant.accuracy.trace import Drawn, counts_of
+from secant.noise.intervals import NoisyNumber, Pieces, Span, ends_of, number_of, pieces_of
+from secant.noise.measure_noise import Noise
+from secant.noise.ranked import ranks_off
+from secant.plan import nodes as n
+from secant.plan.rewrites.measures import Measure
+from secant.plan.rewrites.order_statistics import Grid
+from secant.plan.rewrites.rewrite import columns_of
+from secant.records import frozen
+from secant.release.job import Job
+from secant.release.staged_tables import reads_released
+from secant.sensitivity.bounding import Bounded
+
+Settled = Mapping[str, Noise]
+"""Measure column -> its noise, with the limit that was chosen where one was."""
+
+
+@frozen
+class Closed:
+    """What ran on released tables: the rows of the answer with what they carry, and of all that is gathered."""
+
+    names: tuple[str, ...]
+    rows: list[tuple[object, ...]]
+    inside: Mapping[n.Relation, list[Mapping[str, object]]]
+    sizes: Mapping[str, int]
+    """Release -> how many rows it shows."""
+    agreement: Agreement = NOTHING
+    """Numbers that were made to agree with others."""
+
+
+def stated_ends(
+    job: Job, closed: Closed, settled: Settled
+) -> tuple[list[list[Span | None]], list[list[Span | None]]]:
+    """Give the ends of every cell, and the same without what limits cut: noise alone.
+
+    None where nothing noisy is seen, or where the data decide.
+    """
+    columns = [_column_ends(job, output, closed, settled) for output in job.traced.outputs]
+    with_cuts = [list(row) for row in zip(*(c[0] for c in columns), strict=True)]
+    alone = [list(row) for row in zip(*(c[1] for c in columns), strict=True)]
+    return with_cuts, alone
+
+
+Ends = list[Span | None]
+
+
+def _column_ends(job: Job, output: str, closed: Closed, settled: Settled) -> tuple[Ends, Ends]:
+    nothing: Ends = [None] * len(closed.rows)
+    scalar = job.traced.made.get(output)
+    if scalar is None:
+        return nothing, nothing
+    noise = noise_behind(scalar, job.traced)
+    used = {d.column for d in noise.values()}
+    measured = used & settled.keys()
+    cutting = {p for c in measured for p in settled[c].partners if settled[p].chosen}
+    alone = _Stated(job, closed, settled, scalar, noise).ends(output, 0, cut=False)
+    if used & _beyond(job):
+        # Values outside of a range that was found privately may lie anywhere (truncation.range): nothing holds them.
+        return nothing, alone if measured == used else nothing
+    found = alone
+    if cutting or _cut_openly(job, used) or used & thresholds_of(job).keys():
+        stated = _Stated(job, closed, settled, scalar, noise)
+        found = stated.ends(output, len(cutting), cut=True)
+    # How far a draw leads an order statistic in value, the data decide.
+    return found, alone if measured == used else nothing
+
+
+def _beyond(job: Job) -> frozenset[str]:
+    """Give the columns that values outside of a range would move which was found privately."""
+    return frozenset().union(*(b.release.undeclared.columns for b in job.prepared.bounded))
+
+
+def _cut_openly(job: Job, used: set[str]) -> bool:
+    """Whether a limit cuts measures that are used, of which nothing says how much it cuts."""
+    return any(
+        _open(b, m.column)
+        for b in job.prepared.bounded
+        for m in b.release.measures
+        if m.column in used
+    )
+
+
+def _open(b: Bounded, column: str) -> bool:
+    """Whether units may have more groups than are counted, or more rows than a limit that was found privately."""
+    return groups_cut(b.release) is not None or rests_on_found_limit(b, column)
+
+
+@dataclass(slots=True)
+class _Stated:
+    """One output while its ends are found."""
+
+    job: Job
+    closed: Closed
+    settled: Settled
+    scalar: n.Scalar
+    noise: Mapping[str, Drawn]
+    laws: dict[str, NoisyNumber] = field(default_factory=dict)
+    thresholds: Mapping[str, int] = field(default_factory=dict)
+
+    def ends(self, output: str, cutting: int, *, cut: bool) -> Ends:
+        job, traced = self.job, self.job.traced
+        miss = 1 - job.level
+        if traced.chosen:
+            # Noise decides which rows are shown, and prefers those that it moved far: all must hold together.
+            tables = {d.row: d.release for d in self.noise.values()}
+            miss /= math.prod(max(1, self.closed.sizes[r]) for r in tables.values())
+        gathers = bool(columns_of(self.scalar) & traced.gathered.keys())
+        # What may be missed is shared: how many units were cut, which groups are there, and the noise.
+        share = miss / (1 + bool(cutting) + gathers)
+        miss_each = float(share) / cutting if cutting else None
+        used = {d.column for d in self.noise.values()}
+        self.laws = {c: self._law(c, miss_each, cut=cut) for c in used}
+        self.thresholds = thresholds_of(job) if cut else {}
+        place = self.closed.names.index(output)
+        rows = [dict(zip(self.closed.names, row, strict=True)) for row in self.closed.rows]
+        alone = [row for a in traced.alone for row in self.closed.inside[a.rows][:1]]
+        found: Ends = []
+        pieces = self._pieces()
+        resolver = self._resolver(share)
+        for row, values in zip(self.closed.rows, rows, strict=True):
+            if number_of(row[place]) is None:
+                found.append(None)
+            elif pieces is not None:
+                found.append(self._in_place(values, 1 - share, pieces))
+            else:
+                everything = {k: v for one in (*alone, values) for k, v in one.items()}
+                found.append(self._resolved(resolver, everything, 1 - share))
+        return found
+
+    def _law(self, column: str, miss: float | None, *, cut: bool) -> NoisyNumber:
+        for b in self.job.prepared.bounded:
+            for m in b.release.measures:
+                if m.column == column:
+                    # How far noise of an earlier release leads a later one from the truth, the data decide.
+                    staged = any(reads_released(a) for a in b.release.aggregates)
+                    lost = (0.0, 0.0) if miss is None else left_out(self.settled, m, miss)
+                    if cut and _open(b, column):
+                        # Nothing bounds what units with more groups or rows than are counted would have added.
+                        lost = below_and_above(b.release, column)
+                    law = self.settled[column].number(m.step, lost)
+                    return replace(law, error=_unknown, scale=None) if staged else law
+        return NoisyNumber(0.0, _unknown)
+
+    def _pieces(self) -> Pieces | None:
+        """Read the shape once for all rows, if it is the same in all and no noise can stand in it twice."""
+        tables = [d.release for d in {d.row: d for d in self.noise.values()}.values()]
+        if len(set(tables)) < len(tables) or columns_of(self.scalar) - self.noise.keys():
+            return None
+        if self.closed.agreement.columns & {d.column for d in self.noise.values()}:
+            return None
+        if any(ends_of_grid(self.job, d.column) is not None for d in self.noise.values()):
+            return None
+        return pieces_of(self.scalar, self._numbers(dict.fromkeys(self.noise, 0.0)), {})
+
+    def _numbers(self, values: Mapping[str, float]) -> dict[str, NoisyNumber]:
+        return {
+            symbol: replace(
+                self.laws[d.column], value=values[symbol], sign=d.sign, measure=d.column
+            )
+            for symbol, d in self.noise.items()
+        }
+
+    def _in_place(self, row: Mapping[str, object], level: Fraction, pieces: Pieces) -> Span | None:
+        values = {c: number_of(row.get(c)) for c in self.noise}
+        known = {c: x for c, x in values.items() if x is not None}
+        if len(known) < len(values):
+            return None
+        numbers = with_thresholds(self._numbers(known), self.thresholds, level)
+        return ends_of(self.scalar, numbers, {}, level, pieces)
+
+    def _resolved(
+        self, resolver: Resolver, row: Mapping[str, object], level: Fraction
+    ) -> Span | None:
+        try:
+            made = resolver.resolve(self.scalar, row)
+        except Unresolved:
+            return None
+        numbers = with_thresholds(resolver.noisy, self.thresholds, level)
+        return ends_of(made, numbers, resolver.known, level)
+
+    def _resolver(self, share: Fraction) -> Resolver:
+        releases = [b.release for b in self.job.prepared.bounded]
+        counts: dict[str, str] = {}
+        for r in releases:
+            calls = zip(r.measures, r.exact.aggregations, strict=True)
+            whole = frozenset(m.column for m, call in calls if call.function == "count")
+            counts |= counts_of(r.finish, whole)
+        groups = max(1, *self.closed.sizes.values())
+        agreed = self.closed.agreement.columns
+
+        def least(column: str, shown: float) -> float:
+            if column in agreed:  # its law is another one
+                return -math.inf
+            error = self.laws[column].error(1 - share / groups) if column in self.laws else None
+            return -math.inf if error is None else shown - error
+
+        return Resolver(
+            self.job.traced,
+            self.closed.inside,
+            self.laws.__getitem__,
+            lambda c: ends_of_grid(self.job, c),
+            counts,
+            least,
+            self.closed.agreement,
+        )
+
+
+def _unknown(level: Fraction) -> None:
+    """Nothing public says how far a number is from the true one."""
+    return
+
+
+def ends_of_grid(job: Job, column: str) -> Span | None:
+    """Give the ends of the points that an order statistic is drawn from; None for any other column, and for dates."""
+    for b in job.prepared.bounded:
+        for r in b.release.ranked:
+            if r.column == column:
+                if not r.type.numeric:
+                    return -math.inf, math.inf
+                points = (0, r.grid.count - 1) if isinstance(r.grid, Grid) else range(r.grid.count)
+                values = [float(str(r.grid.value(i, r.type))) for i in points]
+                return min(values), max(values)
+    return None
+
+
+def stated_ranks(job: Job, rows: int) -> list[list[float | None]] | None:
+    """Give for each order statistic how many rows it is off at most (noise.ranks); None if there is none."""
+    noise = {r.column: r for b in job.prepared.bounded for r in b.release.ranked}
+    found: list[float | None] = []
+    for output in job.traced.outputs:
+        scalar = job.traced.made.get(output)
+        drawn = {} if scalar is None else noise_behind(scalar, job.traced)
+        columns = {d.column for d in drawn.values()}
+        one = next(iter(columns)) if len(columns) == 1 else ""
+        single = scalar is not None and not columns_of(scalar) & job.traced.gathered.keys()
+        if single and one in noise:
+            found.append(ranks_off(noise[one], job.noise.ranks[one], job.level))
+        else:
+            found.append(None if scalar is None else _rows_off(job, scalar))
+    return [list(found) for _ in range(rows)] if any(x is not None for x in found) else None
+
+
+def _rows_off(job: Job, scalar: n.Scalar) -> float | None:
+    """Give by how many rows a truth value is off that says whether a count is zero (noise.truths); None for others."""
+    while isinstance(scalar, (n.Not, n.Attempt)):
+        scalar = scalar.operand
+    if not isinstance(scalar, n.Compare) or job.traced.chosen:
+        return None
+    count = scalar.left
+    if isinstance(count, n.Call) and count.function == "greatest":
+        count, *least = count.arguments
+        if not all(isinstance(x, n.Literal) and not x.value for x in least):
+            return None
+    drawn = job.traced.drawn.get(count.name) if isinstance(count, n.Column) else None
+    zero = isinstance(scalar.right, n.Literal) and not scalar.right.value
+    if drawn is None or not zero or scalar.op not in ("=", ">", "<>", "<="):
+        return None
+    for b in job.prepared.bounded:
+        for m, call in zip(b.release.measures, b.release.exact.aggregations, strict=True):
+            if m.column == drawn.column:
+                noise = job.noise.noise[m.column]
+                known = (
+                    call.function == "count" and not noise.candidates(1) and not _open(b, m.column)
+                )
+                staged = any(reads_released(a) for a in b.release.aggregates)
+                number = noise.number(m.step, (0.0, 0.0))
+                return number.error(job.level) if known and not staged else None
+    return None
+
+
+def half_widths(
+    rows: list[tuple[object, ...]], ends: list[list[Span | None]]
+) -> list[list[float | None]]:
+    """Give for each number how far the true one is at most, to whichever side."""
+    return [
+        [_half_width(value, span) for value, span in zip(row, spans, strict=True)]
+        for row, spans in zip(rows, ends, strict=True)
+    ]
+
+
+def _half_width(value: object, span: Span | None) -> float | None:
+    shown = number_of(value)
+    if shown is None or span is None:
+        return None
+    width = max(span[1] - shown, shown - span[0], 0.0)
+    return width if math.isfinite(width) else None
+
+
+def units_cut(settled: Settled, column: str, miss: float) -> int:
+    """Give how many units were cut down in a measure at most, but for `miss` of all choices of each limit.
+
+    Rests on truncation.cut.
+    """
+    return sum(settled[partner].units_cut(miss) for partner in settled[column].partners)
+
+
+def left_out(settled: Settled, measure: Measure, miss: float) -> Span:
+    """Give how far what was cut off may lead from the measured number to the true one, down and up."""
+    units = units_cut(settled, measure.column, miss)
+    return settled[measure.column].left_out(units, measure.step)
+
+
+def leaves_out(
+    job: Job, settled: Settled, agreement: Agreement = NOTHING
+) -> dict[str, object] | None:
+    """Say what limits may have left out of an answer; None where nothing can be left out.
+
+    Declared limits and ranges are enforced, not believed: how much they cut is not known. Limits that were chosen
+    privately cut a number of units that is known up to a bound.
+    """
+    level = 1 - (1 - job.level) / 2
+    found: list[dict[str, object]] = []
+    ranges: dict[Kept, None] = {}
+    for b in job.prepared.bounded:
+        found += [x for m in b.release.measures if (x := _left_out_of(settled, m, level))]
+        for node in n.walk(b.release.exact):
+            if isinstance(node, n.Truncate) and _in_use(b, job):
+                found.append(_declared("number of rows", node.limit))
+        ranges |= dict.fromkeys(ranges_used(b.release))
+    cut = [groups_cut(b.release) for b in job.prepared.bounded]
+    groups = [limit for limit in cut if limit is not None]
+    nobodys = any(nobodys_rows(b) for b in job.prepared.bounded)
+    moves = {
+        m.words: float(m.preprocessed.moves)
+        for b in job.prepared.bounded
+        for m in b.release.measures
+        if m.preprocessed is not None
+    }
+    personal = {p for b in job.prepared.bounded for p in b.release.personal}
+    totals = "apart" if agreement.apart else "agree" if agreement.declared else None
+    unstated = [b.release.undeclared for b in job.prepared.bounded]
+    undeclared = {".".join(origin) for u in unstated for origin in u.ranges}
+    undeclared |= {
+        table
+        for b in job.prepared.bounded
+        if any(rests_on_found_limit(b, m.column) for m in b.release.measures) or b.release.ranked
+        for table in b.release.undeclared.limits
+    }
+    if not (found or ranges or groups or nobodys or moves or personal or undeclared or totals):
+        return None
+    counts = [x for x in found if x["units_cut_at_most"] is not None]
+    most = max(counts, key=lambda x: int(str(x["units_cut_at_most"])), default=None)
+    first = most or (found[0] if found else _declared("", None))
+    return {k: first[k] for k in ("units_cut_at_most", "limit", "level")} | {
+        "measures": found,
+        "groups": min(groups, default=None),
+        "ranges": [{"measure": r.words, "low": r.low, "high": r.high} for r in ranges],
+        "moves": [{"measure": words, "moves": amount} for words, amount in moves.items()],
+        "personal": sorted(personal),
+        "rows_without_unit": nobodys,
+        "undeclared": sorted(undeclared),
+        "totals": totals,
+    }
+
+
+def _left_out_of(settled: Settled, measure: Measure, level: Fraction) -> dict[str, object] | None:
+    noise = settled[measure.column]
+    if noise.most is None:
+        return None
+    limit = float(noise.most * measure.step)
+    if not any(settled[p].chosen for p in noise.partners):
+        return _declared(measure.words, limit)
+    miss = float(1 - level) / len(noise.partners)
+    return {
+        "measure": measure.words,
+        "limit": limit,
+        "units_cut_at_most": units_cut(settled, measure.column, miss),
+        "level": float(level),
+    }
+
+
+def _declared(words: str, limit: float | None) -> dict[str, object]:
+    return {"measure": words, "limit": limit, "units_cut_at_most": None, "level": None}
+
+
+def _in_use(b: Bounded, job: Job) -> bool:
+    """Whether the rows as the release limits them are what is measured."""
+    return bool(job.readings[b.release.name].exact) or bool(b.release.ranked)

@@ -1,1 +1,0 @@
-"""Prove how far an answer can move between neighboring databases. Failures here are values, not exceptions."""

@@ -1,0 +1,113 @@
+"""`secant check --look`: the owner holds the policy against the data. What it prints is not private.
+
+In: a policy and its source. Out: exact figures, for the owner's eyes. Nothing is released and nothing is charged, so
+nothing that is printed here may be passed on; a line that is pasted into the policy is public from then on.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from secant.policy.policy import Policy
+    from secant.release.owner_report import ColumnLook, LimitLook, Look
+
+WARNING = (
+    "OWNER ONLY: exact figures of the data follow. They are not private, and nothing is charged."
+)
+PASTING = "What you paste is public from then on: analysts see limits, ranges and values. Proposals come from the data."
+
+
+def found_in(policy: Policy, source: str | None) -> Look:
+    """Read the data; warn first, where it is seen whatever becomes of the output."""
+    from secant.engines.sources import open_source
+    from secant.policy.check import fit_policy
+    from secant.release.owner_report import look
+
+    sys.stderr.write(WARNING + "\n")
+    beside = None if source or policy.path is None else policy.path.parent
+    opened = open_source(source or policy.source, beside=beside, limits=policy.limits)
+    try:
+        return look(fit_policy(policy, opened.catalog()), opened)
+    finally:
+        opened.close()
+
+
+def lines_of(found: Look) -> Iterator[str]:
+    """Say what every limit, range and list cuts off, and which lines would cut off less."""
+    yield WARNING
+    for limit in found.limits:
+        yield f"limit   {limit.table} ({limit.protection}): {_limit_words(limit)}"
+    for column in found.columns:
+        yield f"column  {column.table}.{column.column}: {_column_words(column)}"
+    proposed = [line for limit in found.limits for line in limit.lines]
+    proposed += [line for column in found.columns for line in column.lines]
+    if proposed:
+        yield ""
+        yield f"# Proposals for the policy. {PASTING}"
+        yield from proposed
+
+
+def _limit_words(x: LimitLook) -> str:
+    said = f"{x.units:,} units have {x.rows:,} rows, {x.most:,} at most"
+    if x.limit is None:
+        said += "; no limit is declared"
+    else:
+        said += f"; the limit {x.limit:,} cuts {x.units_over:,} units and {x.rows_lost:,} rows"
+    if x.rows_without_unit:
+        said += f"; {x.rows_without_unit:,} rows belong to no unit"
+    return said
+
+
+def _column_words(x: ColumnLook) -> str:
+    said = [f"{x.nulls:,} of {x.rows:,} rows are NULL"]
+    if x.declared is not None:
+        said.append(
+            f"{x.below:,} lie below the range and {x.above:,} above ({x.least} to {x.most})"
+        )
+    if x.unlisted is not None:
+        said.append(f"{x.unlisted:,} have a value that is not listed")
+    return "; ".join(said)
+
+
+def report(found: Look) -> dict[str, object]:
+    """Give the figures for programs; the first key says whose they are."""
+    return {
+        "owner_only": WARNING,
+        "limits": [
+            {
+                "table": x.table,
+                "protection": x.protection,
+                "limit": x.limit,
+                "units": x.units,
+                "rows": x.rows,
+                "units_over": x.units_over,
+                "rows_lost": x.rows_lost,
+                "rows_without_unit": x.rows_without_unit,
+                "most": x.most,
+                "proposed": x.proposed,
+                "toml": list(x.lines),
+            }
+            for x in found.limits
+        ],
+        "columns": [
+            {
+                "table": x.table,
+                "column": x.column,
+                "rows": x.rows,
+                "nulls": x.nulls,
+                "below": x.below,
+                "above": x.above,
+                "unlisted": x.unlisted,
+                "least": x.least,
+                "most": x.most,
+                "range": x.declared,
+                "proposed": x.proposed,
+                "toml": list(x.lines),
+            }
+            for x in found.columns
+        ],
+    }

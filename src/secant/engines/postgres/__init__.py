@@ -1,0 +1,1 @@
+"""PostgreSQL: sessions that see one moment, its catalog, and expressions that never raise on a row."""

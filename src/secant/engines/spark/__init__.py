@@ -1,0 +1,1 @@
+"""Spark, through Spark Connect: sessions, its catalog, and expressions that never raise on a row."""

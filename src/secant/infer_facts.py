@@ -1,0 +1,221 @@
+"""Facts that a question lacks, paid and found privately before it is asked again; for `explain`, assumed.
+
+In: a refusal for a missing range or limit, and what the question may spend. Out: the facts. They are charged before
+anything is counted, and written into the ledger when they are found: who asks next does not pay again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from secant.accuracy.warnings import Caution
+from secant.engines.print.print_sql import lower
+from secant.engines.watch import about_to_charge
+from secant.errors import Refused
+from secant.evidence import Papers, document, software
+from secant.ledger.amounts import Charge
+from secant.ledger.store import Ledger
+from secant.noise.events import PureEvent
+from secant.plan import nodes as n
+from secant.policy.policy import Protection
+from secant.records import frozen
+from secant.release.answer import Answer
+from secant.release.evidence import policy_document
+from secant.release.inferred_facts import (
+    SHARE,
+    Found,
+    Lacking,
+    assumed,
+    countable,
+    find,
+    lacking_facts,
+    may_be_found,
+    recalled,
+    written,
+)
+from secant.release.report import Explanation
+from secant.settling import SourceUnderPolicy, open_question
+from secant.sql.parameters import Parameters
+from secant.work import limited_work
+
+
+@frozen
+class Situation:
+    """A question that was refused, and where it was asked."""
+
+    refusal: Refused
+    text: str
+    parameters: Parameters | None
+    source: SourceUnderPolicy
+    in_force: tuple[Protection, ...]
+
+    def lacking(self) -> tuple[Lacking, ...]:
+        """Give what the question lacks; raise its refusal where that cannot be found privately."""
+        # what is found privately costs all units alike, and some give less
+        alike = all(p.personal is None for p in self.in_force)
+        if not alike or not may_be_found(self.refusal):
+            raise self.refusal
+        policy, catalog = self.source.policy, self.source.catalog
+        with (
+            open_question(self.text, self.source, self.parameters) as (plan, _, facts),
+            limited_work(),
+        ):
+            lacking = lacking_facts(plan, policy, self.in_force, catalog, facts)
+        if not countable(lacking, policy, catalog):
+            raise self.refusal
+        return lacking
+
+
+def find_facts(
+    situation: Situation,
+    epsilon: Fraction,
+    foretold: Sequence[Charge],
+    ledger: Ledger,
+    analyst: str,
+    warn: Callable[[Caution], object] | None,
+) -> tuple[tuple[Found, ...], Fraction, Caution | None]:
+    """Give the facts that a question lacks, and what of its epsilon they cost; from the ledger they cost nothing.
+
+    `foretold` is what the answer would cost with facts of a usual size: its delta is another one's than that of facts.
+    """
+    lacking = situation.lacking()
+    known = recalled((r.status for r in ledger.history()), lacking)
+    missing = tuple(x for x in lacking if x not in {fact.lacking for fact in known})
+    if not missing:
+        return known, Fraction(0), None
+    caution = _told(missing, epsilon * SHARE)
+    if warn is not None:
+        warn(caution)
+    names = sorted({x.protection for x in missing})
+    everybody = [p.name for p in situation.in_force]
+    # Whoever cannot pay for the whole question does not pay for its first part.
+    deltas = Counter[str]()
+    for charge in foretold:
+        deltas[charge.protection] += charge.delta
+    whole = [replace(Charge.of(p, epsilon), delta=deltas[p]) for p in everybody]
+    ledger.reserve(whole, analyst=analyst).give_back()
+    paid = epsilon * SHARE
+    charges = [Charge.of_event(p, PureEvent(paid)) for p in names]
+    note = {"facts": len(missing)}
+    papers, source = _papers(missing, situation.source, paid), situation.source
+    with (
+        open_question(situation.text, source, situation.parameters) as (_, session, _),
+        ledger.reserve(charges, analyst=analyst, note=note, papers=papers) as permit,
+    ):
+        about_to_charge()
+        permit.mark_sent()
+
+        def count(statement: n.Aggregate) -> tuple[object, ...]:
+            return session.rows(lower(statement, session.dialect))[0]
+
+        found = find(missing, source.policy, source.catalog, paid, count)
+        session.confirm()
+        permit.settle(written(found))
+    return (*known, *found), paid, caution
+
+
+def _papers(missing: tuple[Lacking, ...], source: SourceUnderPolicy, paid: Fraction) -> Papers:
+    """Write down which facts are paid for; a verifier that has no rule for that says so."""
+    facts = [{"of": x.words, "protection": x.protection} for x in missing]
+    name = ", ".join(x.words for x in missing)
+    price = {"epsilon": str(paid), "delta": "0"}
+    documents = {
+        "text": document({"text": f"facts: {name}", "parameters": None}),
+        "plan": document({"kind": "facts", "name": name}),
+        "policy": policy_document(source.policy, source.catalog),
+        "certificate": document({"kind": "facts", "name": name, "facts": facts, **price}),
+    }
+    return Papers(documents, software(), "")
+
+
+def _told(missing: tuple[Lacking, ...], paid: Fraction) -> Caution:
+    words = ", ".join(
+        f"the range of {x.table}.{x.column}" if x.column else f"limits.{x.table}" for x in missing
+    )
+    return Caution(
+        "WRN-009",
+        f"nobody declared {words}: found privately with epsilon {float(paid):.4g} of this question, once",
+        "declare what everybody may know in the policy, and all of epsilon goes into the answer",
+    )
+
+
+def relied_upon(answer: Answer, found: tuple[Found, ...]) -> tuple[Found, ...]:
+    """Give the facts found before that an answer rests on."""
+    used = (answer.error.get("leaves_out") or {}).get("undeclared", ())
+    return tuple(f for f in found if f.lacking.words in used)
+
+
+def with_found(
+    answer: Answer, found: tuple[Found, ...], paid: Fraction, caution: Caution | None
+) -> Answer:
+    """Put beside an answer what was found for it: its price, and what it may leave out."""
+    if not found:
+        return answer
+    guarantee = _priced(answer.guarantee, found, paid)
+    left = dict(answer.error.get("leaves_out") or {})
+    left["found"] = [{**_plain(fact), "told": str(fact)} for fact in found]
+    mechanisms = [
+        {
+            "measure": f"facts of {fact.lacking.table}",
+            "mechanism": "permute-and-flip over a public list",
+            "epsilon": float(fact.epsilon) if paid else 0.0,
+        }
+        for fact in found
+    ]
+    warnings = answer.warnings if caution is None else (caution, *answer.warnings)
+    return replace(
+        answer,
+        guarantee=guarantee,
+        error={**answer.error, "leaves_out": left},
+        mechanisms=[*mechanisms, *answer.mechanisms],
+        warnings=warnings,
+    )
+
+
+def _plain(fact: Found) -> dict[str, Any]:
+    low = None if fact.low is None else float(fact.low)
+    numbers = {"low": low, "high": float(fact.high), "epsilon": float(fact.epsilon)}
+    return {**fact.to_dict(), **numbers, "level": 0.95}
+
+
+def assumed_facts(
+    situation: Situation, epsilon: Fraction, ledger: Ledger | None
+) -> tuple[tuple[Found, ...], Fraction, str]:
+    """For `explain`: facts of the ledger, or of a usual size; what they would cost, and a sentence that says which."""
+    lacking = situation.lacking()
+    known = recalled((r.status for r in ledger.history()), lacking) if ledger else ()
+    missing = tuple(x for x in lacking if x not in {fact.lacking for fact in known})
+    words = [str(fact) for fact in known]
+    paid = epsilon * SHARE if missing else Fraction(0)
+    if missing:
+        words.append(
+            f"{_told(missing, paid).message} (truncation.range, truncation.rows). "
+            "What follows assumes -1,000 to 1,000, and 1,000 rows of a unit; noise grows with what is found."
+        )
+    return (*known, *(assumed(x) for x in missing)), paid, "\n".join(words)
+
+
+def explained(told: Explanation, words: str) -> Explanation:
+    """Put in front of an explanation what it assumes."""
+    return replace(told, text=f"{words}\n{told.text}", record={**told.record, "assumes": words})
+
+
+def paid_by(found: tuple[Found, ...], paid: Fraction) -> dict[str, Fraction]:
+    """Give what finding facts costs each protection."""
+    return {fact.lacking.protection: paid for fact in found}
+
+
+def _priced(
+    guarantees: list[dict[str, Any]], found: tuple[Found, ...], paid: Fraction
+) -> list[dict[str, Any]]:
+    prices = paid_by(found, paid)
+    return [
+        {**g, "epsilon": float(Fraction(str(g["epsilon"])) + prices[g["protection"]])}
+        if g["protection"] in prices
+        else g
+        for g in guarantees
+    ]

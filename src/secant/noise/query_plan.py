@@ -1,0 +1,118 @@
+"""What is asked of the engine for one release: plans over protected rows, before any of them is sent.
+
+In: a release and the noise of its measures, each of which puts in what it needs. Out: named plans, to be printed. Never
+here: what they return; `measured` reads that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from secant.noise.ranked import statement_of
+from secant.plan import nodes as n
+from secant.plan.rewrites.enforce import Release
+from secant.sensitivity.certificate import Contributions, Survey
+from secant.sensitivity.derivative.statement import Instrument, Motion, instrument
+
+if TYPE_CHECKING:
+    from secant.noise.limited import ClippedNoise, RaceNoise
+    from secant.noise.measure_noise import Noise
+    from secant.noise.smooth import CurveNoise, SurveyNoise
+
+
+@dataclass(slots=True)
+class Units:
+    """Measures that one statement reads with what units add cut down."""
+
+    made: Contributions
+    clipped: dict[str, ClippedNoise] = field(default_factory=dict)
+    racing: dict[str, RaceNoise] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Reading:
+    """How the measures of one release are read; filled once, by their noise."""
+
+    release: Release
+    exact: list[str] = field(default_factory=list)
+    """Measures that are read as the release computes them."""
+    motions: list[Motion] = field(default_factory=list)
+    curves: dict[str, CurveNoise] = field(default_factory=dict)
+    surveyed: dict[str, SurveyNoise] = field(default_factory=dict)
+    units: dict[int, Units] = field(default_factory=dict)
+    instrument: Instrument = field(default_factory=lambda: Instrument((), {}))
+    """The statements for exact measures and the parts of curves, and where each part stands."""
+
+    def units_of(self, made: Contributions) -> Units:
+        """Give the measures that are read by one statement."""
+        return self.units.setdefault(id(made), Units(made))
+
+    @property
+    def surveys(self) -> list[Survey]:
+        """Give the surveys that measures rest on, each once."""
+        users: list[CurveNoise | SurveyNoise] = [*self.surveyed.values(), *self.curves.values()]
+        return list({id(s): s for x in users for s in x.surveys}.values())
+
+    @property
+    def together(self) -> n.Relation | None:
+        """Give the one statement that has all measures and all figures; None if they are asked for one by one."""
+        surveys, calls = self.surveys, [c.name for c in self.release.exact.aggregations]
+        if len(surveys) != 1 or self.curves or self.units or self.release.ranked:
+            return None
+        if self.exact != calls or list(self.surveyed) != calls:
+            return None
+        return surveys[0].answered
+
+    def relations(self) -> dict[str, n.Relation]:
+        """Give all that is asked, by name."""
+        name = self.release.name
+        if self.together is not None:
+            return {name: self.together}
+        asked: dict[str, n.Relation] = {statement_of(r): r.cells for r in self.release.ranked}
+        for index, survey in enumerate(self.surveys):
+            for number, relation in enumerate(survey.statements):
+                asked[survey_name(name, index, number)] = relation
+        for index, units in enumerate(self.units.values()):
+            made = units.made
+            if made.at_once is not None:
+                asked[numbered(f"{name} units", index)] = made.at_once.plan
+            else:
+                if made.above is not None:
+                    asked[numbered(f"{name} above", index)] = made.above.plan
+                largest = {c: x.bound.limits[-1] for c, x in units.clipped.items()}
+                if largest:
+                    asked[numbered(f"{name} cut", index)] = made.clipped(largest)
+            if units.racing and made.raced is not None:
+                limits = {c: x.bound.limits for c, x in units.racing.items()}
+                asked[numbered(f"{name} race", index)] = made.raced(limits)
+        for index, relation in enumerate(self.instrument.statements):
+            asked[numbered(name, index)] = relation
+        return asked
+
+
+def reading_of(release: Release, noise: Mapping[str, Noise]) -> Reading:
+    """Ask the noise of all measures what has to be read."""
+    reading = Reading(release)
+    for measure in release.measures:
+        noise[measure.column].read_by(reading, measure.column)
+    if reading.curves:
+        reading.instrument = instrument(release, reading.motions)
+    elif reading.exact:  # order statistics alone need their cells only
+        direct = release.exact
+        if len(reading.exact) < len(direct.aggregations):
+            calls = tuple(c for c in direct.aggregations if c.name in reading.exact)
+            direct = replace(direct, aggregations=calls)
+        reading.instrument = Instrument((direct,), {})
+    return reading
+
+
+def survey_name(release: str, survey: int, statement: int) -> str:
+    """Name a statement of a survey."""
+    return f"{release} survey {survey + 1}.{statement + 1}"
+
+
+def numbered(name: str, index: int) -> str:
+    """Name the statements of a release that has several."""
+    return f"{name} {index + 1}" if index else name

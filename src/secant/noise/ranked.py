@@ -1,0 +1,255 @@
+"""Draw order statistics from counted cells: a public point, the likelier the fewer rows lie between.
+
+Rests on stability.rank, stability.mode.
+
+In: rows of each cell of one group, as the engine counted them, and a calibrated choice. Out: one point of the
+public grid. Cells are private: they are read here, weighed by exact arithmetic, and never returned; only
+`exact_index` and `stray`, which are for the data owner, look at them without noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from secant.noise.mechanisms.ranks import by_rank
+from secant.noise.mechanisms.selection import Choice, ExponentialNoise, PermuteAndFlip, Stretch
+from secant.noise.secrecy import Private, unseal
+from secant.plan.facts.ranges import as_number
+from secant.plan.rewrites.order_statistics import Candidates, Points, Ranked
+from secant.records import frozen
+from secant.sensitivity.bounds import GlobalBound
+
+FEW = 1024
+"""Permute-and-flip up to here: never worse, and one draw for each rank distance. Public."""
+TAIL = 40  # all points beyond the farthest distance that is told apart weigh exp(-40) together
+NODES = 600
+
+Cells = tuple[tuple[int, int], ...]
+"""(index of a point, rows nearest to it), from left to right, of one group."""
+Key = tuple[object, ...]
+
+
+@frozen
+class RankNoise:
+    """The calibrated choice of a point; holds nothing private. No choice where nothing protected is seen."""
+
+    epsilon: Fraction
+    choice: Choice | None
+    farthest: int
+    """Rank distances count up to here, in rows; what lies farther counts as lying here."""
+
+
+@frozen
+class Piece:
+    """Neighboring points with the same rows below and above them."""
+
+    first: int
+    count: int
+    distance: Fraction
+    """Rows between the points and the statistic."""
+
+
+def rank_noise(ranked: Ranked, bound: Fraction, epsilon: Fraction) -> RankNoise:
+    """Calibrate: the bound says how far the distances of two points move apart, so epsilon goes over it once."""
+    if not bound:
+        return RankNoise(epsilon, None, 0)
+    mechanism = PermuteAndFlip() if ranked.grid.count <= FEW else ExponentialNoise()
+    # `monotone` leaves out the factor 2, which the bound holds already
+    choice = mechanism.calibrate(GlobalBound(bound, "linf"), epsilon=epsilon, monotone=True)
+    farthest = math.ceil((math.log(ranked.grid.count) + TAIL) / float(choice.sharpness))
+    return RankNoise(epsilon, choice, farthest)
+
+
+def statement_of(ranked: Ranked) -> str:
+    """Name the statement that counts the cells; statistics of one argument share it."""
+    return ranked.cells.keys[-1].name
+
+
+def read_cells(
+    rows: Iterable[tuple[Any, ...]], grid: Points, key_of: Callable[[Key], Key]
+) -> dict[Key, Cells]:
+    """Sort the engine's rows (keys, index, count) by group."""
+    found: dict[Key, dict[int, int]] = {}
+    seen: dict[Key, dict[int, int]] = {}  # as the engine wrote the key, to compare it once
+    last = grid.count - 1
+    rows = list(rows)
+    if rows and len(rows[0]) == 2:
+        cells = dict(rows)
+        if len(cells) == len(rows) and all(type(at) is int and 0 <= at <= last for at in cells):
+            # one group, every point on the grid and named once: nothing to look up, nothing to add
+            return {key_of(()): tuple(sorted(cells.items()))}
+    for row in rows:
+        key = row[:-2]
+        group = seen.get(key)
+        if group is None:
+            group = seen[key] = found.setdefault(key_of(key), {})
+        # Moved onto the grid once more: a float just beyond the last point belongs to it. So does what is no number,
+        # if an engine dropped the clamp: a row must not be what fails.
+        at = last if row[-2] is None else min(max(int(row[-2]), 0), last)
+        group[at] = group.get(at, 0) + int(row[-1])
+    return {key: tuple(sorted(group.items())) for key, group in found.items()}
+
+
+def pieces(ranked: Ranked, cells: Cells, farthest: int) -> list[Piece]:
+    """Split the grid into points of equal distance, from left to right; what is farther counts as farthest."""
+    q, top = ranked.fraction, ranked.grid.count
+    if q is None:
+        return _by_number(cells, top, farthest)
+    found: list[list[int]] = []  # first point, number of points, distance in parts of a row
+    for first, count, distance in by_rank(q, top, cells, farthest * q.denominator):
+        if found and found[-1][2] == distance:
+            found[-1][1] += count
+        else:
+            found.append([first, count, distance])
+    return [Piece(first, count, Fraction(far, q.denominator)) for first, count, far in found]
+
+
+def _by_number(cells: Cells, top: int, farthest: int) -> list[Piece]:
+    """Split the points by how many rows fewer they have than the one that has most (stability.mode)."""
+    most, at, found = max((rows for _, rows in cells), default=0), 0, []
+    for index, rows in (*cells, (top, 0)):
+        if index > at:
+            found.append(Piece(at, index - at, Fraction(min(most, farthest))))
+        if index < top:
+            found.append(Piece(index, 1, Fraction(min(most - rows, farthest))))
+        at = index + 1
+    return found
+
+
+def drawn(ranked: Ranked, noise: RankNoise, groups: Private[list[Cells]]) -> list[object]:
+    """Draw a point for each group and give it as a value of the released type."""
+    return [_drawn(ranked, noise, cells) for cells in unseal(groups)]
+
+
+def _drawn(ranked: Ranked, noise: RankNoise, cells: Cells) -> object:
+    if noise.choice is None:
+        index = exact_index(ranked, cells)
+        return None if index is None else ranked.grid.value(index, ranked.type)
+    classes = _classes(pieces(ranked, cells, noise.farthest))
+    stretches, first = [], 0
+    for distance, members in classes.items():
+        count = sum(piece.count for piece in members)
+        stretches.append(Stretch(first, count, -distance))
+        first += count
+    place = noise.choice.draw_point(stretches)
+    for members in classes.values():
+        for piece in members:
+            if place < piece.count:
+                return ranked.grid.value(piece.first + place, ranked.type)
+            place -= piece.count
+    raise AssertionError("every place lies in a piece")
+
+
+def _classes(found: list[Piece]) -> dict[Fraction, list[Piece]]:
+    """Put pieces of equal distance together: they are equally likely, point by point."""
+    classes: dict[Fraction, list[Piece]] = {}
+    for piece in found:
+        classes.setdefault(piece.distance, []).append(piece)
+    return classes
+
+
+def exact_index(ranked: Ranked, cells: Cells) -> int | None:
+    """For the data owner: the point nearest to the true statistic; None in a group without values."""
+    if ranked.fraction is None:
+        return max(cells, key=lambda cell: (cell[1], -cell[0]))[0] if cells else None
+    total = sum(rows for _, rows in cells)
+    reached = 0
+    for index, rows in cells:
+        reached += rows
+        if reached >= max(1, math.ceil(ranked.fraction * total)):
+            return index
+    return None
+
+
+def stray(ranked: Ranked, noise: RankNoise, cells: Cells, level: Fraction) -> Fraction:
+    """For the data owner: t with P(|drawn - true| <= t) >= level, by the choice's own distribution."""
+    grid, center = ranked.grid, exact_index(ranked, cells)
+    if isinstance(grid, Candidates):
+        numbers = [x for value in grid.values if (x := as_number(value)) is not None]
+        return max(numbers, default=Fraction(0)) - min(numbers, default=Fraction(0))
+    if center is None:
+        return grid.number(grid.count - 1) - grid.low
+    if noise.choice is None:
+        return Fraction(0)
+    found = pieces(ranked, cells, noise.farthest)
+    sizes = {d: sum(p.count for p in members) for d, members in _classes(found).items()}
+    chance = chances(noise.choice, sizes)
+
+    def within(reach: int) -> float:
+        low, high = center - reach, center + reach
+        return math.fsum(
+            chance[p.distance] * max(0, min(high, p.first + p.count - 1) - max(low, p.first) + 1)
+            for p in found
+        )
+
+    near, far = -1, grid.count  # within(near) misses the level, within(far) is everything
+    while far - near > 1:
+        middle = (near + far) // 2
+        near, far = (near, middle) if within(middle) >= level else (middle, far)
+    return min(far, grid.count - 1) * grid.step
+
+
+def chances(choice: Choice, sizes: Mapping[Fraction, int]) -> dict[Fraction, float]:
+    """Give how likely one point of each distance is, where `sizes` says how many points there are.
+
+    Permute-and-flip: with arrival times uniform on [0, 1], a point is taken if it comes at t and its coin
+    shows p, and each other has not come or has failed: p times the integral of prod (1 - p_j t).
+    """
+    p = {distance: math.exp(-float(distance * choice.sharpness)) for distance in sizes}
+    if choice.name == "exponential":
+        total = math.fsum(p[d] * count for d, count in sizes.items())
+        return {d: weight / total for d, weight in p.items()}
+    found = dict.fromkeys(sizes, 0.0)
+    for node in range(NODES):
+        v = (node + 0.5) / NODES  # t = v^2 puts nodes where the first arrivals are
+        t = v * v
+        others = math.fsum(count * math.log1p(-p[d] * t) for d, count in sizes.items())
+        for d, weight in p.items():
+            found[d] += weight * math.exp(others - math.log1p(-weight * t)) * 2 * v / NODES
+    total = math.fsum(found[d] * count for d, count in sizes.items())
+    return {d: weight / total for d, weight in found.items()}
+
+
+def ranks_off(ranked: Ranked, noise: RankNoise, level: Fraction) -> float:
+    """Give how many rows may lie between the drawn point and the statistic, at the level (noise.ranks). Public."""
+    if noise.choice is None:
+        return 0.0
+    return float(noise.choice.error(level, ranked.grid.count))
+
+
+def mechanism_of(ranked: Ranked, noise: RankNoise) -> dict[str, Any]:
+    """Give the name and public parameters of the choice."""
+    return {
+        "measure": ranked.words,
+        "mechanism": "none" if noise.choice is None else noise.choice.name,
+        "epsilon": float(noise.epsilon),
+        "step": float(ranked.grid.step),
+        "points": ranked.grid.count,
+        "scale": scale_of(noise),
+    }
+
+
+def scale_of(noise: RankNoise) -> float:
+    """Give how many rows of rank distance make a point less likely by a factor e."""
+    return 0.0 if noise.choice is None else float(1 / noise.choice.sharpness)
+
+
+def words_of(ranked: Ranked, noise: RankNoise, level: Fraction) -> str:
+    """Say what is public of a choice: how far from the rank it stays; how far in value, the data decide."""
+    if noise.choice is None:
+        return f"{ranked.words}: none, nothing protected is seen"
+    most = ranks_off(ranked, noise, level)
+    if ranked.fraction is None:
+        return (
+            f"{ranked.words}: {noise.choice.name} choice among {ranked.grid.count} values "
+            f"(epsilon {float(noise.epsilon):.4g}); at most {most:.6g} rows fewer hold it than the most "
+            f"frequent one, at {float(level):.0%}"
+        )
+    return (
+        f"{ranked.words}: {noise.choice.name} choice among {ranked.grid.count} points "
+        f"(epsilon {float(noise.epsilon):.4g}); within {most:.6g} rows of the rank at "
+        f"{float(level):.0%}, how far that is in value only the owner knows"
+    )

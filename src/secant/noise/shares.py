@@ -1,0 +1,156 @@
+"""How much of epsilon each measure gets, and what all noise costs. Public facts only, never an answer.
+
+The error of an output is a sum of errors of its measures; minimizing the weighted sum of squared relative errors
+w_i / epsilon_i^2 under a fixed total gives epsilon_i in proportion to the cube root of w_i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, replace
+from fractions import Fraction
+
+from secant.errors import Refused
+from secant.noise.choosing import choose
+from secant.noise.cost import Cost
+from secant.noise.laws import NormalPart
+from secant.noise.measure_noise import KeyChoice, Noise
+from secant.noise.ranked import RankNoise, rank_noise
+from secant.policy.policy import Protection
+from secant.records import frozen
+from secant.sensitivity.bounding import Bounded
+from secant.sensitivity.bounds import GlobalBound
+from secant.sensitivity.certificate import Certificate, is_still
+
+GRAIN = (
+    2**40
+)  # shares are whole multiples of epsilon / GRAIN, rounded down: their sum never exceeds epsilon
+
+
+@frozen
+class Calibrated:
+    """The noise of all releases of one query, and what it costs each protection."""
+
+    noise: Mapping[str, Noise]
+    """Measure column -> noise."""
+    choices: Mapping[str, KeyChoice]
+    """Release name -> choice of keys."""
+    paid: Mapping[str, Cost]
+    """Protection -> what it pays."""
+    ranks: Mapping[str, RankNoise] = field(default_factory=dict)
+    """Column of an order statistic -> how its point is chosen."""
+    epsilon: Fraction = Fraction(0)
+    """What was shared out."""
+    normal: NormalPart = field(default_factory=NormalPart)
+    """What takes normal noise, and how the two laws of plain noise compare."""
+
+    @property
+    def costs(self) -> dict[str, tuple[Fraction, Fraction]]:
+        """Protection -> (epsilon, delta)."""
+        return {name: cost.price for name, cost in self.paid.items()}
+
+
+def calibrate(
+    bounded: tuple[Bounded, ...],
+    protections: tuple[Protection, ...],
+    epsilon: Fraction,
+    delta: Mapping[str, Fraction],
+) -> Calibrated:
+    """Share epsilon among the measures of all releases, choose their noise, and say what each protection pays."""
+    shares = shares_of(bounded, epsilon)
+    deltas, slack = _deltas(bounded, delta)
+    noise, normal = choose(bounded, protections, shares, slack)
+    ranks: dict[str, RankNoise] = {}
+    choices: dict[str, KeyChoice] = {}
+    for b in bounded:
+        for ranked in b.release.ranked:
+            largest = max(_rank_bound(c, ranked.column) for c in b.certificates)
+            ranks[ranked.column] = rank_noise(ranked, largest, shares[ranked.column])
+        if b.release.selector is not None:
+            # What normal noise does not take of delta is for the keys.
+            both = deltas[b.release.name] if normal.rhos else 2 * deltas[b.release.name]
+            groups = max(1, *(c.groups for c in b.certificates))
+            contribution = max(1, *(c.contribution for c in b.certificates))
+            selector = noise[b.release.selector]
+            chosen = selector.key_choice(both, groups, contribution)
+            choices[b.release.name] = replace(chosen, delta=both)
+    nothing = {p.name: Cost() for p in protections}
+    return repriced(Calibrated(noise, choices, nothing, ranks, epsilon, normal), bounded)
+
+
+def repriced(drawn: Calibrated, bounded: tuple[Bounded, ...]) -> Calibrated:
+    """Say what the noise of all releases costs each protection."""
+    paid = dict.fromkeys(drawn.paid, Cost())
+    for b in bounded:
+        for c in b.certificates:
+            paid[c.protection] += cost_of(drawn, b, c)
+    return replace(drawn, paid={name: cost.priced(drawn.normal) for name, cost in paid.items()})
+
+
+def cost_of(drawn: Calibrated, b: Bounded, certificate: Certificate) -> Cost:
+    """Give what noise costs whoever moves a release as a certificate says; normal noise is not priced yet."""
+    cost = Cost()
+    for m in b.release.measures:
+        if not is_still(certificate.bounds[m.column]):
+            cost += drawn.noise[m.column].cost(certificate, m.column)
+    for ranked in b.release.ranked:
+        largest = max(_rank_bound(c, ranked.column) for c in b.certificates)
+        value = _rank_bound(certificate, ranked.column)
+        share = drawn.ranks[ranked.column].epsilon
+        cost += Cost(pure=share * value / largest if largest else Fraction(0))
+    if b.release.selector is not None and certificate.groups:
+        cost += Cost(keys=drawn.choices[b.release.name].delta)
+    return cost
+
+
+def shares_of(bounded: tuple[Bounded, ...], epsilon: Fraction) -> dict[str, Fraction]:
+    """Share epsilon among what moves; what no protection moves is public, and needs none."""
+    weights: dict[str, float] = {}
+    for b in bounded:
+        asked = {m.column: m.weight for m in b.release.measures}
+        asked |= {r.column: r.weight for r in b.release.ranked}
+        for column, weight in asked.items():
+            bounds = [c.bounds.get(column) for c in b.certificates]
+            still = all(bound is not None and is_still(bound) for bound in bounds)
+            weights[column] = 0.0 if still else weight ** (1 / 3)
+    total = sum(weights.values()) or 1.0
+    return {c: epsilon * int(GRAIN * weight / total) / GRAIN for c, weight in weights.items()}
+
+
+def _rank_bound(certificate: Certificate, column: str) -> Fraction:
+    """Give what a certificate says of an order statistic; one that says nothing proves nothing (I3)."""
+    bound = certificate.bounds.get(column)
+    if not isinstance(bound, GlobalBound):
+        raise Refused(
+            "REF-101",
+            f"ranks are not bounded under the protection {certificate.protection}",
+            hint="ask for counts, sums or averages instead",
+        )
+    return bound.value
+
+
+def _deltas(
+    bounded: tuple[Bounded, ...], delta: Mapping[str, Fraction]
+) -> tuple[dict[str, Fraction], Fraction]:
+    """Give half of the smallest delta to the releases that choose keys, equally; and what is left for normal noise.
+
+    Of the protections that something here moves: the others pay nothing (`cost_of`).
+    """
+    choosing = [b.release.name for b in bounded if b.release.selector is not None]
+    moved = {
+        c.protection
+        for b in bounded
+        for c in b.certificates
+        if not all(map(is_still, c.bounds.values()))
+        or (b.release.selector is not None and c.groups)
+    }
+    smallest = min((delta[name] for name in moved), default=Fraction(0))
+    if not choosing:
+        return {}, smallest
+    if smallest <= 0:
+        raise Refused(
+            "REF-103",
+            "the group keys are protected, so choosing them needs a positive delta",
+            hint="declare `values` for the grouped columns, or give the protection a delta",
+        )
+    return {name: smallest / (2 * len(choosing)) for name in choosing}, smallest / 2

@@ -1,0 +1,59 @@
+"""Leave out of expressions what need not be asked: columns that are never empty, and constants.
+
+In: an expression, and what is known of the rows that it is computed of. Out: one that has the same value on these rows.
+Never here: data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from secant.plan import nodes as n
+from secant.plan.facts.regions import joined
+from secant.plan.rewrites.hoist import interned
+from secant.schema.types import DOUBLE
+
+
+def never_empty(rows: n.Relation) -> frozenset[str]:
+    """Name the columns that a condition asks for: where one is empty, the row is not there."""
+    sides: list[n.Scalar] = []
+    for part in joined(rows).conditions:
+        if isinstance(part, n.Compare):
+            sides += (part.left, part.right)
+        elif isinstance(part, n.Not) and isinstance(part.operand, n.IsNull):
+            sides.append(part.operand.operand)
+    return frozenset(side.name for side in sides if isinstance(side, n.Column))
+
+
+def shorter(item: n.Named, constants: Mapping[str, n.Scalar], present: frozenset[str]) -> n.Named:
+    """Write an expression without asking for what is known: constants, and which columns are never empty."""
+    if n.has_subquery(item.expression):
+        return item
+
+    @n.once
+    def change(node: n.Node) -> n.Node:
+        made = n.rebuild(node, change)
+        if isinstance(made, n.Column):
+            return constants.get(made.name, made)
+        if isinstance(made, n.Case):
+            left = tuple(b for b in made.branches if not _never(b.condition, present))
+            return replace(made, branches=left) if left else made.default
+        if isinstance(made, n.Call) and made.function == "abs":
+            (inner,) = made.arguments
+            if isinstance(inner, n.Literal) and isinstance(inner.value, float):
+                return n.Literal(abs(inner.value), DOUBLE)
+        return made
+
+    found = change(item.expression)
+    assert isinstance(found, n.Scalar)
+    return interned((n.Named(item.name, found),))[0]
+
+
+def _never(condition: n.Scalar, present: frozenset[str]) -> bool:
+    """Whether a condition asks if a column is empty that never is."""
+    return (
+        isinstance(condition, n.IsNull)
+        and isinstance(condition.operand, n.Column)
+        and condition.operand.name in present
+    )

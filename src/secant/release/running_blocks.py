@@ -1,0 +1,173 @@
+"""Which running sums are drawn by blocks of steps: settled once the public keys are known, before anything is spent.
+
+In: a job with plain noise, and its keys. Out: the same job with noise on blocks for measures whose running sums are
+shown, where that errs less (continual.batch). Public facts only: the text, the keys, sizes of noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from secant.accuracy.binding_facts import noise_alone_moves, rests_on_found_limit
+from secant.accuracy.trace import Traced
+from secant.engines.backend import Session
+from secant.noise.continual.batch import best_tree, moved
+from secant.noise.continual.levels import Tree
+from secant.noise.measure_noise import PlainNoise
+from secant.noise.mechanisms.sums import whole_variance
+from secant.noise.running import RunningNoise
+from secant.noise.shares import Calibrated, repriced
+from secant.plan import nodes as n
+from secant.plan.facts.lineage import Lineage
+from secant.plan.rewrites.rewrite import columns_of
+from secant.policy.policy import Limits, Protection
+from secant.records import frozen
+from secant.release.job import Job, Keys
+from secant.release.measured import order_of_keys
+from secant.release.run import look_up_keys, plan_release
+from secant.sensitivity.bounding import Bounded
+from secant.sensitivity.bounds import GlobalBound
+from secant.sensitivity.portfolio import Prepared
+
+LEAST = 0.5
+"""Scales of plain noise, in whole steps, from which on blocks are considered: smaller ones are hardly seen."""
+KINDS = ("rows", "unit")
+
+
+def planned(
+    prepared: Prepared,
+    noise: Calibrated,
+    level: Fraction,
+    session: Session,
+    limits: Limits,
+    protections: Sequence[Protection],
+) -> tuple[Job, dict[str, Keys | None]]:
+    """Print the statements of a question, look up its public keys, and settle which noise is on blocks of them."""
+    job = plan_release(prepared, noise, level, session, limits)
+    keys = look_up_keys(job, session)
+    return by_blocks(job, keys, {p.name: p.kind for p in protections}), keys
+
+
+def by_blocks(job: Job, keys: Mapping[str, Keys | None], kinds: Mapping[str, str]) -> Job:
+    """Give measures whose running sums gain by it noise on blocks; `kinds` are those of the protections."""
+    if len(job.prepared.bounded) != 1:
+        return job  # levels of ROLLUP agree among each other
+    (b,) = job.prepared.bounded
+    known = keys[b.release.name]
+    if not known or not noise_alone_moves(b):
+        return job
+    noise = dict(job.noise.noise)
+    for ordered in _orders(job.traced, [k.name for k in b.release.exact.keys]):
+        for m in b.release.measures:
+            plain = noise[m.column]
+            if m.column not in ordered.measures or not isinstance(plain, PlainNoise):
+                continue
+            if m.preprocessed is not None or not _summed(b, m.column, kinds):
+                continue
+            runs = ordered.runs(known)
+            shown = _shown_alone(job.traced, m.column, ordered)
+            tree = tree_for(plain, max(map(len, runs)), shown)
+            if tree is not None:
+                noise[m.column] = RunningNoise(plain.epsilon, plain.share, plain, tree, runs)
+    if noise == job.noise.noise:
+        return job
+    return replace(job, noise=repriced(replace(job.noise, noise=noise), (b,)))
+
+
+def _summed(b: Bounded, column: str, kinds: Mapping[str, str]) -> bool:
+    """Whether the sum of all moves is bounded publicly, for people and rows: not per unit of a distance."""
+    bounds = {c.protection: c.bounds[column] for c in b.certificates}
+    return not rests_on_found_limit(b, column) and all(
+        isinstance(x, GlobalBound) and (not x.value or (x.norm == "l1" and kinds[p] in KINDS))
+        for p, x in bounds.items()
+    )
+
+
+def tree_for(plain: PlainNoise, steps: int, shown: bool) -> Tree | None:
+    """Give the tree that running sums of so many steps gain most by; None where plain sums serve as well."""
+    law = plain.law
+    if law.size < LEAST:
+        return None
+    single = whole_variance(float(law.size), normal=law.normal)
+
+    def variance(tree: Tree) -> float:
+        """Compare the noise of a block with that of a step by itself."""
+        size = plain.share.law(*moved(tree, *plain.hidden)).size
+        return whole_variance(float(size), normal=law.normal) / single
+
+    return best_tree(steps, shown, variance)
+
+
+@frozen
+class _Order:
+    """The running sums of a question that have one order of groups."""
+
+    measures: frozenset[str]
+    symbols: frozenset[str]
+    order: tuple[tuple[int, bool], ...]
+    """Places of the keys that groups are ordered by, and whether they fall."""
+    partition: tuple[int, ...]
+
+    def runs(self, keys: Keys) -> tuple[tuple[int, ...], ...]:
+        """Give the places of the groups of each partition, in order."""
+        found: dict[tuple[object, ...], list[int]] = {}
+        for place, key in enumerate(keys):
+            found.setdefault(tuple(key[p] for p in self.partition), []).append(place)
+        for places in found.values():
+            for at, falling in reversed(self.order):
+                places.sort(key=lambda i, at=at: order_of_keys(keys[i][at]), reverse=falling)  # type: ignore[misc]
+        return tuple(map(tuple, found.values()))
+
+
+def _orders(traced: Traced, keys: list[str]) -> Iterator[_Order]:
+    """Go through the orders of running sums whose steps and partitions are keys of the release."""
+    lineage = Lineage()
+    lineage.follow(traced.plan)
+    calls = {
+        call.name: call
+        for node in n.walk(traced.plan)
+        if isinstance(node, n.Window)
+        for call in node.calls
+    }
+
+    def place(scalar: n.Scalar) -> int | None:
+        while isinstance(scalar, n.Column) and scalar.name not in keys:
+            found = lineage.definitions.get(scalar.name)
+            if found is None:
+                return None
+            scalar = found
+        return keys.index(scalar.name) if isinstance(scalar, n.Column) else None
+
+    found: dict[tuple[tuple[tuple[int, bool], ...], tuple[int, ...]], list[str]] = {}
+    for symbol, made in traced.gathered.items():
+        call = None if made.near is None else calls.get(made.near.place)
+        if call is None or not made.running_sum:
+            continue
+        order = [(place(k.expression), k.descending) for k in call.order]
+        partition = [place(x) for x in call.partition]
+        by = tuple((p, falling) for p, falling in order if p is not None)
+        within = tuple(p for p in partition if p is not None)
+        if len(by) == len(order) and len(within) == len(partition):
+            found.setdefault((by, within), []).append(symbol)
+    for (by, within), symbols in found.items():
+        arguments = [traced.gathered[s].argument for s in symbols]
+        drawn = {c for a in arguments if a is not None for c in columns_of(a)} & traced.drawn.keys()
+        measures = frozenset(traced.drawn[c].column for c in drawn)
+        yield _Order(measures, frozenset(symbols), by, within)
+
+
+def _shown_alone(traced: Traced, column: str, ordered: _Order) -> bool:
+    """Whether some output shows a measure otherwise than by these running sums."""
+    for output in traced.outputs:
+        scalar = traced.made.get(output)
+        for name in () if scalar is None else columns_of(scalar) - ordered.symbols:
+            made = traced.gathered.get(name)
+            if made is not None and made.near is None and made.call.function == "sum":
+                continue  # the running sum up to the last step
+            inner = None if made is None else made.argument
+            behind = {name} if inner is None else columns_of(inner)
+            if any(c in traced.drawn and traced.drawn[c].column == column for c in behind):
+                return True
+    return False

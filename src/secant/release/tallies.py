@@ -1,0 +1,57 @@
+"""Read off for every limit what follows from units that were counted bucket by bucket (truncation.tally).
+
+In: the rows of one statement, private. Out: by measure, how many units add more than each limit, and the sums with what
+units add cut down to each, in whole steps: private as well. Whole numbers only, so that no order of adding matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import accumulate
+from typing import Any
+
+from secant.records import frozen
+from secant.sensitivity.certificate import Tallies
+
+
+@frozen
+class Tally:
+    """What the buckets of one measure say of each of its limits."""
+
+    above: list[int]
+    """For each limit how many units add more, or take more away."""
+    cut: list[int]
+    """For each limit the sum with what units add cut down to it; nothing where nothing was summed."""
+
+
+def read_tallies(
+    tallies: Tallies, rows: Iterable[tuple[Any, ...]], in_steps: Callable[[str, Any], int]
+) -> Mapping[str, Tally]:
+    """Sort the rows (measure, bucket, units, sums) by measure; `in_steps` reads a sum of a measure."""
+    names = tuple(tallies.limits)
+    found: dict[str, dict[int, tuple[int, int]]] = {name: {} for name in names}
+    for row in rows:
+        place, (bucket, units, *sums) = (0, row) if len(names) == 1 else (int(row[0]), row[1:])
+        name = names[place]
+        total = in_steps(name, sums[place]) if tallies.sums else 0
+        found[name][int(bucket)] = int(units), total
+    return {name: _tally(tallies, name, buckets) for name, buckets in found.items()}
+
+
+def _tally(tallies: Tallies, name: str, buckets: Mapping[int, tuple[int, int]]) -> Tally:
+    """Add up from the outermost buckets inward who is outside, and from the innermost outward what is inside."""
+    limits = tallies.limits[name]
+    reach = len(limits)
+    middle = reach if name in tallies.signed else 0
+    none = 0, 0
+    high = [buckets.get(middle + k, none) for k in range(reach + 1)]
+    low = [buckets.get(middle - k, none) if middle else none for k in range(reach + 1)]
+    more = list(accumulate((units for units, _ in reversed(high[1:]))))[::-1]
+    less = list(accumulate((units for units, _ in reversed(low[1:]))))[::-1]
+    inside = high[0][1]
+    cut = []
+    for k, limit in enumerate(limits):
+        if k:
+            inside += high[k][1] + low[k][1]
+        cut.append(inside + limit * (more[k] - less[k]))
+    return Tally([a + b for a, b in zip(more, less, strict=True)], cut if tallies.sums else [])

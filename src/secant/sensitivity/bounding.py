@@ -1,0 +1,386 @@
+"""One aggregate, bounded: softened where values are protected, enforced, and proved under every protection.
+
+In: an aggregate over protected rows, and the context of its question. Out: a release with one certificate per
+protection, or all reasons against it. Chooses by public fields only: among global bounds the smallest wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from fractions import Fraction
+from functools import cache
+
+from secant.plan import nodes as n
+from secant.plan.facts.lineage import stored_column
+from secant.plan.facts.reads import scans, tables_read
+from secant.plan.facts.scopes import read_columns
+from secant.plan.rewrites.enforce import Release, enforce
+from secant.plan.rewrites.measures import Problem
+from secant.plan.rewrites.quotients import cut_together
+from secant.policy.coverage import is_protected
+from secant.policy.keys import in_order
+from secant.policy.policy import Protection
+from secant.records import frozen
+from secant.sensitivity.bounds import GlobalBound
+from secant.sensitivity.certificate import (
+    CannotBound,
+    Certificate,
+    ClippedContribution,
+    Move,
+    Refusal,
+    SmoothSensitivity,
+    Step,
+    is_still,
+)
+from secant.sensitivity.combined import CombinedAnalysis, adds_up
+from secant.sensitivity.context import Context, shows_protected
+from secant.sensitivity.derivative.analysis import DerivativeAnalysis
+from secant.sensitivity.derivative.public_rows import public_rows_of
+from secant.sensitivity.derivative.soften.softened import Softened
+from secant.sensitivity.derivative.soften.unions import soften
+from secant.sensitivity.interface import Analysis, Request, WhenAsked
+from secant.sensitivity.joins import JoinsAnalysis
+from secant.sensitivity.public_facts import PublicFacts
+from secant.sensitivity.public_values import with_public_values
+from secant.sensitivity.stability.analysis import StabilityAnalysis
+from secant.sensitivity.truncation.analysis import TruncationAnalysis
+
+
+@cache
+def _smt() -> Analysis:
+    from secant.sensitivity.smt.analysis import SmtAnalysis
+
+    return SmtAnalysis()
+
+
+ANALYSES: tuple[Analysis, ...] = (
+    StabilityAnalysis(),
+    TruncationAnalysis(),
+    WhenAsked("smt", ("rows",), _smt),
+    JoinsAnalysis(),
+    DerivativeAnalysis(),
+    CombinedAnalysis(),
+)
+
+
+@frozen
+class Bounded:
+    """A release and the certificates that it rests on, one for each protection in force."""
+
+    release: Release
+    certificates: tuple[Certificate, ...]
+    tried: tuple[Refusal, ...]
+    softened: Softened | None = None
+    """How the user's aggregate was softened, where values are protected."""
+
+
+def bound_aggregate(
+    aggregate: n.Aggregate, name: str, context: Context
+) -> Bounded | Sequence[Refusal]:
+    """Enforce one aggregate and bound it under every protection, or give all reasons against it."""
+    enforced = _enforced(aggregate, name, context)
+    if isinstance(enforced, Refusal):
+        return (enforced,)
+    certificates, refusals = _certificates(enforced, context)
+    if len(certificates) < len(context.protections):
+        return tuple(refusals)
+    release = enforced.release
+    if context.stepped is None:
+        certificates = _beside(certificates, release, context)
+    settled = _one_noise(certificates, release)
+    if isinstance(settled, Refusal):
+        return (settled, *refusals)
+    return Bounded(release, settled, tuple(refusals), enforced.softened)
+
+
+@frozen
+class _Enforced:
+    """An aggregate, ready to be bounded."""
+
+    release: Release
+    softened: Softened | None = None
+    public_rows: Mapping[str, Mapping[str, n.Scalar]] = field(default_factory=dict)
+    """Protection -> scan alias -> the condition under which a row does not move."""
+
+
+def _enforced(aggregate: n.Aggregate, name: str, context: Context) -> _Enforced | Refusal:
+    """Enforce what is declared; where values are protected, on the softened aggregate."""
+    policy, read, used = context.facts.policy, read_columns(aggregate), scans(aggregate)
+    touched = [
+        p for p in context.protections if any(shows_protected(s, policy, (p,), read) for s in used)
+    ]
+    cells = tuple(p for p in touched if p.distance)
+    if not cells:
+        release = _enforced_rows(aggregate, name, context)
+        if isinstance(release, Problem):
+            return _refusal(release)
+        return _Enforced(cut_together(release, context.quotients))
+    aggregate = with_public_values(aggregate, context)
+    moving = all(p.kind == "cells" for p in touched)
+    metric = all(p.distance for p in touched)
+    estimate = context.public.rows if moving else PublicFacts().rows
+    share = context.public.epsilon / max(1, len(aggregate.aggregations))
+    try:
+        softened = soften(aggregate, policy, cells, share, estimate, context.open.ends)
+        marked, catalog = scans(softened.aggregate), context.facts.catalog
+        public_rows = {p.name: public_rows_of(p, policy, marked, catalog) for p in cells}
+    except CannotBound as verdict:
+        return verdict.refusal("derivative")
+    release = enforce(
+        softened.aggregate, name, context.facts, context.protections,
+        moving=moving, metric=metric, stepped=context.stepped,
+    )  # fmt: skip
+    if isinstance(release, Problem):
+        return _refusal(release)
+    release = replace(release, notes=(*softened.notes, *release.notes))
+    return _Enforced(cut_together(release, context.quotients), softened, public_rows)
+
+
+def _refusal(problem: Problem) -> Refusal:
+    return Refusal("enforce", problem.rule, problem.reason, problem.hint, problem.node)
+
+
+def _certificates(enforced: _Enforced, context: Context) -> tuple[list[Certificate], list[Refusal]]:
+    """Ask for a certificate under each protection; fewer of them than protections where one is refused."""
+    release = enforced.release
+    certificates: list[Certificate] = []
+    refusals: list[Refusal] = []
+    for protection in context.protections:
+        public_rows = enforced.public_rows.get(protection.name, {})
+        request = Request(release, context.facts, protection, public_rows, context.open)
+        certificate, against = ask(request)
+        if certificate is not None:
+            certificates.append(_for_those_who_give_least(certificate, protection, release))
+            refusals += against
+        else:  # what stands in the way comes first: the analyst is told to mend that
+            refusals[:0] = against
+    return certificates, refusals
+
+
+_LOOKED_UP = ("rewrite.range", "rewrite.subquery")
+"""What is in the way for want of a public number: a range, or the value of a subquery inside an expression."""
+
+
+def _enforced_rows(aggregate: n.Aggregate, name: str, context: Context) -> Release | Problem:
+    """Enforce what is declared; ranges that are missing are looked up where a table is public (combined.ends)."""
+    facts, protections, stepped = context.facts, context.protections, context.stepped
+    release = enforce(aggregate, name, facts, protections, stepped=stepped)
+    if not isinstance(release, Problem) or release.rule not in _LOOKED_UP:
+        return release
+    aggregate = with_public_values(aggregate, context)
+    policy, read = facts.policy, read_columns(aggregate)
+    tables = dict(policy.tables)
+    looked: list[str] = []
+    for scan in scans(aggregate):
+        if is_protected(scan.table.lower(), policy, policy.protections):
+            continue
+        table = scan.table.lower()
+        for f in scan.columns:
+            column = stored_column(scan, f.name).lower()
+            declared = policy.column(table, column)
+            if not f.type.numeric or f.name not in read or declared.range or declared.values:
+                continue
+            ends = context.open.ends(table, column)
+            if ends is not None:
+                old = tables.get(table, policy.facts(table))
+                columns = {**old.columns, column: replace(declared, range=ends)}
+                tables[table] = replace(old, columns=columns)
+                looked.append(f"range of {table}.{column}: looked up, the table is public")
+    enlarged = facts.with_ranges(replace(policy, tables=tables))
+    release = enforce(aggregate, name, enlarged, protections, stepped=stepped)
+    if isinstance(release, Problem):
+        return release
+    return replace(release, notes=(*dict.fromkeys(looked), *release.notes))
+
+
+def ask(request: Request) -> tuple[Certificate | None, list[Refusal]]:
+    """Ask the analyses in turn, and put together what they prove; a public number ends the search for `rows`."""
+    kind = request.protection.kind
+    certificates: list[Certificate] = []
+    refusals: list[Refusal] = []
+    for analysis in [r for r in ANALYSES if kind in r.kinds] or ANALYSES:
+        if kind == "rows" and any(_is_global(c) for c in certificates):
+            break
+        outcome = analysis.bound(request)
+        if isinstance(outcome, Certificate):
+            certificates.append(outcome)
+            refusals += outcome.tried
+        else:
+            refusals += (outcome, *outcome.others)
+    together = _limited if kind == "unit" else _least
+    return together(certificates, request), refusals
+
+
+def _for_those_who_give_least(
+    certificate: Certificate, protection: Protection, release: Release
+) -> Certificate:
+    """Where units give different amounts, let bounds be in shares of what those give who give most.
+
+    Rests on stability.personal.
+    """
+    offers = protection.personal
+    if offers is None or all(is_still(x) for x in certificate.bounds.values()):
+        return certificate
+    if protection.name in release.copied:
+        words = f"rows count in proportion, up to {offers.copies[-1]} times"
+        step = Step("stability.personal", words, "who gives less moves it less")
+        return replace(certificate, derivation=(*certificate.derivation, step))
+    bounds: dict[str, Move] = {}
+    for column, bound in certificate.bounds.items():
+        assert isinstance(bound, GlobalBound), "other bounds were refused"
+        bounds[column] = replace(bound, value=bound.value / offers.least)
+    words = f"everybody counts alike, so noise is for those who give {float(offers.least):.4g} of the most"
+    step = Step("stability.personal", words, f"bounds times {float(1 / offers.least):.6g}")
+    return replace(
+        certificate, bounds=bounds, squares={}, derivation=(*certificate.derivation, step)
+    )
+
+
+def _is_global(certificate: Certificate) -> bool:
+    return all(isinstance(b, GlobalBound) for b in certificate.bounds.values())
+
+
+def _least(certificates: list[Certificate], request: Request) -> Certificate | None:
+    """Take the smallest global bound, else what comes first."""
+    public = [c for c in certificates if _is_global(c)]
+    return min(public, key=_most) if public else next(iter(certificates), None)
+
+
+def _limited(certificates: list[Certificate], request: Request) -> Certificate | None:
+    """Let limits that are chosen privately take the place of declared ones, where the analysis says that it pays."""
+    chosen = next(
+        (
+            c
+            for c in certificates
+            if any(isinstance(b, ClippedContribution) for b in c.bounds.values())
+        ),
+        None,
+    )
+    fixed = next((c for c in certificates if c is not chosen), None)
+    release = request.release
+    wanted = {m.column for m in release.measures} | {r.column for r in release.ranked}
+    if chosen is None:
+        return None if fixed is None or wanted - set(fixed.bounds) else fixed
+    declared = fixed.bounds if fixed is not None else {}
+    bounds = dict(declared)
+    for column, bound in chosen.bounds.items():
+        assert isinstance(bound, ClippedContribution)
+        cap = declared.get(column)
+        bounds[column] = replace(bound, cap=cap.value if isinstance(cap, GlobalBound) else None)
+    if wanted - set(bounds):
+        return None
+    if fixed is None:
+        return replace(chosen, bounds=bounds)
+    return replace(
+        fixed,
+        analysis=f"{fixed.analysis}, {chosen.analysis}"
+        if set(declared) - set(chosen.bounds)
+        else chosen.analysis,
+        bounds=bounds,
+        derivation=(*fixed.derivation, *chosen.derivation),
+    )
+
+
+def _most(certificate: Certificate) -> Fraction:
+    """Compare global bounds."""
+    return sum(
+        (b.value for b in certificate.bounds.values() if isinstance(b, GlobalBound)), Fraction(0)
+    )
+
+
+def _beside(
+    certificates: list[Certificate], release: Release, context: Context
+) -> list[Certificate]:
+    """Where rows are hidden by one protection and values by another, let one bound serve both (combined.beside)."""
+    moved = [
+        (p, c)
+        for p, c in zip(context.protections, certificates, strict=True)
+        if not all(map(is_still, c.bounds.values()))
+    ]
+    cells = [(p, c) for p, c in moved if p.kind == "cells" and not p.public_rows]
+    rows = [(p, c) for p, c in moved if p.kind == "rows" and not p.replace]
+    if len(moved) != 2 or len(cells) != 1 or len(rows) != 1 or not adds_up(cells[0][0]):
+        return certificates
+    if release.ranked or release.selector is not None:
+        return certificates
+    ((moving, curved),), ((hiding, jumping),) = cells, rows
+    covered = context.facts.covered(hiding)
+    weights = {t: Fraction(1) for t in tables_read(*release.aggregates) if t in covered}
+    together = CombinedAnalysis().beside(Request(release, context.facts, moving), weights)
+    if isinstance(together, Refusal):
+        return certificates
+    shared: dict[str, Move] = {}
+    for column, bound in together.bounds.items():
+        both = not is_still(curved.bounds[column]) and not is_still(jumping.bounds[column])
+        if both and isinstance(bound, SmoothSensitivity) and not bound.steady:
+            public = {c.protection: _cap(c.bounds[column]) for c in (curved, jumping)}
+            caps = {name: cap for name, cap in public.items() if cap is not None}
+            shared[column] = replace(bound, public=caps)
+    added = tuple(
+        s for s in together.derivation if s not in (*curved.derivation, *jumping.derivation)
+    )
+    return [
+        replace(
+            c,
+            bounds={**c.bounds, **shared},
+            claims=in_order({*c.claims, *together.claims}),
+            derivation=(*c.derivation, *added) if c is curved else c.derivation,
+        )
+        if shared and c in (curved, jumping)
+        else c
+        for c in certificates
+    ]
+
+
+def _cap(bound: Move) -> Fraction | None:
+    """Give a public number that a bound never exceeds, widened by the rounding of both databases."""
+    if isinstance(bound, GlobalBound):
+        return bound.value
+    if isinstance(bound, SmoothSensitivity) and bound.cap is not None:
+        return bound.cap + 2 * bound.rounding
+    return bound.cap
+
+
+def _one_noise(
+    certificates: list[Certificate], release: Release
+) -> tuple[Certificate, ...] | Refusal:
+    """One noise serves all protections (combined.one): a bound that varies only where no other protection is moved.
+
+    A bound that is smooth in one protection's distance may leap with another's, and so may a limit that is
+    chosen: beside another protection, unless it is the same bound for both (combined.beside), and where it would be its
+    cap anyway, its public cap takes its place.
+    """
+    settled = list(certificates)
+    for measure in release.measures:
+        moved = [c for c in settled if not is_still(c.bounds[measure.column])]
+        for index, certificate in enumerate(settled):
+            bound = certificate.bounds[measure.column]
+            steady = isinstance(bound, SmoothSensitivity) and bound.steady
+            alone = all(c.bounds[measure.column] is bound for c in moved)
+            if isinstance(bound, GlobalBound) or (alone and not steady):
+                continue
+            if bound.cap is None:
+                return Refusal(
+                    "portfolio",
+                    "combined.one",
+                    "several protections are moved, and one of them has no public limit",
+                    "let the owner list the protections as alternatives",
+                    release.original,
+                )
+            cap = _cap(bound)
+            assert cap is not None
+            value = GlobalBound(cap)
+            place = f"{measure.words}:"
+            settled[index] = replace(
+                certificate,
+                bounds={**certificate.bounds, measure.column: value},
+                derivation=tuple(
+                    s
+                    for s in certificate.derivation
+                    if not (s.rule.startswith("truncation.") and place in s.place)
+                )
+                if isinstance(bound, ClippedContribution)
+                else certificate.derivation,
+            )
+    return tuple(settled)

@@ -1,0 +1,245 @@
+"""Take a query apart: the outermost aggregates that can be bounded are released, inner ones first where they must be.
+
+In: a plan, and the context of its question. Out: the plan over released tables, and the releases
+in the order in which they are made. A subquery that stands in the way of a bound is released first, and its numbers
+are constants afterwards (workflow.staged, workflow.lookup). Never here: a bound, noise, a look at data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from secant.plan import nodes as n
+from secant.plan.facts.domains import Chosen, Listed
+from secant.plan.facts.scopes import borrowed_by
+from secant.plan.rewrites.decorrelate import grouped, one_row, single_aggregate
+from secant.plan.rewrites.rewrite import retype
+from secant.plan.typing import Mistyped, fields_of
+from secant.sensitivity.bounding import Bounded, bound_aggregate
+from secant.sensitivity.certificate import Refusal
+from secant.sensitivity.context import Context
+
+
+class Exposed(Exception):  # noqa: N818 - control flow between here and the portfolio
+    """Rows of a protected table would be shown as they are."""
+
+    def __init__(self, scan: n.Scan) -> None:
+        super().__init__()
+        self.scan = scan
+
+
+@dataclass
+class Split:
+    """One query while it is taken apart: what is released so far, in order, and what stands against it."""
+
+    context: Context
+    taken: frozenset[str]
+    """Tables, and first parts of column names in the query: releases are called otherwise."""
+    bounded: list[Bounded] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    done: dict[n.Node, n.Relation] = field(default_factory=dict)
+    failed: dict[n.Node, Exposed] = field(default_factory=dict)
+    lookups: int = 0
+
+    def visit(self, relation: n.Relation) -> n.Relation:
+        """Give the relation as it is after the releases; a shared node is released once."""
+        if relation in self.failed:
+            raise self.failed[relation]
+        if relation not in self.done:
+            try:
+                self.done[relation] = self._visit(relation)
+            except Exposed as exposed:
+                self.failed[relation] = exposed
+                raise
+        return self.done[relation]
+
+    def _visit(self, relation: n.Relation) -> n.Relation:
+        if not self.context.touches(relation):
+            return relation
+        if isinstance(relation, n.Scan):
+            raise Exposed(relation)
+        if isinstance(relation, n.Aggregate):
+            before = len(self.refusals)
+            outcome = self._bound(relation)
+            if not isinstance(outcome, Bounded):
+                self._refuse(outcome)
+                outcome = self._in_stages(relation, outcome)
+            if isinstance(outcome, Bounded):
+                del self.refusals[before:]
+                self.bounded.append(outcome)
+                if outcome.softened is None:
+                    return outcome.release.finish
+                return n.Project(outcome.release.finish, outcome.softened.outputs)
+            self._refuse(outcome)
+        # Not an aggregate, or one that no analysis can bound: it may still work on releases further in.
+        return n.rebuild(relation, lambda node: self._descend(node, relation))
+
+    def _bound(self, aggregate: n.Aggregate) -> Bounded | Sequence[Refusal]:
+        return bound_aggregate(aggregate, self._name("release", len(self.bounded)), self.context)
+
+    def _refuse(self, refusals: Sequence[Refusal]) -> None:
+        self.refusals += [r for r in refusals if r not in self.refusals]
+
+    def _name(self, word: str, before: int) -> str:
+        name = f"{word}{before + 1}"
+        while name in self.taken:
+            name += "_"
+        return name
+
+    def _descend(self, node: n.Node, host: n.Relation) -> n.Node:
+        if isinstance(node, n.Relation):
+            return self.visit(node)
+        if (
+            isinstance(node, n.ScalarSubquery)
+            and self.context.touches(node.relation)
+            and borrowed_by(node.relation)
+        ):
+            released = self._released_first(node, host)
+            if released is not None:
+                return released
+        return n.rebuild(node, lambda child: self._descend(child, host))
+
+    # ── stages ───────────────────────────────────────────────────────────────────────────────────
+
+    def _in_stages(
+        self, aggregate: n.Aggregate, refused: Sequence[Refusal]
+    ) -> Bounded | Sequence[Refusal]:
+        """Release what an aggregate's subqueries say first, and bound it with those numbers as constants.
+
+        Rests on workflow.staged.
+
+        Tried only for an aggregate that no analysis bounds as it stands; whether it is depends on public facts.
+        """
+        before, done = len(self.bounded), dict(self.done)
+        staged = self._staged(aggregate)
+        if staged is aggregate or not self.context.touches(staged):
+            # All that is left is public: nothing but its subqueries needs a release.
+            self._forget(before, done)
+            return refused
+        if any(b.softened is not None for b in self.bounded[before:]):
+            fitting = with_reals(staged)
+            if isinstance(fitting, Refusal):
+                self._forget(before, done)
+                return (*refused, fitting)
+            staged = fitting
+        assert isinstance(staged, n.Aggregate)
+        outcome = self._bound(staged)
+        if isinstance(outcome, Bounded):
+            read = ", ".join(sorted({r.name for r in n.walk(staged) if isinstance(r, n.Released)}))
+            note = f"reads {read}, released before and put in as constants (workflow.staged)"
+            release = replace(outcome.release, notes=(note, *outcome.release.notes))
+            return replace(outcome, release=release, tried=(*refused, *outcome.tried))
+        self._forget(before, done)
+        return outcome
+
+    def _forget(self, before: int, done: dict[n.Node, n.Relation]) -> None:
+        """Take releases back that nothing uses: they are not made, and cost nothing."""
+        del self.bounded[before:]
+        self.done = done
+
+    def _staged(self, relation: n.Relation) -> n.Relation:
+        """Give a relation with all subqueries that can be released first as released tables."""
+
+        @n.once
+        def change(node: n.Node) -> n.Node:
+            if isinstance(node, n.Relation):
+                return self._staged(node)
+            if isinstance(node, (n.ScalarSubquery, n.InSubquery)) and self.context.touches(
+                node.relation
+            ):
+                released = self._released_first(node, relation)
+                if released is not None:
+                    return (
+                        n.rebuild(released, change) if isinstance(node, n.InSubquery) else released
+                    )
+            return n.rebuild(node, change)
+
+        return n.rebuild(relation, change)
+
+    def _released_first(
+        self, subquery: n.ScalarSubquery | n.InSubquery, host: n.Relation
+    ) -> n.ScalarSubquery | n.InSubquery | None:
+        """Give a subquery over releases of its own; None, and no release, where that does not fit."""
+        before, done = len(self.bounded), dict(self.done)
+        try:
+            released = self._over_releases(subquery, host)
+            if released is not None and self.context.touches(released.relation):
+                released = replace(released, relation=self.visit(released.relation))
+        except Exposed:
+            released = None
+        if released is None:
+            self._forget(before, done)
+        return released
+
+    def _over_releases(
+        self, subquery: n.ScalarSubquery | n.InSubquery, host: n.Relation
+    ) -> n.ScalarSubquery | n.InSubquery | None:
+        name = self._name("lookup", self.lookups)
+        self.lookups += 1
+        if borrowed_by(subquery.relation):
+            if isinstance(subquery, n.InSubquery):
+                return None
+            asked = grouped(subquery, host, name, lambda r: not self.context.touches(r))
+            if asked is None or not self.context.touches(asked.aggregate):
+                return None
+            released = self.visit(asked.aggregate)
+            if self._chosen(released):
+                return None
+            last = self.bounded[-1].release
+            note = "asked for by each row of an outer query, and looked up there (workflow.lookup)"
+            self.bounded[-1] = replace(
+                self.bounded[-1], release=replace(last, notes=(note, *last.notes))
+            )
+            return asked.looked_up_in(released)
+        rows = self.visit(subquery.relation)
+        if isinstance(subquery, n.InSubquery):
+            return None if self._chosen(rows) else replace(subquery, relation=rows)
+        if single_aggregate(subquery.relation) is None:
+            return None  # it might return several rows
+        if single_aggregate(rows) is None:
+            ((column, kind),) = ((f.name, f.type) for f in fields_of(rows))
+            if kind.kind == "BOOLEAN":
+                return None  # truth values have no maximum in every engine
+            rows = one_row(rows, (n.Column(column, kind),), f"{name}.one")
+        return replace(subquery, relation=rows)
+
+    def _chosen(self, relation: n.Relation) -> bool:
+        """Whether some released groups of a relation are chosen privately: which are missing is noise, too."""
+        names = {r.name for r in n.walk(relation) if isinstance(r, n.Released)}
+        domains = [d for b in self.bounded if b.release.name in names for d in b.release.domains]
+        return any(isinstance(d, Chosen) for d in domains)
+
+
+def many_released(post: n.Relation, bounded: list[Bounded]) -> Refusal | None:
+    """A scalar subquery over several released groups would be NULL after it was paid for."""
+    keyed = {b.release.name for b in bounded if b.release.exact.keys and not _one_group(b)}
+    for node in n.walk(post):
+        if isinstance(node, n.ScalarSubquery):
+            inner = node.relation
+            while isinstance(inner, (n.Project, n.Filter, n.Sort)):
+                inner = inner.input
+            if isinstance(inner, n.Released) and inner.name in keyed:
+                return Refusal(
+                    "portfolio",
+                    "rewrite.subquery",
+                    "the scalar subquery might return several rows",
+                    "aggregate its groups, for example with max()",
+                    node,
+                )
+    return None
+
+
+def _one_group(b: Bounded) -> bool:
+    """Whether a release has one group by the text itself, such as `WHERE store = 4 GROUP BY store`."""
+    return all(isinstance(d, Listed) and len(d.values) <= 1 for d in b.release.domains)
+
+
+def with_reals(plan: n.Relation) -> n.Relation | Refusal:
+    """Give a plan that reads softened counts, which are real numbers, or say what in it takes whole ones only."""
+    try:
+        return retype(plan)
+    except Mistyped as error:
+        reason = f"what is counted over protected values is a real number: {error}"
+        hint = "cast it, for example CAST(count(*) AS INTEGER)"
+        return Refusal("derivative", "derivative.value", reason, hint, error.node)

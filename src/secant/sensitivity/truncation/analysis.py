@@ -1,0 +1,264 @@
+"""The truncation analysis: limits of what one unit adds, chosen privately where public facts say that it pays.
+
+In: a release whose rows belong to single units. Out: for each COUNT and SUM the limits to choose from. A limit that the
+owner declared is a worst case: where filters let few of a unit's rows through, most units add far less, and noise for
+the worst case drowns the answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from secant.plan import nodes as n
+from secant.plan.facts.cardinality import expected_share
+from secant.plan.facts.ownership import Ownership, Ownerships
+from secant.plan.rewrites.enforce import Release
+from secant.plan.rewrites.measures import Measure
+from secant.plan.rewrites.owners import unit_column
+from secant.sensitivity.certificate import (
+    CannotBound,
+    Certificate,
+    ClippedContribution,
+    Contributions,
+    Refusal,
+    Step,
+)
+from secant.sensitivity.interface import Request, refusing
+from secant.sensitivity.stability.rules import owned_by
+from secant.sensitivity.summands import each_row, is_owner, never_negative, one_a_group
+from secant.sensitivity.truncation.clipping import Additions, cut_down, cut_down_to_each, cut_values
+from secant.sensitivity.truncation.tallying import above_limits, above_values, at_once
+
+GAIN = 4
+"""A limit is chosen privately if a usual unit adds less than this part of what the declared limits allow."""
+FINEST = 16
+"""The smallest limit to choose from is this part of what one row can add, or a usual unit if that is more."""
+PARTS = 2**10
+"""Cut-down numbers are rounded toward zero, unit by unit and group by group: this part of a row may be lost of each."""
+WIDEST = 2**62
+"""Limits fit into the engine's integers."""
+
+
+class TruncationAnalysis:
+    """Limits for COUNT and SUM under `unit`, chosen from a public list by how many units add more."""
+
+    name = "truncation"
+    kinds: tuple[str, ...] = ("unit",)
+
+    @refusing
+    def bound(self, request: Request) -> Certificate | Refusal:
+        """Give the measures whose limits are worth choosing, or say why there are none."""
+        release, protection = request.release, request.protection
+        if protection.personal is not None:
+            reason = "units give different amounts of epsilon, so one limit does not fit all"
+            hint = f"declare limits in protections.{protection.name}"
+            raise CannotBound("stability.personal", release.exact, reason, hint)
+        if protection.kind not in self.kinds:
+            raise CannotBound(
+                "truncation.clip", release.exact, "only units add up", "use kind `unit`"
+            )
+        ownerships = request.facts.owners(protection)
+        rows, limit, unit = owned_rows(release, ownerships)
+        found = _limits(request, rows, limit, ownerships)
+        if not found:
+            raise CannotBound(
+                "truncation.clip",
+                release.exact,
+                "no measure adds up what single units add",
+                "use COUNT and SUM, or declare limits",
+            )
+        measures = {m.column: m for m in release.measures if m.column in found}
+        calls = {c.name: c for c in release.exact.aggregations if c.name in found}
+
+        def additions(*chosen: n.Aggregation) -> Additions:
+            fine = {c.name: _fine(c, measures[c.name]) for c in chosen}
+            alone = all(found[c.name][0] >= _one(c, measures[c.name]) for c in chosen)
+            return Additions(
+                rows, unit, release.exact.keys, chosen, measures, release.together, alone, fine
+            )
+
+        alone = one_a_group(replace(release.exact, input=rows), frozenset((unit,)))
+        bounds: dict[str, ClippedContribution] = {}
+        adding = tuple(c for c in calls.values() if _adds(c))
+        if adding:
+            bounds |= _added(additions(*adding), found, protection.truncation == "race")
+        for call in calls.values():
+            if call.name not in bounds:
+                bounds[call.name] = _counted(additions(call), found[call.name])
+        own = ownerships.of(rows)
+        bounds = {
+            c: replace(b, within=_within(calls[c], measures[c], ownerships, own, alone=alone))
+            for c, b in bounds.items()
+        }
+        steps = tuple(_told(calls[c], measures[c], x) for c, x in bounds.items())
+        return Certificate(self.name, protection.name, bounds, 0, 0, 0, (), steps)
+
+
+def _added(
+    a: Additions, found: Mapping[str, tuple[int, ...]], race: bool
+) -> dict[str, ClippedContribution]:
+    """Cut down what units add to measures that add up, all of them in one statement."""
+    limits = {c.name: found[c.name] for c in a.calls}
+    weighted = {c.name for c in a.calls if len(a.partners(c.name)) > 1}
+    # Limits that race double: noise grows with their number. Numbers of one quotient are cut down together.
+    doubling = {
+        c.name: limits[c.name][::-2][::-1]
+        for c in a.calls
+        if race and c.name not in weighted and never_negative(c)
+    }
+    racing = {c for c, x in doubling.items() if len(x) > 1}
+    limits |= {c: doubling[c] for c in racing}
+    a = replace(a, fine={c: 1 if c in racing else fine for c, fine in a.fine.items()})
+    several = {c: x for c, x in limits.items() if len(x) > 1 and c not in racing}
+    chosen_one = {c: x for c, x in limits.items() if c not in racing}
+    # Where no limit is to be chosen, the cut-down sums are all that is asked, and need no buckets.
+    once = at_once(a, chosen_one) if several and not a.keys and not weighted else None
+    made = Contributions(
+        above_limits(a, several) if several and once is None else None,
+        lambda chosen: cut_down(a, chosen),
+        lambda chosen: cut_down_to_each(a, chosen),
+        once,
+        a.each,
+    )
+    signs = {c.name: never_negative(c) for c in a.calls}
+    return {
+        c: ClippedContribution(
+            made, x, c in racing, None, a.partners(c), signs[c], a.fine[c], a.alone
+        )
+        for c, x in limits.items()
+    }
+
+
+def _counted(a: Additions, limits: tuple[int, ...]) -> ClippedContribution:
+    """Count different values, of which each unit brings in a limited number."""
+    made = Contributions(above_values(a, limits), lambda c: cut_values(a, c), each=a.values)
+    return ClippedContribution(
+        made, limits, partners=(a.calls[0].name,), positive=True, nobodys=True
+    )
+
+
+def _limits(
+    request: Request, rows: n.Relation, limit: int | None, ownerships: Ownerships
+) -> dict[str, tuple[int, ...]]:
+    """Give for each measure that adds up the limits to choose from; a single one where choosing would not pay."""
+    release, protection = request.release, request.protection
+    share = expected_share(rows, request.policy, request.count)
+    calls = {c.name: c for c in release.exact.aggregations}
+    fixed = protection.truncation == "fixed"
+
+    def keeps(column: str) -> bool:
+        """Whether the declared limit is near to what a usual unit adds; measures of one quotient decide together."""
+        family = next((f for f in release.together if column in f), frozenset((column,)))
+        return all(share * _usual_part(calls[c]) * GAIN > 1 for c in family)
+
+    found: dict[str, tuple[int, ...]] = {}
+    for measure, call in zip(release.measures, release.exact.aggregations, strict=True):
+        counts = call.function == "count" and call.distinct and isinstance(call.argument, n.Column)
+        if not (_adds(call) or counts) or measure.column == release.selector:
+            continue
+        owned = ownerships.of(rows)
+        if counts and not release.exact.keys and is_owner(call.argument, ownerships, owned):
+            continue  # a unit counts once: nothing to limit
+        # A row that adds nothing needs no limit, but noise needs a scale: any larger limit holds as well.
+        one = _one(call, measure)
+        usual = share * _usual_part(call)
+        near = protection.truncation == "auto" and keeps(measure.column)
+        if limit is not None and (fixed or near):
+            if release.exact.keys or counts:
+                continue  # keeping a unit's first rows is faster
+            candidates: tuple[int, ...] = (one * limit,)
+        elif fixed:
+            continue
+        else:
+            candidates = _candidates(one, limit, usual)
+        if candidates[-1] * _fine(call, measure) < WIDEST and not (counts and len(candidates) == 1):
+            found[measure.column] = candidates
+    return found
+
+
+def _within(
+    call: n.Aggregation,
+    measure: Measure,
+    ownerships: Ownerships,
+    owned: Ownership,
+    *,
+    alone: bool,
+) -> int | None:
+    """Give what one unit adds to one group at most, in whole steps; None if its limit alone says it.
+
+    Rests on truncation.length.
+    """
+    if call.distinct and is_owner(call.argument, ownerships, owned):
+        return 1
+    return _one(call, measure) if alone else None
+
+
+def _one(call: n.Aggregation, measure: Measure) -> int:
+    """Give what one row adds at most, in whole steps."""
+    return max(1, math.ceil(each_row(call, measure.step)))
+
+
+def _fine(call: n.Aggregation, measure: Measure) -> int:
+    """Give the parts of a step that cut-down numbers are counted in: one row is at least so many of them."""
+    return PARTS if _adds(call) and each_row(call, measure.step) < PARTS else 1
+
+
+def _told(call: n.Aggregation, measure: Measure, bound: ClippedContribution) -> Step:
+    limits = bound.limits
+    least, most = (f"{float(x * measure.step):.6g}" for x in (limits[0], limits[-1]))
+    place = f"{measure.words}: what a unit adds, all groups together, is cut down to a limit"
+    if call.distinct:
+        place = f"{measure.words}: of which each unit brings in no more than a limit, all groups together"
+        told = f"the limit is chosen privately from {len(limits)}, {least} to {most}"
+        return Step("truncation.distinct", place, told, (), call, limits[-1])
+    if len(limits) == 1:
+        return Step(
+            "truncation.clip", place, f"moves by at most {most}, as declared", (), call, limits[-1]
+        )
+    if bound.race:
+        told = f"{len(limits)} limits race, {least} to {most}"
+        return Step("truncation.race", place, told, (), call, limits[-1])
+    told = f"the limit is chosen privately from {len(limits)}, {least} to {most}"
+    return Step("truncation.clip", place, told, (), call, limits[-1])
+
+
+def owned_rows(release: Release, ownerships: Ownerships) -> tuple[n.Relation, int | None, str]:
+    """Give the rows before they are limited, the declared limit, and the column of their unit."""
+    rows, limit = release.exact.input, None
+    while isinstance(rows, n.Truncate):
+        limit, rows = rows.limit, rows.input
+    unit = unit_column(ownerships.of(rows), ownerships)
+    if unit is None or not owned_by(ownerships, rows, (unit,)):
+        raise CannotBound(
+            "truncation.clip",
+            release.exact,
+            "rows do not belong to single units",
+            "group by the unit's key inside",
+        )
+    sure = ownerships.of(rows).guaranteed
+    known = [x for x in (limit, sure) if x is not None]
+    return rows, min(known, default=None), unit
+
+
+def _adds(call: n.Aggregation) -> bool:
+    return call.function in ("count", "sum") and not call.distinct
+
+
+def _usual_part(call: n.Aggregation) -> float:
+    """Give the part of the largest summand that a usual row adds: half, if values lie evenly; all of a count."""
+    return 1.0 if call.function == "count" else 0.5
+
+
+def _candidates(one: int, limit: int | None, usual: float) -> tuple[int, ...]:
+    """Give limits in steps of about the square root of two, from part of what is usual to all that is allowed."""
+    most = one * (limit if limit is not None else 2**20)
+    least = one if limit is None else max(one, math.ceil(most * usual))
+    found = {most}
+    value = Fraction(max(1, least // FINEST))
+    while value < most:
+        found.add(int(value))
+        value *= Fraction(99, 70)
+    return tuple(sorted(found))
