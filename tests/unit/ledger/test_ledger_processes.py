@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import random
-import secrets
 import signal
 import sqlite3
 import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from chance import LONG
+from forking import LEDGERS, end, ledger_location, start
 from secant.errors import BudgetError
 from secant.ledger import Budget, Charge, Ledger
 from secant.ledger.history import releases_of
@@ -24,29 +23,9 @@ HAMMER_SECONDS = 30.0 if LONG else 2.0
 KILLS = 200 if LONG else 10
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(params=LEDGERS)
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return str(tmp_path / "shop.ledger")
-    server = request.getfixturevalue("postgres_server")
-    return f"{server.address()}&ledger=ledger_{secrets.token_hex(6)}"
-
-
-def start(action: Callable[[], None]) -> int:
-    """Run an action in a forked child; give its process id."""
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            action()
-            status = 0
-        finally:
-            os._exit(status)
-    return child
-
-
-def end(child: int) -> int:
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return ledger_location(request, tmp_path)
 
 
 def check_every_moment(location: str, budgets: dict[str, Budget]) -> None:

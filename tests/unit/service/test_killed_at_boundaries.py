@@ -7,7 +7,6 @@ child stops at the boundary and says so, the other process is let go, and only t
 from __future__ import annotations
 
 import os
-import secrets
 import signal
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from typing import Any
 import pytest
 from clinic_desk import COUNT, POLICY, desk_at
 
+from forking import LEDGERS, end, ledger_location, start
 from secant.errors import SecantError
 from secant.ledger import Budget, Charge, Ledger
 from secant.ledger.history import releases_of
@@ -114,28 +114,9 @@ BOUNDARIES = {
 }
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(params=LEDGERS)
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return str(tmp_path / "policy.ledger")
-    server = request.getfixturevalue("postgres_server")
-    return f"{server.address()}&ledger=ledger_{secrets.token_hex(6)}"
-
-
-def forked(action: Callable[[], None]) -> int:
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            action()
-            status = 0
-        finally:
-            os._exit(status)
-    return child
-
-
-def ended(child: int) -> int:
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return ledger_location(request, tmp_path)
 
 
 def open_ledger(location: str) -> Ledger:
@@ -168,16 +149,16 @@ def test_a_kill_at_a_boundary(
             with ledger.reserve([Charge.of("rows", 1)], analyst="bob") as reservation:
                 reservation.mark_sent()
 
-    neighbor = forked(other)
+    neighbor = start(other)
     reached, told = os.pipe()
-    killed = forked(victim)
+    killed = start(victim)
     os.close(told)  # so that a child that ends elsewhere is noticed
     arrived = os.read(reached, 1)
     os.write(go, b".")
     os.kill(killed, signal.SIGKILL)
-    ends = ended(killed), ended(neighbor)
-    for end in (reached, waiting, go):
-        os.close(end)
+    ends = end(killed), end(neighbor)
+    for pipe in (reached, waiting, go):
+        os.close(pipe)
     assert (arrived, ends) == (b".", (-signal.SIGKILL, 0))
 
     with open_ledger(location) as ledger:
@@ -196,7 +177,7 @@ def test_a_kill_at_a_boundary(
             (tmp_path / "again").write_text(error.code)
         desk.close()
 
-    assert ended(forked(again)) == 0
+    assert end(start(again)) == 0
     said = (tmp_path / "again").read_text()
     assert said.startswith(boundary.again)
 
