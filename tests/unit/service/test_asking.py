@@ -8,7 +8,6 @@ from fractions import Fraction
 import pytest
 from clinic_desk import COUNT, PASSWORD, POLICY, SHARES, desk_at, fill
 
-from secant import work
 from secant.accuracy.warnings import Caution
 from secant.display import progress
 from secant.errors import (
@@ -21,6 +20,7 @@ from secant.errors import (
 )
 from secant.ledger.opening import Account, Accounts
 from secant.release.answer import Answer
+from secant.runtime import work
 from secant.service.asking import Desk, Question
 from secant.service.queue import FairQueue
 from secant.service.stored import read_answer, write_answer
