@@ -29,7 +29,8 @@ def bottom_up(
         elif node in done or stop(node):
             continue
         elif below := n.children(node):
-            pending += (node, None, *below)
+            pending += (node, None)
+            pending += below
             continue
         done.add(node)
         yield node
