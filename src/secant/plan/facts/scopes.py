@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from secant.plan import nodes as n
 from secant.plan.facts.reads import columns_read, expressions
 from secant.plan.typing import Fields, fields_of
+from secant.work import spend
 
 
 def bottom_up(
@@ -55,19 +56,17 @@ def own_parts(relation: n.Relation) -> tuple[n.Node, ...]:
     except AttributeError:
         pass
     found: dict[n.Node, None] = {}
-    pending = [part for part in n.children(relation) if not isinstance(part, n.Relation)]
+    pending = [part for part in relation._below if not isinstance(part, n.Relation)]
     while pending:
         part = pending.pop()
         if part in found:
             continue
         found[part] = None
-        below = n.children(part)
-        if not below:
-            continue
         if type(part) in n.HOLDERS:
-            pending += [child for child in below if not isinstance(child, n.Relation)]
+            pending += [child for child in part._below if not isinstance(child, n.Relation)]
         else:
-            pending += below
+            pending += part._below
+    spend(1 + len(found))
     object.__setattr__(relation, "_own", tuple(found))
     return relation._own
 

@@ -503,7 +503,7 @@ def literal(value: Fraction, kind: t.Type, direction: int = 0) -> n.Literal:
         if direction and Fraction(number) * direction < value * direction:
             number = math.nextafter(number, math.inf * direction)
         return n.Literal(number, t.DOUBLE)
-    scaled = value * 10**kind.scale
+    scaled = value * 10**kind.scale if kind.scale else value
     whole = int(scaled) if not direction else int(-(-scaled // 1) if direction > 0 else scaled // 1)
     if kind.kind == "INTEGER":
         return n.Literal(whole, kind)
