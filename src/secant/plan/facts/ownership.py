@@ -285,6 +285,8 @@ def _linked(term: WayToOwner, link: WayToOwner) -> bool:
 
 def _subqueries(root: n.Node) -> list[n.Exists | n.InSubquery | n.ScalarSubquery]:
     """Give the subqueries of an expression, not those inside them."""
+    if not n.has_subquery(root):
+        return []
     nodes = n.reached(root, lambda node: not isinstance(node, n.Relation))
     return [x for x in nodes if isinstance(x, (n.Exists, n.InSubquery, n.ScalarSubquery))]
 
