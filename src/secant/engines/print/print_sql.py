@@ -41,7 +41,9 @@ Reading = Callable[[Sequence[str]], str]
 
 def lower(plan: n.Relation, dialect: Dialect = DUCKDB) -> str:
     """Give the one statement that computes the plan."""
-    plan = dialect.before(spell_out(plan))
+    plan = spell_out(plan)
+    for step in dialect.optimize:
+        plan = step(plan)
     uses = Counter(
         child
         for node in holders(plan)
