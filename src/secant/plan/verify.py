@@ -30,7 +30,7 @@ def verify(relation: n.Relation) -> None:
         return  # what a query inside borrows is there in the plan that was sound, but not without that plan
     try:
         # What stands in a plan that was well formed is so wherever it stands: nothing is checked twice.
-        nodes = tuple(bottom_up(relation, lambda node: hasattr(node, "_sound")))
+        nodes = tuple(bottom_up(relation, "_sound"))
     except AttributeError:  # the classes of the plan, and no others, know what stands below them
         raise _broken("it holds something that is not a node of the plan") from None
     try:

@@ -6,7 +6,7 @@ that a relation still needs. Never here: types of expressions, values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from secant.plan import nodes as n
 from secant.plan.facts.reads import columns_read, expressions
@@ -14,27 +14,27 @@ from secant.plan.typing import Fields, fields_of
 from secant.work import spend
 
 
-def bottom_up(
-    root: n.Node, stop: Callable[[n.Node], bool] = lambda node: False
-) -> Iterator[n.Node]:
-    """Give all nodes, each once, what is below before what is above; neither those where it stops nor below."""
-    done: set[n.Node] = set()
+def bottom_up(root: n.Node, known: str = "", past: tuple[type[n.Node], ...] = ()) -> list[n.Node]:
+    """Give all nodes, each once, what is below before what is above.
+
+    Left out are nodes that know a fact already, those of some classes, and what stands below either.
+    """
+    found: dict[n.Node, None] = {}
     pending: list[n.Node | None] = [root]
     while pending:
         node = pending.pop()
         if node is None:  # a mark: all below what is next was given
             node = pending.pop()
             assert node is not None
-            if node in done:
-                continue
-        elif node in done or stop(node):
+        elif node in found or (known and hasattr(node, known)) or isinstance(node, past):
             continue
-        elif below := n.children(node):
+        elif below := node._below:
             pending += (node, None)
             pending += below
             continue
-        done.add(node)
-        yield node
+        found[node] = None
+    spend(len(found))
+    return list(found)
 
 
 def relations_in(node: n.Node) -> tuple[n.Relation, ...]:
