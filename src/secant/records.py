@@ -65,6 +65,23 @@ def _write_later(owner: type, name: str, write: Callable[[type], Any]) -> None:
         setattr(owner, name, _Written(owner, name, write))
 
 
+_R = TypeVar("_R")
+_GIVEN: dict[type, tuple[str, ...]] = {}
+"""What the constructor of a record takes."""
+
+
+def replace(record: _R, **changed: Any) -> _R:
+    """Give a record with some fields exchanged, as `dataclasses.replace` does; planning asks for many of them."""
+    kind = record.__class__
+    given = _GIVEN.get(kind)
+    if given is None:
+        given = _GIVEN[kind] = tuple(f.name for f in fields(kind) if f.init)  # type: ignore[arg-type]
+    for name in given:
+        if name not in changed:
+            changed[name] = getattr(record, name)
+    return kind(**changed)
+
+
 _ENDINGS: dict[type, tuple[list[str], dict[str, object]]] = {}
 
 

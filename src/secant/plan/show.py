@@ -69,7 +69,7 @@ _PLAIN = frozenset((str, int, bool))
 
 def shape(root: n.Node) -> int:
     """Give a number that plans of the same structure share; found once for a node and for all below it."""
-    for node in bottom_up(root, "_shape"):
+    for node in () if hasattr(root, "_shape") else bottom_up(root, "_shape"):
         parts: list[object] = [type(node), *(part._shape for part in node._below)]
         words = _WORDS[type(node)]
         if words is not None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from secant.engines.dialect import (
     DUCKDB,
@@ -29,6 +28,7 @@ from secant.plan.functions.scalar import FUNCTIONS
 from secant.plan.rewrites.rewrite import spell_out
 from secant.plan.rule_table import RuleTable
 from secant.plan.typing import fields_of, type_of
+from secant.records import replace
 from secant.schema.types import INTEGER, TEXT, Type
 
 SMALL = 2**20  # 64 bits hold it 2^43 times
