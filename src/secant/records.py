@@ -65,6 +65,31 @@ def _write_later(owner: type, name: str, write: Callable[[type], Any]) -> None:
         setattr(owner, name, _Written(owner, name, write))
 
 
+_R = TypeVar("_R")
+_GIVEN: dict[type, tuple[str, ...]] = {}
+"""What the constructor of a record takes."""
+
+
+def replace(record: _R, **changed: Any) -> _R:
+    """Give a record with some fields exchanged, as `dataclasses.replace` does; planning asks for many of them."""
+    kind = record.__class__
+    given = _GIVEN.get(kind)
+    if given is None:
+        given = _GIVEN[kind] = tuple(f.name for f in fields(kind) if f.init)  # type: ignore[arg-type]
+    for name in given:
+        if name not in changed:
+            changed[name] = getattr(record, name)
+    return kind(**changed)
+
+
+_ENDINGS: dict[type, tuple[list[str], dict[str, object]]] = {}
+
+
+def end_constructor(owner: type, lines: list[str], known: dict[str, object]) -> None:
+    """Let the constructor of a class, of which nothing was made yet, do this last: lines that know some names."""
+    _ENDINGS[owner] = lines, known
+
+
 # ── what is written ──────────────────────────────────────────────────────────────────────────────
 
 
@@ -87,10 +112,12 @@ def _init(owner: type) -> Any:
             lines.append(f"_set_{f.name}(self, _default_{f.name})")
     if hasattr(owner, "__post_init__"):
         lines.append("self.__post_init__()")
+    ending, names = _ENDINGS.get(owner, ([], {}))
+    lines, known = lines + ending, known | names
     by_place = [_argument(f) for f in given if not f.kw_only]
     by_name = [_argument(f) for f in given if f.kw_only]
     arguments = ["self", *by_place, *(["*", *by_name] if by_name else [])]
-    method = _compiled(owner, arguments, lines, known)
+    method = compiled(owner, arguments, lines, known)
     method.__annotations__ = {f.name: f.type for f in given} | {"return": None}
     return method
 
@@ -107,11 +134,11 @@ def _equal(owner: type) -> Any:
         "if self is other: return True",
         f"return {mine} == {other} if other.__class__ is self.__class__ else NotImplemented",
     ]
-    return _compiled(owner, ["self", "other"], lines, {})
+    return compiled(owner, ["self", "other"], lines, {})
 
 
 def _hash(owner: type) -> Any:
-    return _compiled(owner, ["self"], [f"return hash({_tuple(owner, 'self')})"], {})
+    return compiled(owner, ["self"], [f"return hash({_tuple(owner, 'self')})"], {})
 
 
 def _tuple(owner: type, name: str) -> str:
@@ -122,10 +149,11 @@ def _tuple(owner: type, name: str) -> str:
 def _repr(owner: type) -> Any:
     told = ", ".join(f"{f.name}={{self.{f.name}!r}}" for f in fields(owner) if f.repr)
     lines = [f'return self.__class__.__qualname__ + f"({told})"']
-    return recursive_repr()(_compiled(owner, ["self"], lines, {}))
+    return recursive_repr()(compiled(owner, ["self"], lines, {}))
 
 
-def _compiled(owner: type, arguments: list[str], lines: list[str], known: dict[str, object]) -> Any:
+def compiled(owner: type, arguments: list[str], lines: list[str], known: dict[str, object]) -> Any:
+    """Make a function of lines that know the names of a class's module, and some more."""
     body = "".join(f"  {line}\n" for line in lines or ["pass"])
     source = (
         f"def make({', '.join(known)}):\n def method({', '.join(arguments)}):\n{body} return method"

@@ -90,7 +90,7 @@ ENABLED: dict[str, tuple[str, ...]] = {
     "postgres": ("by_column", "early", "cheap_first", "counted"),
     "spark": ("counted",),
 }
-"""Engine -> what its statements are rewritten by: `Dialect.before`, and what the analysis counts for all of them."""
+"""Engine -> what its statements are rewritten by: `Dialect.optimize`, and what the analysis counts for all of them."""
 _PASSES: dict[str, tuple[tuple[str, Callable[[n.Relation], n.Relation]], ...]] = {
     "duckdb": (
         ("by_column", decided_by_columns), ("by_margin", gathered_by_margin), ("early", computed_early),
@@ -334,7 +334,7 @@ def rewritten_by(relation: n.Relation, engine: str, fired: Counter[str]) -> n.Re
 
 def as_it_is(dialect: Dialect) -> Dialect:
     """Give a dialect that writes plans as they are."""
-    return replace(dialect, before=lambda plan: plan)
+    return replace(dialect, optimize=())
 
 
 # ── readings ─────────────────────────────────────────────────────────────────────────────────────

@@ -26,6 +26,9 @@ from secant.schema.catalog import Table
 from secant.schema.parts import ARRAYS, FIELDS, Part, Path, elements_named, json_path, part_named
 from secant.schema.types import INTEGER, TEXT, Type
 
+Pass = Callable[[Relation], Relation]
+"""From a plan to one with the same rows and columns."""
+
 
 @frozen
 class Windows:
@@ -93,9 +96,8 @@ class Dialect:
     """Kind -> template that turns an element of an array into a value."""
     path: Callable[[Path], str] = str
     """How the way to a field is written."""
-    before: Callable[[Relation], Relation] = lambda plan: plan
-    """What a plan becomes before it is written, with the same rows: where the engine does not take all of SQL, or is
-    faster so."""
+    optimize: tuple[Pass, ...] = ()
+    """What a plan becomes before it is written, in order: what the engine takes, or is faster with."""
     lists: frozenset[str] = frozenset()
     """Kinds of which one text can hold many values, as a list: an engine reads that faster than many constants."""
     windows: Windows | None = None
@@ -110,6 +112,15 @@ INTERVAL_SHOWN = (
 """Drivers fail on longer ones: Python has none."""
 
 DAY = 86_400_000_000
+
+OPTIMIZE: tuple[Pass, ...] = (
+    decided_by_columns,  # stored columns tell which rows lie near an edge: the rest need no margin
+    gathered_by_margin,  # of rows with one margin the largest counts: its exponential is computed once
+    computed_early,  # what one table of a join decides is computed for its rows, not for each joined one
+    in_whole_numbers,  # margins of whole days are added and compared as whole numbers, faster than as floats
+    without_proved,  # ends that no row is beyond, and cells that are never empty, are not asked for
+)
+"""What DuckDB is faster with."""
 
 DUCKDB = Dialect(
     name="duckdb",
@@ -137,9 +148,7 @@ DUCKDB = Dialect(
     rereads=True,
     exponents=True,
     digits=True,
-    before=lambda plan: without_proved(
-        in_whole_numbers(computed_early(gathered_by_margin(decided_by_columns(plan))))
-    ),
+    optimize=OPTIMIZE,
 )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ class _Remembered:
 
     __slots__ = (
         "_all_below", "_below", "_borrowed", "_fails", "_holding", "_kinds", "_meaning", "_named", "_own", "_reads",
-        "_scans", "_size", "_sound", "_stored", "_total",
+        "_scans", "_shape", "_size", "_sound", "_stored", "_total",
     )  # fmt: skip
     _all_below: tuple[Node, ...]
     """`nodes.walk`, of relations."""
@@ -46,8 +46,10 @@ class _Remembered:
     """`columns_of`."""
     _scans: tuple[Scan, ...]
     """`reads.scans`."""
+    _shape: int
+    """`show.shape`."""
     _size: int
-    """`nodes.written_size`."""
+    """`nodes.written_size`; a node knows it, `_below` and `_kinds` from the beginning."""
     _sound: bool
     """`verify.verify`: it stood in a plan that was well formed."""
     _stored: Mapping[str, str]

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from fractions import Fraction
 from itertools import chain
-from operator import attrgetter
 from typing import Any, TypeVar
 
 from secant.errors import Span
@@ -44,8 +43,8 @@ from secant.plan.scalar_nodes import Outer as Outer
 from secant.plan.scalar_nodes import Quantize as Quantize
 from secant.plan.scalar_nodes import SameValue as SameValue
 from secant.plan.scalar_nodes import ScalarSubquery as ScalarSubquery
-from secant.records import by_identity, frozen
-from secant.runtime.work import spend
+from secant.records import by_identity, compiled, end_constructor, frozen
+from secant.runtime.work import counted, spend
 from secant.schema.types import Type
 
 # ── pieces of relations ──────────────────────────────────────────────────────────────────────────
@@ -313,17 +312,75 @@ def _places(node: type[Node]) -> dict[str, bool]:
 
 _FIELDS: dict[type[Node], dict[str, bool]] = {node: _places(node) for node in NODES}
 """Where other nodes may stand. Every walk over a plan rests on this table alone."""
-_NAMES: dict[type[Node], tuple[str, ...]] = {c: tuple(f.name for f in fields(c)) for c in NODES}
 _BITS: dict[type[Node], int] = {node: 1 << place for place, node in enumerate(NODES)}
 _BITS |= {
     base: sum(_BITS[node] for node in NODES if issubclass(node, base))
     for base in (Node, Scalar, Relation)
 }
-for _leaf in [
-    node for node, places in _FIELDS.items() if not places
-]:  # the class knows it for all of them
-    setattr(_leaf, "_below", ())  # noqa: B010 - types do not let a class say what its instances remember
-    setattr(_leaf, "_kinds", _BITS[_leaf])  # noqa: B010
+
+
+def _remember_parts(node: type[Node]) -> None:
+    """Let a new node know what stands directly below it, which classes it holds, and how long it is written out.
+
+    All below it is older and knows the same of itself. Beside something that is no node of the plan nothing is known.
+    """
+    places = [f for f in fields(node) if f.name in _FIELDS[node]]
+    if not places:  # the class knows it for all of them
+        for fact, value in (("_below", ()), ("_kinds", _BITS[node]), ("_size", 1)):
+            setattr(node, fact, value)
+        return
+    if any(f.type in _SEVERAL or f.type == "Scalar | None" for f in places):
+        parts = [f"*{f.name}" if f.type in _SEVERAL else f.name for f in places]
+        parts = [
+            f"*([{p}] if {p} is not None else ())" if f.type == "Scalar | None" else p
+            for p, f in zip(parts, places, strict=True)
+        ]
+        lines = [
+            f"  below = ({', '.join(parts)},)",
+            "  kinds, size = _bit, 1",
+            "  for part in below: kinds |= part._kinds; size += part._size",
+        ]
+    else:
+        one = [f.name for f in places]
+        lines = [
+            f"  below = ({', '.join(one)},)",
+            f"  kinds = {' | '.join(['_bit', *(f'{x}._kinds' for x in one)])}",
+            f"  size = {' + '.join(['1', *(f'{x}._size' for x in one)])}",
+        ]
+    known: dict[str, object] = {"_bit": _BITS[node]}
+    known |= {f"_set{fact}": getattr(node, fact).__set__ for fact in ("_below", "_kinds", "_size")}
+    lines = [
+        "try:",
+        *lines,
+        "except (AttributeError, TypeError): pass",
+        "else: _set_below(self, below); _set_kinds(self, kinds); _set_size(self, size)",
+    ]
+    end_constructor(node, lines, known)
+
+
+def _remaker(node: type[Node]) -> Callable[[Any, tuple[Node, ...]], Any]:
+    """Write what makes a node of a class again with other nodes directly below."""
+    lines, given = [], []
+    for f in fields(node):
+        if f.name not in _FIELDS[node]:
+            given.append(f"old.{f.name}")
+            continue
+        given.append(f.name)
+        if f.type in _SEVERAL:
+            lines += [f"{f.name} = below[at : at + len(old.{f.name})]", f"at += len(old.{f.name})"]
+        elif f.type == "Scalar | None":
+            lines += [
+                f"{f.name} = None",
+                f"if old.{f.name} is not None: {f.name} = below[at]; at += 1",
+            ]
+        else:
+            lines += [f"{f.name} = below[at]; at += 1"]
+    lines = ["at = 0", *lines, f"return {node.__name__}({', '.join(given)})"]
+    return compiled(node, ["old", "below"], lines, {})  # type: ignore[no-any-return]
+
+
+for _node in NODES:
+    _remember_parts(_node)
 HOLDERS: frozenset[type[Node]] = frozenset(
     node for node in NODES if any(f.type == "Relation" for f in fields(node))
 )
@@ -331,41 +388,17 @@ HOLDERS: frozenset[type[Node]] = frozenset(
 N = TypeVar("N", bound=Node)
 
 
-def _gathered(node: Node) -> tuple[Node, ...]:
-    found: list[Node] = []
-    for name, several in _FIELDS[type(node)].items():
-        value = getattr(node, name)
-        if several:
-            found += value
-        elif value is not None:
-            found.append(value)
-    return tuple(found)
-
-
-def _reader(node: type[Node]) -> Callable[[Node], tuple[Node, ...]]:
-    """Give what reads the nodes below one of a class; the usual shapes are read at once."""
-    places = [f for f in fields(node) if f.name in _FIELDS[node]]
-    if not all(f.type in ("Scalar", "Relation") for f in places) or not places:
-        return _gathered
-    read: Callable[[Node], Any] = attrgetter(*(f.name for f in places))
-    return read if len(places) > 1 else lambda one: (read(one),)
-
-
-_READ: dict[type[Node], Callable[[Node], tuple[Node, ...]]] = {
-    node: _reader(node) for node in NODES
-}
+_REMADE: dict[type[Node], Callable[[Any, tuple[Node, ...]], Any]] = {}
+"""How a node of a class is made again; written when it is first needed."""
 
 
 def children(node: Node) -> tuple[Node, ...]:
     """Give the nodes directly below, in order; a step of work, as nobody goes through a plan without it."""
-    spend()
-    try:
-        return node._below
-    except AttributeError:
-        pass
-    found = _READ[type(node)](node)
-    object.__setattr__(node, "_below", found)
-    return found
+    here = counted()
+    here.left -= 1
+    if here.left < 0:
+        spend()
+    return node._below
 
 
 def rebuild(node: N, change: Callable[[Node], Node]) -> N:
@@ -376,19 +409,11 @@ def rebuild(node: N, change: Callable[[Node], Node]) -> N:
     changed = tuple(map(change, below))
     if changed == below:  # nodes are equal to themselves alone
         return node
-    arguments = {name: getattr(node, name) for name in _NAMES[type(node)]}
-    place = 0
-    for name, several in _FIELDS[type(node)].items():
-        old = arguments[name]
-        if several:
-            arguments[name] = changed[place : place + len(old)]
-            place += len(old)
-        elif old is not None:
-            arguments[name] = changed[place]
-            place += 1
-    made = type(node)(**arguments)
-    object.__setattr__(made, "_below", changed)
-    return made
+    kind = type(node)
+    made = _REMADE.get(kind)
+    if made is None:
+        made = _REMADE[kind] = _remaker(kind)
+    return made(node, changed)  # type: ignore[no-any-return]
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -405,8 +430,9 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def _walk(node: Node) -> Iterable[Node]:
-    below = children(node)
+    below = node._below
     if not below:
+        spend()
         return (node,)
     # In the order in which they are met; nodes are compared by identity.
     seen: dict[Node, None] = {node: None}
@@ -416,9 +442,9 @@ def _walk(node: Node) -> Iterable[Node]:
         if current in seen:
             continue
         seen[current] = None
-        below = children(current)
-        if below:
-            stack += reversed(below)
+        if below := current._below:
+            stack += below[::-1]
+    spend(len(seen))
     return seen
 
 
@@ -454,19 +480,6 @@ def reached(root: Node, into: Callable[[Node], bool]) -> Iterator[Node]:
 
 def written_size(root: Node) -> int:
     """Count the nodes of a part of a plan as if nothing were shared: that is how long it is once it is written."""
-    try:
-        return root._size
-    except AttributeError:
-        stack = [root]
-    while stack:
-        node = stack[-1]
-        below = children(node)
-        missing = [child for child in below if not hasattr(child, "_size")]
-        if missing:
-            stack += missing
-            continue
-        stack.pop()
-        object.__setattr__(node, "_size", 1 + sum(child._size for child in below))
     return root._size
 
 
@@ -485,24 +498,6 @@ def bits(*classes: type[Node]) -> int:
 
 def kinds(node: Node) -> int:
     """Give the classes of all nodes in a part of a plan, itself among them, as a set of bits."""
-    try:
-        return node._kinds
-    except AttributeError:
-        pending: list[Node | None] = [node]
-    while pending:
-        part = pending.pop()
-        if part is None:  # a mark: all below what is next has been found
-            part = pending.pop()
-            assert part is not None
-        else:
-            missing = [child for child in children(part) if not hasattr(child, "_kinds")]
-            if missing:
-                pending += (part, None, *missing)
-                continue
-        found = _BITS[type(part)]
-        for child in children(part):
-            found |= child._kinds
-        object.__setattr__(part, "_kinds", found)
     return node._kinds
 
 

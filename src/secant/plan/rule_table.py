@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from secant.plan.nodes import NODES, Node
-from secant.runtime.work import spend
+from secant.runtime.work import counted, spend
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -40,7 +40,10 @@ class RuleTable(Generic[F]):
 
     def find(self, node: Node) -> F | None:
         """Give the rule of the node's class, or None: the caller must refuse then."""
-        spend()
+        here = counted()
+        here.left -= 1
+        if here.left < 0:
+            spend()
         return self._rules.get(type(node))
 
     def covered(self) -> frozenset[type[Node]]:

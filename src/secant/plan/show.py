@@ -11,7 +11,7 @@ from dataclasses import fields
 from operator import attrgetter
 
 from secant.plan import nodes as n
-from secant.plan.facts.scopes import relations_in
+from secant.plan.facts.scopes import bottom_up, relations_in
 from secant.plan.rewrites.steps import spelled
 from secant.plan.rule_table import RuleTable
 from secant.schema.types import Type
@@ -67,8 +67,26 @@ _PLAIN = frozenset((str, int, bool))
 """Of these, what is equal is written alike."""
 
 
+def shape(root: n.Node) -> int:
+    """Give a number that plans of the same structure share; found once for a node and for all below it."""
+    for node in () if hasattr(root, "_shape") else bottom_up(root, "_shape"):
+        parts: list[object] = [type(node), *(part._shape for part in node._below)]
+        words = _WORDS[type(node)]
+        if words is not None:
+            parts.append(words(node))
+        if not node._below:  # constants and types tell leaves apart
+            values = (getattr(node, name) for name in _COMPARED[type(node)])
+            parts += [x if isinstance(x, Type) else repr(x) for x in values]
+        object.__setattr__(node, "_shape", hash(tuple(parts)))
+    return root._shape
+
+
 def same(left: n.Node, right: n.Node) -> bool:
     """Whether two plans have the same structure; places in the user's text do not count."""
+    if left is right:
+        return True
+    if left._size != right._size or shape(left) != shape(right):
+        return False
     seen: set[tuple[int, int]] = set()
     pending: list[tuple[object, object]] = [(left, right)]
     while pending:

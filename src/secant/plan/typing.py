@@ -62,17 +62,14 @@ def fields_of(relation: n.Relation) -> Fields:
 
 def settle(root: n.Node) -> Meaning:
     """Find the type or the fields of any node, and of all that it rests on."""
-    pending: list[n.Node | None] = [root]
+    pending = [root]
     while pending:
-        node = pending.pop()
-        if node is None:  # a mark: all that the next one rests on is settled
-            node = pending.pop()
-            assert node is not None
-        else:
-            missing = [part for part in _needed(node) if not hasattr(part, "_meaning")]
-            if missing:
-                pending += (node, None, *missing)
-                continue
+        node = pending[-1]
+        missing = [part for part in _needed(node) if not hasattr(part, "_meaning")]
+        if missing:
+            pending += missing
+            continue
+        pending.pop()
         if not hasattr(node, "_meaning"):  # one that two others rest on is pending twice
             settle_one(node)
     return root._meaning

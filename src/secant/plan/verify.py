@@ -26,17 +26,19 @@ check = CHECKS.rule
 
 def verify(relation: n.Relation) -> None:
     """Return if the plan is well formed; raise otherwise."""
+    if hasattr(relation, "_sound") and not n.holds(relation, n.Outer):
+        return  # what a query inside borrows is there in the plan that was sound, but not without that plan
     try:
         # What stands in a plan that was well formed is so wherever it stands: nothing is checked twice.
-        nodes = tuple(bottom_up(relation, lambda node: hasattr(node, "_sound")))
-    except KeyError:  # `children` knows the classes of the plan and no others
+        nodes = tuple(bottom_up(relation, "_sound"))
+    except AttributeError:  # the classes of the plan, and no others, know what stands below them
         raise _broken("it holds something that is not a node of the plan") from None
-    for node in nodes:
-        _check_place(node)
     try:
-        for node in nodes:
+        for node in nodes:  # what it rests on stands before it
+            if not _MAY_STAND[type(node)].issuperset(map(type, n.children(node))):
+                raise _misplaced(node)
             if not hasattr(node, "_meaning"):
-                settle_one(node)  # what it rests on stands before it
+                settle_one(node)
         for node in nodes:
             rule = CHECKS.find(node)
             if rule is not None:
@@ -88,12 +90,17 @@ _HOLDS: dict[type[n.Node], tuple[type[n.Node], ...]] = {
 """What may stand directly below a node; other relations hold relations, all else holds scalars."""
 
 
-def _check_place(node: n.Node) -> None:
-    usual = (n.Relation,) if isinstance(node, n.Relation) else (n.Scalar,)
-    allowed = _HOLDS.get(type(node), usual)
-    for child in n.children(node):
-        if not isinstance(child, allowed):
-            raise _broken(f"{type(child).__name__} cannot stand in {type(node).__name__}")
+def _may_stand(node: type[n.Node]) -> frozenset[type[n.Node]]:
+    usual = (n.Relation,) if issubclass(node, n.Relation) else (n.Scalar,)
+    return frozenset(x for x in n.NODES if issubclass(x, _HOLDS.get(node, usual)))
+
+
+_MAY_STAND = {node: _may_stand(node) for node in n.NODES}
+
+
+def _misplaced(node: n.Node) -> InternalError:
+    wrong = next(x for x in n.children(node) if type(x) not in _MAY_STAND[type(node)])
+    return _broken(f"{type(wrong).__name__} cannot stand in {type(node).__name__}")
 
 
 _VALUES: dict[str, tuple[type, ...]] = {
@@ -142,14 +149,19 @@ def _check_relation(node: n.Relation) -> None:
     names = [column.name for column in fields_of(node)]
     if len(set(names)) != len(names):
         raise _broken(f"{type(node).__name__} has two columns of one name")
+    parts = own_parts(node)
+    if not parts:
+        return
     visible = {column.name: column.type for column in standing_on(node)}
-    for part in own_parts(node):
+    for part in parts:
         if isinstance(part, n.Column):
-            _resolve(part, visible)
-        for query in relations_in(part) if type(part) in n.HOLDERS else ():
-            for outer in borrowed_by(query).values():
-                if outer.name in visible:
-                    _resolve(outer, visible)
+            if visible.get(part.name) is not part.type:  # most types are the very one
+                _resolve(part, visible)
+        elif type(part) in n.HOLDERS:
+            for query in relations_in(part):
+                for outer in borrowed_by(query).values():
+                    if outer.name in visible:
+                        _resolve(outer, visible)
 
 
 def _resolve(column: n.Column | n.Outer, visible: dict[str, Type]) -> None:

@@ -30,16 +30,18 @@ class _Counted:
 _NOBODY = _Counted(math.inf)
 """Where nothing is planned there is no end of steps, so that threads may share it."""
 _counted: ContextVar[_Counted] = ContextVar("steps of planning", default=_NOBODY)
+counted = _counted.get
+"""Whose steps are counted here: what is done for every node counts by itself, which saves it a call."""
 
 
 def spend(steps: int = 1) -> None:
     """Count steps of the question that is planned here; refuse it where it takes too many."""
-    counted = _counted.get()
-    counted.left -= steps
-    if counted.left < 0:
+    here = counted()
+    here.left -= steps
+    if here.left < 0:
         raise SqlError(
             "SQL-009",
-            f"planning the question takes more than {counted.allowed:,.0f} steps",
+            f"planning the question takes more than {here.allowed:,.0f} steps",
             hint="shorten the question, or split it into several: fewer branches, joins, subqueries and columns",
         )
 

@@ -120,7 +120,8 @@ def one_a_group(aggregate: n.Aggregate, units: frozenset[str]) -> bool:
 
 
 def _clamps(argument: n.Scalar) -> str:
-    ends = [(x.low, x.high) for x in n.walk(argument) if isinstance(x, n.Clamp)]
+    held = n.holds(argument, n.Clamp)
+    ends = [(x.low, x.high) for x in n.walk(argument) if isinstance(x, n.Clamp)] if held else []
     told = dict.fromkeys(f"[{show_scalar(low)}, {show_scalar(high)}]" for low, high in ends)
     return f"clamped to {' and '.join(told)}" if told else "as clamped"
 

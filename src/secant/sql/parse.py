@@ -175,10 +175,12 @@ def span_of(node: exp.Expression) -> Span | None:
         if index > 200:
             break  # a place, not a proof: a huge subtree is marked by its beginning
         for part in item.args.values():  # as `iter_expressions` does, which is slower
-            if isinstance(part, exp.Expr):
-                below.append(part)
-            elif part and isinstance(part, list):
+            if part is None or part is True or part is False or part.__class__ is str:
+                continue
+            if part.__class__ is list:
                 below += [x for x in part if isinstance(x, exp.Expr)]
+            elif isinstance(part, exp.Expr):
+                below.append(part)
     return Span(min(starts), max(ends) + 1) if starts else None
 
 

@@ -267,8 +267,6 @@ def test_a_steep_tauoid_has_the_tight_bounds():
 
 def test_a_tauoid_far_flatter_than_alpha_is_bounded_at_a_rate_that_floats_can_follow():
     assert filters.tauoid_slope(X, Fraction(1, 10**6), ONE).rate < Fraction(1025, 10**6)
-    assert filters.ramp_size(X, Fraction(10**6), ONE).rate == Fraction(1024, 10**6)
-    assert filters.tent_size(X, Fraction(10**6), ONE).rate == Fraction(1024, 10**6)
 
 
 def test_the_ramp():
@@ -286,12 +284,6 @@ def test_the_ramp():
     slope = filters.ramp_slope(X, width, ONE)
     assert at(slope, 2.0) == at(slope, 0.0) == 0.25
     assert at(slope, -5.0) == near(0.25 * math.exp(-3))
-    wide = filters.ramp_size(X, width, ONE)
-    assert at(wide, -1.0) == near(0.25)
-    assert at(wide, -4.0) == near(0.25 * math.exp(-3))
-    narrow = filters.ramp_size(X, Fraction(1, 2), ONE)
-    assert at(narrow, -1.0) == near(math.exp(-1.25))
-    assert at(narrow, 7.0) == 1
 
 
 def test_the_tent():
@@ -309,10 +301,6 @@ def test_the_tent():
     slope = filters.tent_slope(X, half, ONE)
     assert at(slope, 4.0) == at(slope, 0.0) == 0.25
     assert at(slope, -5.0) == near(0.25 / math.e)
-    wide = filters.tent_size(X, half, ONE)
-    assert at(wide, -3.0) == at(wide, 3.0) == near(0.25)
-    assert at(wide, 6.0) == near(0.25 * math.exp(-3))
-    assert at(filters.tent_size(X, Fraction(1, 2), ONE), 3.0) == near(math.exp(-3))
 
 
 # ── all of them ──────────────────────────────────────────────────────────────────────────────────
@@ -335,9 +323,7 @@ def everything(alpha: Fraction) -> list[shapes.Smooth]:
                 filters.sigmoid_slope,
                 filters.tauoid_size,
                 filters.tauoid_slope,
-                filters.ramp_size,
                 filters.ramp_slope,
-                filters.tent_size,
                 filters.tent_slope,
             )
         ]
@@ -391,7 +377,7 @@ def test_alpha_must_be_a_positive_number(alpha):
         lambda: shapes.logarithm_slope(X, alpha, None, None),
         lambda: filters.sigmoid_size(X, ONE, alpha),
         lambda: filters.tauoid_slope(X, ONE, alpha),
-        lambda: filters.ramp_size(X, ONE, alpha),
+        lambda: filters.ramp_slope(X, ONE, alpha),
         lambda: filters.tent_slope(X, ONE, alpha),
     )
     for call in calls:
@@ -408,7 +394,7 @@ def test_a_steepness_or_width_must_be_a_positive_number(parameter):
         filters.sigmoid_slope,
         filters.tauoid_size,
         filters.ramp_slope,
-        filters.tent_size,
+        filters.tent_slope,
     ):
         with pytest.raises(UsageError, match=r"a steepness|a width"):
             bound(X, parameter, ONE)

@@ -20,6 +20,8 @@ from secant.plan.typing import type_of
 from secant.schema.types import DOUBLE
 
 _ORDERED = ("DATE", "INTEGER", "DECIMAL")
+_SHORTENED = n.bits(n.Call, n.Clamp)
+"""What is written shorter."""
 Ends = Mapping[str, tuple[Any, Any]]
 """Column -> constants that it is at least and at most; None where nothing is known."""
 
@@ -30,7 +32,7 @@ def without_proved(plan: n.Relation) -> n.Relation:
 
 
 def _shortened(node: n.Node) -> n.Node:
-    if not isinstance(node, n.Project):
+    if not isinstance(node, n.Project) or not any(n.kinds(i) & _SHORTENED for i in node.items):
         return node
     ends = _ends(node.input)
     picks = any(map(_picks, (x for item in node.items for x in n.walk(item.expression))))
@@ -38,7 +40,7 @@ def _shortened(node: n.Node) -> n.Node:
 
     @n.once
     def change(part: n.Node) -> n.Node:
-        if isinstance(part, n.Relation):
+        if isinstance(part, n.Relation) or not n.kinds(part) & _SHORTENED:
             return part  # a subquery has conditions of its own
         made = n.rebuild(part, change)
         if isinstance(made, n.Call) and made.function == "date_diff":

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from secant.engines.dialect import (
     DUCKDB,
@@ -29,6 +28,7 @@ from secant.plan.functions.scalar import FUNCTIONS
 from secant.plan.rewrites.rewrite import spell_out
 from secant.plan.rule_table import RuleTable
 from secant.plan.typing import fields_of, type_of
+from secant.records import replace
 from secant.schema.types import INTEGER, TEXT, Type
 
 SMALL = 2**20  # 64 bits hold it 2^43 times
@@ -41,7 +41,9 @@ Reading = Callable[[Sequence[str]], str]
 
 def lower(plan: n.Relation, dialect: Dialect = DUCKDB) -> str:
     """Give the one statement that computes the plan."""
-    plan = dialect.before(spell_out(plan))
+    plan = spell_out(plan)
+    for step in dialect.optimize:
+        plan = step(plan)
     uses = Counter(
         child
         for node in holders(plan)

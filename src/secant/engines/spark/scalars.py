@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
-from secant.engines.dialect import Dialect, Windows, constant
+from secant.engines.dialect import Dialect, Pass, Windows, constant
 from secant.engines.dialect import text as quoted
 from secant.engines.print.blocks import Env, Writer
 from secant.engines.print.failures import conditions
@@ -340,11 +340,6 @@ _FINEST = 10**6
 """Shares are of so many parts at most: more rows than that are counted in 64 bits all the same."""
 
 
-def as_taken(plan: n.Relation) -> n.Relation:
-    """Give a plan with the same rows in the SQL that Spark takes."""
-    return asked_after_joins(seen_from_near(_typed_conditions(plan)))
-
-
 def _typed_conditions(plan: n.Relation) -> n.Relation:
     """Give NULL that stands for a condition the type of one."""
 
@@ -433,6 +428,13 @@ def _nearer(part: n.Scalar, near: dict[str, n.Column]) -> n.Scalar:
     return found
 
 
+OPTIMIZE: tuple[Pass, ...] = (
+    _typed_conditions,  # a NULL in the place of a condition has to have the type of one
+    seen_from_near,  # a subquery sees columns of the query right around it, of none further out
+    asked_after_joins,  # a join takes no condition with a subquery
+)
+"""What Spark needs to take a plan at all."""
+
 SPARK = Dialect(
     name="spark",
     types={
@@ -447,5 +449,5 @@ SPARK = Dialect(
     whole="CAST({0} AS BIGINT)",
     windows=Windows(counter="INT", whole="DECIMAL(26, 0)", averages=False, groups=False),
     kept="",
-    before=as_taken,
+    optimize=OPTIMIZE,
 )  # fmt: skip

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from secant.numeric.interval import EVERYTHING, meet
+from secant.numeric.interval import EVERYTHING, Interval, meet
 from secant.plan import nodes as n
 from secant.plan.facts.lineage import origins_of
 from secant.plan.facts.ranges import declared, ranges_of
@@ -59,14 +59,17 @@ def expected_share(
     `fan` says how often one value of a public column occurs at most, where that is worth a look.
     """
     ranges = ranges_of(relation, policy, lambda inner: None)
-    known = {c: declared(policy, *place) for c, place in ranges.origins.items()}
+
+    def known(column: str) -> Interval:
+        return declared(policy, *ranges.origins[column]) if column in ranges.origins else EVERYTHING
+
     share = 1.0
     for condition in conditions_on(relation):
         column = _between(condition)
-        if column is None or not known.get(column, EVERYTHING).bounded:
+        if column is None or not known(column).bounded:
             share *= _share(condition, ranges.origins, policy, count, fan)
     for column, kept in ranges.filtered.items():
-        whole = known.get(column, EVERYTHING)
+        whole = known(column)
         both = meet(whole, kept)
         if whole.bounded:
             share *= _part(whole.ends(), None if both is None else both.ends())

@@ -89,6 +89,8 @@ class Region:
     def expand(self, scalar: n.Scalar) -> n.Scalar:
         """Write an expression over the leaves' columns."""
         for _ in range(100):
+            if not columns_of(scalar) & self.definitions.keys():
+                break
             known = {
                 x.name: self.definitions[x.name]
                 for x in n.walk(scalar)
@@ -340,7 +342,7 @@ def _known_before(public: Callable[[n.Relation], bool]) -> Callable[[n.Relation]
     """Leave out what is public only once an earlier release is drawn: keys are looked up before all of them."""
 
     def known(relation: n.Relation) -> bool:
-        return public(relation) and not any(isinstance(r, n.Released) for r in n.walk(relation))
+        return public(relation) and not n.holds(relation, n.Released)
 
     return known
 
@@ -356,7 +358,9 @@ def _own_list(key: n.Scalar, region: Region, public: Callable[[n.Relation], bool
 
 def _is_public_test(condition: n.Scalar, public: Callable[[n.Relation], bool]) -> bool:
     """Whether a condition looks at public rows only."""
-    return all(public(part) for part in n.walk(condition) if isinstance(part, n.Relation))
+    return not n.has_subquery(condition) or all(
+        public(part) for part in n.walk(condition) if isinstance(part, n.Relation)
+    )
 
 
 def looked_up(keys: list[n.Named], region: Region, public: Callable[[n.Relation], bool]) -> Looked:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from secant.plan import nodes as n
+from secant.plan.facts.scopes import holders, relations_in
 from secant.plan.typing import fields_of
 
 Origin = tuple[str, str]
@@ -132,10 +133,9 @@ def source_of(relation: n.Relation, name: str) -> n.Column | n.Literal | None:
 def reused(relation: n.Relation) -> bool:
     """Whether a relation stands in two places: then one name speaks of two rows at once."""
     seen: set[n.Node] = set()
-    for node in n.walk(relation):
-        for child in n.children(node):
-            if isinstance(child, n.Relation):
-                if child in seen:
-                    return True
-                seen.add(child)
+    for node in holders(relation):
+        for child in relations_in(node):
+            if child in seen:
+                return True
+            seen.add(child)
     return False

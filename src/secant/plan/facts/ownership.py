@@ -12,7 +12,7 @@ this key: to all of them if `shared`, else to some of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from secant.plan import nodes as n
 from secant.plan.facts.equalities import equal_columns, exactly_comparable
@@ -23,7 +23,7 @@ from secant.plan.rule_table import RuleTable
 from secant.plan.typing import fields_of, follows_order
 from secant.policy.coverage import reaches_unit
 from secant.policy.policy import Policy, Protection
-from secant.records import frozen
+from secant.records import frozen, replace
 
 
 @frozen
@@ -285,6 +285,8 @@ def _linked(term: WayToOwner, link: WayToOwner) -> bool:
 
 def _subqueries(root: n.Node) -> list[n.Exists | n.InSubquery | n.ScalarSubquery]:
     """Give the subqueries of an expression, not those inside them."""
+    if not n.has_subquery(root):
+        return []
     nodes = n.reached(root, lambda node: not isinstance(node, n.Relation))
     return [x for x in nodes if isinstance(x, (n.Exists, n.InSubquery, n.ScalarSubquery))]
 

@@ -7,8 +7,8 @@ group out, or shows one that is empty.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Callable, Iterable
+from functools import cache
 
 from secant.plan import nodes as n
 from secant.plan.facts.lineage import stored_columns
@@ -23,7 +23,12 @@ _SAME_ROWS = (n.Sort, n.Truncate, n.TruncateGroups, n.Distinct, n.Limit, n.Windo
 
 def never_null(relations: Iterable[n.Relation], policy: Policy, catalog: Catalog) -> Names:
     """Give the columns of some relations that are never NULL."""
-    return frozenset().union(*map(partial(_present, policy=policy, catalog=catalog), relations))
+
+    @cache
+    def present(relation: n.Relation) -> Names:
+        return _present(relation, present, policy, catalog)
+
+    return frozenset().union(*map(present, relations))
 
 
 def can_be_null(scalar: n.Scalar, present: Names) -> bool:
@@ -44,8 +49,9 @@ def can_be_null(scalar: n.Scalar, present: Names) -> bool:
     return some(can_be_null(part, present) for part in parts)
 
 
-def _present(relation: n.Relation, policy: Policy, catalog: Catalog) -> Names:
-    look = partial(_present, policy=policy, catalog=catalog)
+def _present(
+    relation: n.Relation, look: Callable[[n.Relation], Names], policy: Policy, catalog: Catalog
+) -> Names:
     if isinstance(relation, n.Scan):
         return _stored(relation, policy, catalog)
     if isinstance(relation, n.Values):

@@ -7,7 +7,7 @@ days). The result is a wish, not a belief: whoever uses it clamps the value to i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from secant.numeric import interval as iv
@@ -35,6 +35,7 @@ from secant.plan.rule_table import RuleTable
 from secant.plan.show import same
 from secant.plan.typing import type_of
 from secant.policy.policy import Policy
+from secant.records import replace
 
 __all__ = [
     "NOTHING_DECLARED",

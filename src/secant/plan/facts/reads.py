@@ -31,7 +31,6 @@ def _scans_below(root: n.Node) -> tuple[n.Scan, ...]:
     pending = [] if isinstance(root, n.Scan) or hasattr(root, "_scans") else [root]
     while pending:
         node = pending[-1]
-        # Once the kinds of a node were asked for, all below it know theirs.
         below = [part for part in n.children(node) if part._kinds & _SCAN]
         missing = [p for p in below if not isinstance(p, n.Scan) and not hasattr(p, "_scans")]
         if missing:

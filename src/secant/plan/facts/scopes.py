@@ -6,33 +6,35 @@ that a relation still needs. Never here: types of expressions, values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from secant.plan import nodes as n
 from secant.plan.facts.reads import columns_read, expressions
 from secant.plan.typing import Fields, fields_of
+from secant.runtime.work import spend
 
 
-def bottom_up(
-    root: n.Node, stop: Callable[[n.Node], bool] = lambda node: False
-) -> Iterator[n.Node]:
-    """Give all nodes, each once, what is below before what is above; neither those where it stops nor below."""
-    done: set[n.Node] = set()
+def bottom_up(root: n.Node, known: str = "", past: tuple[type[n.Node], ...] = ()) -> list[n.Node]:
+    """Give all nodes, each once, what is below before what is above.
+
+    Left out are nodes that know a fact already, those of some classes, and what stands below either.
+    """
+    found: dict[n.Node, None] = {}
     pending: list[n.Node | None] = [root]
     while pending:
         node = pending.pop()
         if node is None:  # a mark: all below what is next was given
             node = pending.pop()
             assert node is not None
-            if node in done:
-                continue
-        elif node in done or stop(node):
+        elif node in found or (known and hasattr(node, known)) or isinstance(node, past):
             continue
-        elif below := n.children(node):
-            pending += (node, None, *below)
+        elif below := node._below:
+            pending += (node, None)
+            pending += below
             continue
-        done.add(node)
-        yield node
+        found[node] = None
+    spend(len(found))
+    return list(found)
 
 
 def relations_in(node: n.Node) -> tuple[n.Relation, ...]:
@@ -54,19 +56,17 @@ def own_parts(relation: n.Relation) -> tuple[n.Node, ...]:
     except AttributeError:
         pass
     found: dict[n.Node, None] = {}
-    pending = [part for part in n.children(relation) if not isinstance(part, n.Relation)]
+    pending = [part for part in relation._below if not isinstance(part, n.Relation)]
     while pending:
         part = pending.pop()
         if part in found:
             continue
         found[part] = None
-        below = n.children(part)
-        if not below:
-            continue
         if type(part) in n.HOLDERS:
-            pending += [child for child in below if not isinstance(child, n.Relation)]
+            pending += [child for child in part._below if not isinstance(child, n.Relation)]
         else:
-            pending += below
+            pending += part._below
+    spend(1 + len(found))
     object.__setattr__(relation, "_own", tuple(found))
     return relation._own
 

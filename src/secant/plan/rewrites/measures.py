@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 
@@ -21,7 +21,7 @@ from secant.plan.rewrites.null_on_error import total
 from secant.plan.rewrites.present import is_truth, paired, presence, valued
 from secant.plan.show import same, same_call, show_scalar
 from secant.plan.typing import type_of
-from secant.records import frozen
+from secant.records import frozen, replace
 from secant.schema import types as t
 
 GRID_BITS = 40  # a real summand is rounded to 2^-40 of its bound: far below any noise
@@ -503,7 +503,7 @@ def literal(value: Fraction, kind: t.Type, direction: int = 0) -> n.Literal:
         if direction and Fraction(number) * direction < value * direction:
             number = math.nextafter(number, math.inf * direction)
         return n.Literal(number, t.DOUBLE)
-    scaled = value * 10**kind.scale
+    scaled = value * 10**kind.scale if kind.scale else value
     whole = int(scaled) if not direction else int(-(-scaled // 1) if direction > 0 else scaled // 1)
     if kind.kind == "INTEGER":
         return n.Literal(whole, kind)

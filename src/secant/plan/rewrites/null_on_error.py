@@ -313,16 +313,18 @@ def can_fail(scalar: n.Scalar) -> bool:
         return scalar._fails
     except AttributeError:
         pass
-    for node in bottom_up(scalar, stop=_safe_inside):
-        if not hasattr(node, "_fails"):
-            below = any(c._fails for c in n.children(node) if not _safe_inside(c))
-            object.__setattr__(node, "_fails", below or fails_itself(node))
+    for node in bottom_up(scalar, "_fails", _SAFE_INSIDE):
+        below = any(c._fails for c in node._below if not _safe_inside(c))
+        object.__setattr__(node, "_fails", below or fails_itself(node))
     return not _safe_inside(scalar) and scalar._fails
 
 
 def _safe_inside(node: n.Node) -> bool:
     """Whether nothing below a node counts for what stands around it."""
-    return isinstance(node, (n.Attempt, n.Relation))
+    return isinstance(node, _SAFE_INSIDE)
+
+
+_SAFE_INSIDE = (n.Attempt, n.Relation)
 
 
 FAILURES: RuleTable[Callable[..., bool]] = RuleTable("failures")

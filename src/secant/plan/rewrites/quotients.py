@@ -22,6 +22,8 @@ NOTHING: frozenset[tuple[int, str]] = frozenset()
 
 def quotients_of(plan: n.Relation) -> tuple[Family, ...]:
     """Give the aggregates that are divided by each other and count the same rows: those of one aggregate node."""
+    if not n.holds(plan, n.Arithmetic):
+        return ()
     origins: dict[n.Relation, Origins] = {}
     found: list[Family] = []
     for relation in n.walk(plan):
@@ -42,7 +44,7 @@ def _scalars(relation: n.Project | n.Filter | n.Sort) -> Iterable[n.Scalar]:
 
 
 def _divided(scalar: n.Scalar, below: Origins) -> Iterable[Family]:
-    for node in n.walk(scalar):
+    for node in n.walk(scalar) if n.holds(scalar, n.Arithmetic) else ():
         if isinstance(node, n.Arithmetic) and node.op == "/":
             sides = [_made_of(side, below) for side in (node.left, node.right)]
             for aggregate in sorted({a for a, _ in sides[0]} & {a for a, _ in sides[1]}):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 from secant.errors import Span
 from secant.plan import nodes as n
@@ -19,6 +18,7 @@ from secant.plan.rewrites.steps import spelled
 from secant.plan.show import same
 from secant.plan.typing import Mistyped, fields_of, type_of
 from secant.plan.verify import verify
+from secant.records import replace
 from secant.schema import types as t
 
 Pass = Callable[[n.Relation], n.Relation]

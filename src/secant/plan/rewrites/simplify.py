@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from secant.plan import nodes as n
+from secant.plan.facts.range_filters import present_after
 from secant.plan.facts.regions import joined
 from secant.plan.rewrites.hoist import interned
 from secant.schema.types import DOUBLE
@@ -17,13 +18,7 @@ from secant.schema.types import DOUBLE
 
 def never_empty(rows: n.Relation) -> frozenset[str]:
     """Name the columns that a condition asks for: where one is empty, the row is not there."""
-    sides: list[n.Scalar] = []
-    for part in joined(rows).conditions:
-        if isinstance(part, n.Compare):
-            sides += (part.left, part.right)
-        elif isinstance(part, n.Not) and isinstance(part.operand, n.IsNull):
-            sides.append(part.operand.operand)
-    return frozenset(side.name for side in sides if isinstance(side, n.Column))
+    return present_after(joined(rows).conditions)
 
 
 def shorter(item: n.Named, constants: Mapping[str, n.Scalar], present: frozenset[str]) -> n.Named:

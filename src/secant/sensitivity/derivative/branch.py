@@ -461,11 +461,6 @@ class Branch:
                 return declared(self.request.policy, scan.table.lower(), column)
         return None
 
-    def plain_range(self, variable: Variable) -> iv.Interval:
-        """Give the declared range of a variable."""
-        table = self.space.roles[variable.role].table
-        return declared(self.request.policy, table, variable.column)
-
     def _only_protected_rows(self, role: str, entries: dict[Key, n.Scalar]) -> dict[Key, n.Scalar]:
         """Rows that the owner has marked public do not move (derivative.rows)."""
         condition = self.request.public_rows.get(role)

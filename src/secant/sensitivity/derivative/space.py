@@ -94,10 +94,6 @@ class Space:
         """Give the protected tables, in order."""
         return tuple(sorted({r.table for r in self.roles.values()}))
 
-    def of_table(self, table: str) -> tuple[Role, ...]:
-        """Give the scans of a table."""
-        return tuple(r for r in self.roles.values() if r.table == table)
-
     def dual(self, role: str, gradient: Mapping[Key, Fraction]) -> Fraction:
         """Give the dual norm of a gradient in one role's row, rounded up (derivative.dual)."""
         return _dual_number(self.roles[role].norm, _in_role(role, gradient))

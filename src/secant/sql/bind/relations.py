@@ -7,7 +7,6 @@ query (`alias.column`, `q2.total`), so later stages never meet two columns of on
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -16,7 +15,7 @@ from secant.errors import Span, SqlError
 from secant.plan import nodes as n
 from secant.plan.show import same
 from secant.plan.typing import fields_of, type_of
-from secant.records import frozen
+from secant.records import frozen, replace
 from secant.schema import types as t
 from secant.schema.catalog import Catalog
 from secant.sql.bind import calls  # noqa: F401 - registers what it binds

@@ -2,8 +2,8 @@
 
 In: a plan expression x of type DOUBLE (what is compared, minus what it is compared with), how steep or
 how wide the filter is, and the smoothness alpha per unit of x. Out: the filter's value as a plan
-expression, and `Smooth` bounds of its size and its slope on the whole line, each the smallest one that
-is alpha-smooth unless its docstring says otherwise. Never here: which filter to take and how steep.
+expression, and `Smooth` bounds of its slope, for sigmoid and tauoid also of its size, on the whole line, each the
+smallest one that is alpha-smooth unless its docstring says otherwise. Never here: which filter to take and how steep.
 Sigmoid and ramp soften x > 0, tauoid and tent soften x = 0. A steepness is rounded down to a float, a width up,
 once and for all: value and bounds speak of the same filter.
 """
@@ -16,7 +16,7 @@ from fractions import Fraction
 from secant.numeric.ball import Ball, ball
 from secant.numeric.parameters import positive
 from secant.numeric.powers import float_above
-from secant.numeric.quick import quick, ratio
+from secant.numeric.quick import quick
 from secant.plan import nodes as n
 from secant.sensitivity.derivative.shapes import (
     End,
@@ -159,22 +159,6 @@ def ramp(x: n.Scalar, width: Fraction) -> n.Scalar:
     return shifted(over(held, number(wide)), 0.5)
 
 
-def ramp_size(x: n.Scalar, width: Fraction, alpha: Fraction) -> Smooth:
-    """Bound the ramp; the smallest bound up to alpha = 1024/width, and that one beyond."""
-    width = _width(width)
-    alpha = min(positive(alpha, "alpha"), _STEEPEST / width)
-    if alpha * width <= 1:
-        short = call("greatest", number(0), n.Arithmetic("-", number(float(width) / 2), x))
-        return Smooth(decay(Knee(float(width) / 2, 1.0, float_below(alpha)), short), alpha)
-    start = _certain(
-        float_above(1 / alpha - width / 2),
-        lambda p: p / ball(width) + ball(ratio(1, 2)),
-        lambda p: 1 / (p + ball(width / 2)),
-        alpha,
-    )
-    return Smooth(rising(x, start, ramp(x, width), None, None), alpha)
-
-
 def ramp_slope(x: n.Scalar, width: Fraction, alpha: Fraction) -> Smooth:
     """Bound the derivative of the ramp, 1/width inside."""
     width, alpha = _width(width), positive(alpha, "alpha")
@@ -188,22 +172,6 @@ def tent(x: n.Scalar, half: Fraction) -> n.Scalar:
     """Write max(0, 1 − |x|/half)."""
     reach = number(float(_width(half)))
     return n.Arithmetic("-", number(1), over(call("least", call("abs", x), reach), reach))
-
-
-def tent_size(x: n.Scalar, half: Fraction, alpha: Fraction) -> Smooth:
-    """Bound the tent; the smallest bound up to alpha = 1024/half, and that one beyond."""
-    half = _width(half)
-    alpha = min(positive(alpha, "alpha"), _STEEPEST / half)
-    size = call("abs", x)
-    if alpha * half <= 1:
-        return Smooth(decay(Knee(0.0, 1.0, float_below(alpha)), size), alpha)
-    start = _certain(
-        float_below(half - 1 / alpha),
-        lambda p: 1 - p / ball(half),
-        lambda p: 1 / (ball(half) - p),
-        alpha,
-    )
-    return Smooth(falling(size, start, tent(x, half)), alpha)
 
 
 def tent_slope(x: n.Scalar, half: Fraction, alpha: Fraction) -> Smooth:
