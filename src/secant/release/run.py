@@ -32,8 +32,7 @@ from secant.engines.watch import about_to_charge
 from secant.errors import PolicyError, Refused, over_limit
 from secant.noise.intervals import Span
 from secant.noise.measure_noise import Noise
-from secant.noise.mechanisms.threshold import reached
-from secant.noise.mechanisms.whole import unmoved
+from secant.noise.mechanisms.whole import reached, unmoved
 from secant.noise.query_plan import reading_of
 from secant.noise.ranked import drawn
 from secant.noise.secrecy import Private, sealed_map

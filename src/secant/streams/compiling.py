@@ -63,7 +63,7 @@ class Compiled:
     """For each measure, what decides how it is released."""
     protections: tuple[Protection, ...]
     periods: Calendar | None = None
-    """Where limits hold in every period anew: when these begin (stream.period)."""
+    """Where limits hold in every period anew: when these begin (stream.period); never kept (ledger.growth)."""
     stretches: Stretches | None = None
     """Where only what lies within a stretch of time is hidden: how many periods one meets (stream.window)."""
 

@@ -1,4 +1,4 @@
-"""Choosing one candidate by a private score: noise.exponential, noise.permute_and_flip, noise.noisy_max.
+"""Choosing one candidate by a private score: noise.exponential, noise.permute_and_flip.
 
 In: candidates known in advance (a finite list, or the points of a public grid), their private
 scores, a public bound on how far one score moves. Out: the index of one candidate. Scores are exact
@@ -14,7 +14,7 @@ from typing import ClassVar
 from flint import arb
 
 from secant.errors import InternalError, UsageError
-from secant.noise.mechanisms.randomness import LazyUniform, below, word
+from secant.noise.mechanisms.randomness import LazyUniform, below
 from secant.noise.mechanisms.smooth import Secret, private_ratio
 from secant.numeric.ball import Ball, ball, decide, upper, working_precision
 from secant.numeric.parameters import Number, count_of, epsilon_of, level_of
@@ -76,20 +76,7 @@ class Choice:
         """Give t with P(best score - chosen score ≤ t) ≥ level, for any scores (noise.exponential)."""
         miss = (1 - level_of(level)) / count_of(candidates, "the number of candidates")
         with working_precision(128):
-            gap = -ball(miss).log()
-            if self.pick is pick_noisy:
-                gap = _two_sided(gap)
-            return upper(gap / ball(self.sharpness))
-
-
-def _two_sided(target: Ball) -> Ball:
-    """Enclose from above a t with exp(-t)(2 + t)/4 ≤ exp(-target): two Laplace variables apart."""
-    gap = target
-    for _ in range(64):  # rises to the solution; what is left after 64 steps is added at the end
-        gap = (target + ((2 + gap) / 4).log()).max(target)
-    while not gap - ((2 + gap) / 4).log() >= target:
-        gap = gap + ball(Fraction(1, 1 << 30))
-    return gap
+            return upper(-ball(miss).log() / ball(self.sharpness))
 
 
 def pick_exponential(counts: Sequence[int], exponents: Sequence[Fraction]) -> int:
@@ -123,19 +110,6 @@ def pick_flip(counts: Sequence[int], exponents: Sequence[Fraction]) -> int:
     def height(index: int, precision: int) -> Ball:
         root = uniforms[index].enclosure(precision).log() / counts[index]
         return -(-root.expm1()).log() - ball(exponents[index])
-
-    return _highest(len(counts), height)
-
-
-def pick_noisy(counts: Sequence[int], exponents: Sequence[Fraction]) -> int:
-    """Give the index with the largest score after independent real Laplace noise on each."""
-    if any(count != 1 for count in counts):
-        raise UsageError("USE-001", "report-noisy-max takes a finite list of candidates")
-    signs = [1 if word() & 1 else -1 for _ in counts]
-    uniforms = [LazyUniform() for _ in counts]
-
-    def height(index: int, precision: int) -> Ball:
-        return -uniforms[index].enclosure(precision).log() * signs[index] - ball(exponents[index])
 
     return _highest(len(counts), height)
 
@@ -201,19 +175,3 @@ class PermuteAndFlip:
     def calibrate(self, bound: Bound, *, epsilon: Number, monotone: bool = False) -> Choice:
         """Fix the sharpness; `monotone` where all scores move in one direction together."""
         return _calibrated(self.name, pick_flip, bound, epsilon, monotone)
-
-
-@frozen
-class ReportNoisyMax:
-    """noise.noisy_max: the candidate with the largest score after Laplace noise on each."""
-
-    name: ClassVar[str] = "noisy-max"
-    proof: ClassVar[str] = "noise.noisy_max"
-
-    def admits(self, bound: Bound) -> bool:
-        """Say whether this mechanism handles the bound: how far any one score moves."""
-        return _admits(bound)
-
-    def calibrate(self, bound: Bound, *, epsilon: Number, monotone: bool = False) -> Choice:
-        """Fix the noise scale; `monotone` where all scores move in one direction together."""
-        return _calibrated(self.name, pick_noisy, bound, epsilon, monotone)

@@ -1,4 +1,4 @@
-"""Noise for β-smooth bounds: noise.optimal, noise.cauchy, noise.student, noise.smooth_laplace.
+"""Noise for β-smooth bounds: noise.optimal, noise.cauchy, noise.smooth_laplace.
 
 In: ε, a smooth bound's β, a public grid; at the draw, the private answer and the private value of
 the bound. Out: a multiple of the grid. Shape, rate and grid are fixed before data are seen; the
@@ -17,7 +17,7 @@ from flint import fmpq
 from secant.errors import InternalError, Refused, UsageError
 from secant.noise.mechanisms.admission import Score, largest_rate, round_down, round_up
 from secant.noise.mechanisms.grid import Law, draw_cell, rational
-from secant.noise.mechanisms.laws import CauchyLaw, LaplaceLaw, OptimalLaw, StudentLaw, reach
+from secant.noise.mechanisms.laws import CauchyLaw, LaplaceLaw, OptimalLaw, reach
 from secant.noise.secrecy import Private, unseal
 from secant.numeric.ball import ball, lower, upper, working_precision
 from secant.numeric.parameters import (
@@ -207,41 +207,6 @@ class CauchyNoise:
 
 
 @frozen
-class StudentNoise:
-    """noise.student: Student-t noise with the exact condition, for any degrees of freedom."""
-
-    degrees: Fraction = Fraction(3)
-    name: ClassVar[str] = "student"
-    proof: ClassVar[str] = "noise.student"
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.degrees, Fraction) or not 0 < self.degrees <= 1000:
-            raise UsageError("USE-001", "degrees must be an exact number above 0 and at most 1000")
-
-    def admits(self, bound: Bound) -> bool:
-        """Say whether this mechanism handles bounds of this kind."""
-        return isinstance(bound, SmoothBound)
-
-    def shape(self) -> tuple[Law, Score]:
-        """Give the law and its score, neither of which depends on β."""
-        slope = self.degrees + 1
-        return StudentLaw(self.degrees), Score(slope, Fraction(2), slope**2 / self.degrees)
-
-    def calibrate(
-        self,
-        bound: SmoothBound,
-        *,
-        epsilon: Number,
-        grid: Number,
-        delta: Number = 0,
-        rounding: Rounding = EXACT,
-    ) -> SmoothNoise:
-        """Fix the rate: the largest that (★) allows."""
-        budget, _, step = _checked(self, bound, epsilon, delta, grid)
-        return _by_score(self.name, *self.shape(), bound, budget, step, rounding)
-
-
-@frozen
 class SmoothLaplaceNoise:
     """noise.smooth_laplace: Laplace noise scaled to a smooth bound, (ε, δ)-DP at distance at most 1."""
 
@@ -279,7 +244,7 @@ class SmoothLaplaceNoise:
 
 
 def _checked(
-    mechanism: OptimalNoise | CauchyNoise | StudentNoise | SmoothLaplaceNoise,
+    mechanism: OptimalNoise | CauchyNoise | SmoothLaplaceNoise,
     bound: SmoothBound,
     epsilon: Number,
     delta: Number,
