@@ -20,9 +20,9 @@ from secant.numeric.parameters import Number, count_of
 from secant.stats.calls import guarantee_of, release, terms_of
 from secant.stats.definitions import rank_statistic, rank_ways
 from secant.stats.inputs import check_values, numbers_of
-from secant.stats.release import empty_index
 from secant.stats.results import REPLACE, Neighbors, Release
 from secant.stats.scale import Scale, Steps, scale_of
+from secant.stats.table import empty_index
 from secant.stats.time_limit import Function, check_time_limit, results_of
 
 MOST_BLOCKS = 100_000

@@ -54,10 +54,10 @@ def terms_of(
     epsilon: Number,
     budget: object,
     neighbors: object,
-    n: int | str | None,
-    compare: bool,
-    mechanism: str,
     level: Number,
+    n: int | str | None = None,
+    compare: bool = False,
+    mechanism: str = "auto",
 ) -> Terms:
     """Check what all statistics take."""
     price = epsilon_of(as_written(epsilon, what="epsilon", code="USE-002"))

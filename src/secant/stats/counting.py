@@ -42,10 +42,7 @@ def count(
     >>> count([1, 2, 3], where=[True, False, True], epsilon=100).value
     2.0
     """
-    terms = terms_of(
-        values, epsilon=epsilon, budget=budget, neighbors=neighbors, n=None, compare=False,
-        mechanism="auto", level=level,
-    )  # fmt: skip
+    terms = terms_of(values, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level)
     if terms.neighbors == REPLACE and where is None:
         raise UsageError(
             "USE-001",

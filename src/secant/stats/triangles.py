@@ -47,7 +47,7 @@ def triangles(
             "USE-001", f"more than {MOST_VERTICES} vertices are not looked at in pairs"
         )
     terms = terms_of(
-        edges, epsilon=epsilon, budget=budget, neighbors=neighbors, n=None, compare=False,
+        edges, epsilon=epsilon, budget=budget, neighbors=neighbors,
         # capped by the global bound, smooth noise is never much larger than Laplace noise
         mechanism="smooth" if mechanism == "auto" else mechanism, level=level,
     )  # fmt: skip
