@@ -13,7 +13,8 @@ from hostile_client import Raw
 
 from postgres_port import GROUPS, PASSWORD, USER, running, start
 from private_shop import shop_policy
-from secant.service.postgres import prepared, session
+from secant.service.postgres import session
+from secant.service.postgres import statements as prepared
 
 SECONDS, PEOPLE = 1.0, 4
 ENDLESS = "SELECT count(*) FROM (SELECT generate_series(1, 1000000000000)) AS s"

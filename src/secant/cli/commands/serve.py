@@ -4,31 +4,27 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import Parameter
+from secant.cli.options import flag, named
 
-Config = Annotated[
-    str | None, Parameter(name="--config", help="A TOML file; see the how-to.", metavar="FILE")
-]
+Config = Annotated[str | None, named("--config", "A TOML file; see the how-to.", "FILE")]
 Http = Annotated[
     int | None,
-    Parameter(name="--http", help="Port of the HTTP API and the console.", metavar="PORT"),
+    named("--http", "Port of the HTTP API and the console.", "PORT"),
 ]
 Postgres = Annotated[
     int | None,
-    Parameter(name="--postgres", help="Port for PostgreSQL's clients.", metavar="PORT"),
+    named("--postgres", "Port for PostgreSQL's clients.", "PORT"),
 ]
 SelfMade = Annotated[
     bool | None,
-    Parameter(
-        name="--self-made-tls", negative="", help="Speak TLS with a certificate made on the spot."
-    ),
+    flag("--self-made-tls", "Speak TLS with a certificate made on the spot."),
 ]
 Policy = Annotated[
     str | None,
-    Parameter(
-        name=["--policy", "-p"],
-        help="The policy file; else the configuration's, else SECANT_POLICY's, else ./policy.toml.",
-        metavar="FILE",
+    named(
+        ["--policy", "-p"],
+        "The policy file; else the configuration's, else SECANT_POLICY's, else ./policy.toml.",
+        "FILE",
     ),
 ]
 

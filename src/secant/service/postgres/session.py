@@ -19,10 +19,17 @@ from secant.schema import types as t
 from secant.service.asking import LONGEST_TEXT, Question, Ticket
 from secant.service.origin import Origin
 from secant.service.postgres import messages as m
-from secant.service.postgres.chosen import ASK_SETTINGS, SETTINGS, question_of
 from secant.service.postgres.link import Link, cells
-from secant.service.postgres.prepared import Portal, Prepared, is_place
-from secant.service.postgres.statements import Framed, read_statements
+from secant.service.postgres.statements import (
+    ASK_SETTINGS,
+    SETTINGS,
+    Framed,
+    Portal,
+    Prepared,
+    is_place,
+    question_of,
+    read_statements,
+)
 from secant.service.postgres.telling import (
     error_message,
     plain_error,
