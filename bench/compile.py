@@ -22,10 +22,12 @@ from bench.suites.laud import database, forms
 from bench.suites.tpcds import measure as tpcds
 from bench.suites.tpcds import source
 from bench.suites.tpch import texts
-from secant.engine import Connection, connect
+from secant.engine import Connection, bind_question, connect
 from secant.errors import SecantError
 from secant.policy.policy import Policy
 from secant.sql.query_context import query_context
+from secant.stages.ask import ask
+from secant.stages.open import open_snapshot
 
 PROFILE = "native"
 TURNS = 5
@@ -86,9 +88,10 @@ def _cases(scale: str, held: ExitStack) -> Iterator[Case]:
 def _compiled(db: Connection, text: str, epsilon: Fraction) -> Times:
     own, whole = time.thread_time(), time.process_time()
     with suppress(SecantError), query_context(text):
-        asked = db._asked(epsilon, None, None, 0.95, None)
-        with db._question(text) as question:
-            db._settling(text, question, asked).settled()
+        question = ask(text, db.policy, epsilon=epsilon)
+        plan = bind_question(question, db.catalog)
+        with open_snapshot(plan, db._source) as snapshot:
+            db._planned(question, plan, snapshot)
     return time.thread_time() - own, time.process_time() - whole
 
 

@@ -25,7 +25,9 @@ from bench.suites.tpch import texts
 from bench.suites.tpch.rehearsal import compiled, engine_of, plain_statement
 from secant.errors import SecantError
 from secant.policy.policy import USUAL, Limits
-from secant.release.run import check_job
+from secant.release.print import check_statements
+from secant.sql.bind import bind
+from secant.stages.open import open_snapshot
 
 ANSWERED = (
     "q01", "q04", "q05", "q06", "q07", "q08", "q09", "q12", "q13", "q14", "q15", "q17", "q19", "q20", "q21", "q22",
@@ -76,8 +78,9 @@ def _one(scale: str, query: str, way: str, memory: str) -> dict[str, float]:
             if way == "plain":
                 engine_of(db).rows(statement)
             else:
-                with db._question(text) as (_, session, _):
-                    check_job(ready.job, session)
+                with open_snapshot(bind(text, db.catalog), db._source) as snapshot:
+                    session = snapshot.session
+                    check_statements(ready.job, session)
                     ready.release(session)
         except SecantError as error:
             return {"refused": float(error.exit_status)}

@@ -37,7 +37,9 @@ from secant.engine import Connection
 from secant.errors import SecantError
 from secant.noise.ranked import drawn, read_cells, statement_of
 from secant.noise.secrecy import Private
-from secant.release.run import check_job
+from secant.release.print import check_statements
+from secant.sql.bind import bind
+from secant.stages.open import open_snapshot
 
 PEERS = json.loads((Path(__file__).parent / "peers.json").read_text(encoding="utf-8"))
 LONG = json.loads((Path(__file__).parent / "seven_peers.json").read_text(encoding="utf-8"))
@@ -133,7 +135,7 @@ def ask(db: Connection, question: Question, repeat: int) -> dict[str, Any]:
     truth = engine.rows(plain_statement(db, question.text))
     try:
         ready = compiled(db, question.text, EPSILON, DELTA)
-        check_job(ready.job, engine)
+        check_statements(ready.job, engine)
     except SecantError as error:
         return {"status": "refused", "reasons": list(error.details) or [error.message]}
     true = {row[:-1]: float(str(row[-1])) for row in truth}
@@ -213,8 +215,9 @@ def _times(
         start = time.perf_counter()
         engine.rows(question.per_customer)
         middle = time.perf_counter()
-        with db._question(question.text) as (_, session, _):
-            check_job(ready.job, session)
+        with open_snapshot(bind(question.text, db.catalog), db._source) as snapshot:
+            session = snapshot.session
+            check_statements(ready.job, session)
             ready.release(session)
         grouped.append(middle - start)
         released.append(time.perf_counter() - middle)

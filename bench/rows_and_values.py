@@ -23,7 +23,8 @@ from secant.plan.rewrites.rewrite import normalize
 from secant.policy.policy import ColumnFacts, Policy
 from secant.sensitivity.certificate import SmoothSensitivity
 from secant.sensitivity.derivative.soften.tuning import RATIOS, floored_smoothness
-from secant.sensitivity.portfolio import Decomposition, PublicFacts, prepare
+from secant.sensitivity.public_facts import PublicFacts
+from secant.sensitivity.split import Decomposition, prepare
 from secant.sql.bind import from_sql
 
 DISTANCES = (Fraction(1), Fraction(3), Fraction(10))

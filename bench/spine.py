@@ -17,18 +17,19 @@ from pathlib import Path
 from typing import Any
 
 from bench.suites.laud.database import parquet_of
-from bench.suites.tpch.rehearsal import NoBudget, engine_of
+from bench.suites.tpch.rehearsal import engine_of, released
 from bench.suites.tpch.texts import QUERIES, customers_text, text_of
 from secant.engine import Connection, connect
 from secant.engines.print.print_sql import lower
 from secant.errors import SecantError
-from secant.noise.shares import calibrate
+from secant.noise.calibrate import calibrate
 from secant.plan.rewrites.rewrite import normalize
 from secant.policy.file import read_policy
 from secant.policy.policy import USUAL
-from secant.questions import prepared_of
-from secant.release import run as releases
-from secant.sql.bind import from_sql
+from secant.release.print import check_statements, plan_release
+from secant.sensitivity.split import split
+from secant.sql.bind import bind, from_sql
+from secant.stages.open import open_snapshot
 
 ROOT = Path(__file__).resolve().parent
 CUSTOMERS = customers_text()
@@ -50,10 +51,13 @@ def open_with(policy: str, data: Path) -> Connection:
 
 def job_of(db: Connection, text: str) -> Any:
     """Everything from text to a job that is ready to run."""
-    with db._question(text) as (plan, session, facts):
-        prepared = prepared_of(text, plan, db.policy, db.policy.protections, db.catalog, facts)
+    plan = bind(text, db.catalog)
+    with open_snapshot(plan, db._source) as snapshot:
+        session = snapshot.session
+        facts = snapshot.facts
+        prepared = split(text, plan, db.policy, db.policy.protections, db.catalog, facts)
         noise = calibrate(prepared.bounded, db.policy.protections, Fraction(1), _slack(db))
-        return releases.plan_release(prepared, noise, Fraction(95, 100), session, USUAL)
+        return plan_release(prepared, noise, Fraction(95, 100), session, USUAL)
 
 
 def _slack(db: Connection) -> dict[str, Fraction]:
@@ -89,10 +93,10 @@ def release_ratio(db: Connection, name: str, repeats: int = 7) -> dict[str, floa
         start = time.perf_counter()
         engine_of(db).rows(plain)
         middle = time.perf_counter()
-        with db._question(text) as (_, session, _):
-            releases.check_job(job, session)
-            keys = releases.look_up_keys(job, session)
-            releases.run(job, keys, session, NoBudget())
+        with open_snapshot(bind(text, db.catalog), db._source) as snapshot:
+            session = snapshot.session
+            check_statements(job, session)
+            released(job, session)
         end = time.perf_counter()
         times["plain"].append(middle - start)
         times["release"].append(end - middle)

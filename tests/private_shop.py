@@ -21,27 +21,25 @@ import secant
 from apart import apart
 from naming_public import naming_public
 from secant.accuracy.consistency import agree
+from secant.accuracy.noise_lineage import noise_lineage
 from secant.engine import Connection
 from secant.engines.backend import Session
+from secant.noise.calibrate import calibrate
 from secant.noise.limited import LimitToChoose
 from secant.noise.measure_noise import LaplaceShare, LawfulNoise, Noise, NormalShare
 from secant.noise.mechanisms.whole import WholeLaplace, WholeLaw
 from secant.noise.query_plan import reading_of
-from secant.noise.shares import calibrate
 from secant.plan.evaluate.evaluate import evaluate
 from secant.policy.policy import USUAL
-from secant.questions import deltas_of, prepared_of
-from secant.release.run import (
-    Keys,
-    ReleasePlan,
-    Result,
-    _closing,
-    draw,
-    look_up_keys,
-    plan_release,
-    run,
-)
+from secant.release.draw import NoisyTables, draw
+from secant.release.finish import Result, closing_plan, finish, from_engine
+from secant.release.print import look_up_keys, plan_release
+from secant.release.release_plan import Keys, ReleasePlan
 from secant.sensitivity.certificate import ClippedContribution
+from secant.sensitivity.split import split
+from secant.sql.bind import bind
+from secant.stages.ask import deltas_of
+from secant.stages.open import open_snapshot
 
 SECRETS = ("SECRET_SMITH", "SECRET_TOWN", "987654321", "9876543.21", "87654321")
 
@@ -183,6 +181,12 @@ def no_secret_in(text: str) -> bool:
     return not any(secret in text for secret in SECRETS)
 
 
+def released(job: ReleasePlan, keys: Any, session: Any, permit: Any) -> Result:
+    """Draw a release and finish it, as `Connection.sql` does once budget is reserved."""
+    tables = draw(job, keys, session, permit) if job.prepared.bounded else NoisyTables({}, {})
+    return finish(job, tables, from_engine(session), noise_lineage(job))
+
+
 @dataclass
 class FreePermit:
     """A permit that nobody pays: for draws of one compiled job."""
@@ -232,14 +236,14 @@ class Compiled:
 
     def draw(self) -> Result:
         """Release once more."""
-        return run(self.job, self.keys, self.backend, FreePermit())
+        return released(self.job, self.keys, self.backend, FreePermit())
 
     def draw_rows(self) -> list[tuple[object, ...]]:
         """Release once more and do the rest of the query in Python, without ends: asking the engine takes longer."""
-        tables, noise = draw(self.job, self.keys, self.backend)
-        tables, _ = agree(self.job.prepared.bounded, tables, noise)
+        noisy = draw(self.job, self.keys, self.backend, FreePermit())
+        tables, _ = agree(self.job.prepared.bounded, noisy.tables, noisy.noise)
         first, *_ = self.job.traced.closing()
-        rows = evaluate(_closing(first, tables), {})
+        rows = evaluate(closing_plan(first, tables), {})
         return [tuple(row[: len(self.job.traced.outputs)]) for row in rows]
 
     def with_noise_times(self, factor: Fraction) -> Compiled:
@@ -289,8 +293,11 @@ def reaches(law: WholeLaw, k: int) -> float:
 def compile_release(db: Connection, text: str, *, epsilon: Any = 1, delta: Any = None) -> Compiled:
     """Take a query as far as `Connection.sql` takes it before it reserves budget."""
     protections = db.policy.protections
-    with db._question(text) as (plan, session, facts):
-        prepared = prepared_of(
+    plan = bind(text, db.catalog)
+    with open_snapshot(plan, db._source) as snapshot:
+        session = snapshot.session
+        facts = snapshot.facts
+        prepared = split(
             text, plan, db.policy, protections, db.catalog, facts.at(Fraction(epsilon))
         )
         noise = calibrate(

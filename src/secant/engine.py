@@ -8,29 +8,20 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from secant.accuracy.target_error import Wanted, wanted_of
-from secant.accuracy.warnings import Caution
+from secant.accuracy.forecast import Forecast, forecast
+from secant.accuracy.warnings import Caution, trusting, warnings_of
 from secant.display.progress import waiting
 from secant.engines.backend import Backend
 from secant.engines.sources import data_version, open_source
 from secant.engines.watch import Interrupt, interruptible
 from secant.errors import BudgetError, Refused, UsageError, public_api
-from secant.infer_facts import (
-    Situation,
-    assumed_facts,
-    explained,
-    find_facts,
-    paid_by,
-    relied_upon,
-    with_found,
-)
 from secant.ledger.opening import (
     Account,
     Accounts,
@@ -40,38 +31,43 @@ from secant.ledger.opening import (
     open_ledger,
 )
 from secant.ledger.store import Ledger
+from secant.noise.calibrate import calibrate
 from secant.plan.facts.facts import Facts
-from secant.plan.rewrites.rewrite import normalize
+from secant.plan.nodes import Relation
 from secant.plan.typing import fields_of
 from secant.policy.check import fit_policy
 from secant.policy.file import policy_from
 from secant.policy.following import naming
 from secant.policy.policy import Policy
-from secant.processes import ProcessLock
-from secant.questions import (
-    Number,
-    Question,
-    answer_of,
-    asked_of,
-    charges_of,
-    named_protection,
-    note_of,
-    prepared_of,
-    protections_in_force,
-)
 from secant.release.answer import Answer
-from secant.release.evidence import evidence_of
+from secant.release.draw import NoisyTables, draw
+from secant.release.finish import finish, from_engine
 from secant.release.inferred_facts import Found, completed
+from secant.release.print import check_statements, print_statements
 from secant.release.release_plan import ReleasePlan
-from secant.release.report import Explanation, explanation
-from secant.release.run import check_job, finish, from_engine, run
+from secant.release.report import Explanation, answer_of, explanation
+from secant.runtime.collecting import seldom_collecting
+from secant.runtime.processes import ProcessLock
+from secant.runtime.work import limited_work
 from secant.schema.catalog import Catalog
 from secant.schema.types import Type
-from secant.settling import OpenQuestion, Settling, SourceUnderPolicy, open_question
-from secant.sql.bind import check_named, from_sql
+from secant.sensitivity.split import split
+from secant.sql.bind import bind, check_named, from_sql
 from secant.sql.parameters import Parameters
 from secant.sql.query_context import query_context
-from secant.work import limited_work
+from secant.stages.ask import Number, Question, ask, named_protection, protections_in_force
+from secant.stages.limits import find_epsilon, refuse_not_allowed
+from secant.stages.open import Snapshot, Source, open_snapshot
+from secant.stages.reserve import charges_of, reserve
+from secant.workflows.infer_facts import (
+    Situation,
+    assumed_facts,
+    explained,
+    find_facts,
+    paid_by,
+    relied_upon,
+    with_found,
+)
 
 # Streams, scripts, attackers, solvers and the verifier are imported in the methods that need them: a plain question
 # does not, and would start a tenth later.
@@ -80,7 +76,7 @@ if TYPE_CHECKING:
     from secant.streams.releasing import Kept, Opened
     from secant.streams.series import Series
     from secant.verifier import Verdict
-    from secant.workflows import Workflow
+    from secant.workflows.script import Workflow
 
 __all__ = ["Account", "Answer", "Connection", "Explanation", "connect"]
 
@@ -227,62 +223,81 @@ class Connection:
         `:name`, as public as the text. Another thread may stop `interrupt`; what was sent by then is paid for.
         `data_version` names the data in the record of the release, by default by the times of their files.
         """
+        version = self._data_version if data_version is None else data_version
         with query_context(text), waiting("asking"), interruptible(interrupt):
-            asked = self._asked(epsilon, error, delta, level, protection, attacker)
-            asked = asked if data_version is None else replace(asked, data=data_version)
-            allowed = None if max_error is None else wanted_of(max_error, "max_error")
+            question = ask(
+                text, self.policy, parameters=parameters, epsilon=epsilon, error=error,
+                max_error=max_error, attacker=attacker, delta=delta, level=level,
+                protection=protection, analyst=analyst, data=version,
+            )  # fmt: skip
             try:
-                answer = self._released(text, parameters, asked, allowed, analyst, warn)
+                answer = self._answer(question, warn)
                 return with_found(answer, relied_upon(answer, self._found), Fraction(0), None)
             except Refused as refusal:  # nothing was spent
-                if asked.epsilon is None or not (allowed is None and asked.attacker is None):
+                if question.epsilon is None or question.most or question.attacker:
                     raise
-                case = self._situation(refusal, text, parameters, asked)
+                case = Situation(refusal, question, self._source)
             # what is refused pays for no fact
-            _, job = self._foretold(case, text, parameters, asked, False)
-            price = charges_of(job.noise)
-            facts, paid, caution = find_facts(
-                case, asked.epsilon, price, self.ledger, analyst, warn
-            )
+            price = charges_of(self._explain_assuming(case, assumed=False)[1].noise)
+            facts, paid, caution = find_facts(case, question.epsilon, price, self.ledger, warn)
             self.policy, self._found = completed(self.policy, facts), (*self._found, *facts)
-            answer = self._released(text, parameters, self._rest(asked, paid), None, analyst, warn)
+            answer = self._answer(self._rest(question, paid), warn)
             return with_found(answer, facts, paid, caution)
 
-    def _released(
-        self,
-        text: str,
-        parameters: Parameters | None,
-        asked: Question,
-        allowed: Wanted | None,
-        analyst: str,
-        warn: Callable[[Caution], object] | None,
+    def _answer(
+        self, question: Question, warn: Callable[[Caution], object] | None = None
     ) -> Answer:
-        with self._question(text, parameters) as question:
-            plan, session, _ = question
-            settling = self._settling(text, question, asked)
-            job, keys = settling.settled()
-            check_job(job, session)
-            warnings = settling.foretold(job, keys, allowed)
+        """Go through the stages, from bind to finish."""
+        plan = bind_question(question, self.catalog)
+        with open_snapshot(plan, self._source) as snapshot:
+            release = self._planned(question, plan, snapshot)
+            check_statements(release, snapshot.session)
+            known, warnings = self._forecast(question, plan, release, snapshot)
             if warn is not None:
                 for caution in warnings:
                     warn(caution)
+            rows_of = from_engine(snapshot.session)
             release_id = None
-            if not job.prepared.bounded:
-                result = finish(job, {}, from_engine(session), {})
+            if not release.prepared.bounded:
+                result = finish(release, NOTHING_DRAWN, rows_of, known.lineage)
             else:
-                charges = charges_of(job.noise)
-                declared = (self.policy, self.catalog)
-                evidence = evidence_of(
-                    (text, parameters), plan, job, declared, asked.protections, asked.data
-                )
-                hold = partial(self.ledger.reserve, analyst=analyst, evidence=evidence)
-                with hold(charges, note=note_of(job)) as reservation:
-                    result = run(job, keys, session, reservation)
-                    session.confirm()  # what has seen two states is paid for, and withheld
+                with reserve(question, plan, release, snapshot, self.ledger) as reservation:
+                    noisy = draw(release, release.keys, snapshot.session, reservation)
+                    result = finish(release, noisy, rows_of, known.lineage)
+                    snapshot.session.confirm()  # what has seen two states is paid for, and withheld
                 # leaving the block has settled; if that failed, the answer is paid for all the same
                 release_id = reservation.release_id
-        left = self._accounts(job)
-        return answer_of(result, job, self.policy, asked.protections, warnings, release_id, left)
+        left = self._accounts(release)
+        held = (self.policy, question.protections)
+        return answer_of(result, release, *held, warnings, release_id, left)
+
+    def _planned(self, question: Question, plan: Relation, snapshot: Snapshot) -> ReleasePlan:
+        """Go from split to print, at the epsilon that is given, or at the one that is found."""
+
+        @cache
+        def at(epsilon: Fraction) -> ReleasePlan:
+            held, facts = question.protections, snapshot.facts.at(epsilon)
+            with limited_work():
+                # Each aggregate is enforced and bounded as it is split off: where that fails, one further in is tried.
+                parts = split(question.text, plan, self.policy, held, self.catalog, facts)
+                noise = calibrate(parts.bounded, held, epsilon, question.deltas)
+                session, limits = snapshot.session, self.policy.limits
+                return print_statements(parts, noise, question.level, session, limits, held)
+
+        return at(find_epsilon(question, at, snapshot, lambda: self.ledger))
+
+    def _forecast(
+        self, question: Question, plan: Relation, release: ReleasePlan, snapshot: Snapshot
+    ) -> tuple[Forecast, tuple[Caution, ...]]:
+        """Give what should be known before anything is spent; refuse what the question does not allow."""
+        session, policy, facts = snapshot.session, self.policy, snapshot.facts
+        with limited_work():
+            known = forecast(release, session, policy, facts, thorough=question.thorough)
+        refuse_not_allowed(question, release, known, snapshot, lambda: self.ledger)
+        with limited_work():
+            held, keys = question.protections, release.keys
+            warnings = warnings_of(release, plan, policy, held, known, keys, facts)
+        return known, (*warnings, *trusting(known)) if question.thorough else warnings
 
     @public_api
     def explain(
@@ -305,15 +320,17 @@ class Connection:
         """
         with query_context(text), waiting("deriving"):
             assumed = epsilon is None and error is None
-            given = 1 if assumed else epsilon
-            asked = self._asked(given, error, delta, level, protection)
+            question = ask(
+                text, self.policy, parameters=parameters, epsilon=1 if assumed else epsilon,
+                error=error, delta=delta, level=level, protection=protection,
+            )  # fmt: skip
             try:
-                result, job = self._explained(text, parameters, asked, assumed)
+                result, release = self._explain(question, assumed)
             except Refused as refusal:
-                if asked.epsilon is None:
+                if question.epsilon is None:
                     raise
-                case = self._situation(refusal, text, parameters, asked)
-                result, job = self._foretold(case, text, parameters, asked, assumed)
+                case = Situation(refusal, question, self._source)
+                result, release = self._explain_assuming(case, assumed)
             if ranges:
                 from secant.plan.facts.range_report import range_lines
 
@@ -322,64 +339,45 @@ class Connection:
                 result = replace(result, text=lines, record={**result.record, "ranges": report})
             if attacker is None:
                 return result
-            from secant.guessed import charged_before, with_attacker
+            from secant.stages.guess_limit import charged_before, with_attacker
 
             charged = charged_before(self.ledger) if self.has_ledger else None
-            return with_attacker(result, attacker, self.policy, self.catalog, job, charged)
+            return with_attacker(result, attacker, self.policy, self.catalog, release, charged)
 
-    def _explained(
-        self,
-        text: str,
-        parameters: Parameters | None,
-        asked: Question,
-        assumed: bool,
-        paid: Mapping[str, Fraction] | None = None,
+    def _explain(
+        self, question: Question, assumed: bool, paid: Mapping[str, Fraction] | None = None
     ) -> tuple[Explanation, ReleasePlan]:
-        with self._question(text, parameters) as question:
-            settling = self._settling(text, question, asked)
-            job, keys = settling.settled()
-            # What is explained is answered: the same checks, on public data only.
-            check_job(job, question.session)
-            warnings = settling.foretold(job, keys, None)
+        """Go through the stages, from bind to forecast: what is explained is answered."""
+        plan = bind_question(question, self.catalog)
+        with open_snapshot(plan, self._source) as snapshot:
+            release = self._planned(question, plan, snapshot)
+            check_statements(release, snapshot.session)
+            _, warnings = self._forecast(question, plan, release, snapshot)
         facts = Facts(self.policy, self.catalog)
-        told = explanation(
-            text, job, asked.protections, warnings, facts, assumed=assumed, paid=paid
-        )
-        return told, job
+        asked = (question.text, release, question.protections)
+        return explanation(*asked, warnings, facts, assumed=assumed, paid=paid), release
 
-    def _foretold(
-        self,
-        case: Situation,
-        text: str,
-        parameters: Parameters | None,
-        asked: Question,
-        assumed: bool,
-    ) -> tuple[Explanation, ReleasePlan]:
+    def _explain_assuming(self, case: Situation, assumed: bool) -> tuple[Explanation, ReleasePlan]:
         """Explain a question with the facts that it lacks: those of the ledger, or of a usual size."""
-        assert asked.epsilon is not None
-        books = self.ledger if self.has_ledger else None
-        facts, paid, words = assumed_facts(case, asked.epsilon, books)
+        assert case.question.epsilon is not None
+        ledger = self.ledger if self.has_ledger else None
+        facts, paid, words = assumed_facts(case, case.question.epsilon, ledger)
         other = self._having(facts)
-        rest, price = other._rest(asked, paid), paid_by(facts, paid)
-        result, job = other._explained(text, parameters, rest, assumed, price)
-        return explained(result, words), job
-
-    def _situation(
-        self, refusal: Refused, text: str, parameters: Parameters | None, asked: Question
-    ) -> Situation:
-        return Situation(refusal, text, parameters, self._source, asked.protections)
+        rest, price = other._rest(case.question, paid), paid_by(facts, paid)
+        result, release = other._explain(rest, assumed, price)
+        return explained(result, words), release
 
     def _having(self, facts: Sequence[Found], catalog: Catalog | None = None) -> Connection:
         other = copy.copy(self)
         other.policy, other._catalog = completed(self.policy, facts), catalog or self.catalog
         return other
 
-    def _rest(self, asked: Question, paid: Fraction) -> Question:
+    def _rest(self, question: Question, paid: Fraction) -> Question:
         """Give what is left to ask once facts were found: the policy has them now."""
-        names = [p.name for p in asked.protections]
-        protections = tuple(p for p in self.policy.protections if p.name in names)
-        assert asked.epsilon is not None
-        return replace(asked, epsilon=asked.epsilon - paid, protections=protections)
+        names = [p.name for p in question.protections]
+        held = tuple(p for p in self.policy.protections if p.name in names)
+        assert question.epsilon is not None
+        return replace(question, epsilon=question.epsilon - paid, protections=held)
 
     @public_api
     def run(
@@ -399,20 +397,22 @@ class Connection:
         The answer holds what each output costs each table. All is explained before anything is spent; `explain` stops
         there, and spends nothing.
         """
-        from secant.workflows import Asking, run_workflow
+        from secant.workflows.script import Asking, run_workflow
 
         with query_context(script), waiting("asking"):
-            asked = self._asked(epsilon, None, delta, level, protection)
-            books = None if explain else self.ledger
+            question = ask(
+                script, self.policy, epsilon=epsilon, delta=delta, level=level,
+                protection=protection, analyst=analyst, data=self._data_version,
+            )  # fmt: skip
+            ledger = None if explain else self.ledger
 
-            def job(catalog: Catalog, text: str, part: Question) -> ReleasePlan:
-                return self._having((), catalog)._explained(text, None, part, False)[1]
+            def planned(catalog: Catalog, part: Question) -> ReleasePlan:
+                return self._having((), catalog)._explain(part, False)[1]
 
-            def released(catalog: Catalog, text: str, part: Question) -> Answer:
-                other = self._having((), catalog)
-                return other._released(text, None, part, None, analyst, warn)
+            def answered(catalog: Catalog, part: Question) -> Answer:
+                return self._having((), catalog)._answer(part, warn)
 
-            how = Asking(self.policy, asked, job, released, books)
+            how = Asking(self.policy, question, planned, answered, ledger)
             return run_workflow(script, self.catalog, how)
 
     @public_api
@@ -421,8 +421,7 @@ class Connection:
         from secant.plan.facts.range_report import range_report
 
         with query_context(text), limited_work():
-            plan = from_sql(text, self.catalog, parameters=parameters)
-            return range_report(normalize(plan), self.policy)
+            return range_report(bind(text, self.catalog, parameters), self.policy)
 
     @public_api
     def describe(
@@ -446,13 +445,15 @@ class Connection:
             rowwise = [p for p in protections_in_force(self.policy, protection) if p.kind == "rows"]
             if not rowwise:
                 raise UsageError("USE-001", "only `rows` protections have such an obligation")
-            with self._question(text) as (plan, _, facts), limited_work():
-                prepared = prepared_of(text, plan, self.policy, tuple(rowwise), self.catalog, facts)
+            plan = bind(text, self.catalog)
+            with open_snapshot(plan, self._source) as snapshot, limited_work():
+                facts = snapshot.facts
+                parts = split(text, plan, self.policy, tuple(rowwise), self.catalog, facts)
             declared = Facts(self.policy, self.catalog)
             from secant.sensitivity.smt.analysis import obligations
 
             with limited_work():
-                return obligations([b.release for b in prepared.bounded], rowwise, declared, rows)
+                return obligations([b.release for b in parts.bounded], rowwise, declared, rows)
 
     @public_api
     def stream(
@@ -488,7 +489,7 @@ class Connection:
 
         What checks shares no rule with the analyses; what it has no rule for is not verified. Reads no data.
         """
-        from secant.checking import check_release
+        from secant.workflows.verify import check_release
 
         return check_release(self.ledger, self.policy, self.catalog, release_id)
 
@@ -509,58 +510,58 @@ class Connection:
 
         with query_context(text), waiting("inspecting"):
             started = time.perf_counter()
-            asked = self._asked(epsilon, None, delta, level, protection)
-            with self._question(text) as question:
-                plan, session, _ = question
-                job, keys = self._settling(text, question, asked).settled()
+            question = ask(
+                text, self.policy, epsilon=epsilon, delta=delta, level=level, protection=protection
+            )
+            plan = bind_question(question, self.catalog)
+            with open_snapshot(plan, self._source) as snapshot:
+                session = snapshot.session
+                release = self._planned(question, plan, snapshot)
                 compiled = time.perf_counter()
-                check_job(job, session)
+                check_statements(release, session)
                 checked = time.perf_counter()
                 exact = true_rows(plan, session)
                 answered = time.perf_counter()
-                softened, seen = unnoised(job, keys, session)
-                release = time.perf_counter() - answered + (checked - compiled)
-                parts = local_components(job, asked.protections, self.policy, session, components)
+                softened, seen = unnoised(release, release.keys, session)
+                spent = time.perf_counter() - answered + (checked - compiled)
+                held = question.protections
+                parts = local_components(release, held, self.policy, session, components)
             plain = answered - checked
-            seconds = {"compile": compiled - started, "plain": plain, "release": release}
-            return inspection(job, exact, softened, seen, seconds, parts)
+            seconds = {"compile": compiled - started, "plain": plain, "release": spent}
+            return inspection(release, exact, softened, seen, seconds, parts)
 
     @public_api
     def simulate(
         self, text: str, attacker: str, *, protection: str | None = None
     ) -> dict[str, Any]:
         """For the data owner only: what one who knows no row would guess, by Bayes' rule. It is no guarantee."""
-        from secant.simulated import GRID, held_tables, simulated
+        from secant.workflows.simulate import GRID, held_tables, simulated
 
-        with query_context(text), self._question(text) as question:
-            plan, session, _ = question
-            jobs = {}
-            for epsilon in GRID:
-                asked = self._asked(epsilon, None, None, "0.95", protection)
-                jobs[epsilon] = self._settling(text, question, asked).settled()[0]
-            held = held_tables(plan, session)
+        with query_context(text):
+            plan = bind(text, self.catalog)
+            with open_snapshot(plan, self._source) as snapshot:
+                jobs = {}
+                for epsilon in GRID:
+                    question = ask(text, self.policy, epsilon=epsilon, protection=protection)
+                    jobs[epsilon] = self._planned(question, plan, snapshot)
+                held = held_tables(plan, snapshot.session)
         return simulated(jobs, held, attacker, self.policy, self.catalog)
 
-    # ── stages ───────────────────────────────────────────────────────────────────────────────────
-
     @property
-    def _source(self) -> SourceUnderPolicy:
-        return SourceUnderPolicy(self._backend, self.policy, self.catalog)
+    def _source(self) -> Source:
+        return Source(self._backend, self.policy, self.catalog)
 
-    def _question(
-        self, text: str, parameters: Parameters | None = None
-    ) -> AbstractContextManager[OpenQuestion]:
-        return open_question(text, self._source, parameters)
-
-    def _asked(self, *numbers: Any) -> Question:
-        """Read the numbers of a question about this data."""
-        return replace(asked_of(self.policy, *numbers), data=self._data_version)
-
-    def _settling(self, text: str, question: OpenQuestion, asked: Question) -> Settling:
-        return Settling(text, question, asked, self.policy, self.catalog, self)
-
-    def _accounts(self, job: ReleasePlan) -> Accounts:
-        """Say what is left. The answer is paid for: it leaves also if the books cannot be read now."""
+    def _accounts(self, release: ReleasePlan) -> Accounts:
+        """Say what is left. The answer is paid for: it leaves also if the ledger cannot be read now."""
         with suppress(BudgetError):
-            return self.budget.of(job.noise.costs)
+            return self.budget.of(release.noise.costs)
         return Accounts()
+
+
+NOTHING_DRAWN = NoisyTables({}, {})
+
+
+def bind_question(question: Question, catalog: Catalog) -> Relation:
+    """Give the plan of a question, in normal form."""
+    with seldom_collecting(), limited_work():
+        return bind(question.text, catalog, question.parameters)

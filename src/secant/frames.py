@@ -15,7 +15,7 @@ from typing import Any
 from secant.engine import Connection, connect
 from secant.errors import UsageError, public_api
 from secant.policy.file import policy_of
-from secant.questions import Number
+from secant.stages.ask import Number
 
 DELTA = "1e-6"
 """All that may be spent of δ: groups that are not declared are shown only with a positive one."""

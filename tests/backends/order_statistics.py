@@ -10,7 +10,7 @@ from secant.plan import nodes as n
 from secant.plan.rewrites.rewrite import normalize
 from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
 from secant.schema.catalog import Catalog
-from secant.sensitivity.portfolio import Decomposition, prepare
+from secant.sensitivity.split import Decomposition, prepare
 from secant.sql.bind import from_sql
 
 EXACT = [

@@ -174,21 +174,21 @@ def fuzz(
 @contextmanager
 def read_once() -> Iterator[None]:
     """Read a text once for all who are asked: plans never change, and both neighbors have the same tables."""
-    plain = engine.from_sql
+    plain = engine.bind
     last: dict[str, Any] = {}
 
-    def remembered(text: str, catalog: Any, *, parameters: Any = None) -> Any:
+    def remembered(text: str, catalog: Any, parameters: Any = None) -> Any:
         if text not in last:
-            found = plain(text, catalog, parameters=parameters)
+            found = plain(text, catalog, parameters)
             last.clear()
             last[text] = found
         return last[text]
 
-    engine.from_sql = remembered
+    engine.bind = remembered
     try:
         yield
     finally:
-        engine.from_sql = plain
+        engine.bind = plain
 
 
 def fuzz_policies(
@@ -258,7 +258,7 @@ def _fuzz(
                     )
         finally:
             world.close()
-            engine.from_sql("SELECT 1", world.first.catalog)  # forget the last text of this world
+            engine.bind("SELECT 1", world.first.catalog)  # forget the last text of this world
             for file in directory.glob(f"world{world_seed}*"):
                 file.unlink()
         if number % 20 == 0:

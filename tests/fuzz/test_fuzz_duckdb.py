@@ -22,10 +22,11 @@ from fuzzing import Said, faults, fuzz, fuzz_policies
 from worlds import KINDS, World, open_world
 
 from chance import LONG
-from secant import engine, settling
+from secant import engine
 from secant.engines.print import print_sql as lower
 from secant.errors import BackendError
 from secant.plan.facts import cardinality as expected
+from secant.stages import reserve as reserving
 
 SHARDS, EACH = (20, 5_000) if LONG else (2, 150)
 OF_POLICIES = 2_000 if LONG else 36
@@ -113,18 +114,18 @@ def test_a_planted_charge_without_an_answer_is_seen(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lower, "_constant", lambda scalar, rows: False)
-    monkeypatch.setattr(engine, "check_job", lambda *anything: None)
+    monkeypatch.setattr(engine, "check_statements", lambda *anything: None)
     assert "charged" in found(world, "SELECT count(*) FROM visit ORDER BY TRUE")
 
 
 def test_a_planted_bug_is_seen(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settling, "planned", lambda *anything: {}["nothing"])
+    monkeypatch.setattr(engine, "print_statements", lambda *anything: {}["nothing"])
     assert "bug" in found(world, "SELECT count(*) FROM visit")
 
 
 def test_a_planted_price_is_seen(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    charges = engine.charges_of
-    monkeypatch.setattr(engine, "charges_of", lambda noise: [*charges(noise), *charges(noise)])
+    charges = reserving.charges_of
+    monkeypatch.setattr(reserving, "charges_of", lambda noise: [*charges(noise), *charges(noise)])
     assert "price" in found(world, "SELECT count(*) FROM visit")
 
 

@@ -15,7 +15,8 @@ from worlds import KINDS, World, open_world
 from secant.plan import nodes as n
 from secant.plan.facts import domains
 from secant.plan.rewrites import exact, rewrite
-from secant.sensitivity import bounding, portfolio, split
+from secant.sensitivity import enforce as enforcing
+from secant.sensitivity import split as splitting
 
 WIDE = "SELECT cost, count(*) FROM visit WHERE cost = 1e18 GROUP BY cost"
 SOFTENED = "SELECT count(*) FROM place WHERE x > 1 UNION SELECT count(*) FROM place WHERE y > 1"
@@ -151,8 +152,8 @@ def test_a_key_that_no_row_can_have_is_a_planted_fault_that_is_seen(
 def test_an_expression_that_fails_after_it_is_paid_for_is_a_planted_fault_that_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(portfolio, "unfailing", lambda plan: plan)
-    monkeypatch.setattr(portfolio, "still_failing", lambda plan: None)
+    monkeypatch.setattr(splitting, "unfailing", lambda plan: plan)
+    monkeypatch.setattr(splitting, "still_failing", lambda plan: None)
     opened = open_world(0, tmp_path)
     try:
         assert "charged" in {k for k, _ in found(opened, AROUND)}
@@ -186,7 +187,7 @@ def test_a_union_that_keeps_its_types_is_a_planted_fault_that_is_seen(
 def test_a_real_number_for_a_whole_one_is_a_planted_fault_that_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(split, "retype", lambda plan: plan)
+    monkeypatch.setattr(splitting, "retype", lambda plan: plan)
     opened = open_world([k.name for k in KINDS].index("cells"), tmp_path)
     try:
         assert "bug" in {k for k, _ in found(opened, CUT)}
@@ -210,13 +211,13 @@ def test_nodes_of_answered_questions_are_let_go(
         usual = left(opened)  # what a connection keeps for itself
         assert left(opened) == usual
         held: list[object] = []
-        original = bounding.enforce
+        original = enforcing.enforce
 
         def keeping(*given: Any, **named: Any) -> Any:  # planted: somebody keeps all plans
             held.append(given)
             return original(*given, **named)
 
-        monkeypatch.setattr(bounding, "enforce", keeping)
+        monkeypatch.setattr(enforcing, "enforce", keeping)
         assert left(opened) > usual
     finally:
         opened.close()

@@ -27,9 +27,10 @@ from asked_at_once import (
     wrong_in_threads,
 )
 from chance import LONG
-from secant import engine, processes
+from secant import engine
 from secant.engines.duckdb.session import DuckDB, DuckDBSession
 from secant.errors import BackendError
+from secant.runtime import processes
 
 THREADS, CHILDREN = 8, 4
 EACH = 1000 if LONG else 12
@@ -96,7 +97,7 @@ import os, sys, time
 sys.path.append({tests!r})
 from pathlib import Path
 from asked_at_once import open_files, wrong_answers
-from secant import processes
+from secant.runtime import processes
 
 if {planted}:
     processes._everything.clear()

@@ -3,7 +3,7 @@
 import pytest
 
 from secant.release.inspection import unnoised
-from secant.release.run import look_up_keys
+from secant.release.print import look_up_keys
 
 QUERIES = {
     "SELECT count(DISTINCT quantity) FROM orders WHERE id < 1000": 9,

@@ -16,12 +16,14 @@ import numpy as np
 import pytest
 
 import secant
+import secant.engine as asking
 from secant import blackbox, stats
 from secant.cli import program
 from secant.engines.duckdb import session as engine
 from secant.errors import BackendError, InternalError, public_api
 from secant.noise.mechanisms import whole
-from secant.release import run
+from secant.release import draw as drawing
+from secant.release import print as printing
 
 SECRET = 7001234
 POLICY = """
@@ -149,11 +151,11 @@ FAILURES = {
     "exit": lambda: SystemExit(5),
 }
 PLACES = [
-    (run, "measured"),
+    (drawing, "measured"),
     (whole, "add_discrete_laplace"),
-    (run, "table_of"),
-    (run, "finish"),
-    (run, "lower"),
+    (drawing, "table_of"),
+    (asking, "finish"),
+    (printing, "lower"),
     (engine.DuckDBSession, "rows"),
     (engine.DuckDBSession, "check"),
 ]
@@ -183,7 +185,7 @@ def test_no_failure_of_a_question_carries_data(town, monkeypatch, place, failure
 @pytest.mark.parametrize("method", ["explain", "ranges", "obligation", "inspect"])
 def test_no_failure_of_another_method_carries_data(town, monkeypatch, method):
     for place in (
-        "release.inspection.lower", "settling.planned", "settling.from_sql", "engine.from_sql",
+        "release.inspection.lower", "engine.print_statements", "engine.bind", "engine.from_sql",
         "plan.facts.range_report.range_report", "sensitivity.smt.analysis.obligations",
     ):  # fmt: skip
         monkeypatch.setattr(f"secant.{place}", lambda *a, **k: [][SECRET], raising=True)

@@ -128,7 +128,7 @@ def test_declared_groups_are_counted_before_they_are_written_out(town, monkeypat
     def never(*lists):
         raise AssertionError("the groups are written out")
 
-    monkeypatch.setattr("secant.release.run.itertools.product", never)
+    monkeypatch.setattr("secant.release.print.itertools.product", never)
     with secant.connect(policy=policy(town)) as database:
         with pytest.raises(Refused, match="more than 20000 groups"):
             database.sql("SELECT a, b, count(*) FROM people GROUP BY a, b", epsilon=1)

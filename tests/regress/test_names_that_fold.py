@@ -25,7 +25,7 @@ from secant.errors import BackendError, PolicyError
 from secant.plan import nodes as n
 from secant.plan.evaluate.evaluate import evaluate
 from secant.plan.rewrites.rewrite import normalize
-from secant.release.run import _check_key
+from secant.release.print import _check_key
 from secant.schema import types as t
 from secant.schema.catalog import Table, catalog
 from secant.sql.bind import from_sql, relations

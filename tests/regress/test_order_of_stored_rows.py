@@ -63,7 +63,7 @@ def test_the_order_that_is_asked_for_stays(tmp_path):
 
 
 def test_planted_rows_as_they_lie_tell_of_speeds(tmp_path, monkeypatch):
-    monkeypatch.setattr("secant.sensitivity.portfolio.in_public_order", lambda plan, _: plan)
+    monkeypatch.setattr("secant.sensitivity.split.in_public_order", lambda plan, _: plan)
     fastest = answer(tmp_path, "SELECT id FROM ships LIMIT 1", "speed DESC")
     slowest = answer(tmp_path, "SELECT id FROM ships LIMIT 1", "speed")
     assert fastest != slowest

@@ -17,7 +17,7 @@ from secant.cli import main
 from secant.errors import BackendError, PolicyError, Refused, SecantError, SqlError
 from secant.policy import check as policy_check
 from secant.policy.file import load_policy, read_policy
-from secant.sensitivity import portfolio
+from secant.sensitivity import split as splitting
 
 SCHEMA = """
 CREATE TABLE wards (ward_id INTEGER PRIMARY KEY, name VARCHAR(20));
@@ -160,7 +160,7 @@ def test_the_old_fault_planted_is_seen(hospital, tmp_path, monkeypatch):
     with monkeypatch.context() as planted:
         planted.setattr(policy_check, "open_tables", lambda *_: ())
         assert shown(policy, RAW) is None
-        planted.setattr(portfolio, "refuse_uncovered", lambda *_: None)
+        planted.setattr(splitting, "refuse_uncovered", lambda *_: None)
         assert "SECRET_TOWN" in str(shown(policy, RAW))
 
 
@@ -320,7 +320,7 @@ def test_choosing_a_protection_opens_no_table_of_another(hospital, monkeypatch):
     assert chosen(hospital, STAYS, names, "SELECT count(*) FROM stays", "stays")
     assert chosen(hospital, STAYS, names, "SELECT count(*) FROM patients", "people")
     assert chosen(hospital, STAYS, names, "SELECT name FROM wards", "stays") == [("north",)]
-    monkeypatch.setattr(portfolio, "refuse_uncovered", lambda *_: None)  # the old fault
+    monkeypatch.setattr(splitting, "refuse_uncovered", lambda *_: None)  # the old fault
     assert "SECRET_TOWN" in str(chosen(hospital, STAYS, names, RAW, "stays"))
 
 
@@ -341,7 +341,7 @@ def test_values_of_one_alternative_are_not_public_under_another(hospital, monkey
             assert caught.value.code in ("REF-105", "REF-102")
         assert db.sql("SELECT sum(ward_id) FROM stays", epsilon=1, protection="wards").rows
         assert db.sql("SELECT patient_id FROM stays", epsilon=1, protection="wards").rows
-        monkeypatch.setattr(portfolio, "refuse_uncovered", lambda *_: None)  # the old fault
+        monkeypatch.setattr(splitting, "refuse_uncovered", lambda *_: None)  # the old fault
         assert db.sql("SELECT cost FROM stays ORDER BY 1", epsilon=1, protection="wards").rows == [
             (10,),
             (20,),

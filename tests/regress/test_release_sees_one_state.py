@@ -22,7 +22,7 @@ from chance import LONG
 from secant.engines.duckdb import session as duckdb_source
 from secant.engines.postgres import session as server
 from secant.errors import BackendError, SecantError
-from secant.release import run
+from secant.release import print as printing
 
 JOIN = "SELECT count(*) AS n FROM visits AS v JOIN places AS p ON v.k = p.k"
 PAIRS = "SELECT count(*) AS n FROM visits AS a JOIN visits AS b ON a.k = b.k AND a.cost < b.cost"
@@ -222,14 +222,14 @@ def test_a_key_that_breaks_later_is_seen(db, writer):
 
 @pytest.mark.postgres
 def test_planted_a_key_that_is_believed_for_ever_is_seen(db, writer, monkeypatch):
-    checked, original = set(), run._check_key
+    checked, original = set(), printing._check_key
 
     def once(session, table, columns):
         if (table, columns) not in checked:
             original(session, table, columns)
             checked.add((table, columns))
 
-    monkeypatch.setattr(run, "_check_key", once)
+    monkeypatch.setattr(printing, "_check_key", once)
     with pytest.raises(AssertionError):
         test_a_key_that_breaks_later_is_seen(db, writer)
 

@@ -24,7 +24,7 @@ from secant.plan.rewrites.rewrite import normalize
 from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
 from secant.schema import types as t
 from secant.schema.catalog import Table, catalog
-from secant.sensitivity.portfolio import prepare
+from secant.sensitivity.split import prepare
 from secant.sql.bind import from_sql
 
 TABLES = {

@@ -6,7 +6,7 @@ import pytest
 from apart import apart
 from private_shop import ROWWISE, compile_release, make_shop, open_shop
 from secant.release.inspection import unnoised
-from secant.release.run import look_up_keys
+from secant.release.print import look_up_keys
 
 TWICE = "SELECT count(*) FROM (SELECT * FROM orders UNION ALL SELECT * FROM orders) AS u"
 EACH = "SELECT id, total FROM orders"

@@ -16,15 +16,17 @@ import numpy as np
 from derivative_check import Memory
 from derivative_distance import row_length
 
+from secant.noise.calibrate import calibrate
 from secant.noise.query_plan import reading_of
 from secant.noise.secrecy import unseal
-from secant.noise.shares import calibrate
 from secant.noise.smooth import CurveNoise
 from secant.plan.evaluate.evaluate import prepare as compiled
 from secant.plan.rewrites.rewrite import normalize
 from secant.policy.policy import USUAL
-from secant.release import measured, run
-from secant.sensitivity.portfolio import Decomposition, PublicFacts, prepare
+from secant.release import measured
+from secant.release import print as printing
+from secant.sensitivity.public_facts import PublicFacts
+from secant.sensitivity.split import Decomposition, prepare
 from secant.sql.bind import from_sql
 
 CLOSE = 1e-6
@@ -64,8 +66,8 @@ class Question:
         """Give by measure and group: value and scale, in whole steps."""
         self.memory.database = database
         release = self.bounded.release
-        keys = run.look_up_keys(self.job, self.memory)[release.name]
-        found = run.measured(self.bounded, self.job, keys, self.memory)
+        keys = printing.look_up_keys(self.job, self.memory)[release.name]
+        found = measured.measured(self.bounded, self.job, keys, self.memory)
         made = {}
         for m in release.measures:
             noise, content = found.noise[m.column], unseal(found.values[m.column])

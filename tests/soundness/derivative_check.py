@@ -24,30 +24,27 @@ from derivative_distance import Database, distance_of
 from naming_public import name_public
 from secant.engines.dialect import DUCKDB
 from secant.errors import Refused, SecantError
+from secant.noise.calibrate import NoisePlan
 from secant.noise.measure_noise import Noise, NoNoise
 from secant.noise.query_plan import reading_of
 from secant.noise.secrecy import unseal
-from secant.noise.shares import NoisePlan
 from secant.noise.smooth import CurveNoise
 from secant.plan.evaluate.evaluate import prepare as compiled
 from secant.plan.rewrites.rewrite import normalize
 from secant.policy.check import fit_policy
 from secant.policy.file import read_policy
 from secant.policy.policy import USUAL, Policy, Protection
-from secant.release import measured, run
+from secant.release import measured
+from secant.release import print as printing
 from secant.schema.catalog import Catalog
-from secant.sensitivity import bounding
+from secant.sensitivity import bound as bounding
+from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.certificate import Certificate, Refusal, SmoothSensitivity
 from secant.sensitivity.derivative.analysis import DerivativeAnalysis
 from secant.sensitivity.derivative.branch import MOST_ROWS
 from secant.sensitivity.interface import Request
-from secant.sensitivity.portfolio import (
-    CertifiedRelease,
-    Decomposition,
-    PublicFacts,
-    RawRows,
-    prepare,
-)
+from secant.sensitivity.public_facts import PublicFacts
+from secant.sensitivity.split import Decomposition, RawRows, prepare
 from secant.sql.bind import from_sql
 
 FLOATS = 4096
@@ -126,7 +123,7 @@ class Question:
     curves: Mapping[str, SmoothSensitivity]
     settled: Certificate
     job: Any
-    """What reading measures needs of a `run.ReleasePlan`."""
+    """What reading measures needs of a `ReleasePlan`."""
     memory: Memory
     distance: Callable[[Database, Database], float]
 
@@ -136,8 +133,8 @@ class Question:
             return None
         self.memory.database = database
         release = self.bounded.release
-        keys = run.look_up_keys(self.job, self.memory)[release.name]  # type: ignore[arg-type]
-        found = run.measured(self.bounded, self.job, keys, self.memory)  # type: ignore[arg-type]
+        keys = printing.look_up_keys(self.job, self.memory)[release.name]  # type: ignore[arg-type]
+        found = measured.measured(self.bounded, self.job, keys, self.memory)  # type: ignore[arg-type]
         made = {}
         for measure in release.measures:
             noise, content = found.noise[measure.column], unseal(found.values[measure.column])

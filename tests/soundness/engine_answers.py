@@ -28,7 +28,7 @@ from secant.plan.rewrites.measures import Measure
 from secant.policy.policy import USUAL
 from secant.schema import types as t
 from secant.schema.catalog import catalog
-from secant.sensitivity.portfolio import CertifiedRelease
+from secant.sensitivity.bound import CertifiedRelease
 
 Columns = Mapping[str, Sequence[tuple[str, t.Type]]]
 Steps = Mapping[tuple[Any, ...], tuple[Fraction, ...]]

@@ -36,10 +36,12 @@ from secant.plan.rewrites.measures import Problem
 from secant.plan.rewrites.rewrite import normalize
 from secant.plan.typing import fields_of
 from secant.policy.keys import Trust
+from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import Certificate, Figures, Refusal, Survey, Surveyed
+from secant.sensitivity.context import Context
 from secant.sensitivity.interface import Request
-from secant.sensitivity.portfolio import CertifiedRelease, Context, bound_aggregate
+from secant.sensitivity.split import bound_aggregate
 from secant.sql.bind import from_sql
 
 ANALYSES = {

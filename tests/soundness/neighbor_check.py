@@ -30,9 +30,10 @@ from secant.policy.policy import Policy, Protection
 from secant.release.tallies import Tally, read_tallies
 from secant.schema.catalog import Catalog
 from secant.schema.parts import Elements, elements_named
+from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import Certificate, ClippedContribution, Tallies
-from secant.sensitivity.portfolio import CertifiedRelease, Decomposition, prepare
+from secant.sensitivity.split import Decomposition, prepare
 from secant.sql.bind import from_sql
 
 

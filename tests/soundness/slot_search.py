@@ -37,7 +37,7 @@ from slot_worlds import (
 from staged_tables import table_of, with_constants
 
 from secant.errors import Refused, SecantError
-from secant.noise.shares import calibrate
+from secant.noise.calibrate import calibrate
 from secant.plan import nodes as n
 from secant.plan.evaluate.evaluate import prepare as compiled
 from secant.plan.evaluate.values import Failure, same_key
@@ -45,9 +45,11 @@ from secant.plan.facts.cardinality import expected_rows
 from secant.plan.facts.domains import Looked, Open
 from secant.plan.rewrites.rewrite import normalize, transform
 from secant.policy.policy import Protection
+from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import Certificate, SmoothSensitivity, Surveyed, is_still
-from secant.sensitivity.portfolio import CertifiedRelease, Decomposition, PublicFacts, prepare
+from secant.sensitivity.public_facts import PublicFacts
+from secant.sensitivity.split import Decomposition, prepare
 from secant.sql.bind import from_sql
 
 TRIES = 12

@@ -16,6 +16,7 @@ from secant.plan import nodes as n
 from secant.plan.facts.domains import Listed
 from secant.plan.rewrites.rewrite import transform
 from secant.schema import types as t
+from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.certificate import (
     Certificate,
     ClippedContribution,
@@ -24,7 +25,7 @@ from secant.sensitivity.certificate import (
     Surveyed,
     Tallies,
 )
-from secant.sensitivity.portfolio import CertifiedRelease, Decomposition
+from secant.sensitivity.split import Decomposition
 
 NUMBERS: Mapping[str, tuple[Any, ...]] = {
     "INTEGER": (0, 1, 1, 2, 3, 4, 7, -2, 10**6),

@@ -16,9 +16,11 @@ from secant.policy.keys import Key, Trust, keys_of
 from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
 from secant.schema import types as t
 from secant.schema.catalog import Table, catalog
+from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.certificate import Certificate, Refusal
+from secant.sensitivity.context import Context
 from secant.sensitivity.interface import Request
-from secant.sensitivity.portfolio import CertifiedRelease, Context, bound_aggregate
+from secant.sensitivity.split import bound_aggregate
 from secant.sensitivity.stability.analysis import StabilityAnalysis
 from secant.sql.bind import from_sql
 

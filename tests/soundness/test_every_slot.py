@@ -27,12 +27,12 @@ from staged_tables import with_constants
 from secant.engines.dialect import DUCKDB
 from secant.engines.print.print_sql import lower
 from secant.errors import InternalError
-from secant.noise.shares import calibrate
+from secant.noise.calibrate import calibrate
 from secant.plan import nodes as n
 from secant.plan.facts import reads
 from secant.plan.rewrites.rewrite import normalize
 from secant.sensitivity.certificate import is_still
-from secant.sensitivity.portfolio import Decomposition, prepare
+from secant.sensitivity.split import Decomposition, prepare
 
 
 def open_doors(kind, cases):

@@ -15,10 +15,13 @@ from joins_check import BETAS, Findings, Target, releases_of, tables_in
 from joins_worlds import neighbors, world
 
 from chance import LONG
-from secant.noise import choosing, shares
+from secant.noise import calibrate as calibrating
+from secant.noise import choosing
 from secant.noise.smooth import SurveyNoise
 from secant.plan.facts.facts import Facts
-from secant.sensitivity.portfolio import CertifiedRelease, Context, bound_aggregate
+from secant.sensitivity.bound import CertifiedRelease
+from secant.sensitivity.context import Context
+from secant.sensitivity.split import bound_aggregate
 
 EPSILON = 1.0
 TEXTS = (
@@ -75,7 +78,7 @@ def largest_loss(text, *, replaced=False, pairs=40):
         release.original, release.name, Context(Facts(place.policy, place.catalog), (place.protection,))
     )  # fmt: skip
     assert isinstance(bounded, CertifiedRelease)
-    made = shares.calibrate(
+    made = calibrating.calibrate(
         (bounded,), (place.protection,), Fraction(EPSILON), {place.protection.name: Fraction(0)}
     )
     tables = tables_in(release.exact)
@@ -126,7 +129,7 @@ def test_a_row_costs_no_more_than_epsilon(text, replaced):
 
 
 def test_noise_that_is_too_small_is_noticed(monkeypatch):
-    right = shares.calibrate
+    right = calibrating.calibrate
 
     def wrong(*arguments):
         made = right(*arguments)
@@ -136,7 +139,7 @@ def test_noise_that_is_too_small_is_noticed(monkeypatch):
         }
         return replace(made, noise=noise)
 
-    monkeypatch.setattr(shares, "calibrate", wrong)
+    monkeypatch.setattr(calibrating, "calibrate", wrong)
     assert largest_loss(TEXTS[0]) > EPSILON
 
 

@@ -16,13 +16,13 @@ from joins_worlds import World, database, draw_database, neighbors, world
 
 from naming_public import name_public
 from private_shop import reaches
-from secant.noise import shares
+from secant.noise import calibrate as calibrating
 from secant.noise.mechanisms import whole
 from secant.plan.evaluate.evaluate import prepare as compiled
 from secant.plan.evaluate.values import same_key
 from secant.plan.rewrites.rewrite import normalize
 from secant.policy.policy import Policy, TableFacts
-from secant.sensitivity.portfolio import Decomposition, prepare
+from secant.sensitivity.split import Decomposition, prepare
 from secant.sql.bind import from_sql
 
 DELTA = Fraction(1, 1000)
@@ -81,7 +81,7 @@ def most_likely(text, place, pairs):
     assert isinstance(outcome, Decomposition), outcome
     (bounded,) = outcome.bounded
     release = bounded.release
-    made = shares.calibrate(
+    made = calibrating.calibrate(
         outcome.bounded, protections, Fraction(1), {p.name: DELTA for p in protections}
     )
     choice, law = made.choices[release.name], made.noise[release.selector].law

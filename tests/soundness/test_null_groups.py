@@ -20,7 +20,7 @@ from secant.release.measured import in_steps
 from secant.schema import types as t
 from secant.schema.catalog import Table, catalog
 from secant.sensitivity.bounds import GlobalBound
-from secant.sensitivity.portfolio import Decomposition, prepare
+from secant.sensitivity.split import Decomposition, prepare
 from secant.sql.bind import from_sql
 
 P = (("id", t.INTEGER), ("k", t.TEXT), ("h", t.INTEGER), ("v", t.INTEGER))

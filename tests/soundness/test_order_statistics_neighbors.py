@@ -16,7 +16,7 @@ from drawn_worlds import draw_database, draw_pool
 from neighbor_check import neighbors, prepared_for, rank_distance
 
 from chance import LONG
-from secant.noise.shares import calibrate
+from secant.noise.calibrate import calibrate
 from secant.plan.evaluate.evaluate import prepare as compiled
 from secant.plan.evaluate.values import same_key
 from secant.sensitivity.stability import analysis

@@ -16,7 +16,8 @@ from secant.noise.measure_noise import PlainNoise
 from secant.noise.smooth import CurveNoise
 from secant.policy.check import fit_policy
 from secant.policy.file import read_policy
-from secant.sensitivity import bounding, combined
+from secant.sensitivity import bound as bounding
+from secant.sensitivity import combined
 
 POLICY = """
 [database]

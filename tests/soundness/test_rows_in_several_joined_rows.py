@@ -23,7 +23,8 @@ from secant.policy.file import read_policy
 from secant.schema import types as t
 from secant.schema.catalog import Table, catalog
 from secant.sensitivity import combined
-from secant.sensitivity.portfolio import Decomposition, PublicFacts, prepare
+from secant.sensitivity.public_facts import PublicFacts
+from secant.sensitivity.split import Decomposition, prepare
 from secant.sql.bind import from_sql
 
 CATALOG = catalog(

@@ -15,14 +15,14 @@ from planted_slots import DATABASES, PROTECTIONS, direct_cases, world_of
 from staged_tables import with_constants
 from test_every_slot import PROTECTED, statements
 
-from secant.noise.shares import calibrate
+from secant.noise.calibrate import calibrate
 from secant.plan.facts.reads import scans
 from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.plan.rewrites.rewrite import normalize
 from secant.policy.policy import Protection
 from secant.sensitivity.certificate import is_still
 from secant.sensitivity.derivative.soften import soften
-from secant.sensitivity.portfolio import Decomposition, prepare
+from secant.sensitivity.split import Decomposition, prepare
 
 BASE = {
     "rows": Protection("base", "rows", Fraction(1), tables=("c",)),

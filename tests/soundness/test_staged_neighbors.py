@@ -23,7 +23,7 @@ from secant.plan.facts.domains import Looked
 from secant.plan.rewrites.rewrite import normalize, transform
 from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
 from secant.schema.catalog import Table, catalog
-from secant.sensitivity.portfolio import Decomposition, prepare
+from secant.sensitivity.split import Decomposition, prepare
 from secant.sql.bind import from_sql
 
 ROUNDS = 400 if LONG else 6

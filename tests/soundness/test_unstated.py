@@ -174,7 +174,7 @@ def test_a_range_from_the_data_would_be_noticed(monkeypatch):
             for f in honest(*arguments)
         )
 
-    monkeypatch.setattr("secant.infer_facts.find", following)
+    monkeypatch.setattr("secant.workflows.infer_facts.find", following)
     assert not allowed(*ends_of([1.0, 91.375, -3.25]))
 
 

@@ -18,13 +18,13 @@ from secant.accuracy.trace import trace
 from secant.evidence import digest
 from secant.ledger.amounts import Charge
 from secant.ledger.state import charge_fields
+from secant.noise.calibrate import calibrate
 from secant.noise.query_plan import reading_of
-from secant.noise.shares import calibrate
 from secant.release.evidence import evidence_of
 from secant.release.release_plan import ReleasePlan
-from secant.sensitivity import bounding
-from secant.sensitivity.bounding import ANALYSES
-from secant.sensitivity.portfolio import Decomposition
+from secant.sensitivity import bound as bounding
+from secant.sensitivity.bound import ANALYSES
+from secant.sensitivity.split import Decomposition
 from secant.sensitivity.truncation import analysis as clipping_analysis
 from secant.verifier import Verdict, verify
 

@@ -16,23 +16,24 @@ import pytest
 from chance import LONG
 from naming_public import name_public
 from secant.errors import Refused
+from secant.noise.calibrate import calibrate
 from secant.noise.measure_noise import NoNoise
-from secant.noise.shares import calibrate
 from secant.plan import nodes as n
 from secant.plan.evaluate.evaluate import prepare as compiled
 from secant.plan.facts import parts
 from secant.plan.rewrites.rewrite import normalize
 from secant.policy.check import fit_policy
 from secant.policy.file import read_policy
-from secant.questions import Question
 from secant.release import cost_by_source as by_source
 from secant.release.cost_by_source import Source
 from secant.schema import types as t
 from secant.schema.catalog import Table, View, catalog
-from secant.sensitivity.portfolio import Decomposition, PublicFacts, prepare
+from secant.sensitivity.public_facts import PublicFacts
+from secant.sensitivity.split import Decomposition, prepare
 from secant.sensitivity.stability import rules as stability
 from secant.sql.bind import from_sql
-from secant.workflows import Asking, run_workflow
+from secant.stages.ask import Question
+from secant.workflows.script import Asking, run_workflow
 
 WORKFLOWS = 240 if LONG else 50
 COLUMNS = (("a", t.INTEGER), ("b", t.INTEGER))
@@ -96,8 +97,8 @@ def asked(script):
     """Run a script without a database; give what it says, and its jobs by the text that they are of."""
     jobs = []
 
-    def explained(known, text, part):
-        plan = normalize(from_sql(text, known))
+    def explained(known, part):
+        plan = normalize(from_sql(part.text, known))
         found = prepare(plan, POLICY, POLICY.protections, known, PublicFacts(part.epsilon))
         if not isinstance(found, Decomposition):
             raise Refused("REF-101", "; ".join(r.reason for r in found))
@@ -106,7 +107,15 @@ def asked(script):
         return jobs[-1]
 
     numbers = Question(
-        Fraction(1), None, None, {"rows": Fraction(0)}, Fraction(19, 20), POLICY.protections
+        text=script,
+        parameters=None,
+        epsilon=Fraction(1),
+        error=None,
+        attacker=None,
+        most=None,
+        deltas={"rows": Fraction(0)},
+        level=Fraction(19, 20),
+        protections=POLICY.protections,
     )
     found = run_workflow(script, CATALOG, Asking(POLICY, numbers, explained, explained, None))
     outputs = len(found.costs)

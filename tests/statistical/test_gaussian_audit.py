@@ -24,9 +24,9 @@ from secant.noise.events import ConcentratedEvent, PureEvent
 from secant.noise.mechanisms.gaussian import normal_delta
 from secant.noise.mechanisms.whole import WholeNormal
 from secant.numeric.ball import lower, working_precision
-from secant.questions import charges_of
 from secant.release.inspection import unnoised
 from secant.sensitivity.certificate import Certificate
+from secant.stages.reserve import charges_of
 
 GROUPS = 9
 POLICY = f"""

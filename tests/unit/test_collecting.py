@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from secant.collecting import SELDOM, seldom_collecting
+from secant.runtime.collecting import SELDOM, seldom_collecting
 
 
 @pytest.fixture(autouse=True)

@@ -30,8 +30,10 @@ from secant.engine import Connection
 from secant.engines.print.print_sql import lower
 from secant.errors import SecantError
 from secant.release.inferred_facts import SHARE, Lacking, countable, find, lacking_facts
-from secant.release.run import check_job
-from secant.sensitivity.portfolio import Decomposition, prepare
+from secant.release.print import check_statements
+from secant.sensitivity.split import Decomposition, prepare
+from secant.sql.bind import bind
+from secant.stages.open import open_snapshot
 
 REQUIRED = 0.93
 """At a level of 95 %, what 200 releases may show of an interval that is exact."""
@@ -60,7 +62,7 @@ def ask(db: Connection, question: Question, repeat: int) -> Row:
     try:
         lacking = lacking_in(db, question.text)
         ready = _ready(db, question, lacking, engine)
-        check_job(ready.job, engine)
+        check_statements(ready.job, engine)
         if not ready.analyses:
             return {"status": "exact"}
         truth = engine.rows(plain_statement(db, question.text))
@@ -88,7 +90,9 @@ def ask(db: Connection, question: Question, repeat: int) -> Row:
 def lacking_in(db: Connection, text: str) -> tuple[Lacking, ...]:
     """Give the ranges and limits that a question lacks, which an analyst's question would find privately first."""
     protections = db.policy.protections
-    with db._question(text) as (plan, _, facts):
+    plan = bind(text, db.catalog)
+    with open_snapshot(plan, db._source) as snapshot:
+        facts = snapshot.facts
         if isinstance(prepare(plan, db.policy, protections, db.catalog, facts), Decomposition):
             return ()
         found = lacking_facts(plan, db.policy, protections, db.catalog, facts)

@@ -30,7 +30,7 @@ from secant.plan.rewrites.measures import Problem
 from secant.plan.rewrites.rewrite import normalize
 from secant.policy.file import read_policy
 from secant.release.public_facts import public_facts
-from secant.sensitivity import bounding
+from secant.sensitivity import bound as bounding
 from secant.sensitivity.certificate import Certificate, Refusal, Survey, Surveyed
 from secant.sensitivity.interface import Request
 from secant.sensitivity.public_facts import OpenFacts

@@ -22,7 +22,9 @@ from bench.suites.tpch.texts import text_of
 from secant.engine import Connection
 from secant.errors import SecantError
 from secant.policy.policy import Policy
-from secant.release.run import check_job
+from secant.release.print import check_statements
+from secant.sql.bind import bind
+from secant.stages.open import open_snapshot
 
 TIMED = 3
 Row = dict[str, Any]
@@ -72,8 +74,9 @@ def ask(db: Connection, text: str, epsilon: Fraction, delta: Fraction, repeat: i
             began = time.perf_counter()
             truth = engine.rows(plain)
             middle = time.perf_counter()
-            with db._question(text) as (_, session, _):
-                check_job(ready.job, session)
+            with open_snapshot(bind(text, db.catalog), db._source) as snapshot:
+                session = snapshot.session
+                check_statements(ready.job, session)
                 first = ready.release(session)
             wholes.append(time.perf_counter() - middle)
             plains.append(middle - began)

@@ -14,13 +14,16 @@ from secant.accuracy.noise_lineage import noise_lineage
 from secant.engine import Connection
 from secant.engines.backend import Backend, Known, Session
 from secant.engines.print.print_sql import lower
-from secant.noise.shares import calibrate
+from secant.noise.calibrate import calibrate
 from secant.plan.rewrites.rewrite import normalize
-from secant.questions import prepared_of
-from secant.release import run as releases
+from secant.release.draw import NoisyTables, draw
+from secant.release.finish import Result, finish, from_engine
+from secant.release.print import look_up_keys, plan_release
 from secant.release.release_plan import ReleasePlan
 from secant.schema.catalog import Catalog
-from secant.sql.bind import from_sql
+from secant.sensitivity.split import split
+from secant.sql.bind import bind, from_sql
+from secant.stages.open import open_snapshot
 
 LEVEL = Fraction(95, 100)
 Rows = list[tuple[object, ...]]
@@ -118,20 +121,30 @@ class Rehearsal:
         """Give the rows of one more release."""
         return self.shown(engine).rows
 
-    def shown(self, engine: Session) -> releases.Result:
+    def shown(self, engine: Session) -> Result:
         """Give one more release with the errors that stand beside its numbers."""
-        keys = releases.look_up_keys(self.job, engine)
-        return releases.run(self.job, keys, engine, NoBudget())
+        return released(self.job, engine)
+
+
+def released(job: ReleasePlan, engine: Session) -> Result:
+    """Draw a release and finish it, as `Connection.sql` does once budget is reserved."""
+    drawn = NoisyTables({}, {})
+    if job.prepared.bounded:
+        drawn = draw(job, look_up_keys(job, engine), engine, NoBudget())
+    return finish(job, drawn, from_engine(engine), noise_lineage(job))
 
 
 def compiled(db: Connection, text: str, epsilon: Fraction, delta: Fraction) -> Rehearsal:
     """Take a query through all stages that come before the budget; refusals pass through."""
     protections = db.policy.protections
-    with db._question(text) as (plan, session, facts):
-        prepared = prepared_of(text, plan, db.policy, protections, db.catalog, facts.at(epsilon))
+    plan = bind(text, db.catalog)
+    with open_snapshot(plan, db._source) as snapshot:
+        session = snapshot.session
+        facts = snapshot.facts
+        prepared = split(text, plan, db.policy, protections, db.catalog, facts.at(epsilon))
         deltas = {p.name: delta for p in protections}
         noise = calibrate(prepared.bounded, protections, epsilon, deltas)
-        job = releases.plan_release(prepared, noise, LEVEL, session, db.policy.limits)
+        job = plan_release(prepared, noise, LEVEL, session, db.policy.limits)
     relied = noise_lineage(job)
     analyses = {r for b in prepared.bounded for c in b.certificates for r in c.analysis.split(", ")}
     return Rehearsal(

@@ -19,8 +19,8 @@ from secant.plan.rewrites.order_statistics import Candidates
 from secant.plan.rewrites.rewrite import columns_of
 from secant.records import frozen
 from secant.release.staged_tables import reads_released
+from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.certificate import ClippedContribution
-from secant.sensitivity.portfolio import CertifiedRelease
 from secant.sensitivity.summands import never_negative
 
 

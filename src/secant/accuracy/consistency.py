@@ -24,7 +24,7 @@ from secant.plan.rewrites.rewrite import columns_of
 from secant.plan.show import same
 from secant.records import frozen
 from secant.release.measured import comparable, steps_of, value_of
-from secant.sensitivity.bounding import CertifiedRelease
+from secant.sensitivity.bound import CertifiedRelease
 
 MOST_NUMBERS, MOST_TOTALS = 300, 60
 """Of all levels together, and of all but the finest: every number is made of all of them."""

@@ -24,10 +24,12 @@ from secant.plan.evaluate.values import Failure
 from secant.plan.rewrites.rewrite import columns_of
 from secant.policy.policy import Policy
 from secant.records import frozen
+from secant.release.draw import NoisyTables
+from secant.release.finish import Result, finish, from_engine
 from secant.release.measured import value_of
-from secant.release.release_plan import Keys, ReleasePlan
-from secant.release.run import Result, finish, from_engine, released_fields
-from secant.sensitivity.portfolio import CertifiedRelease, PublicFacts
+from secant.release.release_plan import Keys, ReleasePlan, released_fields
+from secant.sensitivity.bound import CertifiedRelease
+from secant.sensitivity.public_facts import PublicFacts
 
 PROBES = (1, 3)
 """Two answers whose parts have no common factor: an error that is the same beside both does not depend on them."""
@@ -43,6 +45,8 @@ class Forecast:
 
     errors: Mapping[str, float | None]
     """Noisy output -> its error; None where only the answer tells."""
+    lineage: NoiseLineage
+    """Which noise decides each output: traced here, once, and handed on to the answer."""
     rough: Mapping[str, float] = field(default_factory=dict)
     """Output whose error is larger if fewer rows stand behind it than are expected -> how many are."""
     ranks: frozenset[str] = frozenset()
@@ -51,9 +55,8 @@ class Forecast:
     """Release -> about what one of its groups holds, where public sizes tell."""
 
 
-def foresee(
+def forecast(
     job: ReleasePlan,
-    keys: Mapping[str, Keys | None],
     session: Session,
     policy: Policy,
     facts: PublicFacts,
@@ -61,12 +64,15 @@ def foresee(
     thorough: bool = True,
 ) -> Forecast:
     """Give for each noisy output the error that will be printed: at most, in ranks, or at the expected size."""
-    errors = forecast_errors(job, keys, session, thorough=thorough)
+    keys, lineage = job.keys, noise_lineage(job)
+    errors = forecast_errors(job, keys, session, lineage, thorough=thorough)
     ranks = _ranks(job)
     expected = guesses(job, keys, policy, facts)
-    rough = _roughly(job, keys, session, expected, {o for o, e in errors.items() if e is None})
+    open_ = {o for o, e in errors.items() if e is None}
+    rough = _roughly(job, keys, session, lineage, expected, open_)
     found = {**errors, **{o: error for o, (error, _) in rough.items()}, **ranks}
-    return Forecast(found, {o: rows for o, (_, rows) in rough.items()}, frozenset(ranks), expected)
+    rows = {o: rows for o, (_, rows) in rough.items()}
+    return Forecast(found, lineage, rows, frozenset(ranks), expected)
 
 
 def _ranks(job: ReleasePlan) -> dict[str, float]:
@@ -79,11 +85,11 @@ def _roughly(
     job: ReleasePlan,
     keys: Mapping[str, Keys | None],
     session: Session,
+    relied: NoiseLineage,
     expected: Mapping[str, Guess],
     outputs: set[str],
 ) -> dict[str, tuple[float, float]]:
     """Give the error beside answers of the expected size, and how many rows are expected, for some outputs."""
-    relied = noise_lineage(job)
     named = {m.column: b.release.name for b in job.prepared.bounded for m in b.release.measures}
     guessed = {c for guess in expected.values() for c in guess.steps}
     wanted = {o for o in outputs if relied.columns[o] <= guessed}
@@ -95,9 +101,9 @@ def _roughly(
         shown = [
             finish(
                 job,
-                _expected(job, some, expected, side),
+                NoisyTables(_expected(job, some, expected, side), job.noise.noise),
                 _computer(session),
-                job.noise.noise,
+                relied,
                 made_up=True,
             )
             for side in (0, Fraction(1, 2), 1)
@@ -131,14 +137,18 @@ def _expected(
 
 
 def forecast_errors(
-    job: ReleasePlan, keys: Mapping[str, Keys | None], session: Session, *, thorough: bool = True
+    job: ReleasePlan,
+    keys: Mapping[str, Keys | None],
+    session: Session,
+    relied: NoiseLineage,
+    *,
+    thorough: bool = True,
 ) -> dict[str, float | None]:
     """Give for each output that noise moves the error that will be printed at most; None where draws decide.
 
     Limits that are chosen privately are tried one by one, which takes time; unless `thorough`, None stands for what
     depends on them.
     """
-    relied = noise_lineage(job)
     noisy = [o for o in job.traced.outputs if relied.columns[o]]
     choosing = {c for c, noise in job.noise.noise.items() if noise.candidates(1)}
     open_ = {o for o in noisy if relied.columns[o] & choosing}
@@ -171,9 +181,9 @@ def _shown(
 ) -> list[Result]:
     """Give what would be shown at a choice of limits, probe by probe."""
     some = _few(job, keys, relied, noisy)
-    found = [_made_up(job, some, session, probe, noise) for probe in PROBES]
+    found = [_made_up(job, some, session, probe, noise, relied) for probe in PROBES]
     if some is not keys and any(not shown.rows for shown in found):
-        return [_made_up(job, keys, session, probe, noise) for probe in PROBES]
+        return [_made_up(job, keys, session, probe, noise, relied) for probe in PROBES]
     return found
 
 
@@ -241,6 +251,7 @@ def _made_up(
     session: Session,
     probe: int,
     noise: Mapping[str, Noise],
+    relied: NoiseLineage,
 ) -> Result:
     """Give the answer that would be shown if made-up numbers had been released."""
 
@@ -249,7 +260,7 @@ def _made_up(
         return int((LARGE + 7 * index + 101 * place) * probe ** (place + 1))
 
     tables = {b.release.name: _table(b, keys[b.release.name], number) for b in job.prepared.bounded}
-    return finish(job, tables, _computer(session), noise, made_up=True)
+    return finish(job, NoisyTables(tables, noise), _computer(session), relied, made_up=True)
 
 
 def _computer(session: Session) -> Callable[[n.Relation], list[tuple[object, ...]]]:

@@ -18,7 +18,7 @@ from secant.plan.rule_table import RuleTable
 from secant.plan.typing import fields_of
 from secant.records import frozen
 from secant.release.release_plan import ReleasePlan
-from secant.sensitivity.portfolio import CertifiedRelease
+from secant.sensitivity.bound import CertifiedRelease
 
 Names = frozenset[str]
 NOTHING: Names = frozenset()

@@ -33,7 +33,7 @@ from secant.plan.rewrites.rewrite import columns_of
 from secant.records import frozen
 from secant.release.release_plan import ReleasePlan
 from secant.release.staged_tables import reads_released
-from secant.sensitivity.bounding import CertifiedRelease
+from secant.sensitivity.bound import CertifiedRelease
 
 Settled = Mapping[str, Noise]
 """Measure column -> its noise, with the limit that was chosen where one was."""

@@ -15,8 +15,9 @@ from secant.plan.facts.cardinality import expected_size
 from secant.policy.policy import Policy
 from secant.records import frozen
 from secant.release.release_plan import Keys, ReleasePlan
+from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.certificate import CannotBound
-from secant.sensitivity.portfolio import CertifiedRelease, PublicFacts
+from secant.sensitivity.public_facts import PublicFacts
 from secant.sensitivity.summands import ends_of_row
 
 

@@ -21,7 +21,8 @@ from secant.plan.rewrites.rewrite import columns_of
 from secant.policy.policy import Policy
 from secant.records import frozen
 from secant.release.release_plan import ReleasePlan
-from secant.sensitivity.portfolio import CertifiedRelease, PublicFacts
+from secant.sensitivity.bound import CertifiedRelease
+from secant.sensitivity.public_facts import PublicFacts
 
 Number = float | int | str | Decimal | Fraction
 

@@ -25,7 +25,8 @@ from secant.policy.coverage import is_protected
 from secant.policy.policy import Policy, Protection
 from secant.records import frozen
 from secant.release.release_plan import Keys, ReleasePlan
-from secant.sensitivity.portfolio import CertifiedRelease, PublicFacts
+from secant.sensitivity.bound import CertifiedRelease
+from secant.sensitivity.public_facts import PublicFacts
 from secant.sensitivity.summands import each_row
 
 CARELESS_EPSILON = 10

@@ -19,7 +19,7 @@ import duckdb
 
 from secant.audit.databases import Drawing, as_kind, constants_of
 from secant.audit.neighbors import Database, neighbors, rank_distance
-from secant.engine import Connection
+from secant.engine import Connection, bind_question
 from secant.engines.backend import Session
 from secant.engines.dialect import DUCKDB, Dialect, quote
 from secant.engines.duckdb.session import DuckDBSession
@@ -34,16 +34,18 @@ from secant.policy.policy import Limits, Protection
 from secant.records import frozen
 from secant.release.inspection import Unsealed, unsealed
 from secant.release.measured import comparable, in_steps
-from secant.release.release_plan import Keys, ReleasePlan
-from secant.release.run import check_job, released_fields
+from secant.release.print import check_statements
+from secant.release.release_plan import Keys, ReleasePlan, released_fields
 from secant.release.staged_tables import stage
 from secant.release.tallies import Tally, read_tallies
 from secant.schema.catalog import Catalog
 from secant.schema.types import Type
-from secant.sensitivity.bounding import CertifiedRelease
+from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import Certificate, ClippedContribution
 from secant.sql.query_context import query_context
+from secant.stages.ask import ask
+from secant.stages.open import open_snapshot
 
 STEPS = 8
 """Small changes of the worst database before a new one is drawn."""
@@ -161,16 +163,20 @@ class _Search:
         return Drawing(catalog, policy, used, constants_of(plans), public)
 
     @contextmanager
-    def _settled(self) -> Iterator[tuple[ReleasePlan, dict[str, Keys | None], Session]]:
+    def _settled(self) -> Iterator[tuple[ReleasePlan, Mapping[str, Keys | None], Session]]:
         """Give the question as it would be released, checked, with the session that would answer it."""
         epsilon, delta, protection = self.numbers
         drawn = self.connection
         with query_context(self.text):
-            asked = drawn._asked(epsilon, None, delta, LEVEL, protection)
-            with drawn._question(self.text) as question:
-                job, keys = drawn._settling(self.text, question, asked).settled()
-                check_job(job, question.session)
-                yield job, keys, question.session
+            question = ask(
+                self.text, drawn.policy, epsilon=epsilon, delta=delta, level=LEVEL,
+                protection=protection,
+            )  # fmt: skip
+            plan = bind_question(question, drawn.catalog)
+            with open_snapshot(plan, drawn._source) as snapshot:
+                release = drawn._planned(question, plan, snapshot)
+                check_statements(release, snapshot.session)
+                yield release, release.keys, snapshot.session
 
     def _protection(self, certificate: Certificate) -> Protection:
         found = self.connection.policy.protection(certificate.protection)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 from secant.engines.backend import closed
-from secant.processes import PerProcess
+from secant.runtime.processes import PerProcess
 
 Made = TypeVar("Made")
 

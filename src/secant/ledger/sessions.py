@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import LiteralString
 
 from secant.errors import UsageError
-from secant.processes import PerProcess
+from secant.runtime.processes import PerProcess
 
 try:
     import psycopg

@@ -21,7 +21,7 @@ from secant.errors import BudgetError
 from secant.ledger.journal import PAPERS, Head, packed, unpacked
 from secant.ledger.records import START, VERSION, Anchor, Record, following, newer
 from secant.ledger.witness import anchor_file, forgotten, read_anchor, try_to_write, write_anchor
-from secant.processes import PerProcess
+from secant.runtime.processes import PerProcess
 
 APPLICATION_ID = 0x5ECA4719
 """Marks the file as a ledger of ours, so that no other SQLite file is taken for one."""

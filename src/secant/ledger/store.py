@@ -36,8 +36,8 @@ from secant.ledger.state import State, charge_fields, month_of, starting_at
 from secant.ledger.witness import forgotten
 from secant.policy.policy import LONGEST_NAME
 from secant.policy.windows import Window
-from secant.processes import ProcessLock
 from secant.records import frozen
+from secant.runtime.processes import ProcessLock
 
 LONGEST_LEASE = 31 * 24 * 3600
 """Seconds; a longer lease would lock budget for good when its process is killed."""

@@ -23,7 +23,7 @@ from secant.noise.measure_noise import (
 from secant.noise.mechanisms.smooth import ROUGHEST, OptimalNoise, Rounding
 from secant.noise.smooth import SLACK, CurveNoise, SurveyNoise
 from secant.policy.policy import Protection
-from secant.sensitivity.bounding import CertifiedRelease
+from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.bounds import GlobalBound, SmoothBound
 from secant.sensitivity.certificate import (
     ClippedContribution,

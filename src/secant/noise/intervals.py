@@ -20,7 +20,7 @@ from secant.plan import nodes as n
 from secant.plan.rewrites.rewrite import columns_of
 from secant.plan.rule_table import RuleTable
 from secant.records import frozen
-from secant.work import spend
+from secant.runtime.work import spend
 
 MOST_INVERTED = 40
 """A quotient of more noisy numbers takes each side by itself: every step of the inversion has another law."""

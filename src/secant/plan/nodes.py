@@ -45,8 +45,8 @@ from secant.plan.scalar_nodes import Quantize as Quantize
 from secant.plan.scalar_nodes import SameValue as SameValue
 from secant.plan.scalar_nodes import ScalarSubquery as ScalarSubquery
 from secant.records import by_identity, frozen
+from secant.runtime.work import spend
 from secant.schema.types import Type
-from secant.work import spend
 
 # ── pieces of relations ──────────────────────────────────────────────────────────────────────────
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from secant.plan.nodes import NODES, Node
-from secant.work import spend
+from secant.runtime.work import spend
 
 F = TypeVar("F", bound=Callable[..., object])
 

@@ -21,11 +21,10 @@ from secant.policy.norms import columns_of, norm_of, parse_norm
 from secant.policy.policy import Protection
 from secant.records import frozen
 from secant.release.release_plan import ReleasePlan
-from secant.sensitivity.bounding import CertifiedRelease
+from secant.sensitivity.bound import CertifiedRelease, ask
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import Certificate, ClippedContribution, Move
 from secant.sensitivity.interface import Request
-from secant.sensitivity.portfolio import ask
 
 MOST_VALUES = 12
 """Listed values of a column by which rows are told apart; of more nobody would read the list."""

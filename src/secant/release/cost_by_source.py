@@ -11,18 +11,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from secant.noise.calibrate import cost_of
 from secant.noise.cost import Cost
-from secant.noise.shares import cost_of
 from secant.plan.facts.facts import Facts
 from secant.plan.facts.parts import Part, disjoint, parts_read
 from secant.plan.facts.reads import tables_read
 from secant.policy.policy import Protection
 from secant.release.release_plan import ReleasePlan
-from secant.sensitivity.bounding import CertifiedRelease
+from secant.sensitivity.bound import CertifiedRelease, ask
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import Certificate, is_still
 from secant.sensitivity.interface import Request
-from secant.sensitivity.portfolio import ask
 
 MOST_COMPARED = 16
 """Outputs that are compared with each other; of more the costs are added up."""

@@ -27,7 +27,7 @@ from secant.plan.serialize import WrittenPlans, plain_value
 from secant.policy.policy import Policy, Protection
 from secant.release.release_plan import ReleasePlan
 from secant.schema.catalog import Catalog
-from secant.sensitivity.bounding import CertifiedRelease
+from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import (
     Certificate,

@@ -28,7 +28,8 @@ from secant.records import frozen
 from secant.schema import types as t
 from secant.schema.catalog import Catalog
 from secant.sensitivity.bounds import GlobalBound
-from secant.sensitivity.portfolio import Decomposition, PublicFacts, prepare
+from secant.sensitivity.public_facts import PublicFacts
+from secant.sensitivity.split import Decomposition, prepare
 from secant.sensitivity.truncation.unstated import Extremes, extremes
 
 SHARE = Fraction(1, 5)

@@ -26,11 +26,12 @@ from secant.plan.rewrites.rewrite import columns_of
 from secant.records import frozen
 from secant.release.answer import plain
 from secant.release.components import Component
+from secant.release.draw import NoisyTables, table_of
+from secant.release.finish import Result, finish, from_engine
 from secant.release.measured import Key, comparable, measured, value_of
 from secant.release.release_plan import Keys, ReleasePlan
-from secant.release.run import Result, finish, from_engine, table_of
 from secant.release.staged_tables import stage
-from secant.sensitivity.bounding import CertifiedRelease
+from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.certificate import is_still
 
 
@@ -108,7 +109,9 @@ def unnoised(
             columns.append([None if i is None else r.grid.value(i, r.type) for i in nearest])
             seen[r.column] = Seen([stray(r, choice, cells, job.level) for cells in groups], [])
         tables[b.release.name] = table_of(b, job, unseal(found.keys), columns)
-    return finish(job, tables, from_engine(session), noise, made_up=True), seen
+    lineage = noise_lineage(job)
+    noisy = NoisyTables(tables, noise)
+    return finish(job, noisy, from_engine(session), lineage, made_up=True), seen
 
 
 def inspection(

@@ -22,7 +22,7 @@ from secant.policy.policy import Policy, Protection
 from secant.release.components import Component, Subset, component, parts_of, subsets_of
 from secant.release.measured import in_steps
 from secant.release.release_plan import ReleasePlan
-from secant.sensitivity.bounding import CertifiedRelease
+from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.certificate import CannotBound, Certificate, SmoothSensitivity, is_still
 from secant.sensitivity.derivative.statement import instrument
 

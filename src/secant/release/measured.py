@@ -32,7 +32,7 @@ from secant.plan.typing import fields_of
 from secant.records import frozen
 from secant.release.release_plan import Keys, ReleasePlan
 from secant.release.tallies import Tally, read_tallies
-from secant.sensitivity.bounding import CertifiedRelease
+from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.certificate import Contributions, Figures, Survey, Tallies
 from secant.sensitivity.residual.answers import ANSWER
 

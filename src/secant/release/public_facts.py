@@ -25,7 +25,7 @@ from secant.plan.typing import fields_of
 from secant.policy.coverage import is_open
 from secant.policy.policy import Policy
 from secant.schema.types import Type
-from secant.sensitivity.portfolio import PublicFacts
+from secant.sensitivity.public_facts import PublicFacts
 
 
 def public_facts(policy: Policy, session: Session) -> PublicFacts:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from fractions import Fraction
 
 from secant.accuracy.trace import Traced
+from secant.noise.calibrate import NoisePlan
 from secant.noise.query_plan import Reading
-from secant.noise.shares import NoisePlan
+from secant.plan import nodes as n
 from secant.records import frozen
-from secant.sensitivity.portfolio import Decomposition
+from secant.sensitivity.bound import CertifiedRelease
+from secant.sensitivity.split import Decomposition
 
 Keys = list[tuple[object, ...]]
 
@@ -32,3 +35,12 @@ class ReleasePlan:
     """The most groups of the answer."""
     reads: Mapping[str, frozenset[str]]
     """Table -> the columns that some statement over protected rows reads of it."""
+    keys: Mapping[str, Keys | None] = field(default_factory=dict)
+    """Release name -> the keys that will be shown, once they are looked up; None where the release will find them."""
+
+
+def released_fields(b: CertifiedRelease) -> tuple[n.Field, ...]:
+    """Give the columns of the table that is released: keys, then measures."""
+    released = b.release.finish.input
+    assert isinstance(released, n.Released)
+    return released.columns

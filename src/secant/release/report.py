@@ -12,21 +12,22 @@ from functools import partial
 from typing import Any
 
 from secant.accuracy.warnings import Caution
+from secant.noise.calibrate import NoisePlan
 from secant.noise.laws import LEVEL, NormalPart
 from secant.noise.measure_noise import Noise
 from secant.noise.ranked import mechanism_of, words_of
-from secant.noise.shares import NoisePlan
 from secant.plan.facts.facts import Facts
 from secant.plan.rewrites.measures import Measure
-from secant.policy.policy import Protection
+from secant.policy.policy import Policy, Protection
 from secant.records import frozen
-from secant.release.answer import plain
+from secant.release.answer import Answer, plain
 from secant.release.components import Component, components_of
+from secant.release.finish import Result, error_of
 from secant.release.release_plan import ReleasePlan
 from secant.sensitivity import explain as wording
+from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import ClippedContribution, Move
-from secant.sensitivity.portfolio import CertifiedRelease
 
 
 @frozen
@@ -233,3 +234,27 @@ def _release_record(b: CertifiedRelease, job: ReleasePlan) -> dict[str, Any]:
         "refusals": [wording.refusal_line(r) for r in b.tried],
         "noise": _noise_lines(b, job),
     }
+
+
+def answer_of(
+    shown: Result,
+    job: ReleasePlan,
+    policy: Policy,
+    protections: tuple[Protection, ...],
+    said: tuple[Caution, ...],
+    release_id: str | None,
+    left: Mapping[str, Any],
+) -> Answer:
+    """Put together what an analyst gets."""
+    uncovered = [p.name for p in policy.protections if p not in protections]
+    return Answer(
+        columns=list(shown.columns),
+        rows=shown.rows,
+        guarantee=[guarantee(p, job.noise, uncovered) for p in protections],
+        error=error_of(shown, job),
+        mechanisms=mechanisms(job, shown.settled),
+        budget=left,
+        release_id=release_id,
+        warnings=said,
+        raw=shown.rows if shown.raw is None else shown.raw,
+    )

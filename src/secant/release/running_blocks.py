@@ -6,48 +6,29 @@ shown, where that errs less (continual.batch). Public facts only: the text, the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from fractions import Fraction
 
 from secant.accuracy.binding_facts import noise_alone_moves, rests_on_found_limit
 from secant.accuracy.trace import Traced
-from secant.engines.backend import Session
+from secant.noise.calibrate import repriced
 from secant.noise.continual.batch import best_tree, moved
 from secant.noise.continual.levels import Tree
 from secant.noise.measure_noise import PlainNoise
 from secant.noise.mechanisms.sums import whole_variance
 from secant.noise.running import RunningNoise
-from secant.noise.shares import NoisePlan, repriced
 from secant.plan import nodes as n
 from secant.plan.facts.lineage import Lineage
 from secant.plan.rewrites.rewrite import columns_of
-from secant.policy.policy import Limits, Protection
 from secant.records import frozen
 from secant.release.measured import order_of_keys
 from secant.release.release_plan import Keys, ReleasePlan
-from secant.release.run import look_up_keys, plan_release
-from secant.sensitivity.bounding import CertifiedRelease
+from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.bounds import GlobalBound
-from secant.sensitivity.portfolio import Decomposition
 
 LEAST = 0.5
 """Scales of plain noise, in whole steps, from which on blocks are considered: smaller ones are hardly seen."""
 KINDS = ("rows", "unit")
-
-
-def planned(
-    prepared: Decomposition,
-    noise: NoisePlan,
-    level: Fraction,
-    session: Session,
-    limits: Limits,
-    protections: Sequence[Protection],
-) -> tuple[ReleasePlan, dict[str, Keys | None]]:
-    """Print the statements of a question, look up its public keys, and settle which noise is on blocks of them."""
-    job = plan_release(prepared, noise, level, session, limits)
-    keys = look_up_keys(job, session)
-    return by_blocks(job, keys, {p.name: p.kind for p in protections}), keys
 
 
 def by_blocks(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from secant.plan.show import show
+from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.certificate import Certificate, Refusal, Step
-from secant.sensitivity.portfolio import CertifiedRelease
 
 
 def derivation(certificate: Certificate) -> list[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from secant.errors import ServiceError, UsageError
-from secant.processes import PerProcess
+from secant.runtime.processes import PerProcess
 
 VERSION = 2
 APPLICATION_ID = 0x5ECA5EF1

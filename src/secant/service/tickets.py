@@ -17,17 +17,16 @@ from typing import Any
 
 from secant.engines.watch import Interrupt
 from secant.errors import ServiceError
-from secant.plan.rewrites.rewrite import normalize
 from secant.plan.show import canonical
-from secant.questions import Number
 from secant.records import frozen
+from secant.runtime.work import limited_work
 from secant.service.opened import Opened
 from secant.service.origin import UNKNOWN, Origin
 from secant.service.remembered import Told
 from secant.service.users import User
-from secant.sql.bind import from_sql
+from secant.sql.bind import bind
 from secant.sql.query_context import query_context
-from secant.work import limited_work
+from secant.stages.ask import Number
 
 LONGEST_TEXT = 1_000_000
 """Characters of a question."""
@@ -99,7 +98,7 @@ def planned(opened: Opened, question: Question) -> str:
     if known is None:
         given, catalog = question.parameters or None, opened.connection.catalog
         with query_context(question.text), limited_work():
-            text = canonical(normalize(from_sql(question.text, catalog, parameters=given)))
+            text = canonical(bind(question.text, catalog, given))
         known = digest_of([text])
         if len(opened.plans) >= _MOST_PLANS:
             opened.plans.clear()

@@ -16,36 +16,32 @@ from typing import Any
 
 from secant.errors import Refused
 from secant.ledger.amounts import Charge
+from secant.noise.calibrate import shares_of
 from secant.noise.continual import Choice, StreamFacts, Way, as_it_is, choose
 from secant.noise.events import Composed, Event, PureEvent
-from secant.noise.shares import shares_of
 from secant.plan import nodes as n
 from secant.plan.facts.domains import Chosen, Listed, Looked
 from secant.plan.facts.reads import scans, tables_read
 from secant.plan.rewrites.enforce import StreamKey
-from secant.plan.rewrites.rewrite import normalize, replaced
+from secant.plan.rewrites.rewrite import replaced
 from secant.plan.typing import fields_of, type_of
 from secant.policy.fit import elements_of
 from secant.policy.policy import Policy, Protection
 from secant.policy.streams import LATE, Calendar, Moment, Stream, as_time
 from secant.records import frozen
+from secant.runtime.work import limited_work
 from secant.schema import types as t
 from secant.schema.catalog import Catalog
 from secant.sensitivity import explain as wording
+from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import Certificate, is_still
 from secant.sensitivity.growth import growth
-from secant.sensitivity.portfolio import (
-    CertifiedRelease,
-    Decomposition,
-    PublicFacts,
-    RawRows,
-    prepare,
-)
-from secant.sql.bind import from_sql
+from secant.sensitivity.public_facts import PublicFacts
+from secant.sensitivity.split import Decomposition, RawRows, prepare
+from secant.sql.bind import bind
 from secant.streams.values import check_values, with_public_bounds
 from secant.streams.within import Stretches, as_unit, check_window, stretches_of, window_of
-from secant.work import limited_work
 
 KINDS = {"DATE": datetime.date, "TIMESTAMP": datetime.datetime, "INTEGER": int}
 
@@ -115,7 +111,7 @@ def compile_stream(
 def _compiled(
     stream: Stream, policy: Policy, protections: tuple[Protection, ...], catalog: Catalog
 ) -> Compiled:
-    plan = _unsorted(normalize(from_sql(stream.query, catalog)))
+    plan = _unsorted(bind(stream.query, catalog))
     if any(elements_of(scan.table) for scan in scans(plan)):
         raise refused(
             "a stream does not take arrays apart",

@@ -14,11 +14,10 @@ from typing import Any
 from secant.evidence import Evidence, document, software
 from secant.noise.continual import Way
 from secant.noise.continual.levels import Tree
-from secant.plan.rewrites.rewrite import normalize
 from secant.policy.policy import Policy
 from secant.release.evidence import Writer, plan_document, policy_document, stepped_release
 from secant.schema.catalog import Catalog
-from secant.sql.bind import from_sql
+from secant.sql.bind import bind
 from secant.streams.compiling import Compiled, charges
 
 EPOCHS = 12
@@ -39,7 +38,7 @@ def stream_evidence(
     release = stepped_release(bounded, noise, writer)
     documents = {
         "text": document({"text": stream.query, "parameters": None, "stream": stream.name}),
-        "plan": plan_document(normalize(from_sql(stream.query, catalog))),
+        "plan": plan_document(bind(stream.query, catalog)),
         "policy": policy_document(policy, catalog),
         "certificate": writer.document("stream", [release], compiled.post, costs, stream.epsilon),
     }

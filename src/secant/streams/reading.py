@@ -21,7 +21,7 @@ from secant.plan.rewrites.null_on_error import total
 from secant.plan.typing import fields_of, type_of
 from secant.policy.streams import Moment, as_time
 from secant.release.measured import comparable_key, in_steps
-from secant.release.run import known_keys
+from secant.release.print import known_keys
 from secant.schema import types as t
 from secant.streams.compiling import Compiled
 

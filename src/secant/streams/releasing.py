@@ -28,8 +28,8 @@ from secant.policy.streams import Calendar, Stream, as_time
 from secant.policy.values import moment_of
 from secant.records import frozen
 from secant.release.answer import Answer
+from secant.release.print import check_claims
 from secant.release.report import protects
-from secant.release.run import check_claims
 from secant.streams.compiling import Compiled, charges, choices, compile_stream, costs
 from secant.streams.declaring import declaration, settled
 from secant.streams.drawing import Kept, advance

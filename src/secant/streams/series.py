@@ -23,7 +23,7 @@ from secant.plan.rewrites.rewrite import columns_of, substitute, transform
 from secant.records import frozen
 from secant.release.answer import Answer, plain
 from secant.release.measured import value_of
-from secant.release.run import released_fields
+from secant.release.release_plan import released_fields
 from secant.sensitivity.summands import never_negative
 from secant.streams.compiling import Compiled
 from secant.streams.reading import Group

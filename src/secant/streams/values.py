@@ -14,7 +14,7 @@ from secant.plan import nodes as n
 from secant.plan.facts.reads import scans
 from secant.policy.policy import Protection
 from secant.policy.streams import Stream
-from secant.sensitivity.bounding import CertifiedRelease
+from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import Certificate, Move, SmoothSensitivity
 from secant.sensitivity.derivative.space import space_of

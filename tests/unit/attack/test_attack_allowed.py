@@ -20,10 +20,10 @@ from secant.attack import (
 )
 from secant.attack.attacker import UNITS, largest_epsilon, reached
 from secant.errors import Refused, UsageError
-from secant.guessed import charged_before
 from secant.ledger import Budget, Charge, Ledger
 from secant.noise.events import PureEvent
 from secant.policy.file import read_policy
+from secant.stages.guess_limit import charged_before
 
 POLICY = read_policy("""
 [database]

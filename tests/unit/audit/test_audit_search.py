@@ -17,7 +17,7 @@ from secant.cli.program import main
 from secant.errors import Refused, UsageError
 from secant.plan import nodes as n
 from secant.plan.rewrites.rewrite import transform
-from secant.release import run
+from secant.release import print as printing
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.stability import analysis
 
@@ -84,13 +84,13 @@ def _halved(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _unlimited(monkeypatch: pytest.MonkeyPatch) -> None:
     """The statement is printed without the limit that the bound rests on."""
-    original = run.lower
+    original = printing.lower
 
     def wrong(relation: n.Relation, dialect: Any) -> str:
         drop = lambda node: node.input if isinstance(node, n.Truncate) else node  # noqa: E731
         return original(transform(relation, drop), dialect)
 
-    monkeypatch.setattr(run, "lower", wrong)
+    monkeypatch.setattr(printing, "lower", wrong)
 
 
 @pytest.mark.parametrize("fault", [_halved, _unlimited])

@@ -14,7 +14,7 @@ from bench.suites.laud import database
 
 from apart import apart
 from secant.engines.sources import open_source
-from secant.sensitivity import bounding
+from secant.sensitivity import bound as bounding
 from secant.sensitivity.certificate import Certificate, Refusal, Survey, Surveyed
 
 VALUES = (0, 1, 2)

@@ -16,6 +16,7 @@ from private_shop import (
     make_shop,
     no_secret_in,
     open_shop,
+    released,
 )
 from secant.engines.dialect import DUCKDB, Dialect
 from secant.engines.postgres.scalars import POSTGRES
@@ -23,8 +24,8 @@ from secant.engines.print.print_sql import lower
 from secant.errors import Refused
 from secant.noise.mechanisms import whole
 from secant.noise.secrecy import unseal
-from secant.release import run as running
-from secant.release.run import look_up_keys, run
+from secant.release import draw as drawing
+from secant.release import print as printing
 from secant.release.staged_tables import placeholders, provided
 
 ABOVE_AVERAGE = "SELECT count(*) FROM orders WHERE total > (SELECT avg(total) FROM orders)"
@@ -187,7 +188,7 @@ def sent_by(directory, rows, monkeypatch, drawn):
     with open_shop(directory, ROWWISE) as db:
         job = compile_release(db, ABOVE_AVERAGE).job
         watched = Watched(apart(db))
-        run(job, look_up_keys(job, apart(db)), watched, FreePermit())
+        released(job, printing.look_up_keys(job, apart(db)), watched, FreePermit())
     return watched.sent
 
 
@@ -215,7 +216,7 @@ def test_a_later_statement_knows_of_earlier_rows_what_was_drawn_and_nothing_else
 
 def test_an_exact_number_in_a_later_statement_is_caught(tmp_path, monkeypatch):
     """The fault: the second stage reads what the first one measured."""
-    measured = running.measured
+    measured = drawing.measured
     noiseless = {}
 
     def keep(b, *rest):
@@ -223,18 +224,18 @@ def test_an_exact_number_in_a_later_statement_is_caught(tmp_path, monkeypatch):
         noiseless[b.release.name] = found
         return found
 
-    table = running.table_of
+    table = drawing.table_of
 
     def leak(b, job, shown, columns):
         exact = noiseless[b.release.name]
         values = [
-            [running.value_of(w, m) for w in unseal(exact.values[m.column])]
+            [drawing.value_of(w, m) for w in unseal(exact.values[m.column])]
             for m in b.release.measures
         ]
         return table(b, job, shown, values)
 
-    monkeypatch.setattr(running, "measured", keep)
-    monkeypatch.setattr(running, "table_of", leak)
+    monkeypatch.setattr(drawing, "measured", keep)
+    monkeypatch.setattr(drawing, "table_of", leak)
     one, two = two_runs(tmp_path, monkeypatch)
     assert one != two
 
@@ -245,8 +246,8 @@ def test_an_engine_binds_later_statements_before_any_number_is_there(shop):
     assert '"release1"' not in first
     assert '"release1"' in second
     job = compile_release(shop, ABOVE_AVERAGE).job
-    running.check_job(job, apart(shop))
-    fields = {b.release.name: running.released_fields(b) for b in job.prepared.bounded}
+    printing.check_statements(job, apart(shop))
+    fields = {b.release.name: printing.released_fields(b) for b in job.prepared.bounded}
     placed = provided(second, placeholders(fields), DUCKDB)
     assert placed.count("CAST(NULL AS") == len(fields["release1"])
 
@@ -254,7 +255,7 @@ def test_an_engine_binds_later_statements_before_any_number_is_there(shop):
 @pytest.mark.parametrize("dialect", [DUCKDB, POSTGRES], ids=["duckdb", "postgres"])
 def test_tables_are_put_before_what_a_statement_has_already(shop, dialect: Dialect):
     job = compile_release(shop, PUBLIC_ROWS).job
-    fields = {b.release.name: running.released_fields(b) for b in job.prepared.bounded}
+    fields = {b.release.name: printing.released_fields(b) for b in job.prepared.bounded}
     written = lower(job.prepared.bounded[1].release.exact, dialect)
     for statement in (written, "WITH t0 AS (SELECT 1) " + written):
         placed = provided(statement, placeholders(fields), dialect)

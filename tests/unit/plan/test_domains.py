@@ -10,7 +10,7 @@ from secant.plan.rewrites.rewrite import normalize
 from secant.policy.policy import Policy, Protection, TableFacts
 from secant.schema import types as t
 from secant.schema.catalog import Table, catalog
-from secant.sensitivity.portfolio import Decomposition, prepare
+from secant.sensitivity.split import Decomposition, prepare
 from secant.sql.bind import from_sql
 
 

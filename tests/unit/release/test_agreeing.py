@@ -13,7 +13,7 @@ import secant
 from secant.accuracy import consistency as agreeing
 from secant.errors import Refused
 from secant.noise.mechanisms.discrete_laplace import add_discrete_laplace
-from secant.release import run
+from secant.release import finish as finishing
 
 POLICY = """
 [database]
@@ -70,7 +70,7 @@ def test_totals_are_the_sums_of_their_parts(folder, text):
 
 def test_apart_they_would_not_add_up(folder, monkeypatch):
     """Without it: six numbers of noise about 10 each do not add up by chance in five releases."""
-    monkeypatch.setattr(run, "agree", lambda b, tables, *_, **__: (tables, agreeing.NOTHING))
+    monkeypatch.setattr(finishing, "agree", lambda b, tables, *_, **__: (tables, agreeing.NOTHING))
     with opened(folder) as db:
         found = [by_key(db.sql(CUBE, epsilon="0.2").raw, 2) for _ in range(5)]
     assert any(n[None, None] != sum(n[w, None] for w in "ABC") for n in found)

@@ -10,8 +10,6 @@ import duckdb
 import pytest
 
 from private_shop import ROWS, ROWWISE, TABLES, UNIT, make_shop, open_shop
-from secant import infer_facts as finding
-from secant import settling
 from secant.accuracy import forecast as foreseeing
 from secant.accuracy import target_error as wanted
 from secant.accuracy import warnings as said
@@ -19,6 +17,9 @@ from secant.accuracy.forecast import forecast_errors
 from secant.accuracy.warnings import Caution
 from secant.engines.duckdb.session import DuckDBSession
 from secant.errors import WARNINGS, Refused, UsageError
+from secant.stages import limits
+from secant.stages import open as opening
+from secant.workflows import infer_facts as finding
 
 COUNT = "SELECT count(*) AS n FROM customers"
 SIZED = TABLES.replace(
@@ -203,7 +204,7 @@ def test_warnings_do_not_follow_the_data(tmp_path):
 
 def test_a_warning_that_follows_the_data_is_seen(tmp_path, monkeypatch):
     """Planted: how many rows there are is asked of the protected table itself."""
-    honest = settling.public_facts
+    honest = opening.public_facts
 
     def planted(policy, session):
         def count(table):
@@ -212,7 +213,7 @@ def test_a_warning_that_follows_the_data_is_seen(tmp_path, monkeypatch):
 
         return replace(honest(policy, session), count=count)
 
-    monkeypatch.setattr(settling, "public_facts", planted)
+    monkeypatch.setattr(opening, "public_facts", planted)
     full, empty = (
         everything_said(tmp_path / name, rows) for name, rows in (("a", ROWS), ("b", EMPTY))
     )
@@ -245,10 +246,8 @@ def test_the_printed_error_is_what_was_wanted_and_no_smaller_epsilon_gives_it(pe
 
 def test_a_solved_epsilon_that_is_too_small_is_seen(people, monkeypatch):
     """Planted: the search stops one step too early."""
-    honest = settling.least_epsilon
-    monkeypatch.setattr(
-        settling, "least_epsilon", lambda reaches: honest(reaches) * Fraction(9, 10)
-    )
+    honest = limits.least_epsilon
+    monkeypatch.setattr(limits, "least_epsilon", lambda reaches: honest(reaches) * Fraction(9, 10))
     answer = people.sql(COUNT, error=20)
     assert answer.error["values"][0][0] > 20
 
@@ -438,9 +437,9 @@ def test_no_printed_error_is_larger_than_was_foreseen(tmp_path, monkeypatch, pro
     forecast: list[dict] = []
     honest = forecast_errors
 
-    def listen(job, keys, session, *, thorough):
-        forecast.append(honest(job, keys, session))
-        return honest(job, keys, session, thorough=thorough)
+    def listen(*given, thorough):
+        forecast.append(honest(*given))
+        return honest(*given, thorough=thorough)
 
     monkeypatch.setattr(foreseeing, "forecast_errors", listen)
     with open_shop(tmp_path, protections) as db:

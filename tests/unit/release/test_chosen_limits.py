@@ -15,12 +15,14 @@ from secant.noise.mechanisms.limits import choose_limit, race, scores_of
 from secant.noise.secrecy import Private
 from secant.plan.evaluate.evaluate import prepare as compiled
 from secant.plan.facts.facts import Facts
-from secant.questions import prepared_of
 from secant.release.measured import _Reader, in_steps
 from secant.release.tallies import read_tallies
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import ClippedContribution
+from secant.sensitivity.split import split
 from secant.sensitivity.truncation.analysis import TruncationAnalysis
+from secant.sql.bind import bind
+from secant.stages.open import open_snapshot
 
 FEW = "SELECT count(*), sum(total) FROM orders WHERE status = 'open' AND quantity < 1"
 ALL = "SELECT count(*), sum(total) FROM orders"
@@ -271,8 +273,10 @@ def test_a_measure_that_moves_is_never_shown_without_noise(shop_directory):
 def test_the_analysis_refuses_other_kinds(shop_directory):
     rows = '\n[protections.single]\nkind = "rows"\ntables = ["orders"]\nepsilon = 9\n'
     with open_shop(shop_directory, rows) as db:
-        with db._question(ALL) as (plan, _, facts):
-            prepared = prepared_of(ALL, plan, db.policy, db.policy.protections, db.catalog, facts)
+        plan = bind(ALL, db.catalog)
+        with open_snapshot(plan, db._source) as snapshot:
+            facts = snapshot.facts
+            prepared = split(ALL, plan, db.policy, db.policy.protections, db.catalog, facts)
         (bounded,) = prepared.bounded
         from secant.sensitivity.interface import Request
 

@@ -18,7 +18,7 @@ from secant.plan.rewrites.quotients import quotients_of
 from secant.plan.rewrites.rewrite import normalize
 from secant.schema import types as t
 from secant.schema.catalog import Table, catalog
-from secant.sensitivity import portfolio
+from secant.sensitivity import split as splitting
 from secant.sql.bind import from_sql
 
 PEOPLE, EVENTS = 2_000, 30_000
@@ -146,7 +146,7 @@ def test_shares_are_cut_together(events):
 
 
 def test_separate_limits_of_a_written_quotient_would_be_noticed(events, monkeypatch):
-    monkeypatch.setattr(portfolio, "quotients_of", lambda plan: ())
+    monkeypatch.setattr(splitting, "quotients_of", lambda plan: ())
     with connect(events, "written apart", BINDING) as db:
         answer = db.sql(QUOTIENTS[0], epsilon=20)
     assert answer.rows[0][0] != pytest.approx(events.truth[2], rel=0.02)

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from private_shop import ROWWISE, TABLES, compile_release, open_shop
-from secant.noise import shares
+from secant.noise import calibrate as calibrating
 from secant.noise.laws import WORTH, Plain, choose_normal
 from secant.noise.mechanisms.gaussian import suffices
 from secant.noise.mechanisms.whole import multiplier, root_up
@@ -46,7 +46,7 @@ def test_public_numbers_alone_cost_nothing(cells):
 
 def test_shares_by_weight_alone_would_waste_half(cells, monkeypatch):
     """The planted fault: what nobody can move gets a share all the same."""
-    monkeypatch.setattr(shares, "is_still", lambda bound: False)
+    monkeypatch.setattr(calibrating, "is_still", lambda bound: False)
     job = compile_release(cells, "SELECT avg(total) FROM orders").job
     assert all(0 < n.epsilon < Fraction(2, 3) for n in job.noise.noise.values())
 

@@ -9,9 +9,9 @@ from secant.plan.rewrites.rewrite import normalize
 from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
 from secant.schema import types as t
 from secant.schema.catalog import Table, catalog
-from secant.sensitivity.bounding import ANALYSES
+from secant.sensitivity.bound import ANALYSES
 from secant.sensitivity.bounds import GlobalBound
-from secant.sensitivity.portfolio import Decomposition, RawRows, prepare
+from secant.sensitivity.split import Decomposition, RawRows, prepare
 from secant.sql.bind import from_sql
 
 CATALOG = catalog(

@@ -24,7 +24,7 @@ from secant.ledger.history import releases_of
 from secant.ledger.postgres import PostgresTransaction
 from secant.ledger.reserve import Reservation
 from secant.ledger.sqlite import SqliteTransaction
-from secant.release import run
+from secant.release import draw as drawing
 from secant.service.asking import Question
 from secant.service.remembered import Remembered
 from secant.service.users import User
@@ -105,7 +105,7 @@ BOUNDARIES = {
     "sent, not committed": Boundary(uncommitted("sent"), "reserved"),
     "sent, not attested": Boundary(attesting, "sent"),
     "sent": Boundary(after(Reservation, "mark_sent"), "sent"),
-    "statements have run": Boundary(after(run, "_released"), "sent"),
+    "statements have run": Boundary(after(drawing, "_released"), "sent"),
     "before it is settled": Boundary(before(Ledger, "record_settled"), "sent"),
     "settled, not committed": Boundary(uncommitted("settle"), "sent"),
     "settled": Boundary(after(Ledger, "record_settled"), "answered"),

@@ -21,7 +21,7 @@ def spread_in(name: str, policy: str, source: str | None, share: str) -> list[Sp
     from secant.numeric.parameters import level_of
     from secant.policy.check import fit_policy
     from secant.policy.file import load_policy
-    from secant.questions import protections_in_force
+    from secant.stages.ask import protections_in_force
     from secant.streams.inspecting import spread_of
     from secant.streams.releasing import opened_stream
 

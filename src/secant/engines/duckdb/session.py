@@ -29,7 +29,7 @@ from secant.engines.spill import Spill
 from secant.engines.watch import watched
 from secant.errors import BackendError, over_limit
 from secant.policy.policy import USUAL, Limits
-from secant.processes import PerProcess, ProcessLock
+from secant.runtime.processes import PerProcess, ProcessLock
 from secant.schema.catalog import Catalog
 
 # What the driver raises: its own errors, and Python's where a value or a text cannot be carried over.

@@ -19,8 +19,8 @@ from secant.plan.facts.regions import unfiltered
 from secant.plan.facts.scopes import holders, own_names
 from secant.plan.typing import fields_of
 from secant.records import frozen
+from secant.runtime.work import spend
 from secant.schema.types import Type
-from secant.work import spend
 
 Env = Mapping[str, str]
 _LETTERS_A_STEP = 64

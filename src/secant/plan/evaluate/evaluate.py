@@ -29,7 +29,7 @@ from secant.plan.functions.windows import WINDOW_FUNCTIONS, Partition
 from secant.plan.rule_table import RuleTable
 from secant.plan.typing import Fields, fields_of
 from secant.records import frozen
-from secant.work import spend
+from secant.runtime.work import spend
 
 Database: TypeAlias = Mapping[str, Sequence[Mapping[str, Any] | Sequence[Any]]]
 Rows: TypeAlias = Callable[[Frame], list[Row]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from secant.plan import nodes as n
-from secant.work import spend
+from secant.runtime.work import spend
 
 MOST_PARTS = 12_000
 MOST_SOLVED = 4_000_000

@@ -8,6 +8,7 @@ from __future__ import annotations
 from secant.errors import PolicyError, SqlError
 from secant.plan.facts.scopes import bottom_up
 from secant.plan.nodes import Filter, Join, Node, Project, Relation, Sort, written_size
+from secant.plan.rewrites.rewrite import normalize
 from secant.plan.typing import fields_of
 from secant.plan.verify import verify
 from secant.schema.catalog import Catalog
@@ -49,6 +50,11 @@ def from_sql(
                 hint="take a part of it: extract(hour FROM ...)",
             )
     return plan
+
+
+def bind(text: str, catalog: Catalog, parameters: Parameters | None = None) -> Relation:
+    """Stage *bind*: give the plan of the one SELECT in `text`, in normal form."""
+    return normalize(from_sql(text, catalog, parameters=parameters))
 
 
 def check_named(catalog: Catalog) -> None:

@@ -1,30 +1,23 @@
-"""One aggregate, bounded: softened where values are protected, enforced, and proved under every protection.
+"""Stage *bound*: one enforced aggregate, proved under every protection.
 
-In: an aggregate over protected rows, and the context of its question. Out: a release with one certificate per
+In: an aggregate that was enforced, and the context of its question. Out: a release with one certificate per
 protection, or all reasons against it. Chooses by public fields only: among global bounds the smallest wins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
-from secant.plan import nodes as n
-from secant.plan.facts.lineage import stored_column
-from secant.plan.facts.reads import scans, tables_read
-from secant.plan.facts.scopes import read_columns
-from secant.plan.rewrites.enforce import MeasuredAggregate, enforce
-from secant.plan.rewrites.measures import Problem
-from secant.plan.rewrites.quotients import cut_together
-from secant.policy.coverage import is_protected
+from secant.plan.facts.reads import tables_read
+from secant.plan.rewrites.enforce import MeasuredAggregate
 from secant.policy.keys import in_order
 from secant.policy.policy import Protection
 from secant.records import frozen
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import (
-    CannotBound,
     Certificate,
     ClippedContribution,
     Move,
@@ -34,15 +27,12 @@ from secant.sensitivity.certificate import (
     is_still,
 )
 from secant.sensitivity.combined import CombinedAnalysis, adds_up
-from secant.sensitivity.context import Context, shows_protected
+from secant.sensitivity.context import Context
 from secant.sensitivity.derivative.analysis import DerivativeAnalysis
-from secant.sensitivity.derivative.public_rows import public_rows_of
 from secant.sensitivity.derivative.soften.softened import Softened
-from secant.sensitivity.derivative.soften.unions import soften
+from secant.sensitivity.enforce import EnforcedAggregate
 from secant.sensitivity.interface import Analysis, Request, WhenAsked
 from secant.sensitivity.joins import JoinsAnalysis
-from secant.sensitivity.public_facts import PublicFacts
-from secant.sensitivity.public_values import with_public_values
 from secant.sensitivity.stability.analysis import StabilityAnalysis
 from secant.sensitivity.truncation.analysis import TruncationAnalysis
 
@@ -75,13 +65,8 @@ class CertifiedRelease:
     """How the user's aggregate was softened, where values are protected."""
 
 
-def bound_aggregate(
-    aggregate: n.Aggregate, name: str, context: Context
-) -> CertifiedRelease | Sequence[Refusal]:
-    """Enforce one aggregate and bound it under every protection, or give all reasons against it."""
-    enforced = _enforced(aggregate, name, context)
-    if isinstance(enforced, Refusal):
-        return (enforced,)
+def bound(enforced: EnforcedAggregate, context: Context) -> CertifiedRelease | Sequence[Refusal]:
+    """Bound one enforced aggregate under every protection, or give all reasons against it."""
     certificates, refusals = _certificates(enforced, context)
     if len(certificates) < len(context.protections):
         return tuple(refusals)
@@ -94,54 +79,9 @@ def bound_aggregate(
     return CertifiedRelease(release, settled, tuple(refusals), enforced.softened)
 
 
-@frozen
-class _Enforced:
-    """An aggregate, ready to be bounded."""
-
-    release: MeasuredAggregate
-    softened: Softened | None = None
-    public_rows: Mapping[str, Mapping[str, n.Scalar]] = field(default_factory=dict)
-    """Protection -> scan alias -> the condition under which a row does not move."""
-
-
-def _enforced(aggregate: n.Aggregate, name: str, context: Context) -> _Enforced | Refusal:
-    """Enforce what is declared; where values are protected, on the softened aggregate."""
-    policy, read, used = context.facts.policy, read_columns(aggregate), scans(aggregate)
-    touched = [
-        p for p in context.protections if any(shows_protected(s, policy, (p,), read) for s in used)
-    ]
-    cells = tuple(p for p in touched if p.distance)
-    if not cells:
-        release = _enforced_rows(aggregate, name, context)
-        if isinstance(release, Problem):
-            return _refusal(release)
-        return _Enforced(cut_together(release, context.quotients))
-    aggregate = with_public_values(aggregate, context)
-    moving = all(p.kind == "cells" for p in touched)
-    metric = all(p.distance for p in touched)
-    estimate = context.public.rows if moving else PublicFacts().rows
-    share = context.public.epsilon / max(1, len(aggregate.aggregations))
-    try:
-        softened = soften(aggregate, policy, cells, share, estimate, context.open.ends)
-        marked, catalog = scans(softened.aggregate), context.facts.catalog
-        public_rows = {p.name: public_rows_of(p, policy, marked, catalog) for p in cells}
-    except CannotBound as verdict:
-        return verdict.refusal("derivative")
-    release = enforce(
-        softened.aggregate, name, context.facts, context.protections,
-        moving=moving, metric=metric, stepped=context.stepped,
-    )  # fmt: skip
-    if isinstance(release, Problem):
-        return _refusal(release)
-    release = replace(release, notes=(*softened.notes, *release.notes))
-    return _Enforced(cut_together(release, context.quotients), softened, public_rows)
-
-
-def _refusal(problem: Problem) -> Refusal:
-    return Refusal("enforce", problem.rule, problem.reason, problem.hint, problem.node)
-
-
-def _certificates(enforced: _Enforced, context: Context) -> tuple[list[Certificate], list[Refusal]]:
+def _certificates(
+    enforced: EnforcedAggregate, context: Context
+) -> tuple[list[Certificate], list[Refusal]]:
     """Ask for a certificate under each protection; fewer of them than protections where one is refused."""
     release = enforced.release
     certificates: list[Certificate] = []
@@ -156,44 +96,6 @@ def _certificates(enforced: _Enforced, context: Context) -> tuple[list[Certifica
         else:  # what stands in the way comes first: the analyst is told to mend that
             refusals[:0] = against
     return certificates, refusals
-
-
-_LOOKED_UP = ("rewrite.range", "rewrite.subquery")
-"""What is in the way for want of a public number: a range, or the value of a subquery inside an expression."""
-
-
-def _enforced_rows(
-    aggregate: n.Aggregate, name: str, context: Context
-) -> MeasuredAggregate | Problem:
-    """Enforce what is declared; ranges that are missing are looked up where a table is public (combined.ends)."""
-    facts, protections, stepped = context.facts, context.protections, context.stepped
-    release = enforce(aggregate, name, facts, protections, stepped=stepped)
-    if not isinstance(release, Problem) or release.rule not in _LOOKED_UP:
-        return release
-    aggregate = with_public_values(aggregate, context)
-    policy, read = facts.policy, read_columns(aggregate)
-    tables = dict(policy.tables)
-    looked: list[str] = []
-    for scan in scans(aggregate):
-        if is_protected(scan.table.lower(), policy, policy.protections):
-            continue
-        table = scan.table.lower()
-        for f in scan.columns:
-            column = stored_column(scan, f.name).lower()
-            declared = policy.column(table, column)
-            if not f.type.numeric or f.name not in read or declared.range or declared.values:
-                continue
-            ends = context.open.ends(table, column)
-            if ends is not None:
-                old = tables.get(table, policy.facts(table))
-                columns = {**old.columns, column: replace(declared, range=ends)}
-                tables[table] = replace(old, columns=columns)
-                looked.append(f"range of {table}.{column}: looked up, the table is public")
-    enlarged = facts.with_ranges(replace(policy, tables=tables))
-    release = enforce(aggregate, name, enlarged, protections, stepped=stepped)
-    if isinstance(release, Problem):
-        return release
-    return replace(release, notes=(*dict.fromkeys(looked), *release.notes))
 
 
 def ask(request: Request) -> tuple[Certificate | None, list[Refusal]]:

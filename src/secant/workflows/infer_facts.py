@@ -21,7 +21,6 @@ from secant.ledger.amounts import Charge
 from secant.ledger.store import Ledger
 from secant.noise.events import PureEvent
 from secant.plan import nodes as n
-from secant.policy.policy import Protection
 from secant.records import frozen
 from secant.release.answer import Answer
 from secant.release.evidence import policy_document
@@ -38,9 +37,10 @@ from secant.release.inferred_facts import (
     written,
 )
 from secant.release.report import Explanation
-from secant.settling import SourceUnderPolicy, open_question
-from secant.sql.parameters import Parameters
-from secant.work import limited_work
+from secant.runtime.work import limited_work
+from secant.sql.bind import bind
+from secant.stages.ask import Question
+from secant.stages.open import Source, open_snapshot
 
 
 @frozen
@@ -48,23 +48,24 @@ class Situation:
     """A question that was refused, and where it was asked."""
 
     refusal: Refused
-    text: str
-    parameters: Parameters | None
-    source: SourceUnderPolicy
-    protections: tuple[Protection, ...]
+    question: Question
+    source: Source
+
+    def plan(self) -> n.Relation:
+        """Give the plan of the question."""
+        with limited_work():
+            return bind(self.question.text, self.source.catalog, self.question.parameters)
 
     def lacking(self) -> tuple[Lacking, ...]:
         """Give what the question lacks; raise its refusal where that cannot be found privately."""
         # what is found privately costs all units alike, and some give less
-        alike = all(p.personal is None for p in self.protections)
+        alike = all(p.personal is None for p in self.question.protections)
         if not alike or not may_be_found(self.refusal):
             raise self.refusal
         policy, catalog = self.source.policy, self.source.catalog
-        with (
-            open_question(self.text, self.source, self.parameters) as (plan, _, facts),
-            limited_work(),
-        ):
-            lacking = lacking_facts(plan, policy, self.protections, catalog, facts)
+        plan, held = self.plan(), self.question.protections
+        with open_snapshot(plan, self.source) as snapshot, limited_work():
+            lacking = lacking_facts(plan, policy, held, catalog, snapshot.facts)
         if not countable(lacking, policy, catalog):
             raise self.refusal
         return lacking
@@ -73,14 +74,13 @@ class Situation:
 def find_facts(
     situation: Situation,
     epsilon: Fraction,
-    foretold: Sequence[Charge],
+    price: Sequence[Charge],
     ledger: Ledger,
-    analyst: str,
     warn: Callable[[Caution], object] | None,
 ) -> tuple[tuple[Found, ...], Fraction, Caution | None]:
     """Give the facts that a question lacks, and what of its epsilon they cost; from the ledger they cost nothing.
 
-    `foretold` is what the answer would cost with facts of a usual size: its delta is another one's than that of facts.
+    `price` is what the answer would cost with facts of a usual size: its delta is another one's than that of facts.
     """
     lacking = situation.lacking()
     known = recalled((r.status for r in ledger.history()), lacking)
@@ -91,34 +91,36 @@ def find_facts(
     if warn is not None:
         warn(caution)
     names = sorted({x.protection for x in missing})
-    everybody = [p.name for p in situation.protections]
+    everybody = [p.name for p in situation.question.protections]
     # Whoever cannot pay for the whole question does not pay for its first part.
     deltas = Counter[str]()
-    for charge in foretold:
+    for charge in price:
         deltas[charge.protection] += charge.delta
     whole = [replace(Charge.of(p, epsilon), delta=deltas[p]) for p in everybody]
-    ledger.reserve(whole, analyst=analyst).give_back()
+    ledger.reserve(whole, analyst=situation.question.analyst).give_back()
     paid = epsilon * SHARE
     charges = [Charge.of_event(p, PureEvent(paid)) for p in names]
     note = {"facts": len(missing)}
     evidence, source = _evidence(missing, situation.source, paid), situation.source
     with (
-        open_question(situation.text, source, situation.parameters) as (_, session, _),
-        ledger.reserve(charges, analyst=analyst, note=note, evidence=evidence) as reservation,
+        open_snapshot(situation.plan(), source) as snapshot,
+        ledger.reserve(
+            charges, analyst=situation.question.analyst, note=note, evidence=evidence
+        ) as reservation,
     ):
         about_to_charge()
         reservation.mark_sent()
 
         def count(statement: n.Aggregate) -> tuple[object, ...]:
-            return session.rows(lower(statement, session.dialect))[0]
+            return snapshot.session.rows(lower(statement, snapshot.session.dialect))[0]
 
         found = find(missing, source.policy, source.catalog, paid, count)
-        session.confirm()
+        snapshot.session.confirm()
         reservation.settle(written(found))
     return (*known, *found), paid, caution
 
 
-def _evidence(missing: tuple[Lacking, ...], source: SourceUnderPolicy, paid: Fraction) -> Evidence:
+def _evidence(missing: tuple[Lacking, ...], source: Source, paid: Fraction) -> Evidence:
     """Write down which facts are paid for; a verifier that has no rule for that says so."""
     facts = [{"of": x.words, "protection": x.protection} for x in missing]
     name = ", ".join(x.words for x in missing)

@@ -22,21 +22,20 @@ from secant.ledger.store import Ledger
 from secant.plan.facts.facts import Facts
 from secant.plan.facts.keys import told_apart
 from secant.plan.facts.parts import Part
-from secant.plan.rewrites.rewrite import normalize
 from secant.plan.typing import fields_of
 from secant.policy.policy import Policy
-from secant.questions import Question
 from secant.records import frozen
 from secant.release.answer import Answer
 from secant.release.cost_by_source import Source, costs_by_source, parts_by_table, together
 from secant.release.release_plan import ReleasePlan
+from secant.runtime.work import limited_work
 from secant.schema.catalog import Catalog, Constants, View
 from secant.schema.types import Type
 from secant.sensitivity.stability.analysis import rows_moved
-from secant.sql.bind import from_sql
+from secant.sql.bind import bind
 from secant.sql.bind.views import names_read
 from secant.sql.script import Statement, read_script
-from secant.work import limited_work
+from secant.stages.ask import Question
 
 Price = tuple[Fraction, Fraction]
 """(epsilon, delta)"""
@@ -47,10 +46,10 @@ class Asking:
     """How one statement is explained and asked, under a catalog that knows what was defined before it."""
 
     policy: Policy
-    asked: Question
-    explained: Callable[[Catalog, str, Question], ReleasePlan]
-    released: Callable[[Catalog, str, Question], Answer]
-    books: Ledger | None
+    question: Question
+    planned: Callable[[Catalog, Question], ReleasePlan]
+    answered: Callable[[Catalog, Question], Answer]
+    ledger: Ledger | None
     """Where the budget is kept; None if nothing is to be spent."""
 
 
@@ -153,15 +152,15 @@ def _ran(script: str, catalog: Catalog, asking: Asking) -> Workflow:
     statements = read_script(script)
     catalog = _defining(statements, catalog)
     outputs = [s for s in statements if s.kind != "view"]
-    assert asking.asked.epsilon is not None, "a script is asked with an epsilon"
-    share = replace(asking.asked, epsilon=asking.asked.epsilon / len(outputs))
+    assert asking.question.epsilon is not None, "a script is asked with an epsilon"
+    share = replace(asking.question, epsilon=asking.question.epsilon / len(outputs))
     known, costs, parts = _foreseen(outputs, catalog, asking, share)
     paying = sum(1 for row in costs.values() if row)
     if 0 < paying < len(outputs):  # what reads public numbers only needs no share
-        share = replace(asking.asked, epsilon=asking.asked.epsilon / paying)
+        share = replace(asking.question, epsilon=asking.question.epsilon / paying)
         known, costs, parts = _foreseen(outputs, catalog, asking, share)
     stabilities = _stabilities(statements, asking, known)
-    if asking.books is None:
+    if asking.ledger is None:
         flow = _flow(statements, catalog, asking.policy, costs, parts, stabilities, {})
         return Workflow({}, costs, stabilities, flow, parts)
     answers: dict[str, Answer] = {}
@@ -170,8 +169,8 @@ def _ran(script: str, catalog: Catalog, asking: Asking) -> Workflow:
     for statement in outputs:
         try:
             # Bounds may follow the numbers that were drawn: what is shown is what this one costs.
-            job = asking.explained(known, statement.text, share)
-            answer = asking.released(known, statement.text, share)
+            job = asking.planned(known, replace(share, text=statement.text))
+            answer = asking.answered(known, replace(share, text=statement.text))
         except SecantError as error:
             if not answers:
                 raise
@@ -181,7 +180,7 @@ def _ran(script: str, catalog: Catalog, asking: Asking) -> Workflow:
         parts[statement.name] = _parts(asking, known, job)
         known = known.knowing(_kept(statement, _drawn(job, statement, answer)))
     costs = {name: row for name, row in costs.items() if name in answers}
-    budget = accounts_of(asking.books)
+    budget = accounts_of(asking.ledger)
     left = {name: account.remaining_epsilon for name, account in budget.items()}
     flow = _flow(statements, catalog, asking.policy, costs, parts, stabilities, left)
     return Workflow(answers, costs, stabilities, flow, parts, budget, stopped)
@@ -193,7 +192,7 @@ def _foreseen(
     """Explain all outputs before anything is spent, with placeholders for tables that are not drawn yet."""
     known, costs, parts = catalog, {}, {}
     for statement in outputs:
-        job = asking.explained(known, statement.text, share)
+        job = asking.planned(known, replace(share, text=statement.text))
         costs[statement.name] = _costs(asking, known, job)
         parts[statement.name] = _parts(asking, known, job)
         known = known.knowing(_kept(statement, _placeholder(known, statement, job)))
@@ -219,11 +218,11 @@ def _defining(statements: tuple[Statement, ...], catalog: Catalog) -> Catalog:
 
 
 def _costs(asking: Asking, catalog: Catalog, job: ReleasePlan) -> dict[Source, Price]:
-    return costs_by_source(job, asking.asked.protections, Facts(asking.policy, catalog))
+    return costs_by_source(job, asking.question.protections, Facts(asking.policy, catalog))
 
 
 def _parts(asking: Asking, catalog: Catalog, job: ReleasePlan) -> dict[str, list[Part] | None]:
-    return parts_by_table(job, asking.asked.protections, Facts(asking.policy, catalog))
+    return parts_by_table(job, asking.question.protections, Facts(asking.policy, catalog))
 
 
 def _kept(statement: Statement, table: Constants) -> dict[str, Constants]:
@@ -258,7 +257,7 @@ _STANDING: dict[str, tuple[object, object]] = {
 def _placeholder(catalog: Catalog, statement: Statement, job: ReleasePlan) -> Constants:
     """Give rows that stand for a table that is not drawn yet: keys that tell them apart, and numbers that do not."""
     columns = _columns(job, statement)
-    keys = told_apart(normalize(from_sql(statement.text, catalog)))
+    keys = told_apart(bind(statement.text, catalog))
     apart = [keys is not None and f.name in keys for f in fields_of(job.prepared.post)]
     numbers = (0,) if keys == frozenset() else (0, 1) if keys else (0, 0, 1)
 
@@ -275,13 +274,13 @@ def _stabilities(
 ) -> dict[str, dict[str, int | None]]:
     """Give for each view and each protected table how many rows of the view one row of the table moves."""
     facts = Facts(asking.policy, catalog)
-    covered = [p for p in asking.asked.protections if p.kind == "rows"]
+    covered = [p for p in asking.question.protections if p.kind == "rows"]
     tables = [t for t in catalog.tables if any(t in facts.covered(p) for p in covered)]
     found: dict[str, dict[str, int | None]] = {}
     for s in statements:
         if s.kind == "view":
             with limited_work():
-                plan = normalize(from_sql(f'SELECT * FROM "{s.name}"', catalog))
+                plan = bind(f'SELECT * FROM "{s.name}"', catalog)
                 found[s.name] = {table: rows_moved(plan, table, facts) for table in tables}
     return found
 

@@ -12,11 +12,10 @@ from typing import Any
 from secant.errors import BudgetError, SecantError, UsageError
 from secant.evidence import KINDS, digest, software
 from secant.ledger.store import Ledger
-from secant.plan.rewrites.rewrite import normalize
 from secant.policy.policy import Policy
 from secant.release.evidence import plan_document, policy_document, read_parameters
 from secant.schema.catalog import Catalog
-from secant.sql.bind import from_sql
+from secant.sql.bind import bind
 from secant.sql.query_context import query_context
 from secant.verifier import QUESTION, STREAM, Point, Verdict, verify
 
@@ -67,7 +66,7 @@ def _planned(bodies: dict[str, str], evidence: dict[str, str], catalog: Catalog)
     try:
         with query_context(asked["text"]):
             given = read_parameters(asked["parameters"])
-            plan = normalize(from_sql(asked["text"], catalog, parameters=given))
+            plan = bind(asked["text"], catalog, given)
             same = digest(plan_document(plan)) == evidence["plan"]
     except SecantError as error:
         return Point(about, "not known", f"the text is not planned any more ({error.code})")

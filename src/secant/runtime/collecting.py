@@ -12,7 +12,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from secant.processes import ProcessLock
+from secant.runtime.processes import ProcessLock
 
 SELDOM = 100_000
 """New objects until the collector starts: some ten megabytes of them."""

@@ -18,7 +18,7 @@ from secant.noise.measure_noise import KeyChoice, Noise
 from secant.noise.ranked import RankNoise, rank_noise
 from secant.policy.policy import Protection
 from secant.records import frozen
-from secant.sensitivity.bounding import CertifiedRelease
+from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import Certificate, is_still
 

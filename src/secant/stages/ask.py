@@ -1,0 +1,134 @@
+"""Stage *ask*: the text, numbers, protections and parameters of a question.
+
+In: what a caller wrote, and a policy. Out: a question, or an error of usage. Nothing is read or spent here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from secant.accuracy.target_error import Wanted, wanted_of
+from secant.errors import PolicyError, UsageError
+from secant.ledger.amounts import DELTA_UNITS, as_written
+from secant.numeric.parameters import delta_of, epsilon_of, level_of
+from secant.policy.coverage import holding
+from secant.policy.policy import Policy, Protection
+from secant.records import frozen
+from secant.sql.parameters import Parameters
+
+if TYPE_CHECKING:
+    from secant.attack import Attacker
+
+Number = float | int | str | Decimal | Fraction
+
+
+@frozen
+class Question:
+    """What is asked: a text, and an epsilon, or an error or an attacker from which one is found."""
+
+    text: str
+    parameters: Parameters | None
+    epsilon: Fraction | None
+    error: Wanted | None
+    attacker: Attacker | None
+    most: Wanted | None
+    """The largest error that is allowed; None where all are."""
+    deltas: Mapping[str, Fraction]
+    level: Fraction
+    protections: tuple[Protection, ...]
+    """Those that hold."""
+    analyst: str = ""
+    data: str = ""
+    """Names the version of the data, for the evidence of the release; empty where nothing tells it."""
+
+    @property
+    def thorough(self) -> bool:
+        """Whether something depends on errors, so that all of them are worked out."""
+        return self.most is not None or self.error is not None
+
+
+def ask(
+    text: str,
+    policy: Policy,
+    *,
+    parameters: Parameters | None = None,
+    epsilon: Number | None = None,
+    error: Number | None = None,
+    max_error: Number | None = None,
+    attacker: str | None = None,
+    delta: Number | None = None,
+    level: Number = 0.95,
+    protection: str | None = None,
+    analyst: str = "",
+    data: str = "",
+) -> Question:
+    """Read the text, the numbers and the protections of a question."""
+    aim = None
+    if attacker is not None:
+        from secant.attack import (
+            parse_attacker,  # thirteen modules that other questions do not need
+        )
+
+        aim = parse_attacker(attacker)
+    if None not in (epsilon, error) or (epsilon is None and error is None and aim is None):
+        raise UsageError(
+            "USE-002",
+            "a question has an epsilon, or an error that is wanted, and not both",
+            hint="give epsilon, such as 0.5, or an error, such as 20, for which the least epsilon is found",
+        )
+    confidence = level_of(as_written(level, what="level", code="USE-004"))
+    held = protections_in_force(policy, protection)
+    wanted = None if error is None else wanted_of(error, "error")
+    amount = None
+    if epsilon is not None:
+        amount = epsilon_of(as_written(epsilon, what="epsilon", code="USE-002"))
+    deltas = deltas_of(held, delta)
+    most = None if max_error is None else wanted_of(max_error, "max_error")
+    return Question(
+        text, parameters, amount, wanted, aim, most, deltas, confidence, held, analyst, data
+    )
+
+
+def deltas_of(protections: tuple[Protection, ...], delta: Number | None) -> dict[str, Fraction]:
+    """Give what a question may spend of each δ: a hundredth of all, if nothing else is asked for.
+
+    Less than the ledger counts is none: rounded up, the first question would cost more than there is.
+    """
+    if delta is None:
+        shares = {p.name: p.delta / 100 for p in protections}
+        return {name: x if x * DELTA_UNITS >= 1 else Fraction(0) for name, x in shares.items()}
+    asked = delta_of(as_written(delta, what="delta", code="USE-003"))
+    return {p.name: asked for p in protections}
+
+
+def named_protection(policy: Policy, name: str) -> Protection:
+    """Give the protection of a name, or say which there are."""
+    found = policy.protection(name)
+    if found is None:
+        known = ", ".join(p.name for p in policy.protections)
+        raise UsageError("USE-005", f"there is no protection {name!r}", hint=f"there are: {known}")
+    return found
+
+
+def protections_in_force(policy: Policy, chosen: str | None) -> tuple[Protection, ...]:
+    """All protections hold together; among declared alternatives a query may choose one."""
+    if not policy.protections:
+        raise PolicyError(
+            "POL-003", "the policy protects nothing", hint="add a [protections.NAME] section"
+        )
+    if chosen is None:
+        return policy.protections
+    if chosen not in policy.alternatives:
+        if policy.protection(chosen) is None:
+            wrong = f"there is no protection {chosen!r}"
+        else:
+            wrong = f"{chosen} is not an alternative: all protections of the policy hold together"
+        others = ", ".join(policy.alternatives)
+        hint = f"choose among {others}" if others else "leave it out"
+        raise UsageError(
+            "USE-005", wrong, hint=f"{hint}; the data owner can list others under `alternatives`"
+        )
+    return holding(policy, chosen)
