@@ -128,50 +128,39 @@ def _highest(count: int, height: Callable[[int, int], Ball]) -> int:
     return int(decide(attempt, 64))
 
 
-def _calibrated(
-    name: str,
-    pick: Callable[[Sequence[int], Sequence[Fraction]], int],
-    bound: Bound,
-    epsilon: Number,
-    monotone: bool,
-) -> Choice:
-    if not _admits(bound) or not isinstance(bound, GlobalBound):
-        raise UsageError("USE-001", "a choice needs a positive bound on each score (norm linf)")
-    budget = epsilon_of(epsilon)
-    return Choice(name, budget, budget / (bound.value * (1 if monotone else 2)), pick)
+@frozen
+class ChoiceByScores:
+    """What both choices share; each says how it picks."""
 
+    name: ClassVar[str]
 
-def _admits(bound: Bound) -> bool:
-    return isinstance(bound, GlobalBound) and bound.norm == "linf" and bound.value > 0
+    def admits(self, bound: Bound) -> bool:
+        """Say whether this mechanism handles the bound: how far any one score moves."""
+        return isinstance(bound, GlobalBound) and bound.norm == "linf" and bound.value > 0
+
+    def calibrate(self, bound: Bound, *, epsilon: Number, monotone: bool = False) -> Choice:
+        """Fix the sharpness; `monotone` where all scores move in one direction together."""
+        if not self.admits(bound) or not isinstance(bound, GlobalBound):
+            raise UsageError("USE-001", "a choice needs a positive bound on each score (norm linf)")
+        budget = epsilon_of(epsilon)
+        sharpness = budget / (bound.value * (1 if monotone else 2))
+        return Choice(self.name, budget, sharpness, _PICKS[self.name])
 
 
 @frozen
-class ExponentialNoise:
+class ExponentialNoise(ChoiceByScores):
     """noise.exponential: candidate r with probability ∝ exp(ε · score(r) / (2 · bound))."""
 
     name: ClassVar[str] = "exponential"
     proof: ClassVar[str] = "noise.exponential"
 
-    def admits(self, bound: Bound) -> bool:
-        """Say whether this mechanism handles the bound: how far any one score moves."""
-        return _admits(bound)
-
-    def calibrate(self, bound: Bound, *, epsilon: Number, monotone: bool = False) -> Choice:
-        """Fix the sharpness; `monotone` where all scores move in one direction together."""
-        return _calibrated(self.name, pick_exponential, bound, epsilon, monotone)
-
 
 @frozen
-class PermuteAndFlip:
+class PermuteAndFlip(ChoiceByScores):
     """noise.permute_and_flip: never a worse expected score than the exponential mechanism, same ε."""
 
     name: ClassVar[str] = "permute-and-flip"
     proof: ClassVar[str] = "noise.permute_and_flip"
 
-    def admits(self, bound: Bound) -> bool:
-        """Say whether this mechanism handles the bound: how far any one score moves."""
-        return _admits(bound)
 
-    def calibrate(self, bound: Bound, *, epsilon: Number, monotone: bool = False) -> Choice:
-        """Fix the sharpness; `monotone` where all scores move in one direction together."""
-        return _calibrated(self.name, pick_flip, bound, epsilon, monotone)
+_PICKS = {ExponentialNoise.name: pick_exponential, PermuteAndFlip.name: pick_flip}
