@@ -7,7 +7,6 @@ from hostile_questions import HOSTILE, case_in_case, case_of_branches, doubled_c
 
 import secant
 from private_shop import ROWWISE, UNIT, make_shop, open_shop
-from secant import work
 from secant.cli.program import main
 from secant.engines.postgres.scalars import POSTGRES
 from secant.engines.print.print_sql import lower
@@ -17,6 +16,7 @@ from secant.noise import intervals
 from secant.plan import nodes as n
 from secant.plan.rewrites.null_on_error import make_total
 from secant.plan.rewrites.rewrite import normalize
+from secant.runtime import work
 from secant.sql.bind import from_sql
 
 CELLS = """

@@ -15,8 +15,8 @@ import pytest
 import secant
 from apart import apart
 from private_shop import compile_release
-from secant import work
 from secant.errors import Refused
+from secant.runtime import work
 
 TESTS = Path(__file__).parents[2]
 EXPECTED = TESTS / "golden" / "tpch_customers.json"

@@ -26,13 +26,13 @@ def mcp(
     from pathlib import Path
 
     from secant.service.agents import build
-    from secant.service.asking import Desk
+    from secant.service.asking import Service
     from secant.service.settings import load_settings
 
     settings = load_settings(None if config is None else Path(config), given={"policy": policy})
-    desk = Desk(settings)
+    service = Service(settings)
     try:
-        build(desk, analyst, cap).run()
+        build(service, analyst, cap).run()
     finally:
-        desk.close()
+        service.close()
     return 0
