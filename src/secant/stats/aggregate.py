@@ -21,7 +21,7 @@ import numpy.typing as npt
 from secant.errors import UsageError, public_api
 from secant.numeric.parameters import Number, count_of
 from secant.stats.calls import guarantee_of, release, terms_of
-from secant.stats.definitions import rank_statistic, rank_ways
+from secant.stats.definitions import rank_mechanisms, rank_statistic
 from secant.stats.inputs import check_values, numbers_of
 from secant.stats.results import REPLACE, Neighbors, Release
 from secant.stats.scale import Scale, Steps, scale_of
@@ -98,7 +98,7 @@ def aggregate(
         values,
         scale,
         statistic,
-        rank_ways(statistic, inner),
+        rank_mechanisms(statistic, inner),
         inner,
         # the function sees what is missing as NaN: a block where that fails, or gives no number, counts as empty
         read=lambda given: block_results(

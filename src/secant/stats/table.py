@@ -19,18 +19,18 @@ from secant.stats.budget import Done, paid
 from secant.stats.calls import Terms, guarantee_of, kept_values, quiet, release, terms_of
 from secant.stats.counting import count
 from secant.stats.definitions import (
-    by_size_ways,
+    by_size_mechanisms,
     mean_statistic,
+    rank_mechanisms,
     rank_statistic,
-    rank_ways,
     variance_statistic,
 )
 from secant.stats.inputs import Values, check_values, mask_of, public_number, values_of, written
+from secant.stats.mechanisms import Mechanism, Statistic
 from secant.stats.preprocessing import ordered_statistics as ordered
 from secant.stats.preprocessing.unbounded import FAMILY, delta_of_call, release_unbounded
 from secant.stats.results import ADD_REMOVE, REPLACE, Neighbors, Release
 from secant.stats.scale import Scale, Steps, scale_of
-from secant.stats.ways import Statistic, Way
 
 PRIVATE = "private"
 """What is passed as n."""
@@ -71,7 +71,7 @@ class ColumnStatistic:
     """Of the function that is called; a private number of rows is charged under it."""
     proved: Callable[[Scale, Terms, int], Statistic]
     """What is proved of it on a scale; the last number is the place of what no values give."""
-    ways: Callable[[Statistic, Terms, Fraction | None], list[list[Way]]]
+    ways: Callable[[Statistic, Terms, Fraction | None], list[list[Mechanism]]]
     """The ways to release it, the preferred first; the last number is Δ, where the call gave one."""
     unbounded: str = ""
     """What it is called where delta_f stands for a range."""
@@ -88,7 +88,7 @@ def mean_of(share: Fraction, trim: Number | None = None) -> ColumnStatistic:
     return ColumnStatistic(
         name,
         lambda scale, terms, empty: mean_statistic(shown, scale, terms, share, empty),
-        lambda statistic, terms, delta: by_size_ways(statistic, terms, spec, delta),
+        lambda statistic, terms, delta: by_size_mechanisms(statistic, terms, spec, delta),
         name,
         {} if trim is None else {"trim": trim},
     )
@@ -111,7 +111,7 @@ def rank_of(q: Number) -> ColumnStatistic:
     return ColumnStatistic(
         "quantile",
         lambda scale, terms, empty: rank_statistic(share, scale, terms.neighbors, empty),
-        rank_ways,
+        rank_mechanisms,
         name or "quantile",
         {} if name else {"q": share},
     )
@@ -121,13 +121,13 @@ MEAN = mean_of(Fraction(0))
 VARIANCE = ColumnStatistic(
     "variance",
     lambda scale, terms, empty: variance_statistic(scale, terms),
-    lambda statistic, terms, delta: by_size_ways(statistic, terms, "variance", delta),
+    lambda statistic, terms, delta: by_size_mechanisms(statistic, terms, "variance", delta),
     "variance",
 )
 PROPORTION = ColumnStatistic(
     "proportion",
     lambda scale, terms, empty: mean_statistic("proportion", scale, terms, Fraction(0), empty),
-    lambda statistic, terms, delta: by_size_ways(statistic, terms),
+    lambda statistic, terms, delta: by_size_mechanisms(statistic, terms),
     read=mask_of,
 )
 

@@ -9,7 +9,7 @@ import pytest
 
 import chance
 from secant.errors import UsageError
-from secant.noise.continual import StreamFacts, Way, choose
+from secant.noise.continual import Mechanism, StreamFacts, choose
 from secant.noise.continual.afterwards import followed, isotonic, revised
 from secant.noise.continual.choosing import best
 from secant.noise.continual.encoder import Encoder
@@ -22,10 +22,10 @@ def facts(horizon, delta=0, **more):
 
 
 REVISED = {
-    "tree": (Way("tree", "laplace", facts(40), (Tree(3, 3),)), 40),
-    "on the way": (Way("tree", "laplace", facts(100), (Tree(4, 3),)), 27),
-    "epochs": (Way("tree", "laplace", facts(None), (Tree(5, 2), Tree(3, 3))), 35),
-    "increments": (Way("increments", "laplace", facts(9), (Tree(2, 1),)), 9),
+    "tree": (Mechanism("tree", "laplace", facts(40), (Tree(3, 3),)), 40),
+    "on the way": (Mechanism("tree", "laplace", facts(100), (Tree(4, 3),)), 27),
+    "epochs": (Mechanism("tree", "laplace", facts(None), (Tree(5, 2), Tree(3, 3))), 35),
+    "increments": (Mechanism("increments", "laplace", facts(9), (Tree(2, 1),)), 9),
 }
 
 
@@ -58,7 +58,7 @@ def test_all_steps_at_once_are_the_least_squares(name):
 
 
 def test_all_steps_at_once_are_better_than_one_after_another():
-    way = Way("tree", "laplace", facts(400), (Tree(10, 3),))
+    way = Mechanism("tree", "laplace", facts(400), (Tree(10, 3),))
     points = revised(way, {o.name: 0 for o in outputs(way, 400)}, 400)
     batch = math.sqrt(np.mean([p.prefix.deviation**2 for p in points]))
     assert batch == pytest.approx(9.2, rel=0.02)
@@ -66,7 +66,7 @@ def test_all_steps_at_once_are_better_than_one_after_another():
 
 
 def test_an_encoder_has_nothing_to_revise():
-    way = Way("toeplitz", "normal", facts(9, Fraction(1, 10**6)), (Encoder(9),))
+    way = Mechanism("toeplitz", "normal", facts(9, Fraction(1, 10**6)), (Encoder(9),))
     released = {o.name: i for i, o in enumerate(outputs(way, 9))}
     assert revised(way, released, 9) == way.series(released, 9)
 

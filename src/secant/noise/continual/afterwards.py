@@ -15,13 +15,13 @@ from secant.noise.continual.batch import leaves, noises_of
 from secant.noise.continual.encoder import Encoder
 from secant.noise.continual.ends import LEVEL, Kind, ends_level, half_width, variance_of
 from secant.noise.continual.levels import Tree, number
-from secant.noise.continual.mechanisms import Stretch, Way
+from secant.noise.continual.mechanisms import Mechanism, Stretch
 from secant.noise.continual.records import Estimate, Point
 from secant.numeric.arrays import Floats, np
 
 
 def revised(
-    way: Way, released: Mapping[str, int], until: int, since: int = 1, level: float = LEVEL
+    way: Mechanism, released: Mapping[str, int], until: int, since: int = 1, level: float = LEVEL
 ) -> tuple[Point, ...]:
     """Give the series by least squares over all numbers up to `until`: earlier steps profit from later blocks."""
     if any(isinstance(part.design, Encoder) for part, _ in way.parts(until)):
@@ -83,7 +83,7 @@ MOST_FOLLOWED = 4000
 """Steps that are followed through blocks at once: the equations are solved as they stand."""
 
 
-def followed(way: Way, released: Mapping[str, int], until: int, drift: float) -> Floats:
+def followed(way: Mechanism, released: Mapping[str, int], until: int, drift: float) -> Floats:
     """Give steps 1 to `until` as a walk through all numbers so far, of blocks as well as of steps (continual.filter).
 
     The model, a walk whose steps have variance `drift`, is the reader's belief: no error is given, because none is
