@@ -46,7 +46,6 @@ from secant.release.inferred_facts import Found, completed
 from secant.release.print import check_statements, print_statements
 from secant.release.release_plan import ReleasePlan
 from secant.release.report import Explanation, answer_of, explanation
-from secant.runtime.collecting import seldom_collecting
 from secant.runtime.processes import ProcessLock
 from secant.runtime.work import limited_work
 from secant.schema.catalog import Catalog
@@ -563,5 +562,5 @@ NOTHING_DRAWN = NoisyTables({}, {})
 
 def bind_question(question: Question, catalog: Catalog) -> Relation:
     """Give the plan of a question, in normal form."""
-    with seldom_collecting(), limited_work():
+    with limited_work():
         return bind(question.text, catalog, question.parameters)

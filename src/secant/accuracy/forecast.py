@@ -179,12 +179,35 @@ def _shown(
     relied: NoiseLineage,
     noisy: list[str],
 ) -> list[Result]:
-    """Give what would be shown at a choice of limits, probe by probe."""
+    """Give what would be shown at a choice of limits, probe by probe; one probe where a second tells nothing more."""
     some = _few(job, keys, relied, noisy)
-    found = [_made_up(job, some, session, probe, noise, relied) for probe in PROBES]
+    probes = PROBES[:1] if _shown_as_drawn(job, relied, noisy) else PROBES
+    found = [_made_up(job, some, session, probe, noise, relied) for probe in probes]
     if some is not keys and any(not shown.rows for shown in found):
-        return [_made_up(job, keys, session, probe, noise, relied) for probe in PROBES]
+        return [_made_up(job, keys, session, probe, noise, relied) for probe in probes]
     return found
+
+
+def _shown_as_drawn(job: ReleasePlan, relied: NoiseLineage, noisy: list[str]) -> bool:
+    """Whether each output is one number of one release, as it was drawn: its error is that of its noise alone.
+
+    Such a number may be kept from falling below zero, which no made-up number does.
+    """
+    if relied.rows or len(job.prepared.bounded) != 1:
+        return False
+    (b,) = job.prepared.bounded
+    measures = {m.column for m in b.release.measures}
+    made = job.traced.made_of
+    for output in noisy:
+        scalar = made.get(output)
+        if isinstance(scalar, n.Call) and scalar.function == "greatest":
+            first, *limits = scalar.arguments
+            if not all(isinstance(x, n.Literal) and x.value == 0 for x in limits):
+                return False
+            scalar = first
+        if not isinstance(scalar, n.Column) or scalar.name not in measures:
+            return False
+    return True
 
 
 def _few(
@@ -192,7 +215,8 @@ def _few(
 ) -> Mapping[str, Keys | None]:
     """Give a few keys where all rows have the same error: outputs are made of the numbers of one row alone."""
     measures = {m.column for b in job.prepared.bounded for m in b.release.measures}
-    made = [job.traced.made_of.get(output) for output in noisy]
+    made_of = job.traced.made_of
+    made = [made_of.get(output) for output in noisy]
     alike = all(scalar is not None and columns_of(scalar) <= measures for scalar in made)
     if not alike or relied.rows:
         return keys

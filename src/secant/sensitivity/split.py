@@ -130,7 +130,7 @@ def prepare(
     return Decomposition(rest, tuple(split.bounded))
 
 
-class Exposed(Exception):  # noqa: N818 - control flow between here and the portfolio
+class Exposed(Exception):  # noqa: N818 - control flow inside of this module
     """Rows of a protected table would be shown as they are."""
 
     def __init__(self, scan: n.Scan) -> None:

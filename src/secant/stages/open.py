@@ -14,7 +14,6 @@ from secant.plan.facts.reads import scans
 from secant.policy.policy import Policy
 from secant.records import frozen
 from secant.release.public_facts import public_facts
-from secant.runtime.collecting import seldom_collecting
 from secant.schema.catalog import Catalog
 from secant.sensitivity.public_facts import PublicFacts
 
@@ -43,6 +42,6 @@ def open_snapshot(plan: n.Relation, source: Source) -> Iterator[Snapshot]:
     """Open a session in which all tables stay as they are that a plan may read."""
     # Keys, owners and public rows are looked up in tables that the query does not name, but the policy does.
     named = {*(s.table for s in scans(plan)), *source.policy.tables, *source.policy.public}
-    with seldom_collecting(), source.backend.session(named) as session:
+    with source.backend.session(named) as session:
         facts = public_facts(source.policy, session)
         yield Snapshot(session, source.policy, source.catalog, facts)

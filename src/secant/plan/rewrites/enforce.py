@@ -590,4 +590,4 @@ PASSES: tuple[Callable[[_Builder], None], ...] = (
     _Builder.measure,
     _Builder.truncate,
 )
-"""What makes a release of an aggregate, in this order; `analysis.bounding` softens it before where values move."""
+"""What makes a release of an aggregate, in this order; `sensitivity.enforce` softens it before where values move."""
