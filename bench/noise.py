@@ -12,12 +12,11 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from secant.noise.mechanisms.discrete_gaussian import discrete_gaussian_noise
 from secant.noise.mechanisms.discrete_laplace import add_discrete_laplace, discrete_laplace_noise
 from secant.noise.mechanisms.gaussian import GaussianNoise
 from secant.noise.mechanisms.laplace import LaplaceNoise
 from secant.noise.mechanisms.laws import OptimalLaw
-from secant.noise.mechanisms.smooth import CauchyNoise, OptimalNoise, SmoothNoise, StudentNoise
+from secant.noise.mechanisms.smooth import CauchyNoise, OptimalNoise, SmoothNoise
 from secant.numeric.ball import ball, upper, working_precision
 from secant.sensitivity.bounds import GlobalBound, SmoothBound
 
@@ -35,7 +34,6 @@ def run() -> dict[str, Any]:
             "optimal_drawn_100000": _drawn_mean(optimal, 100_000),
             "cauchy_exact_rate": 0.7071067811865476 / float(_rate(CauchyNoise())),
             "cauchy_seeds": 0.7071067811865476 / (1 / 5 - 1 / 10),
-            "student_3_exact_rate": 1.1026577908435842 / float(_rate(StudentNoise())),
         },
         "scalar_optimal_100000": _timed(lambda: [optimal.draw(5, 2) for _ in range(100_000)]),
         "laplace_vector_1000000": _timed(lambda: laplace.draw_many(values)),
@@ -44,9 +42,6 @@ def run() -> dict[str, Any]:
         ),
         "discrete_laplace_scalar_10000": _timed(
             lambda: [add_discrete_laplace([7], scale=Fraction(5)) for _ in range(10_000)]
-        ),
-        "discrete_gaussian_100000": _timed(
-            lambda: discrete_gaussian_noise(100_000, variance=Fraction(100))
         ),
         "gaussian_calibration": _timed(
             lambda: GaussianNoise().calibrate(
@@ -65,7 +60,7 @@ def optimal_mean(k: Fraction) -> float:
     return float(total)
 
 
-def _rate(mechanism: CauchyNoise | StudentNoise) -> Fraction:
+def _rate(mechanism: CauchyNoise) -> Fraction:
     return mechanism.calibrate(TENTH, epsilon=1, grid=GRID).rate
 
 

@@ -119,18 +119,18 @@ def demo_start() -> dict[str, float]:
     with subprocess.Popen(
         [secant, "demo", "--serve", "--http", "0"],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    ) as service:  # fmt: skip
+    ) as server:  # fmt: skip
         try:
-            assert service.stdout is not None
-            port = int(service.stdout.readline().rpartition(":")[2])
+            assert server.stdout is not None
+            port = int(server.stdout.readline().rpartition(":")[2])
             page = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
             page.request("GET", "/")
             if page.getresponse().status != 200:
                 raise AssertionError("the console does not open")
             taken = time.perf_counter() - started
-            return {"seconds": round(taken, 2), "processor_seconds": round(spent(service.pid), 2)}
+            return {"seconds": round(taken, 2), "processor_seconds": round(spent(server.pid), 2)}
         finally:
-            service.terminate()
+            server.terminate()
 
 
 def run() -> dict[str, object]:
@@ -151,13 +151,13 @@ def run() -> dict[str, object]:
         with subprocess.Popen(
             [secant, "serve", "-p", str(policy), "--http", "0"],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        ) as service:  # fmt: skip
+        ) as server:  # fmt: skip
             try:
-                assert service.stdout is not None
-                port = int(service.stdout.readline().rpartition(":")[2])
-                return measured([Client(port, token) for token in tokens], service.pid)
+                assert server.stdout is not None
+                port = int(server.stdout.readline().rpartition(":")[2])
+                return measured([Client(port, token) for token in tokens], server.pid)
             finally:
-                service.terminate()
+                server.terminate()
 
 
 def measured(clients: list[Client], process: int) -> dict[str, object]:

@@ -28,16 +28,16 @@ from bench.statistics_data import (
 from secant import stats
 from secant.noise.mechanisms.laws import CauchyLaw
 from secant.stats.calls import Terms, terms_of
-from secant.stats.choice import decide_way
+from secant.stats.choice import decide_mechanism
 from secant.stats.definitions import (
-    by_size_ways,
+    by_size_mechanisms,
     mean_statistic,
+    rank_mechanisms,
     rank_statistic,
-    rank_ways,
     variance_statistic,
 )
+from secant.stats.mechanisms import Mechanism, Statistic, clamped_error
 from secant.stats.scale import Scale, scale_of
-from secant.stats.ways import Statistic, Way, clamped_error
 
 PEERS = Path(__file__).with_name("statistics_peers.json")
 QUANTILES = {
@@ -100,7 +100,7 @@ def _ratio(
 ) -> dict[str, Any]:
     size = len(steps[0])
     _, groups = _statistic(name, scale, _terms(size, epsilon, "add-remove"))
-    decision = decide_way(
+    decision = decide_mechanism(
         groups, "auto", size=size, top=scale.top, measure=False, on_request=("preprocessing",)
     )
     families = {g[0].family: min(_mean(way, steps) for way in g) for g in groups}
@@ -113,16 +113,16 @@ def _ratio(
     }  # fmt: skip
 
 
-def _statistic(name: str, scale: Scale, terms: Terms) -> tuple[Statistic, list[list[Way]]]:
+def _statistic(name: str, scale: Scale, terms: Terms) -> tuple[Statistic, list[list[Mechanism]]]:
     if name in QUANTILES:
         statistic = rank_statistic(QUANTILES[name], scale, terms.neighbors, scale.top // 2)
-        return statistic, rank_ways(statistic, terms)
+        return statistic, rank_mechanisms(statistic, terms)
     if name == "variance":
         statistic = variance_statistic(scale, terms)
     else:
         trim = Fraction(1, 10) if name == "trimmed mean" else Fraction(0)
         statistic = mean_statistic(name, scale, terms, trim, scale.top // 2)
-    return statistic, by_size_ways(statistic, terms)
+    return statistic, by_size_mechanisms(statistic, terms)
 
 
 def _terms(size: int, epsilon: float, neighbors: str) -> Terms:
@@ -146,7 +146,7 @@ def _cell(
         for neighbors in ("add-remove", "replace"):
             terms = _terms(size, epsilon, neighbors)
             statistic, groups = _statistic(name, scale, terms)
-            decision = decide_way(
+            decision = decide_mechanism(
                 groups, "auto", size=size, top=scale.top, measure=False,
                 on_request=("preprocessing",),
             )  # fmt: skip
@@ -166,7 +166,7 @@ def _cell(
     return rows
 
 
-def _mean(way: Way, steps: list[np.ndarray]) -> float:
+def _mean(way: Mechanism, steps: list[np.ndarray]) -> float:
     return float(np.mean([way.expected(values) for values in steps]))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from secant.noise.continual import StreamFacts, Way, choose
+from secant.noise.continual import Mechanism, StreamFacts, choose
 from secant.noise.continual.afterwards import revised
 from secant.noise.continual.choosing import best
 from secant.noise.continual.levels import Tree
@@ -66,7 +66,7 @@ def _two(square: float) -> float:
     return round(float(np.sqrt(square)), 2)
 
 
-def _simulated(way: Way, steps: int, runs: int) -> np.ndarray:
+def _simulated(way: Mechanism, steps: int, runs: int) -> np.ndarray:
     """Give the mean squared error of the running total at each step, over runs of the library's own draws."""
     names = [output.name for step in range(1, steps + 1) for output in way.due(step)]
     noise = way.stretch(1).noise
@@ -90,7 +90,9 @@ def _window(width: int) -> dict[str, float]:
 
 def _batch() -> dict[str, float]:
     steps = 400
-    way = Way("tree", "laplace", StreamFacts(steps, Fraction(1), Fraction(0), 1), (Tree(10, 3),))
+    way = Mechanism(
+        "tree", "laplace", StreamFacts(steps, Fraction(1), Fraction(0), 1), (Tree(10, 3),)
+    )
     released = {output.name: 0 for step in range(1, steps + 1) for output in way.due(step)}
     points = revised(way, released, steps)
     return {

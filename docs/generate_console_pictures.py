@@ -10,7 +10,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 from secant.cli.demo_data import make_clinic
-from secant.service.serving import Service
+from secant.service.serving import Server
 from secant.service.settings import load_settings
 
 DOCS = Path(__file__).parent
@@ -35,9 +35,9 @@ def draw(folder: Path) -> None:
 
     _, policy = make_clinic(folder)
     policy.write_text(policy.read_text(encoding="utf-8") + STREAM, encoding="utf-8")
-    service = Service(load_settings(None, {}, {"policy": policy, "http.port": 0}))
-    service.desk.users.add("olga", "owner", PASSWORD)
-    address = service.fronts[0].address
+    server = Server(load_settings(None, {}, {"policy": policy, "http.port": 0}))
+    server.service.users.add("olga", "owner", PASSWORD)
+    address = server.fronts[0].address
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
@@ -64,7 +64,7 @@ def draw(folder: Path) -> None:
             page.screenshot(path=DOCS / "figures" / "console-tables.png", full_page=True)
             browser.close()
     finally:
-        service.close()
+        server.close()
 
 
 if __name__ == "__main__":

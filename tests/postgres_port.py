@@ -11,7 +11,7 @@ import pytest
 
 from private_shop import TABLES, make_shop, shop_policy
 from secant.service.postgres.front import PostgresFront
-from secant.service.serving import Service
+from secant.service.serving import Server
 from secant.service.settings import Postgres, Settings, Tls
 
 USER, PASSWORD = "ana", "correct horse battery"
@@ -23,7 +23,7 @@ STATUSES = ["lost", "open", "paid", "void"]
 class RunningPort:
     """A service with a PostgreSQL port."""
 
-    service: Service
+    server: Server
     folder: Path
     host: str
     port: int
@@ -31,7 +31,7 @@ class RunningPort:
     @property
     def front(self) -> PostgresFront:
         """Give the port itself."""
-        return next(f for f in self.service.fronts if isinstance(f, PostgresFront))
+        return next(f for f in self.server.fronts if isinstance(f, PostgresFront))
 
     @property
     def certificate(self) -> Path:
@@ -53,18 +53,18 @@ class RunningPort:
 
     def spent(self) -> float:
         """Give what was spent so far."""
-        with self.service.desk.opened(self.service.desk.users.all()[0]) as connection:
+        with self.server.service.opened(self.server.service.users.all()[0]) as connection:
             return float(connection.budget["people"].spent_epsilon)
 
 
 @pytest.fixture(scope="session")
 def secant_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPort]:
     """A service over the shop, with one analyst."""
-    with start(tmp_path_factory.mktemp("port")) as service:
-        yield running(service)
+    with start(tmp_path_factory.mktemp("port")) as server:
+        yield running(server)
 
 
-def start(place: Path, **limits: object) -> Service:
+def start(place: Path, **limits: object) -> Server:
     """Start a service with a PostgreSQL port over a new shop at a place; `limits` are settings of [postgres]."""
     make_shop(place)
     # Clients are shown the four keys that are declared, and no group of NULL beside them.
@@ -77,13 +77,13 @@ def start(place: Path, **limits: object) -> Service:
         tls=Tls(self_made=True),
         drain_seconds=1,
     )
-    service = Service(settings)
-    service.desk.users.add(USER, "analyst", PASSWORD)
-    return service
+    server = Server(settings)
+    server.service.users.add(USER, "analyst", PASSWORD)
+    return server
 
 
-def running(service: Service) -> RunningPort:
+def running(server: Server) -> RunningPort:
     """Give where a service listens."""
-    front = next(f for f in service.fronts if isinstance(f, PostgresFront))
+    front = next(f for f in server.fronts if isinstance(f, PostgresFront))
     host, _, number = front.address.rpartition("/")[2].rpartition(":")
-    return RunningPort(service, service.desk.settings.policy.parent, host, int(number))
+    return RunningPort(server, server.service.settings.policy.parent, host, int(number))

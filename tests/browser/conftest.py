@@ -9,7 +9,7 @@ import duckdb
 import pytest
 from clinic_console import CANARY, HOSTILE, PASSWORD, POLICY, Visit
 
-from secant.service.serving import Service
+from secant.service.serving import Server
 from secant.service.settings import load_settings
 
 FLAGS = tuple(
@@ -46,7 +46,7 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory):
+def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("console")
     with duckdb.connect(str(folder / "clinic.duckdb")) as connection:
         connection.execute(
@@ -58,20 +58,20 @@ def service(tmp_path_factory):
         connection.execute("CREATE TABLE wards (ward VARCHAR, beds BIGINT)")
         connection.execute("INSERT INTO wards VALUES ('Eye', 12), ('Heart', 30)")
     (folder / "policy.toml").write_text(POLICY)
-    running = Service(load_settings(None, {}, {"policy": folder / "policy.toml", "http.port": 0}))
+    running = Server(load_settings(None, {}, {"policy": folder / "policy.toml", "http.port": 0}))
     for name, role in (("ada", "analyst"), ("olga", "owner"), ("otto", "auditor")):
-        running.desk.users.add(name, role, PASSWORD)
+        running.service.users.add(name, role, PASSWORD)
     yield running
     running.close()
 
 
 @pytest.fixture
-def visiting(browser, service):
+def visiting(browser, server):
     @contextmanager
     def visit(name=None, **options):
         context = browser.new_context(viewport={"width": 1200, "height": 900}, **options)
         context.set_default_timeout(90_000)  # a busy machine; nothing waits longer than it must
-        found = Visit(context.new_page(), service.fronts[0].address)
+        found = Visit(context.new_page(), server.fronts[0].address)
         try:
             if name is not None:
                 found.log_in(name)

@@ -37,7 +37,7 @@ def test_nobody_logs_in_without_the_password(secant_port, user, password):
         assert client.error() in ("28P01", "28000")
         with pytest.raises((EOFError, ConnectionError)):
             client.read()
-    secant_port.service.desk.users.set_password(USER, PASSWORD)  # forgets the failures
+    secant_port.server.service.users.set_password(USER, PASSWORD)  # forgets the failures
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_proof_must_be_right(secant_port, spoil):
         client.startup(USER)
         client.scram(PASSWORD, spoil=spoil)
         assert client.error() == "28P01"
-    secant_port.service.desk.users.set_password(USER, PASSWORD)
+    secant_port.server.service.users.set_password(USER, PASSWORD)
 
 
 def test_a_login_that_is_skipped(secant_port):
@@ -180,8 +180,8 @@ def test_a_slow_reader_holds_up_nobody(secant_port):
 
 
 def test_more_connections_than_there_is_room_for(tmp_path):
-    with start(tmp_path) as service:
-        port = running(service)
+    with start(tmp_path) as server:
+        port = running(server)
         port.front.port.most = 20
         held, refused = [], 0
         for _ in range(300):
@@ -200,8 +200,8 @@ def test_more_connections_than_there_is_room_for(tmp_path):
 @pytest.mark.parametrize("words", [b"", b"\x16\x03\x01\x02\x00\x01", b"no TLS at all"])
 def test_handshakes_that_never_end_make_room_again(tmp_path, monkeypatch, words):
     monkeypatch.setattr(port_module, "LOGIN_SECONDS", 1.5)
-    with start(tmp_path) as service:
-        port = running(service)
+    with start(tmp_path) as server:
+        port = running(server)
         port.front.port.most = 10
         held = [Raw(port, login=False) for _ in range(60)]
         asked = 0
@@ -301,7 +301,7 @@ def test_another_encoding_ends_the_connection(secant_port, text):
 
 
 def test_one_user_does_not_see_what_another_does(secant_port):
-    users = secant_port.service.desk.users
+    users = secant_port.server.service.users
     users.add("eve", "analyst", PASSWORD)
     with psycopg.connect(secant_port.address(), autocommit=True) as connection:
         connection.execute(f"CREATE TEMP TABLE mine AS {GROUPS}")
@@ -319,7 +319,7 @@ def test_one_user_does_not_see_what_another_does(secant_port):
 
 
 def test_an_auditor_asks_nothing(secant_port):
-    users = secant_port.service.desk.users
+    users = secant_port.server.service.users
     users.add("aud", "auditor", PASSWORD)
     with psycopg.connect(
         secant_port.address().replace("ana:", "aud:"), autocommit=True
@@ -331,8 +331,8 @@ def test_an_auditor_asks_nothing(secant_port):
 
 
 def test_prepared_statements_after_a_policy_change(tmp_path):
-    with start(tmp_path) as service:
-        port = running(service)
+    with start(tmp_path) as server:
+        port = running(server)
         text = "SELECT town, count(*) AS n FROM customers GROUP BY town"
         with psycopg.connect(port.address(), autocommit=True) as connection:
             first = connection.execute(text, prepare=True).fetchall()
@@ -376,8 +376,8 @@ def test_no_secret_is_in_the_shadow(secant_port):
 
 
 def test_nothing_is_left_after_a_stop(tmp_path):
-    with start(tmp_path) as service:
-        port = running(service)
+    with start(tmp_path) as server:
+        port = running(server)
         folder = port.front.port.shadow_folder
         connection = psycopg.connect(port.address(), autocommit=True)
         assert folder.exists()
@@ -391,10 +391,10 @@ def test_nothing_is_left_after_a_stop(tmp_path):
 
 def test_many_clients_get_what_the_budget_has(tmp_path):
     """16 clients with 4 questions each, and budget for 10: 10 answers, no more."""
-    with start(tmp_path) as service:
+    with start(tmp_path) as server:
         text = shop_policy().replace("epsilon = 100000", "epsilon = 10")
         (tmp_path / "policy.toml").write_text(text, encoding="utf-8")
-        port = running(service)
+        port = running(server)
         answered, refused = [], []
 
         def ask(number):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from postgres_port import PASSWORD, USER, running
 from secant.service.postgres.telling import STATES
-from secant.service.serving import Service
+from secant.service.serving import Server
 from secant.service.settings import Postgres, Settings
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -23,9 +23,9 @@ def test_the_python_of_the_how_to_runs(tmp_path):
     settings = Settings(
         policy=policy, http={"port": None}, postgres=Postgres(port=0), drain_seconds=1
     )
-    with Service(settings) as service:
-        service.desk.users.add(USER, "analyst", PASSWORD)
-        port = running(service)
+    with Server(settings) as server:
+        server.service.users.add(USER, "analyst", PASSWORD)
+        port = running(server)
         address = port.address("postgresql+psycopg", epsilon=None).rstrip("?")
         environment = {**os.environ, "SECANT_ADDRESS": address}
         done = subprocess.run(

@@ -13,7 +13,8 @@ from hostile_client import Raw
 
 from postgres_port import GROUPS, PASSWORD, USER, running, start
 from private_shop import shop_policy
-from secant.service.postgres import prepared, session
+from secant.service.postgres import session
+from secant.service.postgres import statements as prepared
 
 SECONDS, PEOPLE = 1.0, 4
 ENDLESS = "SELECT count(*) FROM (SELECT generate_series(1, 1000000000000)) AS s"
@@ -36,9 +37,9 @@ def port(tmp_path_factory):
         "disk": 200 * MEGABYTE,
         "connections_of_user": PEOPLE,
     }
-    with start(tmp_path_factory.mktemp("limits"), **limits) as service:
-        service.desk.users.add("eve", "analyst", PASSWORD)
-        yield running(service)
+    with start(tmp_path_factory.mktemp("limits"), **limits) as server:
+        server.service.users.add("eve", "analyst", PASSWORD)
+        yield running(server)
 
 
 @pytest.fixture
@@ -98,14 +99,14 @@ def test_no_option_of_the_connection_lets_a_statement_run_on(port):
 
 def test_a_question_is_not_timed_by_the_shadow(port, monkeypatch):
     """What Secant computes has limits of its own."""
-    desk = port.service.desk
-    real = desk.ask
+    service = port.server.service
+    real = service.ask
 
     def slow(*given, **named):
         time.sleep(3 * SECONDS)
         return real(*given, **named)
 
-    monkeypatch.setattr(desk, "ask", slow)
+    monkeypatch.setattr(service, "ask", slow)
     with connected(port) as connection:
         assert connection.execute(GROUPS).fetchall()
 
@@ -241,8 +242,8 @@ def test_files_stand_where_the_owner_says(tmp_path):
     place.mkdir()
     for folder in (tmp_path, *tmp_path.parents[:3]):
         folder.chmod(folder.stat().st_mode | 0o011)  # the server is not run by root
-    with start(tmp_path, folder=place) as service:
-        port = running(service)
+    with start(tmp_path, folder=place) as server:
+        port = running(server)
         assert port.front.port.shadow_folder.parent == place
         with connected(port) as connection:
             assert connection.execute("SELECT 1").fetchone() == (1,)
@@ -355,8 +356,8 @@ def test_a_setting_that_was_not_reported_holds_for_no_query(port):
 
 def test_whoever_holds_a_table_does_not_hold_up_a_new_policy(tmp_path):
     """A lock on a table of the shadow kept everybody from logging in once the policy had changed."""
-    with start(tmp_path) as service:
-        port = running(service)
+    with start(tmp_path) as server:
+        port = running(server)
         with Raw(port) as holder:
             holder.send(b"Q", b"BEGIN\0")
             holder.until_ready()

@@ -32,10 +32,10 @@ def port(tmp_path_factory):
 
 
 def served(tmp_path_factory):
-    with start(tmp_path_factory.mktemp("supervised")) as service:
+    with start(tmp_path_factory.mktemp("supervised")) as server:
         for name in ("eve", "joe", "liv", "tom", "zoe"):
-            service.desk.users.add(name, "analyst", PASSWORD)
-        yield running(service)
+            server.service.users.add(name, "analyst", PASSWORD)
+        yield running(server)
 
 
 def until(what):
@@ -115,9 +115,9 @@ def test_our_own_connection_is_opened_again(port):
 
 def test_a_removed_user_is_sent_away(port):
     until(lambda: healthy(port))
-    port.service.desk.users.add("max", "analyst", PASSWORD)
+    port.server.service.users.add("max", "analyst", PASSWORD)
     with Raw(port, user="max") as client:
-        port.service.desk.users.remove("max")
+        port.server.service.users.remove("max")
         assert client.error() == "57P01"
         assert client.ended()
 

@@ -24,12 +24,12 @@ from secant.evidence import KINDS, Evidence, digest
 from secant.ledger import Anchor, Budget, Charge, Ledger
 from secant.ledger import state as state_module
 from secant.ledger.accounting.accountant import Accountant
+from secant.ledger.anchor import write_anchor
 from secant.ledger.export import check_export
 from secant.ledger.postgres import PostgresTransaction
 from secant.ledger.records import VERSION, canonical, digest_of
 from secant.ledger.sqlite import SqliteTransaction
 from secant.ledger.state import State
-from secant.ledger.witness import write_anchor
 from secant.noise.events import (
     Composed,
     GaussianEvent,

@@ -41,20 +41,14 @@ USES: dict[str, Use] = {
     "laplace": Use(GLOBAL, {"epsilon": 1, **STEP}, (Private(1.5),)),
     "discrete-laplace": Use(GLOBAL, {"epsilon": 1, **STEP}, (Private(GRID * 5),)),
     "gaussian": Use(GLOBAL, {"epsilon": 1, "delta": 1e-6, **STEP}, (Private(1.5),)),
-    "gaussian-classical": Use(GLOBAL, {"epsilon": 0.5, "delta": 1e-6, **STEP}, (Private(1.5),)),
-    "discrete-gaussian": Use(GLOBAL, {"epsilon": 1, "delta": 1e-6, **STEP}, (Private(GRID * 5),)),
     "optimal": Use(SMOOTH, {"epsilon": 1, **STEP}, (Private(1.5), Private(2.5))),
     "cauchy": Use(SMOOTH, {"epsilon": 1, **STEP}, (Private(1.5), Private(2.5))),
-    "student": Use(SMOOTH, {"epsilon": 1, **STEP}, (Private(1.5), Private(2.5))),
     "smooth-laplace": Use(
         SMOOTH, {"epsilon": 1, "delta": 1e-6, **STEP}, (Private(1.5), Private(2.5))
     ),
     "many-betas": Use(SMOOTH, {"epsilon": 1, **STEP}, (Private(1.5), [Private(2.5)])),
-    "revealed": Use(SMOOTH, {"epsilon": 1, "delta": 1e-6, **STEP}, (Private(1.5), Private(2.5))),
-    "threshold": Use(COUNTS, {"epsilon": 1, "delta": 1e-6}, ({"a": Private(900)},)),
     "exponential": Use(COUNTS, {"epsilon": 1}, ([Private(1), Private(2)],)),
     "permute-and-flip": Use(COUNTS, {"epsilon": 1}, ([Private(1), Private(2)],)),
-    "noisy-max": Use(COUNTS, {"epsilon": 1}, ([Private(1), Private(2)],)),
     "bernstein": Use(COUNTS, {"epsilon": 1, **STEP}, ([Private(0.5)] * 11,)),
     "personal": Use(LIMITS, {**STEP}, (Private(1.5),)),
 }

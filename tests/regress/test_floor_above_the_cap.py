@@ -8,6 +8,7 @@ import math
 from fractions import Fraction
 
 from secant.noise.mechanisms.revealed import RevealedNoise
+
 from secant.noise.mechanisms.smooth import OptimalNoise, private_bound
 from secant.sensitivity.bounds import SmoothBound
 

@@ -348,18 +348,7 @@ def tauoid_slope(rng):
     return _filter(rng, filters.tauoid_slope, tauoid_derivative_of, capped=True)
 
 
-def ramp_slope(rng):
-    return _filter(
-        rng, filters.ramp_slope, lambda xs, w: np.where(np.abs(xs) <= w / 2, 1 / w, 0), True
-    )
-
-
-def tent_slope(rng):
-    return _filter(rng, filters.tent_slope, lambda xs, h: np.where(np.abs(xs) <= h, 1 / h, 0), True)
-
-
 SHAPES = (
     identity, power_size, power_slope, reciprocal_size, reciprocal_slope, exponent_size, exponent_slope,
-    logarithm_size, logarithm_slope, sigmoid_size, sigmoid_slope, tauoid_size, tauoid_slope, ramp_slope,
-    tent_slope,
+    logarithm_size, logarithm_slope, sigmoid_size, sigmoid_slope, tauoid_size, tauoid_slope,
 )  # fmt: skip

@@ -17,7 +17,7 @@ import duckdb
 import numpy as np
 
 from secant.engines.print.print_sql import lower
-from secant.noise.continual import Way
+from secant.noise.continual import Mechanism
 from secant.noise.continual.levels import Tree
 from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
 from secant.policy.streams import Personal, Stream, Width
@@ -74,7 +74,7 @@ class Drawn:
     """A stream, how it is released, and in how many steps."""
 
     compiled: Compiled
-    ways: list[Way]
+    ways: list[Mechanism]
     steps: int
     pairs: int
     kind: str

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from secant.noise.continual import Way
+from secant.noise.continual import Mechanism
 from secant.plan.evaluate.evaluate import evaluate
 from secant.policy.policy import ColumnFacts, Policy, Protection, TableFacts
 from secant.policy.streams import Personal, Stream, Width
@@ -130,7 +130,7 @@ def sums_at(
     return found
 
 
-def released(compiled: Compiled, ways: Sequence[Way], rows: Sequence[Row], steps: int):
+def released(compiled: Compiled, ways: Sequence[Mechanism], rows: Sequence[Row], steps: int):
     """Give the exact number under every output, as it is at the moment at which the output is due."""
     found: dict[tuple[object, ...], int] = {}
     for step in range(1, steps + 1):
@@ -145,7 +145,9 @@ def released(compiled: Compiled, ways: Sequence[Way], rows: Sequence[Row], steps
     return found
 
 
-def loss(compiled: Compiled, ways: Sequence[Way], a: Sequence[Row], b: Sequence[Row], steps: int):
+def loss(
+    compiled: Compiled, ways: Sequence[Mechanism], a: Sequence[Row], b: Sequence[Row], steps: int
+):
     """Give what two histories cost: the sum of sizes of all moves, each over the scale of its noise."""
     one, other = (released(compiled, ways, rows, steps) for rows in (a, b))
     total = Fraction(0)
@@ -174,11 +176,11 @@ def neighbors(chance: random.Random, kind: str, rows: list[Row]) -> list[Row]:
     return [row for row in rows if row.patient != patient]
 
 
-def with_ways(compiled: Compiled, design: object) -> list[Way]:
+def with_ways(compiled: Compiled, design: object) -> list[Mechanism]:
     """Give the ways of a stream with another design in place of the chosen one."""
     return [replace(way, name="tree", designs=(design,)) for way in chosen_ways(compiled)]
 
 
-def chosen_ways(compiled: Compiled) -> list[Way]:
+def chosen_ways(compiled: Compiled) -> list[Mechanism]:
     """Give the ways that the product takes."""
     return [choice.chosen for choice in choices(compiled)]

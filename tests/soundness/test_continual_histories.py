@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import chance
-from secant.noise.continual import StreamFacts, Way, choose
+from secant.noise.continual import Mechanism, StreamFacts, choose
 from secant.noise.continual import mechanisms as ways_of_streams
 from secant.noise.continual.encoder import Encoder
 from secant.noise.continual.levels import Tree
@@ -63,7 +63,7 @@ def draw_way(luck):
             designs.append(Encoder(length, luck.choice([4, 64, 1024])))
         else:
             designs.append(Tree(luck.randrange(2, 6), luck.randrange(1, 5)))
-    return Way("drawn", law, facts, tuple(designs))
+    return Mechanism("drawn", law, facts, tuple(designs))
 
 
 def draw_change(luck, facts, steps):
@@ -197,19 +197,19 @@ def facts(horizon, bound, delta=0, **more):
 PLANTED = {
     "epsilon over log2 n": (
         seed_levels,
-        Way("binary", "laplace", facts(8, 1), (Tree(2, 4, weighted=False),)),
+        Mechanism("binary", "laplace", facts(8, 1), (Tree(2, 4, weighted=False),)),
         {1: 1},
         Fraction(4, 3),
     ),
     "one step of a window": (
         one_step_only,
-        Way("tree", "laplace", facts(12, 1, window=3), (Tree(3, 2),)),
+        Mechanism("tree", "laplace", facts(12, 1, window=3), (Tree(3, 2),)),
         {4: 1, 5: 1, 6: 1},
         Fraction(3),
     ),
     "columns that do not overlap": (
         columns_apart,
-        Way(
+        Mechanism(
             "toeplitz",
             "normal",
             facts(16, 6, DELTA, squared=6, each=1, times=6),
@@ -255,7 +255,7 @@ def columns_of_one_group(encoder, moved):
 
 def test_columns_of_one_group_for_several_are_caught(monkeypatch):
     known = facts(1, 3, DELTA, squared=3, each=1)
-    way = Way("toeplitz", "normal", known, (Encoder(1),))
+    way = Mechanism("toeplitz", "normal", known, (Encoder(1),))
     changes = [[{1: 1}, {1: 1}, {1: -1}]]
     assert losses(way, 1, changes)[0] <= allowed(way)
     monkeypatch.setattr(Encoder, "least_squared", columns_of_one_group)
@@ -267,7 +267,7 @@ def test_columns_of_one_group_for_several_are_caught(monkeypatch):
 
 def test_a_limit_that_renews_with_each_epoch_is_caught():
     """The bound of an open stream holds once for all of it; people who count again in each epoch pay again."""
-    way = Way("tree", "laplace", facts(None, 2), (Tree(10, 2), Tree(10, 3)))
+    way = Mechanism("tree", "laplace", facts(None, 2), (Tree(10, 2), Tree(10, 3)))
     once, again = {3: 1, 30: 1}, {3: 2, 30: 2}
     (right, wrong) = losses(way, OPEN, [[once], [again]])
     assert right == 1
@@ -277,7 +277,7 @@ def test_a_limit_that_renews_with_each_epoch_is_caught():
 def test_epochs_that_each_take_their_least_bound_are_caught(monkeypatch):
     """The first epoch is charged by its squares, the second by its sum: together more than there is."""
     known = facts(None, 100, DELTA, squared=200, each=10)
-    way = Way("tree", "normal", known, (Tree(2, 1), Tree(100, 2)))
+    way = Mechanism("tree", "normal", known, (Tree(2, 1), Tree(100, 2)))
     change = {1: 10} | dict.fromkeys(range(11, 101), 1)
     (right,) = losses(way, OPEN, [[change]])
     assert right <= allowed(way)
@@ -309,6 +309,6 @@ def test_the_printed_bound_of_budgets_that_grow_is_caught():
     steps = 2 * baskets + 1
     before, after = paid(uses, growth), paid(uses[1:], growth)
     change = {t: (t in before) - (t in after) for t in before ^ after}
-    way = Way("increments", "laplace", facts(steps, 4), (Tree(2, 1),))
+    way = Mechanism("increments", "laplace", facts(steps, 4), (Tree(2, 1),))
     (loss,) = losses(way, steps, [[change]])
     assert loss > 3 * way.facts.epsilon

@@ -102,11 +102,11 @@ def _dropped_factor():
     return named_setup("no factor", bound, lambda xs: 3 * xs**2, alpha, half)
 
 
-def _dropped_width():
-    ramp = filters.ramp_slope(X, Fraction(1, 4), Fraction(1))
-    bound = replace(ramp, expression=shapes.times(0.25, ramp.expression))
+def _dropped_steepness():
+    slope = filters.sigmoid_slope(X, Fraction(4), Fraction(1))
+    bound = replace(slope, expression=shapes.times(0.25, slope.expression))
     return named_setup(
-        "no width", bound, lambda xs: np.where(np.abs(xs) <= 1 / 8, 4.0, 0), Fraction(1)
+        "no steepness", bound, lambda xs: sigmoid_derivative_of(xs, 4.0), Fraction(1)
     )
 
 
@@ -153,7 +153,7 @@ def _slope_of_the_tauoid_as_it_is():
 
 
 PLANTED = (
-    _square_by_x, _forgotten_side, _dropped_factor, _dropped_width, _least_for_greatest_of_reciprocal,
+    _square_by_x, _forgotten_side, _dropped_factor, _dropped_steepness, _least_for_greatest_of_reciprocal,
     _least_for_greatest_of_identity, _least_for_greatest_of_logarithm, _reciprocal_without_its_peak,
     _steep_sigmoid_taken_as_it_is, _understated_rate, _slope_of_the_tauoid_as_it_is,
 )  # fmt: skip
@@ -203,8 +203,6 @@ def _itself(build):
 FILTERS = (
     (filters.sigmoid, filters.sigmoid_size, filters.sigmoid_slope, False),
     (filters.tauoid, filters.tauoid_size, filters.tauoid_slope, False),
-    (filters.ramp, _itself(filters.ramp), filters.ramp_slope, True),
-    (filters.tent, _itself(filters.tent), filters.tent_slope, True),
 )
 
 

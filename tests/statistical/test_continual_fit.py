@@ -11,7 +11,7 @@ import pytest
 from judging import ALARM, draws, misfits
 from scipy.stats import binom, norm
 
-from secant.noise.continual import StreamFacts, Way
+from secant.noise.continual import Mechanism, StreamFacts
 from secant.noise.continual import mechanisms as ways_of_streams
 from secant.noise.continual.encoder import Encoder
 from secant.noise.continual.levels import Tree
@@ -26,8 +26,8 @@ def facts(horizon, epsilon, delta=0, **more):
     return StreamFacts(horizon, Fraction(epsilon), Fraction(delta), 1, **more)
 
 
-TREE = Way("tree", "laplace", facts(30, 2), (Tree(3, 3),))
-ENCODED = Way("toeplitz", "normal", facts(30, 8, DELTA), (Encoder(30, 4),))
+TREE = Mechanism("tree", "laplace", facts(30, 2), (Tree(3, 3),))
+ENCODED = Mechanism("toeplitz", "normal", facts(30, 8, DELTA), (Encoder(30, 4),))
 
 
 def laplace_shares(levels, epsilon, reach=12):
@@ -71,9 +71,9 @@ def test_noise_of_a_level_too_few_would_be_noticed(monkeypatch):
 RUNS = draws(3_000, 100_000)
 SERIES = {
     "tree": (TREE, 26),
-    "epochs": (Way("tree", "laplace", facts(None, 1), (Tree(5, 2), Tree(10, 2))), 37),
+    "epochs": (Mechanism("tree", "laplace", facts(None, 1), (Tree(5, 2), Tree(10, 2))), 37),
     "toeplitz": (
-        Way("toeplitz", "normal", facts(20, 1, Fraction(1, 10**6)), (Encoder(20),)),
+        Mechanism("toeplitz", "normal", facts(20, 1, Fraction(1, 10**6)), (Encoder(20),)),
         20,
     ),
 }

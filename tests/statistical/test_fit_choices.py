@@ -10,12 +10,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from itertools import permutations
 
-import numpy as np
 import pytest
 from judging import draws, misfits
-from scipy import stats
 
-from secant.noise.mechanisms.selection import pick_exponential, pick_flip, pick_noisy
+from secant.noise.mechanisms.selection import pick_exponential, pick_flip
 
 
 def flip_shares(exponents: list[float]) -> dict[int, float]:
@@ -31,17 +29,6 @@ def flip_shares(exponents: list[float]) -> dict[int, float]:
     return shares
 
 
-def noisy_shares(exponents: list[float]) -> dict[int, float]:
-    """Report-noisy-max by integration over the winner's height."""
-    x = np.linspace(-60, 60, 600_001)
-    below = [stats.laplace.cdf(x + exponent) for exponent in exponents]
-    shares = {}
-    for index, exponent in enumerate(exponents):
-        others = np.prod([cdf for j, cdf in enumerate(below) if j != index], axis=0)
-        shares[index] = float(np.sum(stats.laplace.pdf(x + exponent) * others) * (x[1] - x[0]))
-    return shares
-
-
 def exponential_shares(exponents: list[float]) -> dict[int, float]:
     weights = [math.exp(-e) for e in exponents]
     return {i: w / sum(weights) for i, w in enumerate(weights)}
@@ -52,9 +39,8 @@ def exponential_shares(exponents: list[float]) -> dict[int, float]:
     [
         (pick_exponential, exponential_shares),
         (pick_flip, flip_shares),
-        (pick_noisy, noisy_shares),
     ],
-    ids=["exponential", "flip", "noisy"],
+    ids=["exponential", "flip"],
 )
 def test_choices(
     pick: Callable[..., int], shares: Callable[[list[float]], dict[int, float]]
@@ -64,10 +50,10 @@ def test_choices(
     assert misfits(sample, shares([float(e) for e in exponents])) == []
 
 
-@pytest.mark.parametrize("pick", [pick_exponential, pick_flip, pick_noisy])
+@pytest.mark.parametrize("pick", [pick_exponential, pick_flip])
 def test_another_sharpness_is_caught(pick: Callable[..., int]) -> None:
     exponents = [Fraction(0), Fraction(1, 2), Fraction(2), Fraction(1, 2)]
-    right = {pick_exponential: exponential_shares, pick_flip: flip_shares, pick_noisy: noisy_shares}
+    right = {pick_exponential: exponential_shares, pick_flip: flip_shares}
     sample = [pick([1] * 4, [exponent / 2 for exponent in exponents]) for _ in range(12_000)]
     assert misfits(sample, right[pick]([float(e) for e in exponents])) != []
 

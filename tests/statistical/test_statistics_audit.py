@@ -10,6 +10,7 @@ import pytest
 from auditing import Case, check_audit
 
 from secant.noise.mechanisms.smooth import SmoothNoise
+from secant.stats.mechanisms import SmoothMechanism, Statistic, smooth_mechanism
 from secant.stats.preprocessing.smooth_median import smooth_median
 from secant.stats.preprocessing.units import Units
 from secant.stats.quantiles import RankChoice, rank_choice
@@ -21,7 +22,6 @@ from secant.stats.smooth_sensitivity import (
     smooth_quantile,
     trimmed_mean_of,
 )
-from secant.stats.ways import SmoothWay, Statistic, smooth_way
 
 TOP = 1 << 30
 
@@ -45,10 +45,10 @@ def by_rank(
 
 
 def by_smooth(name: str, statistic: Statistic, one: np.ndarray, two: np.ndarray) -> Case:
-    way = smooth_way(statistic, Fraction(2), Fraction(10))
+    way = smooth_mechanism(statistic, Fraction(2), Fraction(10))
     fault = replace(way, noise=replace(way.noise, rate=3 * way.noise.rate))
 
-    def draw(how: SmoothWay, values: np.ndarray):
+    def draw(how: SmoothMechanism, values: np.ndarray):
         return lambda: float(how.draw(values))
 
     return Case(

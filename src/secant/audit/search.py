@@ -9,17 +9,20 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+import duckdb
+
 from secant.audit.databases import Drawing, as_kind, constants_of
-from secant.audit.drawn import DrawnEngine
 from secant.audit.neighbors import Database, neighbors, rank_distance
 from secant.engine import Connection, bind_question
 from secant.engines.backend import Session
+from secant.engines.dialect import DUCKDB, Dialect, quote
+from secant.engines.duckdb.session import DuckDBSession
 from secant.engines.print.print_sql import lower
 from secant.errors import SecantError, UsageError
 from secant.noise.query_plan import Units, numbered
@@ -27,7 +30,7 @@ from secant.noise.smooth import SLACK
 from secant.plan import nodes as n
 from secant.plan.facts.reads import tables_read
 from secant.policy.coverage import is_open
-from secant.policy.policy import Protection
+from secant.policy.policy import Limits, Protection
 from secant.records import frozen
 from secant.release.inspection import Unsealed, unsealed
 from secant.release.measured import comparable, in_steps
@@ -35,6 +38,8 @@ from secant.release.print import check_statements
 from secant.release.release_plan import Keys, ReleasePlan, released_fields
 from secant.release.staged_tables import stage
 from secant.release.tallies import Tally, read_tallies
+from secant.schema.catalog import Catalog
+from secant.schema.types import Type
 from secant.sensitivity.bound import CertifiedRelease
 from secant.sensitivity.bounds import GlobalBound
 from secant.sensitivity.certificate import Certificate, ClippedContribution
@@ -408,3 +413,52 @@ def _ranks_apart(ranked: Any, one: Unsealed, two: Unsealed) -> Fraction:
         ]
         apart += Fraction(max(moves) - min(moves)) if moves else ZERO
     return apart
+
+
+# ── an engine in memory that holds a drawn database, with the owner's names and types ──────────────
+
+
+class DrawnEngine:
+    """Tables that are filled anew for each database."""
+
+    dialect: Dialect = DUCKDB
+
+    def __init__(self, catalog: Catalog, limits: Limits) -> None:
+        self._catalog, self._limits = catalog, limits
+        self._engine = duckdb.connect(":memory:")
+        self._held: Database = {}
+        for table in catalog.tables.values():
+            columns = ", ".join(f"{quote(c)} {_written(kind)}" for c, kind in table.columns)
+            self._engine.execute(f"CREATE TABLE {quote(table.name)} ({columns})")
+
+    def put(self, database: Database) -> None:
+        """Hold these rows, and no others; tables that are the same stay."""
+        for name, rows in database.items():
+            if self._held.get(name) is rows:
+                continue
+            table = self._catalog.tables[name]
+            self._engine.execute(f"DELETE FROM {quote(table.name)}")
+            if rows:
+                places = ", ".join("?" for _ in table.columns)
+                values = [[row[c.lower()] for c, _ in table.columns] for row in rows]
+                self._engine.executemany(
+                    f"INSERT INTO {quote(table.name)} VALUES ({places})", values
+                )
+        self._held = {**self._held, **database}
+
+    def catalog(self) -> Catalog:
+        """Give the owner's catalog."""
+        return self._catalog
+
+    @contextmanager
+    def session(self, tables: Collection[str] = ()) -> Iterator[DuckDBSession]:
+        """Begin a question."""
+        yield DuckDBSession(self._engine, self.catalog, lambda: None, self._limits)
+
+    def close(self) -> None:
+        """Let go of the engine."""
+        self._engine.close()
+
+
+def _written(kind: Type) -> str:
+    return str(kind) if kind.kind == "DECIMAL" else DUCKDB.types[kind.kind]

@@ -10,13 +10,12 @@ from secant.numeric.arrays import installed, lacking
 if not installed():  # said here in words of ours: what follows would fail on its first import
     raise lacking()
 
-from secant.blackbox.charging import ACCEPTED
 from secant.blackbox.design import Design, design
 from secant.blackbox.distributions import Distribution, exponential, normal, resample, uniform
 from secant.blackbox.estimate import Sensitivity
 from secant.blackbox.guarantee import RandomPrivacy, shifted_gamma, together
 from secant.blackbox.posterior import PosteriorSampler, posterior
-from secant.blackbox.release import release
+from secant.blackbox.release import ACCEPTED, release
 from secant.blackbox.result import BlackboxRelease
 from secant.blackbox.sampling import sample_sensitivity
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from numpy.random import Generator
 
-from secant.blackbox.charging import check_budget, trusted
 from secant.blackbox.design import Method
 from secant.blackbox.distributions import Distribution
 from secant.blackbox.estimate import Sensitivity, name_of
@@ -35,11 +34,11 @@ from secant.blackbox.respond import (
 )
 from secant.blackbox.result import BlackboxRelease, stated_error
 from secant.blackbox.sampling import check_function, evaluated, sample_sensitivity, worker_count
-from secant.errors import UsageError, public_api
+from secant.errors import Refused, UsageError, public_api
 from secant.ledger.amounts import as_written
 from secant.numeric.parameters import Number, delta_of, epsilon_of, level_of, positive
 from secant.sensitivity.bounds import Norm
-from secant.stats.budget import Allowance, Done, paid
+from secant.stats.budget import Allowance, Done, budget_of, paid
 
 
 @public_api
@@ -179,3 +178,46 @@ def release(
         cost.charged_to,
         cost.release_id,
     )
+
+
+# ── which protections may pay for a black box, and what the promise then takes on trust ────────────
+
+
+ACCEPTED = "random differential privacy"
+"""What an owner lists under `accept` to let releases of this kind draw on a protection."""
+
+
+def check_budget(budget: object) -> Allowance | None:
+    """Refuse early what could not be charged later; reads nothing but the budget."""
+    found = budget_of(budget)
+    if found is None:
+        return None
+    if found.protection.personal is not None:
+        raise Refused(
+            "REF-101",
+            f"people under the protection {found.name!r} give different amounts of epsilon",
+            hint="ask in SQL, or with secant.stats.personal",
+        )
+    if ACCEPTED not in found.accept:
+        raise Refused(
+            "REF-101",
+            f"the protection {found.name!r} promises differential privacy, and this is weaker",
+            hint=f"the data owner can add {ACCEPTED!r} to `accept`, or leave out the budget",
+        )
+    if not found.gamma:
+        raise Refused(
+            "REF-101",
+            f"the protection {found.name!r} allows no share gamma of databases without a promise",
+            hint=f"the data owner can set `gamma` in [protections.{found.name}]; shares of releases add up",
+        )
+    return found
+
+
+def trusted(budget: Allowance | None) -> tuple[str, ...]:
+    """Say what the promise takes on trust because of who pays."""
+    if budget is None:
+        return ()
+    found = budget.assumptions()
+    if budget.neighbors != "replace":
+        found += (f"the number of records is public, also under protection {budget.name!r}",)
+    return found

@@ -18,17 +18,28 @@ from secant.errors import UsageError
 USUAL_LEVEL = "0.95"
 LARGEST_QUESTION = 16_000_000  # characters; the SQL stage has its own, smaller wall
 
+
+def named(
+    name: str | list[str], help_text: str, metavar: str, *, hyphen: bool = False
+) -> Parameter:
+    """Describe an option that takes a value; with `hyphen` one that may begin like an option: a negative number."""
+    return Parameter(name=name, help=help_text, metavar=metavar, allow_leading_hyphen=hyphen)
+
+
+def flag(name: str, help_text: str) -> Parameter:
+    """Describe an option that is there or not; there is no --no-… beside it."""
+    return Parameter(name=name, negative="", help=help_text)
+
+
 PolicyPath = Annotated[
     str | None,
-    Parameter(
-        name=["--policy", "-p"],
-        help="The policy file; else the one that SECANT_POLICY names, else ./policy.toml.",
-        metavar="FILE",
+    named(
+        ["--policy", "-p"],
+        "The policy file; else the one that SECANT_POLICY names, else ./policy.toml.",
+        "FILE",
     ),
 ]
-Json = Annotated[
-    bool, Parameter(name="--json", negative="", help="Print one JSON object, for programs.")
-]
+Json = Annotated[bool, flag("--json", "Print one JSON object, for programs.")]
 Question = Annotated[
     str,
     Parameter(
@@ -47,77 +58,60 @@ ParameterValues = Annotated[
 ]
 Epsilon = Annotated[
     str,
-    Parameter(
-        name="--epsilon", help="Privacy to spend.", metavar="NUMBER", allow_leading_hyphen=True
-    ),
+    named("--epsilon", "Privacy to spend.", "NUMBER", hyphen=True),
 ]
 WantedError = Annotated[
     str | None,
-    Parameter(
-        name="--error",
-        help='Instead of --epsilon: find the least for this error, such as 20 (ranks of a median) or "5% of 2000".',
-        metavar="ERROR",
-        allow_leading_hyphen=True,
+    named(
+        "--error",
+        'Instead of --epsilon: find the least for this error, such as 20 (ranks of a median) or "5% of 2000".',
+        "ERROR",
+        hyphen=True,
     ),
 ]
 MaxError = Annotated[
     str | None,
-    Parameter(
-        name="--max-error",
-        help="Refuse to spend where the error would be larger.",
-        metavar="ERROR",
-        allow_leading_hyphen=True,
-    ),
+    named("--max-error", "Refuse to spend where the error would be larger.", "ERROR", hyphen=True),
 ]
 Guessing = Annotated[
     str | None,
-    Parameter(
-        name="--attacker",
-        help='Spend only where no more is guessed, "people.age within 2 at most 30%"; alone, find the largest epsilon.',
-        metavar="TEXT",
+    named(
+        "--attacker",
+        'Spend only where no more is guessed, "people.age within 2 at most 30%"; alone, find the largest epsilon.',
+        "TEXT",
     ),
 ]
 Delta = Annotated[
     str | None,
-    Parameter(
-        name="--delta",
-        help="Default: a hundredth of the protection's delta.",
-        metavar="NUMBER",
-        allow_leading_hyphen=True,
-    ),
+    named("--delta", "Default: a hundredth of the protection's delta.", "NUMBER", hyphen=True),
 ]
 Level = Annotated[
     str | None,
-    Parameter(
-        name="--level",
-        help="How sure the printed error is; 0.95 if nothing else is said.",
-        metavar="NUMBER",
-        allow_leading_hyphen=True,
+    named(
+        "--level",
+        "How sure the printed error is; 0.95 if nothing else is said.",
+        "NUMBER",
+        hyphen=True,
     ),
 ]
 ProtectionName = Annotated[
     str | None,
-    Parameter(name="--protection", help="One of the owner's alternatives.", metavar="NAME"),
+    named("--protection", "One of the owner's alternatives.", "NAME"),
 ]
 Analyst = Annotated[
     str,
-    Parameter(name="--analyst", help="Who asks, for the ledger and its shares.", metavar="NAME"),
+    named("--analyst", "Who asks, for the ledger and its shares.", "NAME"),
 ]
 Isotonic = Annotated[
     bool,
-    Parameter(
-        name="--isotonic",
-        negative="",
-        help="Show running totals of what is never below zero as the nearest series that never falls.",
+    flag(
+        "--isotonic",
+        "Show running totals of what is never below zero as the nearest series that never falls.",
     ),
 ]
 NoCreate = Annotated[
     bool,
-    Parameter(
-        name="--no-create",
-        negative="",
-        help="Fail where there is no ledger yet, instead of starting one.",
-    ),
+    flag("--no-create", "Fail where there is no ledger yet, instead of starting one."),
 ]
 Source = Annotated[
     str | None,

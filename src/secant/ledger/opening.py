@@ -18,8 +18,8 @@ from typing import Any
 
 from secant.errors import UsageError
 from secant.ledger.amounts import DELTA_UNITS, EPSILON_UNITS, Budget
+from secant.ledger.anchor import anchor_file
 from secant.ledger.store import Ledger
-from secant.ledger.witness import anchor_file
 from secant.policy.policy import Policy
 from secant.records import frozen
 

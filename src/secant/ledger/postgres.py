@@ -15,10 +15,10 @@ from typing import Any, LiteralString
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from secant.errors import BudgetError, UsageError
+from secant.ledger.anchor import forgotten
 from secant.ledger.journal import PAPERS, Head, packed, unpacked
 from secant.ledger.records import START, VERSION, Anchor, Record, following, newer
 from secant.ledger.sessions import PostgresSession, errors, psycopg, sql
-from secant.ledger.witness import forgotten
 
 DEFAULT_SCHEMA = "secant_ledger"
 REGISTER = "secant_ledgers"

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from secant.errors import BudgetError
+from secant.ledger.anchor import anchor_file, forgotten, read_anchor, try_to_write, write_anchor
 from secant.ledger.journal import PAPERS, Head, packed, unpacked
 from secant.ledger.records import START, VERSION, Anchor, Record, following, newer
-from secant.ledger.witness import anchor_file, forgotten, read_anchor, try_to_write, write_anchor
 from secant.runtime.processes import PerProcess
 
 APPLICATION_ID = 0x5ECA4719

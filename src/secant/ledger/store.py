@@ -16,6 +16,7 @@ from typing import Any
 from secant.errors import BudgetError, UsageError
 from secant.evidence import Evidence
 from secant.ledger.amounts import Budget, Charge, Spent
+from secant.ledger.anchor import forgotten
 from secant.ledger.export import export_lines
 from secant.ledger.history import Release, releases_of
 from secant.ledger.journal import Head, Journal, Transaction
@@ -33,7 +34,6 @@ from secant.ledger.records import (
 from secant.ledger.reserve import Reservation
 from secant.ledger.sqlite import SqliteJournal
 from secant.ledger.state import State, charge_fields, month_of, starting_at
-from secant.ledger.witness import forgotten
 from secant.policy.policy import LONGEST_NAME
 from secant.policy.windows import Window
 from secant.records import frozen

@@ -13,8 +13,7 @@ from secant.engines.backend import Session
 from secant.engines.watch import about_to_charge
 from secant.errors import over_limit
 from secant.noise.measure_noise import Noise
-from secant.noise.mechanisms.threshold import reached
-from secant.noise.mechanisms.whole import unmoved
+from secant.noise.mechanisms.whole import reached, unmoved
 from secant.noise.ranked import drawn
 from secant.noise.secrecy import Private, sealed_map
 from secant.plan import nodes as n

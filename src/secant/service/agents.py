@@ -1,8 +1,8 @@
 """The service for one agent, over the Model Context Protocol: tables, price, ask, budget, streams.
 
-In: a desk, the name whose share is spent, a cap for the conversation. Out: a server of tools. An agent reads a refusal
-like a person does: the code, what is wrong, what to change. Never here: true answers, and anything beyond what an
-analyst may see.
+In: the service, the name whose share is spent, a cap for the conversation. Out: a server of tools. An agent reads a
+refusal like a person does: the code, what is wrong, what to change. Never here: true answers, and anything beyond what
+an analyst may see.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from secant.errors import BudgetError, SecantError, UsageError
 from secant.noise.events import exact_epsilon
 from secant.numeric.parameters import Number
 from secant.service import views
-from secant.service.asking import Desk, Question
+from secant.service.asking import Question, Service
 from secant.service.users import User
 
 INSTRUCTIONS = """\
@@ -30,8 +30,8 @@ change."""
 class Conversation:
     """What one agent may do, and what it has spent."""
 
-    def __init__(self, desk: Desk, name: str, cap: Number) -> None:
-        self._desk = desk
+    def __init__(self, service: Service, name: str, cap: Number) -> None:
+        self._service = service
         self._user = User(name, "analyst")
         self._cap = exact_epsilon(cap, what="the cap of a conversation")
         self._spent: dict[str, Fraction] = {}
@@ -39,11 +39,11 @@ class Conversation:
 
     def tables(self) -> list[dict[str, Any]]:
         """Give the tables that questions may name, with columns, types and declared facts."""
-        return views.tables_view(self._desk, self._user)
+        return views.tables_view(self._service, self._user)
 
     def price(self, sql: str, epsilon: float | None, error: str | None) -> dict[str, Any]:
         """Say what a question would cost and how exact it would be."""
-        explained = self._desk.explain(self._user, _question(sql, epsilon, error)).result()
+        explained = self._service.explain(self._user, _question(sql, epsilon, error)).result()
         record = explained.to_dict()
         return {
             "guarantee": record["guarantee"],
@@ -56,11 +56,11 @@ class Conversation:
         """Answer a question, unless it would go beyond the cap. One at a time, so that none slips past it."""
         question = _question(sql, epsilon, error)
         with self._lock:
-            told = self._desk.stored(self._user, question)
+            told = self._service.stored(self._user, question)
             if told is None:
                 for part in self.price(sql, epsilon, error)["guarantee"]:
                     self._check(part["protection"], part["epsilon"])
-                told = self._desk.ask(self._user, question).result()
+                told = self._service.ask(self._user, question).result()
                 for part in [] if told.reused else told.answer.guarantee:
                     name = part["protection"]
                     self._spent[name] = self._spent.get(name, Fraction(0)) + _exact(part["epsilon"])
@@ -79,13 +79,13 @@ class Conversation:
     def budget(self) -> dict[str, Any]:
         """Say what is left: of each protection, of the share, and of this conversation."""
         return {
-            "protections": views.budget_view(self._desk, self._user),
+            "protections": views.budget_view(self._service, self._user),
             "left_in_this_conversation": self._left(),
         }
 
     def streams(self) -> list[dict[str, Any]]:
         """Give the declared streams, and how far each has come."""
-        return views.streams_view(self._desk, self._user)
+        return views.streams_view(self._service, self._user)
 
     def stream(self, name: str) -> dict[str, Any]:
         """Give the series of a stream that is paid for; to begin one is for a person to decide."""
@@ -96,7 +96,7 @@ class Conversation:
                 "nobody has begun this stream, and an agent does not",
                 hint=f"a person begins and pays it: secant stream {name}",
             )
-        series: dict[str, Any] = self._desk.release_stream(self._user, name).result().to_dict()
+        series: dict[str, Any] = self._service.release_stream(self._user, name).result().to_dict()
         return series
 
     def _left(self) -> float:
@@ -112,7 +112,7 @@ def _exact(epsilon: float) -> Fraction:
     return Fraction(repr(epsilon))
 
 
-def build(desk: Desk, name: str, cap: Number) -> Any:
+def build(service: Service, name: str, cap: Number) -> Any:
     """Give the server of one conversation."""
     try:
         from mcp.server import MCPServer
@@ -122,7 +122,7 @@ def build(desk: Desk, name: str, cap: Number) -> Any:
             "USE-006", "secant mcp needs the package mcp", hint="install secant[agents]"
         ) from None
 
-    talk = Conversation(desk, name, cap)
+    talk = Conversation(service, name, cap)
     server = MCPServer("secant", instructions=INSTRUCTIONS, log_level="CRITICAL")
 
     def told(work: Callable[[], Any]) -> Any:

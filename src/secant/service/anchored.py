@@ -11,9 +11,9 @@ import threading
 from pathlib import Path
 
 from secant.errors import BudgetError
+from secant.ledger.anchor import forgotten, read_anchor_at, try_to_write, write_anchor_at
 from secant.ledger.records import Anchor
 from secant.ledger.store import Ledger
-from secant.ledger.witness import forgotten, read_anchor_at, try_to_write, write_anchor_at
 
 
 class Anchored:

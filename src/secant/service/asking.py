@@ -61,7 +61,7 @@ from secant.service.tickets import (
 from secant.service.users import User, Users
 from secant.streams.series import Series
 
-__all__ = ["LONGEST_TEXT", "Desk", "Question", "Ticket", "share_name"]
+__all__ = ["LONGEST_TEXT", "Question", "Service", "Ticket", "share_name"]
 
 T = TypeVar("T")
 CHECK_SECONDS = 10.0
@@ -70,7 +70,7 @@ CHECK_SECONDS = 10.0
 _log = logging.getLogger("secant.service")
 
 
-class Desk:
+class Service:
     """The service without its fronts. Close it."""
 
     def __init__(self, settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""The service as it runs: its desk, its fronts, and how they begin and end.
+"""The service as it runs: its questions, its fronts, and how they begin and end.
 
 In: settings. Out: fronts that listen. A stop refuses what waits, lets what runs end, then interrupts it; whatever was
 sent stays charged and is settled. Each front runs in threads of its own.
@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Protocol
 
 from secant.errors import SecantError, UsageError
-from secant.service.asking import Desk
+from secant.service.asking import Service
 from secant.service.readiness import Check
 from secant.service.settings import Port, Settings
 from secant.service.tls import server_context, tls_files
@@ -30,7 +30,7 @@ _log = logging.getLogger("secant.service")
 
 
 class Front(Protocol):
-    """Something that listens for a desk."""
+    """Something that listens for the service."""
 
     address: str
     """Where it listens, as a person would write it."""
@@ -45,7 +45,7 @@ class Front(Protocol):
 class HttpFront:
     """The HTTP API and the console."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, service: Service) -> None:
         try:
             import uvicorn
 
@@ -59,7 +59,7 @@ class HttpFront:
             ) from None
         from secant.service.http.guard import LARGEST_HEAD, check_exposure
 
-        settings = desk.settings
+        settings = service.settings
         check_exposure(settings)
         files = tls_files(settings, folder_of(settings))
         listening = listen(settings.http)
@@ -70,7 +70,7 @@ class HttpFront:
         self._context = context = None if files is None else server_context(files)
         analysis_for_connections(settings.http.connections)
         config = uvicorn.Config(
-            build(desk),
+            build(service),
             access_log=False,  # addresses may hold secrets that somebody put there by mistake
             log_config=None,
             server_header=False,
@@ -134,32 +134,32 @@ def listen(port: Port) -> socket.socket:
     return listening
 
 
-class Service:
-    """A desk with its fronts. Close it, or use it as a context manager."""
+class Server:
+    """The service with its fronts. Close it, or use it as a context manager."""
 
     def __init__(self, settings: Settings) -> None:
-        self.desk = Desk(settings)
+        self.service = Service(settings)
         self.fronts: list[Front] = []
         try:
             for start in _fronts(settings):
-                front = start(self.desk)
+                front = start(self.service)
                 self.fronts.append(front)
                 healthy = getattr(
                     front, "healthy", None
-                )  # of a front that needs more than the desk
+                )  # of a front that needs more than the service
                 if healthy is not None:
-                    self.desk.readiness.add(Check("shadow", healthy))
+                    self.service.readiness.add(Check("shadow", healthy))
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
         """Stop: nothing new, what runs ends or is interrupted, every charge is settled or kept."""
-        self.desk.stop_taking()
+        self.service.stop_taking()
         stopping = [threading.Thread(target=front.stop) for front in self.fronts]
         for thread in stopping:
             thread.start()
-        self.desk.close()
+        self.service.close()
         for thread in stopping:
             thread.join()
         _log.info("stopped")
@@ -173,18 +173,18 @@ class Service:
                 _log.error(
                     "certificate and key stay as they were: %s %s", error.code, error.message
                 )
-        self.desk.reload()
+        self.service.reload()
         _log.info("reloaded: certificate and key, policy, data")
 
-    def __enter__(self) -> Service:
+    def __enter__(self) -> Server:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
 
-def _fronts(settings: Settings) -> list[Callable[[Desk], Front]]:
-    found: list[Callable[[Desk], Front]] = []
+def _fronts(settings: Settings) -> list[Callable[[Service], Front]]:
+    found: list[Callable[[Service], Front]] = []
     if settings.http.port is not None:
         found.append(HttpFront)
     if settings.postgres.port is not None:

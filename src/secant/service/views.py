@@ -1,7 +1,7 @@
 """What a user may see, as plain values: budgets, history, tables, streams. For every front alike.
 
-In: the desk, a user. Out: what JSON can write. Public facts and the books only; an analyst sees the common budget and
-what is their own.
+In: the service, a user. Out: what JSON can write. Public facts and the ledger only; an analyst sees the common budget
+and what is their own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from secant.plan.functions.scalar import AGGREGATES, FUNCTIONS
 from secant.policy.coverage import tables_of
 from secant.policy.policy import ColumnFacts
 from secant.release.answer import plain
-from secant.service.asking import Desk, Ticket, share_name
+from secant.service.asking import Service, Ticket, share_name
 from secant.service.audit_log import Entry
 from secant.service.remembered import Asked, Told
 from secant.service.roles import allow, may
@@ -36,10 +36,10 @@ def answer_view(told: Told) -> dict[str, Any]:
     }
 
 
-def budget_view(desk: Desk, user: User) -> list[dict[str, Any]]:
+def budget_view(service: Service, user: User) -> list[dict[str, Any]]:
     """Give the budget of each protection, the user's share of it, and for who may see them all shares."""
     allow(user, "see own")
-    with desk.opened(user) as connection:
+    with service.opened(user) as connection:
         ledger = connection.ledger
         analyst = share_name(connection.policy, user)
         common, own = ledger.balances(), ledger.balances(analyst=analyst)
@@ -63,7 +63,7 @@ def budget_view(desk: Desk, user: User) -> list[dict[str, Any]]:
 
 
 def history_view(
-    desk: Desk, user: User, *, limit: int = 100, before: str | None = None
+    service: Service, user: User, *, limit: int = 100, before: str | None = None
 ) -> tuple[list[dict[str, Any]], bool]:
     """Give a page of questions, newest first, the user's own, or all for who may see them; and whether more follow."""
     allow(user, "see own")
@@ -71,14 +71,14 @@ def history_view(
         raise UsageError("USE-001", f"limit is between 1 and {MOST_HISTORY}")
     until = None if before is None else _time(before)
     who = None if may(user, "see all") else user.name
-    page, more = desk.remembered.page(who, most=limit, before=until)
+    page, more = service.remembered.page(who, most=limit, before=until)
     return [_asked(asked) for asked in page], more
 
 
-def tables_view(desk: Desk, user: User) -> list[dict[str, Any]]:
+def tables_view(service: Service, user: User) -> list[dict[str, Any]]:
     """Give the tables that questions may name, with what the owner has declared of them."""
     allow(user, "see tables")
-    with desk.opened(user) as connection:
+    with service.opened(user) as connection:
         policy, tables = connection.policy, connection.catalog.tables
     found = []
     for name, table in sorted(tables.items()):
@@ -108,10 +108,10 @@ def function_names() -> list[str]:
     return sorted({*AGGREGATES, *(f.name for f in FUNCTIONS.values() if f.written)})
 
 
-def streams_view(desk: Desk, user: User) -> list[dict[str, Any]]:
+def streams_view(service: Service, user: User) -> list[dict[str, Any]]:
     """Give the declared streams, and how far each has come."""
     allow(user, "see tables")
-    with desk.opened(user) as connection:
+    with service.opened(user) as connection:
         streams = connection.policy.streams
         known = {s.name: connection.ledger.stream(s.name) for s in streams}
     found = []

@@ -9,8 +9,6 @@ from secant.stats.aggregate import aggregate
 from secant.stats.bounded import bounded, bounded_pair
 from secant.stats.budget import Allowance
 from secant.stats.counting import count
-from secant.stats.everyday import proportion, std
-from secant.stats.everyday import total as sum
 from secant.stats.groups import GroupReleases, Histogram, group_by, histogram
 from secant.stats.moments import Covariance, Regression, covariance, regression
 from secant.stats.preprocessing.personal import personal
@@ -21,10 +19,13 @@ from secant.stats.release import (
     mean,
     median,
     minimum,
+    proportion,
     quantile,
+    std,
     trimmed_mean,
     variance,
 )
+from secant.stats.release import total as sum
 from secant.stats.results import Release
 from secant.stats.triangles import triangles
 

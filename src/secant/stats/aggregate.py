@@ -8,9 +8,12 @@ proof. Where it fails, or gives no number, the block counts as `empty`: a failur
 from __future__ import annotations
 
 import math
+import multiprocessing
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +21,11 @@ import numpy.typing as npt
 from secant.errors import UsageError, public_api
 from secant.numeric.parameters import Number, count_of
 from secant.stats.calls import guarantee_of, release, terms_of
-from secant.stats.definitions import rank_statistic, rank_ways
+from secant.stats.definitions import rank_mechanisms, rank_statistic
 from secant.stats.inputs import check_values, numbers_of
-from secant.stats.release import empty_index
 from secant.stats.results import REPLACE, Neighbors, Release
 from secant.stats.scale import Scale, Steps, scale_of
-from secant.stats.time_limit import Function, check_time_limit, results_of
+from secant.stats.table import empty_index
 
 MOST_BLOCKS = 100_000
 _EXPONENT = 60  # ε times the number of blocks: enough for the median to stand out of 2^30 points
@@ -96,7 +98,7 @@ def aggregate(
         values,
         scale,
         statistic,
-        rank_ways(statistic, inner),
+        rank_mechanisms(statistic, inner),
         inner,
         # the function sees what is missing as NaN: a block where that fails, or gives no number, counts as empty
         read=lambda given: block_results(
@@ -142,3 +144,80 @@ def block_results(
     good = np.isfinite(known)
     steps[good] = scale.snap(known[good])
     return steps
+
+
+# ── a function of the caller's on one block after another, each with a limit of time if one is asked for ───
+
+
+Rows = npt.NDArray[np.float64]
+Function = Callable[[Rows], Any]
+
+
+def results_of(
+    function: Function, blocks: Sequence[Rows], seconds: float | None
+) -> list[float | None]:
+    """Call the function on each block: here, or with a limit of time in a process apart."""
+    if seconds is None:
+        return [_result(function, rows) for rows in blocks]
+    return _results_apart(function, blocks, seconds)
+
+
+def _results_apart(
+    function: Function, blocks: Sequence[Rows], seconds: float
+) -> list[float | None]:
+    """Let a child process work through the blocks; end it where one takes too long, and go on."""
+    found: list[float | None] = []
+    context = _forking()
+    while len(found) < len(blocks):
+        answers, sender = context.Pipe(duplex=False)
+        child = context.Process(
+            target=_serve, args=(function, blocks[len(found) :], sender), daemon=True
+        )
+        child.start()
+        sender.close()
+        try:
+            while len(found) < len(blocks):
+                if not answers.poll(seconds):
+                    found.append(None)
+                    break
+                found.append(answers.recv())
+        except EOFError:  # the child died of this block
+            found.append(None)
+        finally:
+            child.kill()
+            child.join()
+            answers.close()
+    return found
+
+
+def check_time_limit(seconds: float) -> None:
+    """Refuse a limit that cannot be kept, before anything is read."""
+    if not 0 < seconds <= 86_400:
+        raise UsageError("USE-001", "a block may take more than 0 and at most 86400 seconds")
+    _forking()
+
+
+def _forking() -> Any:
+    if "fork" not in multiprocessing.get_all_start_methods():
+        raise UsageError(
+            "USE-001",
+            "a limit of time needs a system that can fork processes",
+            hint="Leave out seconds, if the function surely ends.",
+        )
+    return multiprocessing.get_context("fork")
+
+
+def _serve(function: Function, blocks: Sequence[Rows], sender: Any) -> None:
+    for rows in blocks:
+        sender.send(_result(function, rows))
+
+
+def _result(function: Function, rows: Rows) -> float | None:
+    if not len(rows):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            result = function(rows)
+        return float(result) if np.ndim(result) == 0 else None
+    except (Exception, SystemExit):  # noqa: BLE001 - whether a block fails depends on its rows, and must not show
+        return None

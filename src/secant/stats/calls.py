@@ -19,8 +19,9 @@ from secant.ledger.amounts import as_written
 from secant.numeric.parameters import Number, epsilon_of, level_of
 from secant.records import frozen
 from secant.stats.budget import Allowance, Done, budget_of, neighbors_of, paid
-from secant.stats.choice import decide_way
+from secant.stats.choice import decide_mechanism
 from secant.stats.inputs import Values, check_values, values_of
+from secant.stats.mechanisms import Mechanism, Statistic, noise_of
 from secant.stats.results import (
     RELATIONS,
     REPLACE,
@@ -31,7 +32,6 @@ from secant.stats.results import (
     comparison,
 )
 from secant.stats.scale import Scale, Steps
-from secant.stats.ways import Statistic, Way, noise_of
 
 
 @frozen
@@ -54,10 +54,10 @@ def terms_of(
     epsilon: Number,
     budget: object,
     neighbors: object,
-    n: int | str | None,
-    compare: bool,
-    mechanism: str,
     level: Number,
+    n: int | str | None = None,
+    compare: bool = False,
+    mechanism: str = "auto",
 ) -> Terms:
     """Check what all statistics take."""
     price = epsilon_of(as_written(epsilon, what="epsilon", code="USE-002"))
@@ -128,7 +128,7 @@ def release(
     values: object,
     scale: Scale,
     statistic: Statistic,
-    groups: Sequence[Sequence[Way]],
+    groups: Sequence[Sequence[Mechanism]],
     terms: Terms,
     *,
     read: Callable[[object], Steps] | None = None,
@@ -136,7 +136,7 @@ def release(
 ) -> Release:
     """Choose, charge, read, draw, and say what was done."""
     size = terms.size
-    decision = decide_way(
+    decision = decide_mechanism(
         groups,
         terms.mechanism,
         size=size,

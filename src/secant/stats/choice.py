@@ -15,9 +15,9 @@ import numpy as np
 
 from secant.errors import UsageError
 from secant.records import frozen
+from secant.stats.mechanisms import Mechanism
 from secant.stats.results import Candidate
 from secant.stats.scale import Steps
-from secant.stats.ways import Way
 
 ASSUMED_ROWS = 1000
 """What examples have where the number of rows is not public."""
@@ -44,14 +44,14 @@ def examples(size: int | None, top: int) -> dict[str, Steps]:
 class Decision:
     """The way that is taken, and the errors of all."""
 
-    way: Way
+    way: Mechanism
     why: str
     candidates: tuple[Candidate, ...]
     assumed: str
 
 
-def decide_way(
-    groups: Sequence[Sequence[Way]],
+def decide_mechanism(
+    groups: Sequence[Sequence[Mechanism]],
     wanted: str,
     *,
     size: int | None,

@@ -17,9 +17,9 @@ from secant.numeric.parameters import Number
 from secant.sensitivity.bounds import GlobalBound
 from secant.stats.calls import release, terms_of
 from secant.stats.inputs import check_lengths, check_values, mask_of
+from secant.stats.mechanisms import LaplaceMechanism, Statistic
 from secant.stats.results import REPLACE, Neighbors, Release
 from secant.stats.scale import Scale, Steps
-from secant.stats.ways import LaplaceWay, Statistic
 
 
 @public_api
@@ -42,10 +42,7 @@ def count(
     >>> count([1, 2, 3], where=[True, False, True], epsilon=100).value
     2.0
     """
-    terms = terms_of(
-        values, epsilon=epsilon, budget=budget, neighbors=neighbors, n=None, compare=False,
-        mechanism="auto", level=level,
-    )  # fmt: skip
+    terms = terms_of(values, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level)
     if terms.neighbors == REPLACE and where is None:
         raise UsageError(
             "USE-001",
@@ -72,7 +69,7 @@ def count(
             size = int((mask == 1).sum())
         return np.zeros(size, dtype=np.int64)
 
-    ways = [[LaplaceWay(statistic, noise, statistic.exact)]]
+    ways = [[LaplaceMechanism(statistic, noise, statistic.exact)]]
     return release(values, unit, statistic, ways, terms, read=read)
 
 

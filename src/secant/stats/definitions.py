@@ -17,6 +17,15 @@ from secant.noise.mechanisms.laplace import LaplaceNoise
 from secant.sensitivity.bounds import GlobalBound
 from secant.stats.bounded import uniform_finding
 from secant.stats.calls import Terms
+from secant.stats.mechanisms import (
+    LaplaceMechanism,
+    Mechanism,
+    RankMechanism,
+    SmoothMechanism,
+    Statistic,
+    laplace_mechanism,
+    smooth_mechanism,
+)
 from secant.stats.preprocessing.ordered_statistics import Statistic as Ordered
 from secant.stats.preprocessing.ordered_statistics import quantile_statistic
 from secant.stats.preprocessing.smooth_median import ORDERS_BY_RANK, smooth_median
@@ -33,15 +42,6 @@ from secant.stats.smooth_sensitivity import (
     smooth_variance,
     trimmed_mean_of,
     variance_of,
-)
-from secant.stats.ways import (
-    LaplaceWay,
-    RankWay,
-    SmoothWay,
-    Statistic,
-    Way,
-    laplace_way,
-    smooth_way,
 )
 
 _COARSE = (
@@ -67,16 +67,18 @@ def rank_statistic(q: Fraction, scale: Scale, relation: Neighbors, empty: int) -
     )
 
 
-def rank_ways(statistic: Statistic, terms: Terms, delta: Fraction | None = None) -> list[list[Way]]:
+def rank_mechanisms(
+    statistic: Statistic, terms: Terms, delta: Fraction | None = None
+) -> list[list[Mechanism]]:
     """Give the ways for what a rank defines, the preferred first."""
     q, top = statistic.q, statistic.scale.top
     assert q is not None
     kinds: list[Literal["exponential", "permute-and-flip"]] = ["exponential"]
     if top <= _COARSE:
         kinds.insert(0, "permute-and-flip")
-    ways: list[list[Way]] = [
+    ways: list[list[Mechanism]] = [
         [
-            RankWay(
+            RankMechanism(
                 statistic,
                 rank_choice(
                     q, top=top, epsilon=terms.epsilon, neighbors=terms.neighbors, kind=kind
@@ -85,20 +87,20 @@ def rank_ways(statistic: Statistic, terms: Terms, delta: Fraction | None = None)
         ]
         for kind in kinds
     ]
-    ways.append([smooth_way(statistic, terms.epsilon, order) for order in statistic.orders])
-    ways.append([laplace_way(statistic, terms.epsilon, Fraction(top))])
+    ways.append([smooth_mechanism(statistic, terms.epsilon, order) for order in statistic.orders])
+    ways.append([laplace_mechanism(statistic, terms.epsilon, Fraction(top))])
     if terms.mechanism == FAMILY or (q in _CLOSED and terms.size and delta is None):
         spec, moves = quantile_statistic(q, statistic.name), _moves(statistic, terms, delta)
-        prepared: list[Way] = [prepared_way(statistic, spec, terms, moves)]
+        prepared: list[Mechanism] = [prepared_mechanism(statistic, spec, terms, moves)]
         if q == _HALF:
             prepared += [prepared_smooth(statistic, terms, moves, o) for o in statistic.orders]
         ways.append(prepared)
     return ways
 
 
-def prepared_way(
+def prepared_mechanism(
     statistic: Statistic, spec: Ordered | str, terms: Terms, moves: Fraction
-) -> LaplaceWay:
+) -> LaplaceMechanism:
     """Bound the statistic at `moves` steps a row, then add Laplace noise (preprocess.release)."""
     # it sets out from what the caller says that no values give
     start = statistic.exact(np.array([], dtype=np.int64))
@@ -112,12 +114,12 @@ def prepared_way(
         found = uniform_finding(spec, ordered.astype(np.float64), moves, start)
         return found.exact_value
 
-    return LaplaceWay(statistic, noise, answer, FAMILY, off=True)
+    return LaplaceMechanism(statistic, noise, answer, FAMILY, off=True)
 
 
 def prepared_smooth(
     statistic: Statistic, terms: Terms, moves: Fraction, order: Fraction
-) -> SmoothWay:
+) -> SmoothMechanism:
     """Bound the median at `moves` steps a row, then add optimal noise to its smooth bound.
 
     Rests on preprocess.smooth_median.
@@ -133,7 +135,7 @@ def prepared_smooth(
     def bound(ordered: Steps, _: Fraction) -> float:
         return median.bound(ordered.astype(np.float64))
 
-    return SmoothWay(statistic, median.noise, median.beta, answer, bound, FAMILY, off=True)
+    return SmoothMechanism(statistic, median.noise, median.beta, answer, bound, FAMILY, off=True)
 
 
 def _moves(statistic: Statistic, terms: Terms, delta: Fraction | None) -> Fraction:
@@ -188,20 +190,22 @@ def mean_statistic(name: str, scale: Scale, terms: Terms, trim: Fraction, empty:
     )
 
 
-def by_size_ways(
+def by_size_mechanisms(
     statistic: Statistic,
     terms: Terms,
     spec: Ordered | str | None = None,
     delta: Fraction | None = None,
-) -> list[list[Way]]:
+) -> list[list[Mechanism]]:
     """Give the ways for what is divided by the number of rows; `spec` is what preprocessing bounds, if asked for."""
-    ways: list[list[Way]] = []
+    ways: list[list[Mechanism]] = []
     if statistic.smooth is not None:
-        ways.append([smooth_way(statistic, terms.epsilon, order) for order in statistic.orders])
+        ways.append(
+            [smooth_mechanism(statistic, terms.epsilon, order) for order in statistic.orders]
+        )
     assert statistic.largest is not None
-    ways.append([laplace_way(statistic, terms.epsilon, statistic.largest)])
+    ways.append([laplace_mechanism(statistic, terms.epsilon, statistic.largest)])
     if spec is not None and terms.mechanism == FAMILY:
-        ways.append([prepared_way(statistic, spec, terms, _moves(statistic, terms, delta))])
+        ways.append([prepared_mechanism(statistic, spec, terms, _moves(statistic, terms, delta))])
     return ways
 
 

@@ -25,10 +25,18 @@ from secant.sensitivity.bounds import GlobalBound
 from secant.stats.budget import Done, paid
 from secant.stats.calls import guarantee_of, quiet, terms_of
 from secant.stats.counting import count
-from secant.stats.everyday import proportion, std, total
 from secant.stats.inputs import check_lengths, check_values, mask_of, numbers_of, public_number
 from secant.stats.release import maximum as largest
-from secant.stats.release import mean, median, quantile, trimmed_mean, variance
+from secant.stats.release import (
+    mean,
+    median,
+    proportion,
+    quantile,
+    std,
+    total,
+    trimmed_mean,
+    variance,
+)
 from secant.stats.release import minimum as smallest
 from secant.stats.results import (
     ADD_REMOVE,
@@ -124,10 +132,7 @@ def histogram(
     >>> histogram(["a", "b", "a"], categories=["a", "b", "c"], epsilon=100).counts
     (2, 1, 0)
     """
-    terms = terms_of(
-        values, epsilon=epsilon, budget=budget, neighbors=neighbors, n=None, compare=False,
-        mechanism="auto", level=level,
-    )  # fmt: skip
+    terms = terms_of(values, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level)
     if (edges is None) == (categories is None):
         raise UsageError("USE-001", "a histogram has either edges or categories, both public")
     cuts = _edges(edges) if edges is not None else []
@@ -255,10 +260,7 @@ def group_by(
     if isinstance(by, str) and column is None and statistic != "count":
         raise UsageError("USE-001", "which column? pass column=NAME")
     one_row = range(1)  # how many rows there are is not asked here
-    terms = terms_of(
-        one_row, epsilon=epsilon, budget=budget, neighbors=neighbors, n=None, compare=False,
-        mechanism="auto", level=level,
-    )  # fmt: skip
+    terms = terms_of(one_row, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level)
     # a replaced row leaves one group and joins another, and both tell
     share = terms.epsilon if terms.neighbors == ADD_REMOVE else terms.epsilon / 2
     given = {**options, "epsilon": share, "neighbors": ADD_REMOVE, "level": level}

@@ -283,10 +283,7 @@ def _frame(bounds: Bounds) -> Frame:
 def _terms(
     table: object, epsilon: Number, delta: Number, budget: object, neighbors: Neighbors | None
 ) -> tuple[Terms, Fraction]:
-    terms = terms_of(
-        table, epsilon=epsilon, budget=budget, neighbors=neighbors, n=None, compare=False,
-        mechanism="auto", level=0.95,
-    )  # fmt: skip
+    terms = terms_of(table, epsilon=epsilon, budget=budget, neighbors=neighbors, level=0.95)
     return terms, delta_of(written(delta, "delta"))
 
 

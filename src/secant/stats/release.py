@@ -1,34 +1,27 @@
-"""Released statistics of one column: mean, trimmed mean, median, quantile, extremes, variance.
+"""Released statistics of one column: mean, trimmed mean, median, quantile, extremes, variance, sum, deviation, share.
 
-In: values, bounds, ε, and who pays. Out: a `Release` with its error, guarantee and cost. Each function
-states which ways there are; the way is chosen by public facts, and the data are read once, after the
-charge. The empty column has an answer like any other, so that its emptiness shows in nothing.
+In: values or masks, bounds, ε, and who pays. Out: a `Release` with its error, guarantee and cost. What each is stands
+in `table.py`; a sum has one way only (statistic.sum), a root is post-processing, a share is the mean of zeros and ones.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
-from secant.errors import UsageError, public_api
+from secant.errors import public_api
+from secant.noise.mechanisms.laplace import LaplaceNoise
 from secant.numeric.parameters import Number
-from secant.stats.calls import Terms, release, terms_of
-from secant.stats.definitions import (
-    by_size_ways,
-    mean_statistic,
-    rank_statistic,
-    rank_ways,
-    variance_statistic,
-)
-from secant.stats.inputs import public_number, values_of, written
-from secant.stats.preprocessing import ordered_statistics as ordered
-from secant.stats.preprocessing.unbounded import FAMILY, delta_of_call, release_unbounded
-from secant.stats.private_size import PRIVATE, with_private_n
-from secant.stats.results import Neighbors, Release
-from secant.stats.scale import Scale, scale_of
+from secant.sensitivity.bounds import GlobalBound
+from secant.stats.calls import kept_values, terms_of
+from secant.stats.inputs import check_values
+from secant.stats.plain import Sentences, plain_release
+from secant.stats.results import ADD_REMOVE, ErrorBar, Neighbors, Release
+from secant.stats.scale import scale_of
+from secant.stats.table import HALF, MEAN, PROPORTION, VARIANCE, Call, rank_of, released, trimmed
 
-_FINEST_SHARE = 10**9
-_HALF = Fraction(1, 2)
+_FINE = 1 << 16  # grid steps in what one value can add
 
 
 @public_api
@@ -51,22 +44,11 @@ def mean(
     >>> 40 < mean([42.0] * 1000, epsilon=10, bounds=(0, 100)).value < 44
     True
     """
-    if n == PRIVATE:
-        return with_private_n(
-            mean, values, values_of, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level,
-            bounds=bounds, delta_f=delta_f, empty=empty, compare=compare, mechanism=mechanism,
-        )  # fmt: skip
-    terms = terms_of(
-        values, epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare,
-        mechanism=mechanism, level=level,
+    call = Call(
+        epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare, mechanism=mechanism, level=level,
+        bounds=bounds, delta_f=delta_f, empty=empty,
     )  # fmt: skip
-    if delta_f is not None and bounds is None:
-        return release_unbounded(values, "mean", terms, delta_f=delta_f, empty=empty)
-    terms, delta = preprocessed(terms, delta_f)
-    scale = scale_of(bounds)
-    statistic = mean_statistic("mean", scale, terms, Fraction(0), empty_index(empty, scale))
-    ways = by_size_ways(statistic, terms, ordered.mean_statistic(), delta)
-    return release(values, scale, statistic, ways, terms)
+    return released(MEAN, values, call)
 
 
 @public_api
@@ -92,27 +74,11 @@ def trimmed_mean(
     >>> 40 < trimmed_mean([42.0] * 1000, epsilon=10, bounds=(0, 100)).value < 44
     True
     """
-    if n == PRIVATE:
-        return with_private_n(
-            trimmed_mean, values, values_of, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level,
-            bounds=bounds, delta_f=delta_f, trim=trim, empty=empty, compare=compare, mechanism=mechanism,
-        )  # fmt: skip
-    share = written(trim, "trim")
-    if not 0 <= share < _HALF or share.denominator > _FINEST_SHARE:
-        raise UsageError("USE-001", "trim must be at least 0 and less than 0.5, of up to 9 digits")
-    terms = terms_of(
-        values, epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare,
-        mechanism=mechanism, level=level,
+    call = Call(
+        epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare, mechanism=mechanism, level=level,
+        bounds=bounds, delta_f=delta_f, empty=empty,
     )  # fmt: skip
-    if delta_f is not None and bounds is None:
-        return release_unbounded(
-            values, "trimmed_mean", terms, delta_f=delta_f, empty=empty, trim=trim
-        )
-    terms, delta = preprocessed(terms, delta_f)
-    scale = scale_of(bounds)
-    statistic = mean_statistic("trimmed mean", scale, terms, share, empty_index(empty, scale))
-    ways = by_size_ways(statistic, terms, ordered.mean_statistic(share, "trimmed mean"), delta)
-    return release(values, scale, statistic, ways, terms)
+    return released(trimmed(trim), values, call)
 
 
 @public_api
@@ -134,22 +100,11 @@ def variance(
     >>> variance([42.0] * 1000, epsilon=10, bounds=(0, 100)).value < 100
     True
     """
-    if n == PRIVATE:
-        return with_private_n(
-            variance, values, values_of, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level,
-            bounds=bounds, delta_f=delta_f, compare=compare, mechanism=mechanism,
-        )  # fmt: skip
-    terms = terms_of(
-        values, epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare,
-        mechanism=mechanism, level=level,
+    call = Call(
+        epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare, mechanism=mechanism, level=level,
+        bounds=bounds, delta_f=delta_f,
     )  # fmt: skip
-    if delta_f is not None and bounds is None:
-        return release_unbounded(values, "variance", terms, delta_f=delta_f, empty=None)
-    terms, delta = preprocessed(terms, delta_f)
-    scale = scale_of(bounds)
-    statistic = variance_statistic(scale, terms)
-    ways = by_size_ways(statistic, terms, "variance", delta)
-    return release(values, scale, statistic, ways, terms)
+    return released(VARIANCE, values, call)
 
 
 @public_api
@@ -188,10 +143,11 @@ def median(
     >>> median([42.0] * 1000, epsilon=1, bounds=(0, 100), step=1).value
     42.0
     """
-    return quantile(
-        values, _HALF, epsilon=epsilon, bounds=bounds, delta_f=delta_f, budget=budget, neighbors=neighbors, n=n,
-        step=step, empty=empty, compare=compare, mechanism=mechanism, level=level,
+    call = Call(
+        epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare, mechanism=mechanism, level=level,
+        bounds=bounds, delta_f=delta_f, empty=empty, step=step,
     )  # fmt: skip
+    return released(rank_of(HALF), values, call)
 
 
 @public_api
@@ -215,10 +171,11 @@ def minimum(
     >>> minimum([42.0] * 1000, epsilon=1, bounds=(0, 100), step=1).value <= 42
     True
     """
-    return quantile(
-        values, 0, epsilon=epsilon, bounds=bounds, delta_f=delta_f, budget=budget, neighbors=neighbors, n=n,
-        step=step, empty=empty, compare=compare, mechanism=mechanism, level=level,
+    call = Call(
+        epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare, mechanism=mechanism, level=level,
+        bounds=bounds, delta_f=delta_f, empty=empty, step=step,
     )  # fmt: skip
+    return released(rank_of(0), values, call)
 
 
 @public_api
@@ -242,10 +199,11 @@ def maximum(
     >>> maximum([42.0] * 1000, epsilon=1, bounds=(0, 100), step=1).value >= 42
     True
     """
-    return quantile(
-        values, 1, epsilon=epsilon, bounds=bounds, delta_f=delta_f, budget=budget, neighbors=neighbors, n=n,
-        step=step, empty=empty, compare=compare, mechanism=mechanism, level=level,
+    call = Call(
+        epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare, mechanism=mechanism, level=level,
+        bounds=bounds, delta_f=delta_f, empty=empty, step=step,
     )  # fmt: skip
+    return released(rank_of(1), values, call)
 
 
 @public_api
@@ -270,44 +228,101 @@ def quantile(
     >>> quantile(range(1001), 0.9, epsilon=100, bounds=(0, 1000), step=1).value
     900.0
     """
-    if n == PRIVATE:
-        return with_private_n(
-            quantile, values, values_of, q=q, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level,
-            bounds=bounds, delta_f=delta_f, step=step, empty=empty, compare=compare,
-            mechanism=mechanism,
-        )  # fmt: skip
-    share = written(q, "q")
-    if not 0 <= share <= 1 or share.denominator > _FINEST_SHARE:
-        raise UsageError("USE-001", "q must lie between 0 and 1, with up to 9 digits")
-    terms = terms_of(
-        values, epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare,
-        mechanism=mechanism, level=level,
+    call = Call(
+        epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare, mechanism=mechanism, level=level,
+        bounds=bounds, delta_f=delta_f, empty=empty, step=step,
     )  # fmt: skip
-    if delta_f is not None and bounds is None:
-        if step is not None:
-            raise UsageError("USE-001", "a step goes with bounds")
-        name = {Fraction(0): "minimum", _HALF: "median", Fraction(1): "maximum"}.get(share)
-        rank = None if name else share
-        return release_unbounded(
-            values, name or "quantile", terms, delta_f=delta_f, empty=empty, q=rank
-        )
-    terms, delta = preprocessed(terms, delta_f)
-    scale = scale_of(bounds, step)
-    statistic = rank_statistic(share, scale, terms.neighbors, empty_index(empty, scale))
-    return release(values, scale, statistic, rank_ways(statistic, terms, delta), terms)
+    return released(rank_of(q), values, call)
 
 
-def preprocessed(terms: Terms, delta_f: Number | None) -> tuple[Terms, Fraction | None]:
-    """Give the terms with what delta_f asks for, and the Δ itself."""
-    if delta_f is None:
-        return terms, None
-    if terms.mechanism not in ("auto", FAMILY):
-        raise UsageError("USE-001", "delta_f is for the mechanism 'preprocessing'")
-    return replace(terms, mechanism=FAMILY), delta_of_call(delta_f)
+@public_api
+def total(
+    values: object,
+    *,
+    epsilon: Number,
+    bounds: tuple[Number, Number],
+    budget: object = None,
+    neighbors: Neighbors | None = None,
+    level: Number = 0.95,
+) -> Release:
+    """Release the sum; values outside the bounds count as the bounds. It is `secant.stats.sum`.
+
+    >>> 41_000 < total([42.0] * 1000, epsilon=10, bounds=(0, 100)).value < 43_000
+    True
+    """
+    terms = terms_of(values, epsilon=epsilon, budget=budget, neighbors=neighbors, level=level)
+    scale = scale_of(bounds)
+    check_values(values)
+    low, high = scale.low, scale.low + scale.top * scale.step
+    moves = max(abs(low), abs(high)) if terms.neighbors == ADD_REMOVE else high - low
+    noise = LaplaceNoise().calibrate(GlobalBound(moves), epsilon=terms.epsilon, grid=moves / _FINE)
+
+    def answer() -> Fraction:
+        steps = scale.snap(kept_values(values, scale, terms))
+        return low * len(steps) + scale.step * int(steps.sum())
+
+    words = Sentences(noise.name, f"one value moves a sum by {float(moves):g} at most")
+    return plain_release(terms, "sum", noise, answer, words, facts={"low": low, "high": high})
 
 
-def empty_index(empty: Number | None, scale: Scale) -> int:
-    """Give the place of what stands for the statistic of no values; by default the middle."""
-    if empty is None:
-        return scale.top // 2
-    return scale.index(public_number(empty, "empty"))
+@public_api
+def std(
+    values: object,
+    *,
+    epsilon: Number,
+    bounds: tuple[Number, Number] | None = None,
+    delta_f: Number | None = None,
+    budget: object = None,
+    neighbors: Neighbors | None = None,
+    n: int | str | None = None,
+    compare: bool = False,
+    mechanism: str = "auto",
+    level: Number = 0.95,
+) -> Release:
+    """Release the standard deviation: the root of a released population variance. Arguments as for `variance`.
+
+    `delta_f`, the error in `compare=True` and the picture are those of the variance.
+
+    >>> std([10.0, 20.0] * 2000, epsilon=10, bounds=(0, 100)).value < 10
+    True
+    """
+    call = Call(
+        epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare, mechanism=mechanism, level=level,
+        bounds=bounds, delta_f=delta_f,
+    )  # fmt: skip
+    found = released(VARIANCE, values, call)
+    root = math.sqrt(max(found.value, 0.0))
+    bar = replace(found.error, words=f"of its square: {found.error.words}")
+    if found.error.amount is not None:
+        low = math.sqrt(max(found.value - found.error.amount, 0.0))
+        high = math.sqrt(max(found.value + found.error.amount, 0.0))
+        amount = max(root - low, high - root)
+        words = f"between {low:.4g} and {high:.4g} with probability {found.error.level:g}"
+        bar = ErrorBar(found.error.level, amount, "value", words)
+    return replace(found, statistic="std", value=root, error=bar)
+
+
+@public_api
+def proportion(
+    mask: object,
+    *,
+    epsilon: Number,
+    budget: object = None,
+    neighbors: Neighbors | None = None,
+    n: int | str | None = None,
+    compare: bool = False,
+    mechanism: str = "auto",
+    level: Number = 0.95,
+) -> Release:
+    """Release the share of what is true in a column of booleans, or of zeros and ones.
+
+    What is neither is left out, as missing values of a mean are.
+
+    >>> 0.2 < proportion([True, False, False, False] * 500, epsilon=10).value < 0.3
+    True
+    """
+    call = Call(
+        epsilon=epsilon, budget=budget, neighbors=neighbors, n=n, compare=compare, mechanism=mechanism, level=level,
+        bounds=(0, 1),
+    )  # fmt: skip
+    return released(PROPORTION, mask, call)

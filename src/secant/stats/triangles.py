@@ -16,9 +16,9 @@ from secant.errors import UsageError, public_api
 from secant.numeric.parameters import Number, count_of
 from secant.stats.calls import guarantee_of, release, terms_of
 from secant.stats.inputs import check_values, values_of
+from secant.stats.mechanisms import Mechanism, Statistic, laplace_mechanism, smooth_mechanism
 from secant.stats.results import REPLACE, Release
 from secant.stats.scale import Scale, Steps
-from secant.stats.ways import Statistic, Way, laplace_way, smooth_way
 
 MOST_VERTICES = 30_000
 """All pairs of vertices are visited."""
@@ -47,7 +47,7 @@ def triangles(
             "USE-001", f"more than {MOST_VERTICES} vertices are not looked at in pairs"
         )
     terms = terms_of(
-        edges, epsilon=epsilon, budget=budget, neighbors=neighbors, n=None, compare=False,
+        edges, epsilon=epsilon, budget=budget, neighbors=neighbors,
         # capped by the global bound, smooth noise is never much larger than Laplace noise
         mechanism="smooth" if mechanism == "auto" else mechanism, level=level,
     )  # fmt: skip
@@ -64,9 +64,9 @@ def triangles(
         lambda codes, beta: smooth_triangles(codes, nodes, beta=beta),
         Fraction(max(1, nodes - 2)),
     )
-    ways: list[list[Way]] = [
-        [smooth_way(statistic, terms.epsilon, Fraction(10))],
-        [laplace_way(statistic, terms.epsilon, Fraction(max(1, nodes - 2)))],
+    ways: list[list[Mechanism]] = [
+        [smooth_mechanism(statistic, terms.epsilon, Fraction(10))],
+        [laplace_mechanism(statistic, terms.epsilon, Fraction(max(1, nodes - 2)))],
     ]
     return release(
         edges,

@@ -17,7 +17,7 @@ from typing import Any
 from secant.errors import Refused
 from secant.ledger.amounts import Charge
 from secant.noise.calibrate import shares_of
-from secant.noise.continual import Choice, StreamFacts, Way, as_it_is, choose
+from secant.noise.continual import Choice, Mechanism, StreamFacts, as_it_is, choose
 from secant.noise.events import Composed, Event, PureEvent
 from secant.plan import nodes as n
 from secant.plan.facts.domains import Chosen, Listed, Looked
@@ -65,7 +65,7 @@ class Compiled:
     """For each measure, what decides how it is released."""
     protections: tuple[Protection, ...]
     periods: Calendar | None = None
-    """Where limits hold in every period anew: when these begin (stream.period)."""
+    """Where limits hold in every period anew: when these begin (stream.period); never kept (ledger.growth)."""
     stretches: Stretches | None = None
     """Where only what lies within a stretch of time is hidden: how many periods one meets (stream.window)."""
 
@@ -464,7 +464,7 @@ def choices(compiled: Compiled) -> list[Choice]:
     ]
 
 
-def charges(compiled: Compiled, ways: Sequence[Way]) -> list[Charge]:
+def charges(compiled: Compiled, ways: Sequence[Mechanism]) -> list[Charge]:
     """Give what is charged when a stream begins; within stretches of time, with when its periods are.
 
     Rests on ledger.window.
@@ -477,7 +477,7 @@ def charges(compiled: Compiled, ways: Sequence[Way]) -> list[Charge]:
     ]
 
 
-def costs(compiled: Compiled, ways: Sequence[Way]) -> dict[str, Event]:
+def costs(compiled: Compiled, ways: Sequence[Mechanism]) -> dict[str, Event]:
     """Give what the whole stream costs each protection that it moves, for ever (stream.once)."""
     found: dict[str, Event] = {}
     measures = compiled.bounded.release.measures

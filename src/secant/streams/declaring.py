@@ -14,7 +14,7 @@ from typing import Any
 
 from secant.errors import BudgetError, PolicyError
 from secant.ledger.records import canonical
-from secant.noise.continual import Way, way_of
+from secant.noise.continual import Mechanism, way_of
 from secant.plan.facts.lineage import stored_column
 from secant.plan.facts.reads import scans
 from secant.plan.facts.scopes import read_columns
@@ -32,7 +32,7 @@ _FIXED = ("groups", "ways")
 
 
 def declaration(
-    compiled: Compiled, policy: Policy, groups: Sequence[Group], ways: Sequence[Way]
+    compiled: Compiled, policy: Policy, groups: Sequence[Group], ways: Sequence[Mechanism]
 ) -> dict[str, Any]:
     """Give all that must not change once a number is out."""
     stream = compiled.stream
@@ -70,7 +70,7 @@ def declaration(
 
 def settled(
     compiled: Compiled, written: Mapping[str, Any], now: Mapping[str, Any]
-) -> tuple[list[Group], list[Way]]:
+) -> tuple[list[Group], list[Mechanism]]:
     """Give the groups and ways that a stream began with; refuse one that is declared otherwise now."""
     name = compiled.stream.name
     changed = [

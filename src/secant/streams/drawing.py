@@ -16,7 +16,7 @@ from typing import NoReturn
 from secant.engines.backend import Session
 from secant.errors import InternalError, Refused
 from secant.ledger.store import Ledger, StreamAccount
-from secant.noise.continual import Output, Way
+from secant.noise.continual import Mechanism, Output
 from secant.release.measured import comparable_key
 from secant.streams.compiling import Compiled
 from secant.streams.reading import Group, Sums, read, rows_until
@@ -83,7 +83,7 @@ def name_of(measure: int, group: int, output: str) -> str:
 
 def advance(
     compiled: Compiled,
-    ways: list[Way],
+    ways: list[Mechanism],
     groups: list[Group],
     ledger: Ledger,
     until: int,
@@ -122,7 +122,7 @@ def advance(
 
 def _draw(
     name: str,
-    ways: list[Way],
+    ways: list[Mechanism],
     groups: list[Group],
     ledger: Ledger,
     due: Mapping[int, list[tuple[Output, ...]]],
@@ -141,7 +141,7 @@ def _draw(
 
 
 def _numbers(
-    ways: list[Way], groups: list[Group], due: list[tuple[Output, ...]], sums: Sums
+    ways: list[Mechanism], groups: list[Group], due: list[tuple[Output, ...]], sums: Sums
 ) -> dict[str, int]:
     found = {}
     keys = [tuple(comparable_key(v) for v in group) for group in groups]

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from secant.evidence import Evidence, document, software
-from secant.noise.continual import Way
+from secant.noise.continual import Mechanism
 from secant.noise.continual.levels import Tree
 from secant.policy.policy import Policy
 from secant.release.evidence import Writer, plan_document, policy_document, stepped_release
@@ -25,7 +25,7 @@ EPOCHS = 12
 
 
 def stream_evidence(
-    compiled: Compiled, ways: Sequence[Way], policy: Policy, catalog: Catalog
+    compiled: Compiled, ways: Sequence[Mechanism], policy: Policy, catalog: Catalog
 ) -> Evidence:
     """Write down what a stream releases, for ever."""
     stream, bounded = compiled.stream, compiled.bounded
@@ -45,7 +45,7 @@ def stream_evidence(
     return Evidence(documents, software(), "")
 
 
-def _noise(way: Way, compiled: Compiled) -> dict[str, Any]:
+def _noise(way: Mechanism, compiled: Compiled) -> dict[str, Any]:
     if way.law == "none":
         return {"kind": "none"}
     parts = []

@@ -20,7 +20,7 @@ from secant.errors import UsageError
 from secant.ledger.amounts import Charge
 from secant.ledger.opening import accounts_of
 from secant.ledger.store import Ledger, StreamAccount, broken_stream
-from secant.noise.continual import Way
+from secant.noise.continual import Mechanism
 from secant.plan.facts.reads import tables_read
 from secant.policy.following import naming
 from secant.policy.policy import Policy, Protection
@@ -137,7 +137,7 @@ def _end(complete: int, until: object, account: StreamAccount) -> int:
 
 def _begun(
     opened: Opened, books: Ledger, account: StreamAccount | None, analyst: str
-) -> tuple[list[Group], list[Way]]:
+) -> tuple[list[Group], list[Mechanism]]:
     """Declare the stream and pay for it, or hold it against how it began."""
     compiled, policy = opened.compiled, opened.policy
     ways = [choice.chosen for choice in choices(compiled)] if account is None else []
@@ -235,7 +235,7 @@ def _series(
     books: Ledger,
     account: StreamAccount | None,
     groups: list[Group],
-    ways: list[Way],
+    ways: list[Mechanism],
     until: int,
 ) -> Series:
     compiled, numbers = opened.compiled, account.values if account else {}

@@ -13,7 +13,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from secant.errors import UsageError
-from secant.noise.continual import Estimate, Point, Way
+from secant.noise.continual import Estimate, Mechanism, Point
 from secant.noise.continual.afterwards import followed, isotonic, revised
 from secant.noise.continual.mechanisms import ranges
 from secant.numeric.arrays import np
@@ -193,7 +193,7 @@ class Shown:
 
 def shown(
     compiled: Compiled,
-    ways: Sequence[Way],
+    ways: Sequence[Mechanism],
     groups: Sequence[Group],
     values: Mapping[str, int],
     until: int,
@@ -274,7 +274,7 @@ def _check_fits(compiled: Compiled, after: Afterwards) -> None:
 
 def _followed(
     compiled: Compiled,
-    ways: Sequence[Way],
+    ways: Sequence[Mechanism],
     parts: list[list[dict[str, int]]],
     ends: tuple[int, int],
     spread: float,

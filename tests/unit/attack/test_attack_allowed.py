@@ -18,8 +18,7 @@ from secant.attack import (
     chance,
     parse_attacker,
 )
-from secant.attack.attacker import reached
-from secant.attack.inverse import UNITS, largest_epsilon
+from secant.attack.attacker import UNITS, largest_epsilon, reached
 from secant.errors import Refused, UsageError
 from secant.ledger import Budget, Charge, Ledger
 from secant.noise.events import PureEvent

@@ -11,9 +11,9 @@ def test_the_clinic_is_served_until_somebody_ends_it():
     program = Path(sys.executable).with_name("secant")
     with subprocess.Popen(
         [program, "demo", "--serve", "--http", "0"], stdout=subprocess.PIPE, text=True
-    ) as service:
+    ) as server:
         try:
-            lines = [service.stdout.readline() for _ in range(3)]
+            lines = [server.stdout.readline() for _ in range(3)]
             address = lines[0].split()[-1]
             for line, role in zip(lines[1:], ("analyst", "owner"), strict=True):
                 name, password = line.split()[1].rstrip(","), line.split()[-1]
@@ -26,5 +26,5 @@ def test_the_clinic_is_served_until_somebody_ends_it():
             answer = httpx.post(f"{address}/v1/query", json=asked, headers=headers, timeout=60)
             assert answer.json()["columns"] == ["n"]
         finally:
-            service.terminate()
-        assert service.wait() == 0
+            server.terminate()
+        assert server.wait() == 0

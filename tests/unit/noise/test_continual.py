@@ -10,7 +10,7 @@ import pytest
 
 import chance
 from secant.errors import InternalError, UsageError
-from secant.noise.continual import StreamFacts, Way, as_it_is, choose, way_of
+from secant.noise.continual import Mechanism, StreamFacts, as_it_is, choose, way_of
 from secant.noise.continual.encoder import Encoder
 from secant.noise.continual.ends import variance_of
 from secant.noise.continual.levels import Tree
@@ -25,14 +25,18 @@ def facts(horizon=64, epsilon=1, delta=0, bound=1, **more):
 
 
 WAYS = {
-    "increments": Way("increments", "laplace", facts(30), (Tree(2, 1),)),
-    "tree": Way("tree", "laplace", facts(130), (Tree(5, 3),)),
-    "binary": Way("binary", "laplace", facts(21), (Tree(2, 5, weighted=False),)),
-    "window": Way("tree", "laplace", facts(None, shows=9), (Tree(3, 2),)),
-    "epochs": Way("tree", "laplace", facts(None), (Tree(5, 2), Tree(20, 2))),
-    "toeplitz": Way("toeplitz", "normal", facts(40, delta=DELTA), (Encoder(40),)),
-    "toeplitz window": Way("toeplitz", "normal", facts(40, delta=DELTA, shows=7), (Encoder(40),)),
-    "normal epochs": Way("toeplitz", "normal", facts(None, delta=DELTA), (Encoder(10), Tree(4, 3))),
+    "increments": Mechanism("increments", "laplace", facts(30), (Tree(2, 1),)),
+    "tree": Mechanism("tree", "laplace", facts(130), (Tree(5, 3),)),
+    "binary": Mechanism("binary", "laplace", facts(21), (Tree(2, 5, weighted=False),)),
+    "window": Mechanism("tree", "laplace", facts(None, shows=9), (Tree(3, 2),)),
+    "epochs": Mechanism("tree", "laplace", facts(None), (Tree(5, 2), Tree(20, 2))),
+    "toeplitz": Mechanism("toeplitz", "normal", facts(40, delta=DELTA), (Encoder(40),)),
+    "toeplitz window": Mechanism(
+        "toeplitz", "normal", facts(40, delta=DELTA, shows=7), (Encoder(40),)
+    ),
+    "normal epochs": Mechanism(
+        "toeplitz", "normal", facts(None, delta=DELTA), (Encoder(10), Tree(4, 3))
+    ),
 }
 
 
@@ -196,7 +200,7 @@ def rivals(known):
     for law in laws:
         for design in designs + [Encoder(known.horizon)] * (law == "normal"):
             if known.shows != "steps" or design == Tree(2, 1):
-                yield Way("tree", law, known, (design,))
+                yield Mechanism("tree", law, known, (design,))
 
 
 @pytest.mark.parametrize(

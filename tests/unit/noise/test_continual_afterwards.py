@@ -9,13 +9,12 @@ import pytest
 
 import chance
 from secant.errors import UsageError
-from secant.noise.continual import StreamFacts, Way, choose
-from secant.noise.continual.afterwards import filtered, followed, isotonic, revised
+from secant.noise.continual import Mechanism, StreamFacts, choose
+from secant.noise.continual.afterwards import followed, isotonic, revised
 from secant.noise.continual.choosing import best
 from secant.noise.continual.encoder import Encoder
 from secant.noise.continual.ends import variance_of
 from secant.noise.continual.levels import Tree
-from secant.noise.mechanisms.revealed import LevelRelease
 
 
 def facts(horizon, delta=0, **more):
@@ -23,10 +22,10 @@ def facts(horizon, delta=0, **more):
 
 
 REVISED = {
-    "tree": (Way("tree", "laplace", facts(40), (Tree(3, 3),)), 40),
-    "on the way": (Way("tree", "laplace", facts(100), (Tree(4, 3),)), 27),
-    "epochs": (Way("tree", "laplace", facts(None), (Tree(5, 2), Tree(3, 3))), 35),
-    "increments": (Way("increments", "laplace", facts(9), (Tree(2, 1),)), 9),
+    "tree": (Mechanism("tree", "laplace", facts(40), (Tree(3, 3),)), 40),
+    "on the way": (Mechanism("tree", "laplace", facts(100), (Tree(4, 3),)), 27),
+    "epochs": (Mechanism("tree", "laplace", facts(None), (Tree(5, 2), Tree(3, 3))), 35),
+    "increments": (Mechanism("increments", "laplace", facts(9), (Tree(2, 1),)), 9),
 }
 
 
@@ -59,7 +58,7 @@ def test_all_steps_at_once_are_the_least_squares(name):
 
 
 def test_all_steps_at_once_are_better_than_one_after_another():
-    way = Way("tree", "laplace", facts(400), (Tree(10, 3),))
+    way = Mechanism("tree", "laplace", facts(400), (Tree(10, 3),))
     points = revised(way, {o.name: 0 for o in outputs(way, 400)}, 400)
     batch = math.sqrt(np.mean([p.prefix.deviation**2 for p in points]))
     assert batch == pytest.approx(9.2, rel=0.02)
@@ -67,7 +66,7 @@ def test_all_steps_at_once_are_better_than_one_after_another():
 
 
 def test_an_encoder_has_nothing_to_revise():
-    way = Way("toeplitz", "normal", facts(9, Fraction(1, 10**6)), (Encoder(9),))
+    way = Mechanism("toeplitz", "normal", facts(9, Fraction(1, 10**6)), (Encoder(9),))
     released = {o.name: i for i, o in enumerate(outputs(way, 9))}
     assert revised(way, released, 9) == way.series(released, 9)
 
@@ -101,53 +100,17 @@ def test_a_running_maximum_would_be_noticed():
     assert ((maximum - truth) ** 2).sum() > ((seen - truth) ** 2).sum()
 
 
-def releases(values, scale):
-    return [LevelRelease(Fraction(v), Fraction(scale), Fraction(1)) for v in values]
-
-
-def test_a_filter_follows_a_walk():
-    luck = chance.chance()
-    walk = np.cumsum([luck.gauss(0, 1) for _ in range(2000)])
-    noise = [luck.choice([-1, 1]) * luck.expovariate(1 / 6) for _ in walk]
-    seen = releases([round(x) for x in walk + noise], 6)
-    raw, smooth = (
-        np.mean((np.array(x) - walk) ** 2)
-        for x in ([float(r.value) for r in seen], filtered(seen, 1.0))
-    )
-    # the variance that remains solves p = (p + q)r/(p + q + r) with q = 1, r = 72: about 8
-    assert smooth < 0.2 * raw
-
-
-def test_a_filter_without_drift_is_a_mean_and_with_much_drift_the_series():
-    seen = releases([2, 4, 9], 3)
-    assert filtered(seen, 0.0) == pytest.approx([2, 3, 5])
-    assert filtered(seen, 1e12) == pytest.approx([2, 4, 9], rel=1e-6)
-    assert filtered([], 1.0) == []
-
-
-def test_a_filter_follows_the_steps_of_a_stream():
-    """Days with 30 visits each, 5 more from the middle on: the filter is nearer to them than what was released."""
-    way = Way("increments", "laplace", facts(200, shows="steps"), (Tree(2, 1),))
-    luck = chance.chance()
-    truth = [30 + 5 * (t > 100) for t in range(1, 201)]
-    noise = [math.floor(luck.expovariate(1)) - math.floor(luck.expovariate(1)) for _ in truth]
-    released = {o.name: truth[o.last - 1] + noise[o.last - 1] for o in outputs(way, 200)}
-    seen = [point.increment for point in way.series(released, 200)]
-    raw, smooth = (
-        np.mean((np.array(x) - truth) ** 2) for x in ([s.value for s in seen], filtered(seen, 0.1))
-    )
-    assert smooth < 0.7 * raw
-
-
-@pytest.mark.parametrize("drift", [-1.0, math.inf, math.nan])
-def test_a_drift_that_makes_no_sense_is_refused(drift):
-    with pytest.raises(UsageError):
-        filtered(releases([1], 1), drift)
-
-
-def test_a_filter_gives_no_errors():
-    """Its variance is that of a belief: nothing that could be printed as a promise leaves it."""
-    assert all(isinstance(value, float) for value in filtered(releases([1, 2], 1), 1.0))
+def filtered(seen, drift):
+    """Kalman's filter of a walk whose steps have variance `drift`: forwards, one number at a time."""
+    mean, variance = seen[0].value, seen[0].deviation ** 2
+    found = [mean]
+    for one in seen[1:]:
+        variance += drift
+        gain = variance / (variance + one.deviation**2)
+        mean += gain * (one.value - mean)
+        variance *= 1 - gain
+        found.append(mean)
+    return found
 
 
 def test_a_walk_is_followed_through_all_blocks():

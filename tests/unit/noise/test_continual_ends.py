@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 import chance
 from secant.errors import UsageError
-from secant.noise.continual import StreamFacts, Way, ends
+from secant.noise.continual import Mechanism, StreamFacts, ends
 from secant.noise.continual.afterwards import revised
 from secant.noise.continual.encoder import Encoder
 from secant.noise.continual.ends import Kind, half_width, half_widths
@@ -63,16 +63,16 @@ def noises(luck, noise, shape):
 
 
 WAYS = {
-    "tree": (Way("tree", "laplace", facts(60), (Tree(4, 3),)), (1, 5, 16, 43, 60)),
-    "little noise": (Way("tree", "laplace", facts(60, 9), (Tree(4, 3),)), (3, 23, 60)),
-    "window": (Way("tree", "laplace", facts(60, shows=11), (Tree(4, 2),)), (5, 30, 53)),
-    "epochs": (Way("tree", "laplace", facts(None), (Tree(5, 2), Tree(10, 2))), (7, 10, 41)),
+    "tree": (Mechanism("tree", "laplace", facts(60), (Tree(4, 3),)), (1, 5, 16, 43, 60)),
+    "little noise": (Mechanism("tree", "laplace", facts(60, 9), (Tree(4, 3),)), (3, 23, 60)),
+    "window": (Mechanism("tree", "laplace", facts(60, shows=11), (Tree(4, 2),)), (5, 30, 53)),
+    "epochs": (Mechanism("tree", "laplace", facts(None), (Tree(5, 2), Tree(10, 2))), (7, 10, 41)),
     "normal": (
-        Way("tree", "normal", facts(60, 3, Fraction(1, 1000)), (Tree(4, 3),)),
+        Mechanism("tree", "normal", facts(60, 3, Fraction(1, 1000)), (Tree(4, 3),)),
         (1, 21, 60),
     ),
     "toeplitz": (
-        Way("toeplitz", "normal", facts(60, 1, Fraction(1, 10**6)), (Encoder(60),)),
+        Mechanism("toeplitz", "normal", facts(60, 1, Fraction(1, 10**6)), (Encoder(60),)),
         (1, 21, 60),
     ),
 }
@@ -107,7 +107,7 @@ def test_ends_hold_as_often_as_they_say(name):
 
 
 def test_ends_of_revised_series_hold():
-    way = Way("tree", "laplace", facts(40), (Tree(3, 3),))
+    way = Mechanism("tree", "laplace", facts(40), (Tree(3, 3),))
     luck = np.random.default_rng(chance.fresh_seed())
     for step in (2, 14, 40):
 
@@ -143,7 +143,7 @@ def test_levels_that_cannot_be_told_are_refused(level):
 
 def test_ends_of_too_low_a_level_would_be_noticed(monkeypatch):
     monkeypatch.setattr(ends, "SLIP", -0.015)
-    way = Way("tree", "laplace", facts(61), (Tree(4, 3),))  # its ends are not known yet
+    way = Mechanism("tree", "laplace", facts(61), (Tree(4, 3),))  # its ends are not known yet
     luck = np.random.default_rng(chance.fresh_seed())
 
     def read(released):

@@ -1,21 +1,18 @@
-"""Functions, revealed levels, personal ε, and the choice of a mechanism."""
+"""Functions, personal ε, and the choice of a mechanism."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import fields
 from fractions import Fraction
 
 import pytest
 
-from secant.errors import Refused, UsageError
+from secant.errors import UsageError
 from secant.noise.mechanisms.bernstein import BernsteinNoise, BernsteinRelease
-from secant.noise.mechanisms.discrete_laplace import discrete_laplace_tail
 from secant.noise.mechanisms.personal import PersonalLimit, PersonalNoise, personal_scale
 from secant.noise.mechanisms.registry import MECHANISMS
-from secant.noise.mechanisms.revealed import RevealedNoise, level_index, level_value
 from secant.noise.secrecy import Private
-from secant.sensitivity.bounds import GlobalBound, SmoothBound
+from secant.sensitivity.bounds import GlobalBound
 
 VALUE = GlobalBound(Fraction(1, 1000), "linf")
 
@@ -69,69 +66,6 @@ def test_bad_functions() -> None:
     for point in ([0.5, 0.5], [1.5], [float("nan")]):
         with pytest.raises(UsageError):
             release(point)
-
-
-# --- a revealed level
-
-
-def test_the_level_grid_is_exact_and_monotone() -> None:
-    beta = Fraction(1, 7)
-    for needed in (Fraction(1), Fraction(1, 10**9), Fraction(355, 113), Fraction(10**20)):
-        index = level_index(needed, beta)
-        assert level_value(index, beta) >= needed
-        assert float(level_value(index - 1, beta)) < float(needed) * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("beta", [Fraction(1, 100), Fraction(2)])
-def test_the_level_moves_by_sixteen_steps_at_most(beta: Fraction) -> None:
-    for n in range(1, 200):
-        c = Fraction(n, 17)
-        neighbor = c * Fraction(math.exp(float(beta)) * (1 - 1e-12))
-        assert 0 <= level_index(neighbor, beta) - level_index(c, beta) <= 16
-
-
-@pytest.mark.parametrize("delta", [1e-3, 1e-9])
-def test_the_shift_keeps_the_level_high_enough(delta: float) -> None:
-    noise = RevealedNoise().calibrate(
-        SmoothBound(Fraction(1, 10), 0), epsilon=1, delta=delta, grid=1
-    )
-    scale = 16 / noise.level_epsilon
-    assert discrete_laplace_tail(scale, noise.shift + 1) <= Fraction(delta) * (
-        1 + Fraction(1, 2**40)
-    )
-    assert discrete_laplace_tail(scale, noise.shift) > Fraction(delta) * (1 - Fraction(1, 2**40))
-    assert 0 < noise.level_epsilon < noise.epsilon
-
-
-def test_the_derivative_reading_has_more_noise() -> None:
-    bound = SmoothBound(Fraction(1), 0)
-    local = RevealedNoise("local").calibrate(bound, epsilon=2, delta=1e-6, grid=1)
-    derivative = RevealedNoise("derivative").calibrate(bound, epsilon=2, delta=1e-6, grid=1)
-    assert local.growth == 1
-    assert derivative.growth >= Fraction(math.e - 1) - Fraction(1, 10**12)
-
-
-def test_what_is_revealed_is_the_noise_that_was_used() -> None:
-    noise = RevealedNoise().calibrate(
-        SmoothBound(Fraction(1, 20), 0), epsilon=2, delta=1e-6, grid=Fraction(1, 8)
-    )
-    release = noise.draw(Private(10.0), Private(3.0))
-    assert (release.value * 8).denominator == 1
-    assert float(release.error(0.5)) == pytest.approx(float(release.scale) * math.log(2) + 1 / 16)
-    assert release.scale == level_value(
-        level_index(release.scale, noise.beta) - 1, noise.beta
-    )  # rounded up
-
-
-def test_bad_levels() -> None:
-    bound = SmoothBound(Fraction(1, 20), 0)
-    with pytest.raises(UsageError):
-        RevealedNoise("global")  # type: ignore[arg-type]
-    with pytest.raises(UsageError):
-        RevealedNoise().calibrate(GlobalBound(Fraction(1)), epsilon=1, delta=1e-6, grid=1)  # type: ignore[arg-type]
-    with pytest.raises(Refused) as caught:
-        RevealedNoise().calibrate(bound, epsilon=1, delta=0, grid=1)
-    assert caught.value.code == "REF-103"
 
 
 # --- everybody their own ε

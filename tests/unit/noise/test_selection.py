@@ -14,11 +14,9 @@ from secant.noise.mechanisms.randomness import LazyUniform
 from secant.noise.mechanisms.selection import (
     ExponentialNoise,
     PermuteAndFlip,
-    ReportNoisyMax,
     Stretch,
     pick_exponential,
     pick_flip,
-    pick_noisy,
 )
 from secant.noise.secrecy import Private
 from secant.numeric.ball import working_precision
@@ -26,7 +24,7 @@ from secant.sensitivity.bounds import GlobalBound, SmoothBound
 
 BITS = 200
 UNIT = GlobalBound(Fraction(1), "linf")
-MECHANISMS = [ExponentialNoise(), PermuteAndFlip(), ReportNoisyMax()]
+MECHANISMS = [ExponentialNoise(), PermuteAndFlip()]
 
 
 def fixed(monkeypatch: pytest.MonkeyPatch, *numerators: int) -> None:
@@ -71,20 +69,6 @@ def test_flip_compares_the_largest_of_n_exponentials(monkeypatch: pytest.MonkeyP
     assert pick_flip(counts, exponents) == 1
 
 
-def test_noisy_max_compares_laplace_heights(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selection, "word", lambda: 1)  # both signs up
-    with working_precision(500):
-        # -ln U₁ - 1/2 > -ln(1/2)  iff  U₁ < e^(-1/2)/2
-        cut = int((arb(fmpq(-1, 2)).exp() / 2 * (fmpq(2) ** BITS)).floor().unique_fmpz())
-    fixed(monkeypatch, 2**199, cut - 2)
-    assert pick_noisy([1, 1], [Fraction(0), Fraction(1, 2)]) == 1
-    fixed(monkeypatch, 2**199, cut + 2)
-    assert pick_noisy([1, 1], [Fraction(0), Fraction(1, 2)]) == 0
-    monkeypatch.setattr(selection, "word", lambda: 0)  # both signs down: the small one wins
-    fixed(monkeypatch, 2**199, 2**199)
-    assert pick_noisy([1, 1], [Fraction(0), Fraction(1, 2)]) == 0
-
-
 def test_the_sharpness_follows_the_bound() -> None:
     for mechanism in MECHANISMS:
         half = mechanism.calibrate(GlobalBound(Fraction(3), "linf"), epsilon=2)
@@ -101,7 +85,7 @@ def test_scores_are_private_and_relative(mechanism: ExponentialNoise) -> None:
     assert choice.draw([Private(7)]) == 0
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS[:2], ids=lambda m: m.name)
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.name)
 def test_points_of_a_grid_come_from_the_winning_stretch(mechanism: ExponentialNoise) -> None:
     choice = mechanism.calibrate(UNIT, epsilon=2)
     stretches = [
@@ -112,11 +96,6 @@ def test_points_of_a_grid_come_from_the_winning_stretch(mechanism: ExponentialNo
     drawn = {choice.draw_point(stretches) - 2**60 for _ in range(400)}
     assert drawn <= set(range(10))
     assert len(drawn) == 10  # one of ten is missing: below 10 · 0.9^400 < 1e-17
-
-
-def test_noisy_max_takes_lists_only() -> None:
-    with pytest.raises(UsageError):
-        ReportNoisyMax().calibrate(UNIT, epsilon=1).draw_point([Stretch(0, 2, 0), Stretch(2, 2, 0)])
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.name)
@@ -147,5 +126,3 @@ def test_bad_input(mechanism: ExponentialNoise) -> None:
 def test_the_errors_hold_by_formula(n: int, level: float) -> None:
     t = float(ExponentialNoise().calibrate(UNIT, epsilon=2).error(level, n))  # sharpness 1
     assert n * math.exp(-t) <= (1 - level) * (1 + 1e-9)
-    t = float(ReportNoisyMax().calibrate(UNIT, epsilon=2).error(level, n))
-    assert n * math.exp(-t) * (2 + t) / 4 <= (1 - level) * (1 + 1e-9)

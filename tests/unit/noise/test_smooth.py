@@ -17,13 +17,12 @@ from secant.noise.mechanisms.smooth import (
     OptimalNoise,
     Rounding,
     SmoothLaplaceNoise,
-    StudentNoise,
 )
 from secant.noise.secrecy import Private
 from secant.sensitivity.bounds import GlobalBound, SmoothBound
 
 BOUND = SmoothBound(Fraction(1, 10), "expression")
-FAMILIES = [OptimalNoise(), CauchyNoise(), StudentNoise(), SmoothLaplaceNoise()]
+FAMILIES = [OptimalNoise(), CauchyNoise(), SmoothLaplaceNoise()]
 GRID = Fraction(1, 1024)
 
 
@@ -130,12 +129,6 @@ def test_every_kind_of_number_is_taken_exactly(value: object) -> None:
 def test_gamma_out_of_range(gamma: object) -> None:
     with pytest.raises(UsageError):
         CauchyNoise(gamma)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("degrees", [Fraction(0), Fraction(-1), 3.0])
-def test_degrees_out_of_range(degrees: object) -> None:
-    with pytest.raises(UsageError):
-        StudentNoise(degrees)  # type: ignore[arg-type]
 
 
 # --- the (ε, δ) Laplace: exact hockey stick by sign changes of a piecewise linear log ratio

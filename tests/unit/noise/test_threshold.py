@@ -9,11 +9,9 @@ from statistics import NormalDist
 import pytest
 
 from secant.errors import UsageError
-from secant.noise.mechanisms.threshold import ThresholdNoise, gaussian_threshold
+from secant.noise.mechanisms.gaussian import gaussian_threshold
+from secant.noise.mechanisms.whole import WholeLaplace, WholeNormal, reached
 from secant.noise.secrecy import Private
-from secant.sensitivity.bounds import GlobalBound
-
-PER_KEY = GlobalBound(Fraction(1), "linf")
 
 
 @pytest.mark.parametrize("sigma", [Fraction(1, 2), Fraction(5), Fraction(10**9)])
@@ -39,52 +37,18 @@ def test_a_huge_delta_still_hides_single_units() -> None:
     assert gaussian_threshold(Fraction(3), delta=0.9) == 2
 
 
-@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
-def test_large_keys_are_shown_small_ones_are_not(kind: str) -> None:
-    noise = ThresholdNoise(kind).calibrate(PER_KEY, epsilon=1, delta=1e-9, groups=2)  # type: ignore[arg-type]
-    counts = {"big": Private(100_000), "small": Private(1)}
-    shown = noise.draw(counts)
-    assert set(shown) == {"big"}  # fails with probability below 2e-9
-    assert abs(shown["big"] - 100_000) < 2000
-    assert noise.draw({}) == {}
-
-
-def test_noise_and_threshold_follow_the_limits() -> None:
-    one = ThresholdNoise().calibrate(PER_KEY, epsilon=1, delta=1e-6)
-    many = ThresholdNoise().calibrate(
-        GlobalBound(Fraction(3), "linf"), epsilon=1, delta=1e-6, groups=5
-    )
-    assert one.noise.scale == 1  # type: ignore[union-attr]
-    assert many.noise.scale == 15  # type: ignore[union-attr]
-    assert many.threshold > one.threshold
-    normal = ThresholdNoise("gaussian").calibrate(PER_KEY, epsilon=1, delta=1e-6, groups=100)
-    single = ThresholdNoise("gaussian").calibrate(PER_KEY, epsilon=1, delta=1e-6)
-    assert float(normal.noise.sigma / single.noise.sigma) == pytest.approx(10)  # type: ignore[union-attr]
+@pytest.mark.parametrize("law", [WholeLaplace(Fraction(2)), WholeNormal(Fraction(3))])
+def test_large_keys_are_shown_small_ones_are_not(law: WholeLaplace | WholeNormal) -> None:
+    threshold = law.threshold(delta=Fraction(1, 10**9), groups=2, contribution=1)
+    keys: Private[list[str]] = Private(["big", "small"])
+    places, shown = reached(keys, law.add(Private([100_000, 1])), threshold)
+    assert (places, shown) == ([0], ["big"])  # fails with probability below 2e-9
 
 
 @pytest.mark.parametrize(
-    "bound",
-    [
-        GlobalBound(Fraction(1)),
-        GlobalBound(Fraction(1, 2), "linf"),
-        GlobalBound(Fraction(0), "linf"),
-    ],
+    "arguments",
+    [{"delta": 0}, {"delta": 1}, {"delta": 1e-6, "groups": 0}, {"delta": 1e-6, "contribution": 0}],
 )
-def test_other_bounds_are_not_admitted(bound: GlobalBound) -> None:
-    assert not ThresholdNoise().admits(bound)
+def test_bad_input(arguments: dict[str, float]) -> None:
     with pytest.raises(UsageError):
-        ThresholdNoise().calibrate(bound, epsilon=1, delta=1e-6)
-
-
-def test_bad_input() -> None:
-    with pytest.raises(UsageError):
-        ThresholdNoise("uniform")  # type: ignore[arg-type]
-    for kind in ("laplace", "gaussian"):
-        for arguments in (
-            {"delta": 0},
-            {"delta": 1},
-            {"delta": 1e-6, "groups": 0},
-            {"delta": 1e-6, "epsilon": 0},
-        ):
-            with pytest.raises(UsageError):
-                ThresholdNoise(kind).calibrate(PER_KEY, **{"epsilon": 1, **arguments})  # type: ignore[arg-type]
+        gaussian_threshold(Fraction(3), **arguments)  # type: ignore[arg-type]

@@ -269,40 +269,6 @@ def test_a_tauoid_far_flatter_than_alpha_is_bounded_at_a_rate_that_floats_can_fo
     assert filters.tauoid_slope(X, Fraction(1, 10**6), ONE).rate < Fraction(1025, 10**6)
 
 
-def test_the_ramp():
-    width = Fraction(4)
-    value = filters.ramp(X, width)
-    assert [at(value, x) for x in (-9.0, -2.0, -1.0, 0.0, 1.0, 2.0, 9.0)] == [
-        0,
-        0,
-        0.25,
-        0.5,
-        0.75,
-        1,
-        1,
-    ]
-    slope = filters.ramp_slope(X, width, ONE)
-    assert at(slope, 2.0) == at(slope, 0.0) == 0.25
-    assert at(slope, -5.0) == near(0.25 * math.exp(-3))
-
-
-def test_the_tent():
-    half = Fraction(4)
-    value = filters.tent(X, half)
-    assert [at(value, x) for x in (-9.0, -4.0, -1.0, 0.0, 2.0, 4.0, 9.0)] == [
-        0,
-        0,
-        0.75,
-        1,
-        0.5,
-        0,
-        0,
-    ]
-    slope = filters.tent_slope(X, half, ONE)
-    assert at(slope, 4.0) == at(slope, 0.0) == 0.25
-    assert at(slope, -5.0) == near(0.25 / math.e)
-
-
 # ── all of them ──────────────────────────────────────────────────────────────────────────────────
 
 
@@ -323,8 +289,6 @@ def everything(alpha: Fraction) -> list[shapes.Smooth]:
                 filters.sigmoid_slope,
                 filters.tauoid_size,
                 filters.tauoid_slope,
-                filters.ramp_slope,
-                filters.tent_slope,
             )
         ]
     return found
@@ -333,7 +297,7 @@ def everything(alpha: Fraction) -> list[shapes.Smooth]:
 VALUES = [
     build(X, parameter)
     for parameter in (TENTH, Fraction(30), Fraction(2) ** 500, Fraction(1, 2**500))
-    for build in (filters.sigmoid, filters.tauoid, filters.ramp, filters.tent)
+    for build in (filters.sigmoid, filters.tauoid)
 ]
 
 
@@ -377,8 +341,6 @@ def test_alpha_must_be_a_positive_number(alpha):
         lambda: shapes.logarithm_slope(X, alpha, None, None),
         lambda: filters.sigmoid_size(X, ONE, alpha),
         lambda: filters.tauoid_slope(X, ONE, alpha),
-        lambda: filters.ramp_slope(X, ONE, alpha),
-        lambda: filters.tent_slope(X, ONE, alpha),
     )
     for call in calls:
         with pytest.raises(UsageError, match="alpha"):
@@ -387,16 +349,14 @@ def test_alpha_must_be_a_positive_number(alpha):
 
 @pytest.mark.parametrize("parameter", [Fraction(0), Fraction(-1), math.nan, math.inf])
 def test_a_steepness_or_width_must_be_a_positive_number(parameter):
-    for build in (filters.sigmoid, filters.tauoid, filters.ramp, filters.tent):
-        with pytest.raises(UsageError, match=r"a steepness|a width"):
+    for build in (filters.sigmoid, filters.tauoid):
+        with pytest.raises(UsageError, match=r"a steepness"):
             build(X, parameter)
     for bound in (
         filters.sigmoid_slope,
         filters.tauoid_size,
-        filters.ramp_slope,
-        filters.tent_slope,
     ):
-        with pytest.raises(UsageError, match=r"a steepness|a width"):
+        with pytest.raises(UsageError, match=r"a steepness"):
             bound(X, parameter, ONE)
 
 

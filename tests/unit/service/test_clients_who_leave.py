@@ -12,13 +12,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from clinic_desk import COUNT, PASSWORD, desk_at, settings_at
+from clinic_service import COUNT, PASSWORD, service_at, settings_at
 from test_asking import slow, spent
 from test_http import Running, ask
 
 from secant.ledger.store import Ledger
 from secant.service.asking import Question
-from secant.service.serving import Service, ended_by_signal
+from secant.service.serving import Server, ended_by_signal
 from secant.service.tls import fingerprint
 from secant.service.users import User
 
@@ -30,7 +30,7 @@ def running(tmp_path):
     found = Running(tmp_path, **{"questions.workers": 1})
     found.ada = found.user("ada")
     yield found
-    found.service.close()
+    found.server.close()
 
 
 def send(running, *, epsilon=1, accept="application/json", **more):
@@ -55,8 +55,8 @@ def until(holds):
     raise AssertionError("it never came")
 
 
-def outcomes(desk):
-    return [asked.outcome for asked in desk.remembered.history("ada")]
+def outcomes(service):
+    return [asked.outcome for asked in service.remembered.history("ada")]
 
 
 ways = pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
@@ -81,62 +81,62 @@ def test_a_question_whose_client_leaves_early_costs_nothing(running, monkeypatch
     came, go = at_reservation(monkeypatch)
     connection = send(running, accept=accept)
     assert came.wait(60)
-    (ticket,) = running.desk.running(ADA)
+    (ticket,) = running.service.running(ADA)
     connection.close()
     until(lambda: ticket.interrupt._stopped)
     go.set()
-    until(lambda: not running.desk.running(ADA))
-    assert outcomes(running.desk) == ["canceled"]
-    assert spent(running.desk) == 0
+    until(lambda: not running.service.running(ADA))
+    assert outcomes(running.service) == ["canceled"]
+    assert spent(running.service) == 0
 
 
 @ways
 def test_a_question_that_waits_ends_with_its_client(running, monkeypatch, accept):
-    sent, go = slow(running.desk, monkeypatch)
+    sent, go = slow(running.service, monkeypatch)
     first = send(running)
     assert sent.wait(60)
     second = send(running, epsilon=2, accept=accept)
-    until(lambda: len(running.desk.running(ADA)) == 2)
+    until(lambda: len(running.service.running(ADA)) == 2)
     second.close()
-    until(lambda: len(running.desk.running(ADA)) == 1)
+    until(lambda: len(running.service.running(ADA)) == 1)
     go.set()
     assert first.getresponse().status == 200
-    assert spent(running.desk) == 1
+    assert spent(running.service) == 1
 
 
 @ways
 def test_what_is_paid_for_is_there_when_the_client_comes_back(running, monkeypatch, accept):
-    sent, go = slow(running.desk, monkeypatch)
+    sent, go = slow(running.service, monkeypatch)
     connection = send(running, accept=accept)
     assert sent.wait(60)
-    (ticket,) = running.desk.running(ADA)
+    (ticket,) = running.service.running(ADA)
     connection.close()
     until(lambda: ticket.waiting == 0)
     go.set()
-    until(lambda: not running.desk.running(ADA))
+    until(lambda: not running.service.running(ADA))
     again = ask(running.ada, epsilon=1).json()
     assert again["reused"]
-    assert spent(running.desk) == 1
+    assert spent(running.service) == 1
 
 
 def test_an_answer_that_nobody_could_get_is_not_waited_for(running, monkeypatch):
-    sent, _ = slow(running.desk, monkeypatch)
+    sent, _ = slow(running.service, monkeypatch)
     connection = send(running, reuse=False)
     assert sent.wait(60)
     connection.close()
-    until(lambda: not running.desk.running(ADA))
-    assert outcomes(running.desk) == ["canceled"]
-    assert spent(running.desk) == 1, "what was sent stays charged"
+    until(lambda: not running.service.running(ADA))
+    assert outcomes(running.service) == ["canceled"]
+    assert spent(running.service) == 1, "what was sent stays charged"
 
 
 def test_two_who_send_the_same_key_both_have_to_leave(tmp_path, monkeypatch):
-    with closing(desk_at(tmp_path)) as desk:
+    with closing(service_at(tmp_path)) as service:
         came, go = at_reservation(monkeypatch)
-        one = desk.ask(ADA, Question(COUNT, epsilon=1), key="k")
+        one = service.ask(ADA, Question(COUNT, epsilon=1), key="k")
         assert came.wait(60)
-        other = desk.ask(ADA, Question(COUNT, epsilon=1), key="k")
+        other = service.ask(ADA, Question(COUNT, epsilon=1), key="k")
         assert one is other
-        desk.leave(one)
+        service.leave(one)
         go.set()
         assert other.result().answer.rows
 
@@ -182,36 +182,36 @@ def test_a_hang_up_lets_what_runs_end_and_is_survived(tmp_path):
     """It killed the process in the middle of everything."""
     settings_at(tmp_path)
     program = Path(sys.executable).with_name("secant")
-    service = subprocess.Popen(
+    server = subprocess.Popen(
         [program, "serve", "-p", tmp_path / "policy.toml", "--http", "0"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
-        assert service.stdout.readline().startswith("Listening")
-        service.send_signal(signal.SIGHUP)
-        assert any("reloaded" in line for line in service.stderr)
-        service.send_signal(signal.SIGTERM)
-        assert service.wait(60) == 0
-        assert "every charge is settled or kept" in service.stdout.read()
+        assert server.stdout.readline().startswith("Listening")
+        server.send_signal(signal.SIGHUP)
+        assert any("reloaded" in line for line in server.stderr)
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(60) == 0
+        assert "every charge is settled or kept" in server.stdout.read()
     finally:
-        service.kill()
-        service.communicate()
+        server.kill()
+        server.communicate()
 
 
 def test_another_certificate_is_taken_up(tmp_path, caplog):
     settings = settings_at(tmp_path, **{"http.port": 0, "tls.self_made": True})
-    with Service(settings) as service:
-        place = int(service.fronts[0].address.rpartition(":")[2])
+    with Server(settings) as server:
+        place = int(server.fronts[0].address.rpartition(":")[2])
         certificate, key = tmp_path / "secant-self-made.pem", tmp_path / "secant-self-made.key"
         first, seen = fingerprint(certificate), _certificate(place)
         kept = certificate.read_bytes(), key.read_bytes()
         certificate.unlink()
-        service.reload()
+        server.reload()
         assert fingerprint(certificate) != first
         assert _certificate(place) != seen
         seen = _certificate(place)
         certificate.write_bytes(kept[0])  # of another key
-        service.reload()
+        server.reload()
         assert "certificate and key stay as they were" in caplog.text
         assert _certificate(place) == seen
 
@@ -221,10 +221,10 @@ def _certificate(port):
 
 
 def test_a_reload_opens_policy_and_data_again(tmp_path):
-    with closing(desk_at(tmp_path)) as desk:
-        desk.users.add("ada", "analyst", PASSWORD)
-        with desk.opened(ADA) as before:
-            desk.reload()
-            with desk.opened(ADA) as after:
+    with closing(service_at(tmp_path)) as service:
+        service.users.add("ada", "analyst", PASSWORD)
+        with service.opened(ADA) as before:
+            service.reload()
+            with service.opened(ADA) as after:
                 assert after is not before
             assert before.budget, "who has it goes on with it"

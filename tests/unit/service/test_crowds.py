@@ -27,7 +27,7 @@ def crowded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(connections, "TIMEOUT", TIMEOUT)
     found = Running(tmp_path, **{"http.connections": ROOM})
     yield found
-    found.service.close()
+    found.server.close()
 
 
 def silent(port: int) -> socket.socket | None:
@@ -89,7 +89,7 @@ def encrypted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     found = Running(tmp_path, **{"http.connections": ROOM, "tls.self_made": True})
     trusting = ssl.create_default_context(cafile=tmp_path / "secant-self-made.pem")
     yield found, trusting
-    found.service.close()
+    found.server.close()
 
 
 def hello(context: ssl.SSLContext) -> bytes:

@@ -10,13 +10,13 @@ from contextlib import closing, suppress
 
 import httpx
 import pytest
-from clinic_desk import CANARY, COUNT, PASSWORD, POLICY, SHARES, settings_at
+from clinic_service import CANARY, COUNT, PASSWORD, POLICY, SHARES, settings_at
 
 import secant
 from secant.errors import UsageError
 from secant.service.http.guard import check_exposure
 from secant.service.http.openapi import OPERATIONS
-from secant.service.serving import Service
+from secant.service.serving import Server
 from secant.service.tls import fingerprint
 
 STREAM = """
@@ -34,14 +34,14 @@ class Running:
     """A service, and clients of its users."""
 
     def __init__(self, folder, policy=POLICY, **given):
-        self.service = Service(settings_at(folder, policy, **{"http.port": 0, **given}))
-        self.desk = self.service.desk
-        self.address = self.service.fronts[0].address
+        self.server = Server(settings_at(folder, policy, **{"http.port": 0, **given}))
+        self.service = self.server.service
+        self.address = self.server.fronts[0].address
         self.port = int(self.address.rpartition(":")[2])
 
     def user(self, name, role="analyst"):
-        token, _ = self.desk.users.make_token(
-            self.desk.users.add(name, role, PASSWORD), seconds=600
+        token, _ = self.service.users.make_token(
+            self.service.users.add(name, role, PASSWORD), seconds=600
         )
         return self.client(token)
 
@@ -67,7 +67,7 @@ class Running:
 def running(tmp_path_factory):
     found = Running(tmp_path_factory.mktemp("http"), POLICY + SHARES + STREAM)
     yield found
-    found.service.close()
+    found.server.close()
 
 
 @pytest.fixture(scope="module")
@@ -401,7 +401,7 @@ def test_many_connections_at_once_leave_analysis_again(tmp_path):
             time.sleep(0.1)
         assert ada.get("/v1/me").status_code == 200
     finally:
-        found.service.close()
+        found.server.close()
 
 
 def test_readers_that_do_not_read_keep_nobody_waiting(running, ada):
@@ -531,7 +531,7 @@ def test_a_canary_in_the_data_appears_nowhere(tmp_path, caplog):
             heard.append(olga.get(place))
         heard.append(logged_in(found, "olga").get("/"))
     finally:
-        found.service.close()
+        found.server.close()
     written = b"".join(file.read_bytes() for file in tmp_path.iterdir() if file.suffix != ".duckdb")
     with secant.connect(policy=tmp_path / "policy.toml") as database:
         named = {p for r in database.ledger.history() for p in r.papers.values()}
@@ -564,7 +564,7 @@ def test_sixteen_clients_with_budget_for_ten_over_http(tmp_path):
             thread.join()
         assert statuses.count("answered") == 10
         assert statuses.count("BUD-001") == 54
-        with found.desk.opened(found.desk.users.all()[0]) as connection:
+        with found.service.opened(found.service.users.all()[0]) as connection:
             connection.ledger.verify()
             assert connection.budget["rows"].remaining_epsilon == 0
         metrics = found.user("olga", "owner").get("/metrics").text
@@ -573,7 +573,7 @@ def test_sixteen_clients_with_budget_for_ten_over_http(tmp_path):
         assert 'secant_epsilon_spent{protection="rows"} 10.0' in metrics
         assert "user" not in metrics
     finally:
-        found.service.close()
+        found.server.close()
 
 
 # ── TLS and where it listens ─────────────────────────────────────────────────────────────────────
@@ -604,7 +604,7 @@ def test_self_made_tls_is_believed_by_who_has_the_certificate_under_its_own_name
             assert cookie.headers["set-cookie"].startswith("__Host-secant=")
             assert "secure" in cookie.headers["set-cookie"].lower()
     finally:
-        found.service.close()
+        found.server.close()
 
 
 @pytest.mark.parametrize(
@@ -646,7 +646,7 @@ def test_what_is_asked_while_it_stops_is_refused_and_nothing_is_lost(tmp_path):
     found = Running(tmp_path)
     ada = found.user("ada")
     told = ask(ada, epsilon=1).json()
-    found.service.close()
+    found.server.close()
     with pytest.raises(httpx.HTTPError):
         ask(ada, epsilon=2)
     after = Running(tmp_path)
@@ -657,4 +657,4 @@ def test_what_is_asked_while_it_stops_is_refused_and_nothing_is_lost(tmp_path):
         assert again["reused"]
         assert again["rows"] == told["rows"]
     finally:
-        after.service.close()
+        after.server.close()

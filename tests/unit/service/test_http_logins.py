@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from itertools import islice
 
 import pytest
-from clinic_desk import PASSWORD
+from clinic_service import PASSWORD
 from test_http import Running, code
 
 from secant.service import logins
@@ -19,7 +19,7 @@ WORKERS = 2
 def running(tmp_path_factory):
     found = Running(tmp_path_factory.mktemp("logins"), **{"logins.workers": WORKERS})
     yield found
-    found.service.close()
+    found.server.close()
 
 
 @pytest.fixture
@@ -30,8 +30,8 @@ def users(running):
         found[name] = running.user(name, role)
     yield found
     for name in found:
-        running.desk.users.remove(name)
-    with running.desk.users.store.writing() as rows:
+        running.service.users.remove(name)
+    with running.service.users.store.writing() as rows:
         rows.do("DELETE FROM failures")
 
 
@@ -59,7 +59,7 @@ def test_a_flood_of_logins_starves_nobody_who_has_a_token(running, users, monkey
         return False
 
     monkeypatch.setattr(logins, "matches", stands_still)
-    room = running.desk.settings.logins.waiting_of_address + 1  # one is being checked
+    room = running.service.settings.logins.waiting_of_address + 1  # one is being checked
     with ThreadPoolExecutor(CROWD) as pool:
         flood = [pool.submit(log_in, running) for _ in range(CROWD)]
         try:
@@ -84,7 +84,7 @@ def test_of_one_address_one_password_is_checked_at_a_time(running, monkeypatch):
         return False
 
     monkeypatch.setattr(logins, "matches", stands_still)
-    attempt = running.desk.logins.attempt
+    attempt = running.service.logins.attempt
     waiting = [attempt("x", f"a{n}", way="test", address="10.0.0.66") for n in range(5)]
     other = attempt("x", "other", way="test", address="10.0.0.1")
     while len(checked) < WORKERS:
@@ -109,7 +109,7 @@ def test_wrong_passwords_over_http_do_not_lock_the_port(running, users):
     locked = log_in(running)
     assert code(locked, 429) == "AUT-003"
     assert int(locked.headers["retry-after"]) >= 1
-    door = running.desk.logins
+    door = running.service.logins
     assert door.login("ada", PASSWORD, way="postgres", address="10.1.1.1").name == "ada"
 
 
@@ -124,15 +124,15 @@ def test_behind_a_proxy_the_client_counts(tmp_path):
             refused = log_in(behind, password="wrong", headers=said)
         assert code(refused, 429) == "AUT-003"
         assert log_in(behind, headers={"X-Forwarded-For": "10.0.0.1"}).status_code == 200
-        lines = [line.origin.address for line in behind.desk.users.log() if "login" in line.kind]
+        lines = [line.origin.address for line in behind.service.users.log() if "login" in line.kind]
         assert lines.count("203.0.113.9") == FREE_FAILURES + 1
     finally:
-        behind.service.close()
+        behind.server.close()
 
 
 def test_without_a_proxy_nobody_is_believed(running, users):
     log_in(running, headers={"X-Forwarded-For": "203.0.113.9"})
-    assert running.desk.users.log()[0].origin.address == "127.0.0.1"
+    assert running.service.users.log()[0].origin.address == "127.0.0.1"
 
 
 # ── stolen tokens ────────────────────────────────────────────────────────────────────────────────

@@ -14,10 +14,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from clinic_desk import POLICY, settings_at
+from clinic_service import POLICY, settings_at
 
 from chance import LONG
-from secant.service.serving import Service
+from secant.service.serving import Server
 from secant.service.settings import load_settings
 
 ROOT = Path(__file__).parents[3]
@@ -72,8 +72,8 @@ def test_its_environment_is_a_configuration_and_its_health_is_looked_at(tmp_path
     assert settings.http.behind_proxy
     assert json.loads(of("CMD")[0]) == ["secant", "serve"]
     command = json.loads(of("HEALTHCHECK")[0].removeprefix("CMD "))
-    with Service(settings_at(tmp_path, POLICY, **{"http.port": 0})) as service:
-        port = service.fronts[0].address.rpartition(":")[2]
+    with Server(settings_at(tmp_path, POLICY, **{"http.port": 0})) as server:
+        port = server.fronts[0].address.rpartition(":")[2]
         program = command[2].replace(f":{settings.http.port}/", f":{port}/")
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

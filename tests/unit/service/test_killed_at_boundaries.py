@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clinic_desk import COUNT, POLICY, desk_at
+from clinic_service import COUNT, POLICY, service_at
 
 from forking import LEDGERS, end, ledger_location, start
 from secant.errors import SecantError
@@ -139,8 +139,8 @@ def test_a_kill_at_a_boundary(
                 time.sleep(60)
 
         boundary.put(stop)
-        desk = desk_at(tmp_path, policy)
-        desk.ask(ADA, Question(COUNT, epsilon=1), key="k", reuse=False).result()
+        service = service_at(tmp_path, policy)
+        service.ask(ADA, Question(COUNT, epsilon=1), key="k", reuse=False).result()
 
     def other() -> None:
         """Another process that has the ledger open already, and releases something meanwhile."""
@@ -169,13 +169,15 @@ def test_a_kill_at_a_boundary(
         assert spent(ledger) == 1 + (boundary.status is not None)
 
     def again() -> None:
-        desk = desk_at(tmp_path, policy)
+        service = service_at(tmp_path, policy)
         try:
-            answer = desk.ask(ADA, Question(COUNT, epsilon=1), key="k", reuse=False).result().answer
+            answer = (
+                service.ask(ADA, Question(COUNT, epsilon=1), key="k", reuse=False).result().answer
+            )
             (tmp_path / "again").write_text(f"the answer {answer.release_id}")
         except SecantError as error:
             (tmp_path / "again").write_text(error.code)
-        desk.close()
+        service.close()
 
     assert end(start(again)) == 0
     said = (tmp_path / "again").read_text()

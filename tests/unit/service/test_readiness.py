@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from clinic_desk import COUNT, PASSWORD, desk_at, fill
+from clinic_service import COUNT, PASSWORD, fill, service_at
 
 from secant.errors import BudgetError
 from secant.ledger.store import Ledger
@@ -28,29 +28,29 @@ def afresh(monkeypatch):
     monkeypatch.setattr(readiness, "HOLDS", 0.0)
 
 
-def found(desk):
-    return desk.readiness.looking().result().checks
+def found(service):
+    return service.readiness.looking().result().checks
 
 
 def test_each_part_is_tried(tmp_path, afresh, monkeypatch):
-    with closing(desk_at(tmp_path)) as desk:
-        assert found(desk) == ALL
+    with closing(service_at(tmp_path)) as service:
+        assert found(service) == ALL
         with monkeypatch.context() as patched:
             patched.setattr(Ledger, "check_writable", _full)
-            assert found(desk) == {**ALL, "ledger": False}
+            assert found(service) == {**ALL, "ledger": False}
         with monkeypatch.context() as patched:  # its head can be written, and nothing more
             patched.setattr("secant.ledger.sqlite.try_to_write", _no_room)
-            assert found(desk) == {**ALL, "ledger": False}
+            assert found(service) == {**ALL, "ledger": False}
         (tmp_path / "shop.duckdb").rename(tmp_path / "away.duckdb")
-        assert not found(desk)["source"]
+        assert not found(service)["source"]
         fill(tmp_path / "shop.duckdb")
-        assert found(desk) == ALL
-        with desk.users.store.writing() as rows:
+        assert found(service) == ALL
+        with service.users.store.writing() as rows:
             rows.do("ALTER TABLE meta RENAME TO other")
-        assert found(desk) == {**ALL, "store": False}
-        with desk.users.store.writing() as rows:
+        assert found(service) == {**ALL, "store": False}
+        with service.users.store.writing() as rows:
             rows.do("ALTER TABLE other RENAME TO meta")
-        assert desk.ready()
+        assert service.ready()
 
 
 def _full(ledger):
@@ -60,15 +60,15 @@ def _full(ledger):
 def test_an_anchor_that_cannot_be_written_is_noticed(tmp_path, afresh):
     (tmp_path / "elsewhere").mkdir()
     place = tmp_path / "elsewhere" / "shop.anchor"
-    with closing(desk_at(tmp_path, anchor=place)) as desk:
-        assert found(desk) == ALL
+    with closing(service_at(tmp_path, anchor=place)) as service:
+        assert found(service) == ALL
         assert list((tmp_path / "elsewhere").iterdir()) == [place], "trying leaves nothing behind"
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(anchored, "try_to_write", _no_room)
-            assert found(desk) == {**ALL, "ledger": False}
+            assert found(service) == {**ALL, "ledger": False}
         place.unlink()
         (tmp_path / "elsewhere").rmdir()
-        assert found(desk) == {**ALL, "ledger": False}
+        assert found(service) == {**ALL, "ledger": False}
 
 
 def _no_room(beside, size):
@@ -76,11 +76,11 @@ def _no_room(beside, size):
 
 
 def test_a_front_adds_what_it_needs(tmp_path, afresh):
-    with closing(desk_at(tmp_path)) as desk:
+    with closing(service_at(tmp_path)) as service:
         answers = [False, True]
-        desk.readiness.add(Check("shadow", lambda: answers.pop(0)))
-        assert found(desk) == {**ALL, "shadow": False}
-        assert found(desk) == {**ALL, "shadow": True}
+        service.readiness.add(Check("shadow", lambda: answers.pop(0)))
+        assert found(service) == {**ALL, "shadow": False}
+        assert found(service) == {**ALL, "shadow": True}
 
 
 def test_a_check_that_breaks_says_no(monkeypatch):
@@ -120,9 +120,9 @@ def test_a_ledger_on_a_server_is_tried(tmp_path, afresh, postgres_server):
         'database.source = "duckdb:shop.duckdb"\n[ledger]\nlocation = "%s"\n'
         '[protections.rows]\nkind = "rows"\ntables = ["visits", "people", "loads"]\nepsilon = 1\n'
     )
-    with closing(desk_at(tmp_path, policy % place)) as desk:
-        assert found(desk) == ALL
-        with desk.opened(User("ada", "owner")) as connection:
+    with closing(service_at(tmp_path, policy % place)) as service:
+        assert found(service) == ALL
+        with service.opened(User("ada", "owner")) as connection:
             connection.ledger.verify()
             assert connection.ledger.end().sequence == 1
 
@@ -130,37 +130,39 @@ def test_a_ledger_on_a_server_is_tried(tmp_path, afresh, postgres_server):
 @contextmanager
 def served(folder):
     program = Path(sys.executable).with_name("secant")
-    service = subprocess.Popen(
+    server = subprocess.Popen(
         [program, "serve", "-p", folder / "policy.toml", "--http", "0"],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, "SECANT_DEBUG": ""},
     )  # fmt: skip
     try:
-        yield service, service.stdout.readline().split()[-1]
+        yield server, server.stdout.readline().split()[-1]
     finally:
-        service.kill()
-        service.wait()
+        server.kill()
+        server.wait()
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits another process")
 def test_a_full_disk_is_not_ready(tmp_path):
     """No file of the service can grow: every question gets BUD-002, so nobody should send one."""
-    with closing(desk_at(tmp_path)) as desk:
-        token, _ = desk.users.make_token(desk.users.add("ada", "analyst", PASSWORD), seconds=600)
-        desk.ready()
+    with closing(service_at(tmp_path)) as service:
+        token, _ = service.users.make_token(
+            service.users.add("ada", "analyst", PASSWORD), seconds=600
+        )
+        service.ready()
     with (
-        served(tmp_path) as (service, address),
+        served(tmp_path) as (server, address),
         httpx.Client(
             base_url=address, timeout=60, headers={"Authorization": f"Bearer {token}"}
         ) as ada,
     ):
         assert ada.get("/readyz").status_code == 200
-        soft, hard = resource.prlimit(service.pid, resource.RLIMIT_FSIZE)
-        resource.prlimit(service.pid, resource.RLIMIT_FSIZE, (1000, hard))
+        soft, hard = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (1000, hard))
         asked = ada.post("/v1/query", json={"sql": COUNT, "epsilon": 0.1})
         assert asked.json()["error"]["code"] == "BUD-002"
         full = _until(ada, 503)
         assert full.json()["checks"] == {"source": True, "ledger": False, "store": False}
-        resource.prlimit(service.pid, resource.RLIMIT_FSIZE, (soft, hard))
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (soft, hard))
         _until(ada, 200)
         assert ada.post("/v1/query", json={"sql": COUNT, "epsilon": 0.1}).status_code == 200
 

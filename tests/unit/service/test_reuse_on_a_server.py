@@ -6,7 +6,7 @@ answer is made anew would tell that a row has changed.
 
 import psycopg
 import pytest
-from clinic_desk import COUNT, desk_at
+from clinic_service import COUNT, service_at
 
 from secant.errors import SecantError
 from secant.service import opened as versions
@@ -32,7 +32,7 @@ def changed(address, *statements):
 
 
 @pytest.fixture
-def desk(tmp_path, postgres_database, monkeypatch):
+def service(tmp_path, postgres_database, monkeypatch):
     changed(
         postgres_database,
         "CREATE TABLE visits (id integer, cost float8)",
@@ -40,30 +40,30 @@ def desk(tmp_path, postgres_database, monkeypatch):
     )
     clock = [NOON]
     monkeypatch.setattr(versions, "_clock", lambda: clock[0])
-    desks = []
+    services = []
 
     def at(**given):
-        desks.append(desk_at(tmp_path, POLICY.format(address=postgres_database), **given))
-        return desks[-1], clock, postgres_database
+        services.append(service_at(tmp_path, POLICY.format(address=postgres_database), **given))
+        return services[-1], clock, postgres_database
 
     yield at
-    for each in desks:
+    for each in services:
         each.close()
 
 
-def asked(desk):
-    return desk.ask(ADA, Question(COUNT, epsilon="0.5")).result()
+def asked(service):
+    return service.ask(ADA, Question(COUNT, epsilon="0.5")).result()
 
 
-def test_four_times_in_a_row_cost_once(desk):
-    service, clock, _ = desk()
-    told = [asked(service) for _ in range(4)]
+def test_four_times_in_a_row_cost_once(service):
+    server, clock, _ = service()
+    told = [asked(server) for _ in range(4)]
     assert [t.reused for t in told] == [False, True, True, True]
     assert len({t.answer.release_id for t in told}) == 1
     clock[0] += 15 * 60 - 1
-    assert asked(service).reused
+    assert asked(server).reused
     clock[0] += 1
-    assert not asked(service).reused
+    assert not asked(server).reused
 
 
 @pytest.mark.parametrize(
@@ -75,33 +75,33 @@ def test_four_times_in_a_row_cost_once(desk):
         "TRUNCATE visits",
     ],
 )
-def test_whether_an_answer_is_made_anew_tells_nothing_of_rows(desk, statement):
-    service, clock, address = desk()
-    first = asked(service)
+def test_whether_an_answer_is_made_anew_tells_nothing_of_rows(service, statement):
+    server, clock, address = service()
+    first = asked(server)
     changed(address, statement)
-    assert asked(service).answer.release_id == first.answer.release_id
+    assert asked(server).answer.release_id == first.answer.release_id
     clock[0] += 15 * 60
-    assert not asked(service).reused  # as it would be without the change
+    assert not asked(server).reused  # as it would be without the change
 
 
 @pytest.mark.parametrize(
     ("version", "seconds", "reused"),
     [("every 1 day", 6 * 3600, True), ("every 30 seconds", 30, False), ("files", 0, False)],
 )
-def test_the_owner_says_how_old_an_answer_may_be(desk, version, seconds, reused):
-    service, clock, _ = desk(**{"reuse.version": version})
-    asked(service)
+def test_the_owner_says_how_old_an_answer_may_be(service, version, seconds, reused):
+    server, clock, _ = service(**{"reuse.version": version})
+    asked(server)
     clock[0] += seconds
-    assert asked(service).reused is reused
+    assert asked(server).reused is reused
 
 
 @pytest.mark.parametrize(
     "version", ["every", "every day", "every 0 hours", "every 5 moons", "auto 3"]
 )
-def test_what_is_no_stretch_of_time_is_refused(desk, version):
-    service, _, _ = desk(**{"reuse.version": version})
+def test_what_is_no_stretch_of_time_is_refused(service, version):
+    server, _, _ = service(**{"reuse.version": version})
     with pytest.raises(SecantError, match="version of the data"):
-        asked(service)
+        asked(server)
 
 
 def test_init_asks_how_old_an_answer_may_be(tmp_path, postgres_database, capsys):

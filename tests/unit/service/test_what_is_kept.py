@@ -5,7 +5,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
-from clinic_desk import COUNT, desk_at
+from clinic_service import COUNT, service_at
 from test_http import Running, ask
 
 from secant.errors import BackendError, Refused
@@ -160,14 +160,14 @@ def test_keys_of_free_answers_have_an_end(store, clock, monkeypatch):
 
 def test_a_question_that_was_stopped_before_its_charge_is_free(tmp_path):
     """Not by the kind of its error, but by how far it came."""
-    with closing(desk_at(tmp_path)) as desk:
-        asked = desk.ask(ADA, remembered_question(0.1))
+    with closing(service_at(tmp_path)) as service:
+        asked = service.ask(ADA, remembered_question(0.1))
         asked.result()
         assert asked.interrupt.charged
-        refused = desk.ask(ADA, remembered_question(100))
+        refused = service.ask(ADA, remembered_question(100))
         assert refused.future.exception().code == "BUD-001"
         assert not refused.interrupt.charged
-        explained = desk.explain(ADA, remembered_question(0.1))
+        explained = service.explain(ADA, remembered_question(0.1))
         explained.result()
         assert not explained.interrupt.charged
 
@@ -185,7 +185,7 @@ def test_over_http_large_refusals_stay_small(tmp_path):
         for number in range(20):
             text = f"SELECT name FROM visits -- {number} " + "é" * LARGE
             assert ask(ada, text).status_code in (400, 422)
-        with running.desk.users.store.reading() as rows:
+        with running.service.users.store.reading() as rows:
             assert rows.one("SELECT sum(length(body)) FROM questions")[0] <= 50_000
         first = ada.get("/v1/history?limit=1000")
         assert len(first.content) <= 20_000
@@ -193,4 +193,4 @@ def test_over_http_large_refusals_stay_small(tmp_path):
         second = ada.get(place)
         assert second.json()[0]["time"] < first.json()[-1]["time"]
     finally:
-        running.service.close()
+        running.server.close()

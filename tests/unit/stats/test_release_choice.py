@@ -12,10 +12,10 @@ from secant import stats
 from secant.errors import UsageError
 from secant.noise.mechanisms.laws import OptimalLaw
 from secant.numeric import optimal_law
-from secant.stats.choice import decide_way, examples
+from secant.stats.choice import decide_mechanism, examples
+from secant.stats.mechanisms import magnitudes
 from secant.stats.plot import Curve, draw
 from secant.stats.quantiles import BENT_TOP, Bend, rank_choice
-from secant.stats.ways import magnitudes
 
 ONES, MANY = [1.0] * 50, np.linspace(0, 9, 50)
 
@@ -63,7 +63,7 @@ def test_coarse_steps_are_drawn_by_permute_and_flip():
 
 def test_nothing_to_choose_from():
     with pytest.raises(UsageError):
-        decide_way([], "smooth", size=None, top=9, measure=False)
+        decide_mechanism([], "smooth", size=None, top=9, measure=False)
 
 
 def test_examples_lie_on_the_scale():

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "how-to" / "release-statistics.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 MODULES = (
-    "aggregate", "choice", "counting", "everyday", "groups", "preprocessing.layers", "moments", "release",
+    "aggregate", "choice", "counting", "groups", "preprocessing.layers", "moments", "release",
     "results", "scale", "triangles",
 )  # fmt: skip
 

@@ -8,7 +8,7 @@ import pytest
 from stream_clinic import ROWS, UNIT, stream
 
 from secant.errors import InternalError, Refused
-from secant.noise.continual import Way
+from secant.noise.continual import Mechanism
 from secant.streams import drawing, releasing
 from secant.streams.drawing import Kept
 
@@ -25,7 +25,7 @@ def read(monkeypatch):
         return right(compiled, steps, session)
 
     monkeypatch.setattr(drawing, "read", reading)
-    monkeypatch.setattr(Way, "draw", lambda self, output, exact: exact)  # no noise: sums show
+    monkeypatch.setattr(Mechanism, "draw", lambda self, output, exact: exact)  # no noise: sums show
     return seen
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from secant.noise.continual import Way
+from secant.noise.continual import Mechanism
 from secant.noise.continual.encoder import Encoder
 from secant.noise.mechanisms.whole import multiplier
 from secant.policy.policy import Policy, Protection, TableFacts
@@ -39,7 +39,7 @@ def way_of_visits(width):
         delta=DELTA,
     )
     (facts,) = compile_stream(stream, policy, policy.protections, CATALOG).facts
-    return Way("toeplitz", "normal", facts, (Encoder(10),))
+    return Mechanism("toeplitz", "normal", facts, (Encoder(10),))
 
 
 def share(way, change):

@@ -5,8 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from secant.cli.options import (
     Delta,
     Epsilon,
@@ -15,20 +13,17 @@ from secant.cli.options import (
     ProtectionName,
     Question,
     Source,
+    named,
     policy_file,
     question_of,
 )
 
-Databases = Annotated[
-    int, Parameter(name="--databases", help="How many small databases are drawn.", metavar="NUMBER")
-]
+Databases = Annotated[int, named("--databases", "How many small databases are drawn.", "NUMBER")]
 Seconds = Annotated[
     float,
-    Parameter(name="--seconds", help="When the search ends, if not before.", metavar="NUMBER"),
+    named("--seconds", "When the search ends, if not before.", "NUMBER"),
 ]
-Seed = Annotated[
-    int | None, Parameter(name="--seed", help="Draw the same databases again.", metavar="NUMBER")
-]
+Seed = Annotated[int | None, named("--seed", "Draw the same databases again.", "NUMBER")]
 REFUTED = 4
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 import secant
+from secant.cli.options import named
 from secant.errors import UsageError
 
 ADDRESS = "SECANT_BENCH_POSTGRES"
@@ -29,41 +30,31 @@ Suite = Annotated[
 ]
 ProfileName = Annotated[
     str | None,
-    Parameter(
-        name="--profile",
-        help="laud: `paper` or `paper-l1`, the authors' settings; `native`: real dates, our defaults.",
-        metavar="NAME",
+    named(
+        "--profile",
+        "laud: `paper` or `paper-l1`, the authors' settings; `native`: real dates, our defaults.",
+        "NAME",
     ),
 ]
 PolicyFile = Annotated[
     str | None,
-    Parameter(name="--policy", help="tpch: by default one customer is protected.", metavar="FILE"),
+    named("--policy", "tpch: by default one customer is protected.", "FILE"),
 ]
 Scale = Annotated[
     str | None,
-    Parameter(
-        name="--scale",
-        help="TPC-H scale factor, by default 0.1; not for the sampler.",
-        metavar="S",
-        allow_leading_hyphen=True,
-    ),
+    named("--scale", "TPC-H scale factor, by default 0.1; not for the sampler.", "S", hyphen=True),
 ]
 Epsilon = Annotated[
     str | None,
-    Parameter(
-        name="--epsilon",
-        help="tpch, joins: privacy of one answer, by default 1.",
-        metavar="NUMBER",
-        allow_leading_hyphen=True,
-    ),
+    named("--epsilon", "tpch, joins: privacy of one answer, by default 1.", "NUMBER", hyphen=True),
 ]
 Delta = Annotated[
     str | None,
-    Parameter(
-        name="--delta",
-        help="tpch: for keys that are chosen privately, by default 1e-8.",
-        metavar="NUMBER",
-        allow_leading_hyphen=True,
+    named(
+        "--delta",
+        "tpch: for keys that are chosen privately, by default 1e-8.",
+        "NUMBER",
+        hyphen=True,
     ),
 ]
 Engine = Annotated[
@@ -76,27 +67,25 @@ Engine = Annotated[
 ]
 Queries = Annotated[
     str,
-    Parameter(
-        name="--queries",
-        help="Only these, such as b1_1,b6 or q1,q6; honesty: data (events,clinic); sampler: figures (1,8).",
-        metavar="LIST",
+    named(
+        "--queries",
+        "Only these, such as b1_1,b6 or q1,q6; honesty: data (events,clinic); sampler: figures (1,8).",
+        "LIST",
     ),
 ]
 Repeat = Annotated[
     int | None,
-    Parameter(
-        name=("--repeat", "--releases"),
-        help="laud, joins: best times of so many runs, by default 3; tpch, honesty: so many releases, 200.",
-        metavar="N",
+    named(
+        ("--repeat", "--releases"),
+        "laud, joins: best times of so many runs, by default 3; tpch, honesty: so many releases, 200.",
+        "N",
     ),
 ]
 Data = Annotated[
     str | None,
-    Parameter(name="--data", help="Where generated data are kept.", metavar="DIR"),
+    named("--data", "Where generated data are kept.", "DIR"),
 ]
-JsonFile = Annotated[
-    str | None, Parameter(name="--json", help="Write the measurements here.", metavar="FILE")
-]
+JsonFile = Annotated[str | None, named("--json", "Write the measurements here.", "FILE")]
 
 
 def bench(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from secant.cli.options import Json, PolicyPath, Source, policy_file
+from secant.cli.options import Json, PolicyPath, Source, flag, policy_file
 from secant.errors import UsageError
 from secant.records import frozen
 
@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 
 AtData = Annotated[
     bool,
-    Parameter(
-        name="--look",
-        negative="",
-        help="OWNER ONLY: read the data, and say what limits, ranges and values cut off.",
-    ),
+    flag("--look", "OWNER ONLY: read the data, and say what limits, ranges and values cut off."),
 ]
 MISTAKEN = 2
 STYLES = {"error": "bold red", "warning": "yellow", "note": "bold"}

@@ -13,9 +13,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
-from secant.cli.options import Json, refuse_beside
+from secant.cli.options import Json, flag, named, refuse_beside
 from secant.errors import InternalError, SecantError, UsageError
 
 if TYPE_CHECKING:
@@ -47,19 +45,17 @@ TOO_CURIOUS = "SELECT patient_id, age FROM patients WHERE district = 'Hill'"
 
 Keep = Annotated[
     str | None,
-    Parameter(name="--keep", metavar="DIR", help="Keep the data and the policy here, to go on."),
+    named("--keep", "Keep the data and the policy here, to go on.", "DIR"),
 ]
 
 
 Serve = Annotated[
     bool,
-    Parameter(
-        name="--serve", negative="", help="Serve the sample data: the console and the HTTP API."
-    ),
+    flag("--serve", "Serve the sample data: the console and the HTTP API."),
 ]
 Http = Annotated[
     int | None,
-    Parameter(name="--http", help="With --serve: the port, 0 for any; else 8443.", metavar="PORT"),
+    named("--http", "With --serve: the port, 0 for any; else 8443.", "PORT"),
 ]
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import Parameter
-
 from secant.cli.options import (
     USUAL_LEVEL,
     Delta,
@@ -18,75 +16,69 @@ from secant.cli.options import (
     Question,
     Source,
     WantedError,
+    flag,
+    named,
     policy_file,
     question_of,
     refuse_beside,
 )
 
-WithSql = Annotated[
-    bool, Parameter(name="--sql", negative="", help="Also print the statements that would run.")
-]
+WithSql = Annotated[bool, flag("--sql", "Also print the statements that would run.")]
 
 WithRanges = Annotated[
     bool,
-    Parameter(
-        name="--ranges",
-        negative="",
-        help="Also show which ranges follow from declared facts, and from what.",
-    ),
+    flag("--ranges", "Also show which ranges follow from declared facts, and from what."),
 ]
 
 ObligationFile = Annotated[
     str | None,
-    Parameter(
-        name="--smt",
-        help="Also write what a solver must find impossible, as SMT-LIB (`rows` protections).",
-        metavar="FILE",
+    named(
+        "--smt",
+        "Also write what a solver must find impossible, as SMT-LIB (`rows` protections).",
+        "FILE",
     ),
 ]
 
 RuleId = Annotated[
     str | None,
-    Parameter(
-        name="--rule",
-        help="Instead of a question: what a rule claims, its proof, and the tests that attack it.",
-        metavar="ID",
+    named(
+        "--rule",
+        "Instead of a question: what a rule claims, its proof, and the tests that attack it.",
+        "ID",
     ),
 ]
 
 StreamName = Annotated[
     str | None,
-    Parameter(
-        name="--stream",
-        help="Instead of a question: what a stream costs, and how ways to release it compare.",
-        metavar="NAME",
+    named(
+        "--stream",
+        "Instead of a question: what a stream costs, and how ways to release it compare.",
+        "NAME",
     ),
 ]
 
 WithComponents = Annotated[
     bool,
-    Parameter(
-        name="--components",
-        negative="",
-        help="Also tell how far each table and each column by itself moves the answer.",
+    flag(
+        "--components", "Also tell how far each table and each column by itself moves the answer."
     ),
 ]
 
 AttackerText = Annotated[
     str | None,
-    Parameter(
-        name="--attacker",
-        help="Also bound what is guessed: `table.column within R [of C] [prior ...] [member P] [at most Q%]`.",
-        metavar="TEXT",
+    named(
+        "--attacker",
+        "Also bound what is guessed: `table.column within R [of C] [prior ...] [member P] [at most Q%]`.",
+        "TEXT",
     ),
 ]
 
 PlotFile = Annotated[
     str | None,
-    Parameter(
-        name="--plot",
-        help="With --attacker: draw what is guessed against epsilon into this SVG file.",
-        metavar="FILE",
+    named(
+        "--plot",
+        "With --attacker: draw what is guessed against epsilon into this SVG file.",
+        "FILE",
     ),
 ]
 

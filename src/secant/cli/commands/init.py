@@ -11,9 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
-from secant.cli.options import Json, PolicyPath, policy_file
+from secant.cli.options import Json, PolicyPath, flag, policy_file
 from secant.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,15 +19,11 @@ if TYPE_CHECKING:
 
 Look = Annotated[
     bool,
-    Parameter(
-        name="--look",
-        negative="",
-        help="Read the data: write the smallest and largest value of each column as a comment.",
+    flag(
+        "--look", "Read the data: write the smallest and largest value of each column as a comment."
     ),
 ]
-Force = Annotated[
-    bool, Parameter(name="--force", negative="", help="Overwrite an existing policy file.")
-]
+Force = Annotated[bool, flag("--force", "Overwrite an existing policy file.")]
 SERVED = """
 # This source is a server, and cannot tell when its rows change without telling it everybody who asks twice. So
 # `secant serve` counts rows as the same for 15 minutes: who asks a question again gets the stored answer, for nothing.

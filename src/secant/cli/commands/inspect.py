@@ -11,8 +11,6 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Parameter
-
 from secant.cli.options import (
     USUAL_LEVEL,
     Delta,
@@ -23,6 +21,8 @@ from secant.cli.options import (
     ProtectionName,
     Question,
     Source,
+    flag,
+    named,
     policy_file,
     question_of,
     refuse_beside,
@@ -34,47 +34,38 @@ WARNING = "OWNER ONLY: true answers follow. They are not private, and nothing is
 
 AsCurve = Annotated[
     bool,
-    Parameter(name="--curve", negative="", help="Show the error at many epsilons, 0.01 to 10."),
+    flag("--curve", "Show the error at many epsilons, 0.01 to 10."),
 ]
 WithComponents = Annotated[
     bool,
-    Parameter(
-        name="--components",
-        negative="",
-        help="Also what each table, column and group of rows does by itself, at most and on these rows.",
+    flag(
+        "--components",
+        "Also what each table, column and group of rows does by itself, at most and on these rows.",
     ),
 ]
 PlotFile = Annotated[
     str | None,
-    Parameter(
-        name="--plot",
-        help="With --curve or --attacker: draw it into this SVG file.",
-        metavar="FILE",
-    ),
+    named("--plot", "With --curve or --attacker: draw it into this SVG file.", "FILE"),
 ]
 Simulated = Annotated[
     str | None,
-    Parameter(
-        name="--attacker",
-        help="Simulate one who knows no row but how a column is distributed: `table.column within R`.",
-        metavar="TEXT",
+    named(
+        "--attacker",
+        "Simulate one who knows no row but how a column is distributed: `table.column within R`.",
+        "TEXT",
     ),
 ]
 StreamName = Annotated[
     str | None,
-    Parameter(
-        name="--stream",
-        help="Instead of a question: how far single units, or rows, move a stream, most of them and the largest.",
-        metavar="NAME",
+    named(
+        "--stream",
+        "Instead of a question: how far single units, or rows, move a stream, most of them and the largest.",
+        "NAME",
     ),
 ]
 Share = Annotated[
     str | None,
-    Parameter(
-        name="--share",
-        help="With --stream: of how many; 0.999 if nothing else is said.",
-        metavar="SHARE",
-    ),
+    named("--share", "With --stream: of how many; 0.999 if nothing else is said.", "SHARE"),
 ]
 
 

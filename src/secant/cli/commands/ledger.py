@@ -9,34 +9,29 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter
-
-from secant.cli.options import Json, PolicyPath, Source, policy_file, refuse_beside
+from secant.cli.options import Json, PolicyPath, Source, flag, named, policy_file, refuse_beside
 from secant.errors import BackendError, UsageError
 
 if TYPE_CHECKING:
     from secant.ledger.history import Release
 
-History = Annotated[bool, Parameter(name="--history", negative="", help="List every release.")]
+History = Annotated[bool, flag("--history", "List every release.")]
 Export = Annotated[
     str | None,
-    Parameter(
-        name="--export",
-        metavar="FILE",
-        allow_leading_hyphen=True,
-        help="Write a copy that proves itself (JSON lines), or a .csv; `-` is standard output.",
+    named(
+        "--export",
+        "Write a copy that proves itself (JSON lines), or a .csv; `-` is standard output.",
+        "FILE",
+        hyphen=True,
     ),
 ]
-Verify = Annotated[
-    bool, Parameter(name="--verify", negative="", help="Check the chain of records from its start.")
-]
+Verify = Annotated[bool, flag("--verify", "Check the chain of records from its start.")]
 
 Restored = Annotated[
     bool,
-    Parameter(
-        name="--restored",
-        negative="",
-        help="OWNER ONLY: take the ledger for whole after a backup was put back or it was moved.",
+    flag(
+        "--restored",
+        "OWNER ONLY: take the ledger for whole after a backup was put back or it was moved.",
     ),
 ]
 

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import Parameter
+from secant.cli.options import named
 
 Policy = Annotated[
     str | None,
-    Parameter(
-        name=["--policy", "-p"],
-        help="The policy file; else the configuration's, else SECANT_POLICY's, else ./policy.toml.",
-        metavar="FILE",
+    named(
+        ["--policy", "-p"],
+        "The policy file; else the configuration's, else SECANT_POLICY's, else ./policy.toml.",
+        "FILE",
     ),
 ]
-Config = Annotated[
-    str | None, Parameter(name="--config", help="A TOML file, as for secant serve.", metavar="FILE")
-]
-Cap = Annotated[
-    str, Parameter(name="--cap", help="Epsilon that the conversation may spend.", metavar="E")
-]
-Analyst = Annotated[
-    str, Parameter(name="--analyst", help="Whose share of the budget is spent.", metavar="NAME")
-]
+Config = Annotated[str | None, named("--config", "A TOML file, as for secant serve.", "FILE")]
+Cap = Annotated[str, named("--cap", "Epsilon that the conversation may spend.", "E")]
+Analyst = Annotated[str, named("--analyst", "Whose share of the budget is spent.", "NAME")]
 
 
 def mcp(
@@ -32,13 +26,13 @@ def mcp(
     from pathlib import Path
 
     from secant.service.agents import build
-    from secant.service.asking import Desk
+    from secant.service.asking import Service
     from secant.service.settings import load_settings
 
     settings = load_settings(None if config is None else Path(config), given={"policy": policy})
-    desk = Desk(settings)
+    service = Service(settings)
     try:
-        build(desk, analyst, cap).run()
+        build(service, analyst, cap).run()
     finally:
-        desk.close()
+        service.close()
     return 0

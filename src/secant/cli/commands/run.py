@@ -18,6 +18,8 @@ from secant.cli.options import (
     PolicyPath,
     ProtectionName,
     Source,
+    flag,
+    named,
     policy_file,
     refuse_beside,
 )
@@ -25,11 +27,11 @@ from secant.cli.options import (
 LARGEST_SCRIPT = 1_000_000
 Plot = Annotated[
     str | None,
-    Parameter(name="--plot", help="Also draw what flows where, as an SVG file.", metavar="FILE"),
+    named("--plot", "Also draw what flows where, as an SVG file.", "FILE"),
 ]
 Explain = Annotated[
     bool,
-    Parameter(name="--explain", negative="", help="Only say what it would cost; nothing is spent."),
+    flag("--explain", "Only say what it would cost; nothing is spent."),
 ]
 
 

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import Parameter
+from secant.cli.options import flag, named
 
-Config = Annotated[
-    str | None, Parameter(name="--config", help="A TOML file; see the how-to.", metavar="FILE")
-]
+Config = Annotated[str | None, named("--config", "A TOML file; see the how-to.", "FILE")]
 Http = Annotated[
     int | None,
-    Parameter(name="--http", help="Port of the HTTP API and the console.", metavar="PORT"),
+    named("--http", "Port of the HTTP API and the console.", "PORT"),
 ]
 Postgres = Annotated[
     int | None,
-    Parameter(name="--postgres", help="Port for PostgreSQL's clients.", metavar="PORT"),
+    named("--postgres", "Port for PostgreSQL's clients.", "PORT"),
 ]
 SelfMade = Annotated[
     bool | None,
-    Parameter(
-        name="--self-made-tls", negative="", help="Speak TLS with a certificate made on the spot."
-    ),
+    flag("--self-made-tls", "Speak TLS with a certificate made on the spot."),
 ]
 Policy = Annotated[
     str | None,
-    Parameter(
-        name=["--policy", "-p"],
-        help="The policy file; else the configuration's, else SECANT_POLICY's, else ./policy.toml.",
-        metavar="FILE",
+    named(
+        ["--policy", "-p"],
+        "The policy file; else the configuration's, else SECANT_POLICY's, else ./policy.toml.",
+        "FILE",
     ),
 ]
 
@@ -47,7 +43,7 @@ def serve(
     from pathlib import Path
 
     from secant.cli import show
-    from secant.service.serving import Service, ended_by_signal, folder_of
+    from secant.service.serving import Server, ended_by_signal, folder_of
     from secant.service.settings import load_settings
     from secant.service.tls import fingerprint, tls_files
 
@@ -63,16 +59,16 @@ def serve(
     logging.getLogger().setLevel(logging.CRITICAL)
     logging.getLogger("secant").setLevel(logging.INFO)
     # A terminal that closes ends what was begun in it; a service without one is told by SIGHUP to read its files again.
-    with ended_by_signal(reloads=not sys.stdin.isatty()) as wait, Service(settings) as service:
-        for front in service.fronts:
+    with ended_by_signal(reloads=not sys.stdin.isatty()) as wait, Server(settings) as server:
+        for front in server.fronts:
             show.say(f"Listening  {front.address}")
         if settings.tls.self_made and (files := tls_files(settings, folder_of(settings))):
             show.say(f"Certificate, self-made, SHA-256  {fingerprint(files[0])}")
-        if not service.desk.users.all():
+        if not server.service.users.all():
             show.say("There are no users yet: secant user add NAME --role owner")
-        if not service.desk.ready():
+        if not server.service.ready():
             show.say("Questions cannot be answered yet; the log says why.")
         sys.stdout.flush()
-        wait(service.reload)
+        wait(server.reload)
         show.say("Stopping: what runs may end, every charge is settled or kept")
     return 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from secant.cli.options import Analyst, Isotonic, Json, PolicyPath, Source, policy_file
+from secant.cli.options import Analyst, Isotonic, Json, PolicyPath, Source, flag, named, policy_file
 
 if TYPE_CHECKING:
     from secant.streams.drawing import Kept
@@ -16,42 +16,35 @@ if TYPE_CHECKING:
 
 Until = Annotated[
     str | None,
-    Parameter(
-        name="--until",
-        help="The last step to release, such as 2025-03-01; by default all that are complete.",
-        metavar="STEP",
-        allow_leading_hyphen=True,
+    named(
+        "--until",
+        "The last step to release, such as 2025-03-01; by default all that are complete.",
+        "STEP",
+        hyphen=True,
     ),
 ]
 Plot = Annotated[
     str | None,
-    Parameter(
-        name="--plot", help="Also draw the series with its band, as an SVG file.", metavar="FILE"
-    ),
+    named("--plot", "Also draw the series with its band, as an SVG file.", "FILE"),
 ]
 Revised = Annotated[
     bool,
-    Parameter(
-        name="--revised",
-        negative="",
-        help="Weigh all numbers so far together: earlier steps get more accurate, and change as time goes by.",
+    flag(
+        "--revised",
+        "Weigh all numbers so far together: earlier steps get more accurate, and change as time goes by.",
     ),
 ]
 Filter = Annotated[
     float | None,
-    Parameter(
-        name="--filter",
-        help="Follow the steps as a walk that moves by about so much from step to step: a belief, no ends of its own.",
-        metavar="SPREAD",
+    named(
+        "--filter",
+        "Follow the steps as a walk that moves by about so much from step to step: a belief, no ends of its own.",
+        "SPREAD",
     ),
 ]
 Follow = Annotated[
     bool,
-    Parameter(
-        name="--follow",
-        negative="",
-        help="Wait for each next step, and release it when it is over.",
-    ),
+    flag("--follow", "Wait for each next step, and release it when it is over."),
 ]
 
 

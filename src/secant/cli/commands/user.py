@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from secant.cli.options import Json, PolicyPath, policy_file, refuse_beside
+from secant.cli.options import Json, PolicyPath, flag, named, policy_file, refuse_beside
 
 Action = Literal[
     "add", "list", "remove", "password", "role", "token", "revoke", "revoke-all", "log"
@@ -31,24 +31,16 @@ OBEYED = {
 }
 """Which of its options an action obeys; the others have none."""
 Name = Annotated[str, Parameter(help="The user's name; for revoke, the id of the token.")]
-Role = Annotated[
-    str | None, Parameter(name="--role", help="owner, analyst or auditor.", metavar="ROLE")
-]
+Role = Annotated[str | None, named("--role", "owner, analyst or auditor.", "ROLE")]
 Stdin = Annotated[
     bool,
-    Parameter(
-        name="--stdin", negative="", help="Read the password from standard input; else one is made."
-    ),
+    flag("--stdin", "Read the password from standard input; else one is made."),
 ]
 Days = Annotated[
     float | None,
-    Parameter(
-        name="--days",
-        help=f"How long a token lasts; {USUAL_DAYS} if nothing else is said.",
-        metavar="DAYS",
-    ),
+    named("--days", f"How long a token lasts; {USUAL_DAYS} if nothing else is said.", "DAYS"),
 ]
-Note = Annotated[str | None, Parameter(name="--note", help="What a token is for.", metavar="TEXT")]
+Note = Annotated[str | None, named("--note", "What a token is for.", "TEXT")]
 
 
 def user(

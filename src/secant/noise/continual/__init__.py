@@ -6,17 +6,17 @@ facts alone; proofs are in PROOFS.md beside this file. Nothing here runs SQL, ke
 """
 
 from secant.noise.continual.choosing import Candidate, Choice, as_it_is, choose
-from secant.noise.continual.mechanisms import Way, way_of
+from secant.noise.continual.mechanisms import Mechanism, way_of
 from secant.noise.continual.records import Estimate, Output, Point, StreamFacts
 
 __all__ = [
     "Candidate",
     "Choice",
     "Estimate",
+    "Mechanism",
     "Output",
     "Point",
     "StreamFacts",
-    "Way",
     "as_it_is",
     "choose",
     "way_of",

@@ -15,14 +15,13 @@ from secant.noise.continual.batch import leaves, noises_of
 from secant.noise.continual.encoder import Encoder
 from secant.noise.continual.ends import LEVEL, Kind, ends_level, half_width, variance_of
 from secant.noise.continual.levels import Tree, number
-from secant.noise.continual.mechanisms import Stretch, Way
+from secant.noise.continual.mechanisms import Mechanism, Stretch
 from secant.noise.continual.records import Estimate, Point
-from secant.noise.mechanisms.revealed import LevelRelease
 from secant.numeric.arrays import Floats, np
 
 
 def revised(
-    way: Way, released: Mapping[str, int], until: int, since: int = 1, level: float = LEVEL
+    way: Mechanism, released: Mapping[str, int], until: int, since: int = 1, level: float = LEVEL
 ) -> tuple[Point, ...]:
     """Give the series by least squares over all numbers up to `until`: earlier steps profit from later blocks."""
     if any(isinstance(part.design, Encoder) for part, _ in way.parts(until)):
@@ -78,44 +77,17 @@ def isotonic(values: Sequence[float]) -> list[float]:
     return [mean for mean, count in levels for _ in range(count)]
 
 
-def filtered(seen: Sequence[LevelRelease | Estimate], drift: float) -> list[float]:
-    """Follow a value that wanders, through numbers whose noise is known (continual.filter).
-
-    The model, a walk whose steps have variance `drift`, is the reader's belief: no error is given, because none is
-    promised. A wrong model spoils accuracy, never privacy.
-
-    Args:
-        seen: One for each step: an answer with its revealed noise level (noise.reveal), or a step of a series (its
-            `increment` where every step is released by itself, so that noises are independent).
-        drift: The variance of the walk's steps, at least 0.
-    """
-    if not drift >= 0 or math.isinf(drift):
-        raise UsageError("USE-001", "the drift of a filter is a number of at least 0")
-    found: list[float] = []
-    mean = variance = 0.0
-    for i, one in enumerate(seen):
-        value, noise = float(one.value), _noise(one)
-        if i == 0:
-            mean, variance = value, noise
-        else:
-            variance += drift
-            gain = variance / (variance + noise) if variance + noise else 1.0
-            mean += gain * (value - mean)
-            variance *= 1 - gain
-        found.append(mean)
-    return found
-
-
 NEXT_TO_NOTHING = 1e-9
 """The least variance, in squared steps, that numbers are weighed by."""
 MOST_FOLLOWED = 4000
 """Steps that are followed through blocks at once: the equations are solved as they stand."""
 
 
-def followed(way: Way, released: Mapping[str, int], until: int, drift: float) -> Floats:
+def followed(way: Mechanism, released: Mapping[str, int], until: int, drift: float) -> Floats:
     """Give steps 1 to `until` as a walk through all numbers so far, of blocks as well as of steps (continual.filter).
 
-    The same belief as in `filtered`, of which it is the last word: of each step it gives what is likeliest after all
+    The model, a walk whose steps have variance `drift`, is the reader's belief: no error is given, because none is
+    promised. A wrong model spoils accuracy, never privacy. Of each step it gives what is likeliest after all
     numbers up to `until`, and for the last step what a Kalman filter over all blocks gives.
     """
     if not 0 < drift < math.inf:
@@ -144,9 +116,3 @@ def followed(way: Way, released: Mapping[str, int], until: int, drift: float) ->
             precision[inside, inside] += weight * np.outer(row, row)
             pull[inside] += weight * number(released, output.name) * row
     return np.asarray(np.linalg.solve(precision, pull), np.float64)
-
-
-def _noise(seen: LevelRelease | Estimate) -> float:
-    if isinstance(seen, Estimate):
-        return seen.deviation**2
-    return 2 * float(seen.scale) ** 2 + float(seen.grid) ** 2 / 12

@@ -18,7 +18,7 @@ from secant.noise.continual.mechanisms import (
     STEPS_ALONE,
     Design,
     LawName,
-    Way,
+    Mechanism,
     in_epochs,
     noise_of,
     width_of,
@@ -56,7 +56,7 @@ class Candidate:
 class Choice:
     """The way that was chosen, and how all kinds of ways compare, each with its best parameters."""
 
-    chosen: Way
+    chosen: Mechanism
     compared: tuple[Candidate, ...]
 
 
@@ -74,7 +74,7 @@ def choose(facts: StreamFacts) -> Choice:
 
 def as_it_is(facts: StreamFacts) -> Choice:
     """Give the way of what nothing protected moves: there is nothing to choose."""
-    way = Way("increments", "none", facts, (STEPS_ALONE,))
+    way = Mechanism("increments", "none", facts, (STEPS_ALONE,))
     return Choice(way, (Candidate(way.name, way.law, "public, as it is", 0.0, 0.0),))
 
 
@@ -82,11 +82,11 @@ def _loss(facts: StreamFacts, mean: float, largest: float) -> float:
     return mean if facts.objective == "mean" else largest
 
 
-def best(facts: StreamFacts, law: LawName, name: str) -> Way | None:
+def best(facts: StreamFacts, law: LawName, name: str) -> Mechanism | None:
     """Give the best way of one name and law, if there is one."""
     if not in_epochs(facts):
         design = _design(facts, law, name, facts.horizon)
-        return None if design is None else Way(name, law, facts, (design,))
+        return None if design is None else Mechanism(name, law, facts, (design,))
     designs: list[Design] = []
     for k in range(EPOCHS):
         design = _design(facts, law, name, GROWTH ** (k + 1))
@@ -95,7 +95,7 @@ def best(facts: StreamFacts, law: LawName, name: str) -> Way | None:
         if design is None:
             return None
         designs.append(design)
-    return Way(name, law, facts, tuple(designs))
+    return Mechanism(name, law, facts, tuple(designs))
 
 
 def _design(facts: StreamFacts, law: LawName, name: str, length: int | None) -> Design | None:
@@ -164,7 +164,7 @@ def _looked_at(length: int | None, width: int | None) -> Wholes:
     return np.unique(np.linspace(first, last, SPREAD).astype(np.int64))
 
 
-def _candidate(way: Way) -> Candidate:
+def _candidate(way: Mechanism) -> Candidate:
     """Give the errors of a way as they are told."""
     if way.epochs:
         until = sum(GROWTH ** (k + 1) for k in range(JUDGED))
@@ -175,7 +175,7 @@ def _candidate(way: Way) -> Candidate:
     return Candidate(way.name, way.law, _parameters(way), mean, largest)
 
 
-def _parameters(way: Way) -> str:
+def _parameters(way: Mechanism) -> str:
     """Say in words what a way does."""
     words = [_words(design) for design in way.designs[: JUDGED if way.epochs else 1]]
     if not way.epochs or len(set(words)) == 1:

@@ -53,7 +53,7 @@ class Stretch:
 
 
 @frozen
-class Way:
+class Mechanism:
     """A way to release a stream; what is public of it, and all of it is."""
 
     name: str
@@ -292,7 +292,7 @@ class Way:
         }
 
 
-def way_of(value: Mapping[str, Any]) -> Way:
+def way_of(value: Mapping[str, Any]) -> Mechanism:
     """Give the way that `to_dict` wrote; anything else is a ValueError."""
     try:
         if value["format"] != FORMAT or value["law"] not in LAWS:
@@ -302,7 +302,7 @@ def way_of(value: Mapping[str, Any]) -> Way:
         designs: tuple[Design, ...] = tuple(
             Encoder(**d) if "length" in d else Tree(**d) for d in value["designs"]
         )
-        way = Way(str(value["name"]), value["law"], StreamFacts(**facts), designs)
+        way = Mechanism(str(value["name"]), value["law"], StreamFacts(**facts), designs)
         way.stretch(1)
     except (KeyError, TypeError, AttributeError) as problem:
         raise ValueError("this is not a way to release a stream") from problem
@@ -311,7 +311,7 @@ def way_of(value: Mapping[str, Any]) -> Way:
 
 @lru_cache(maxsize=256)
 def half_widths_of(
-    way: Way, until: int, what: str | int, since: int, level: float = LEVEL
+    way: Mechanism, until: int, what: str | int, since: int, level: float = LEVEL
 ) -> Floats:
     """Give how far estimates of steps `since` to `until` may be off; the same for all groups of a stream."""
     parts = list(way.parts(until))

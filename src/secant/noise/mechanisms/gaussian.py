@@ -1,4 +1,4 @@
-"""noise.gaussian and noise.classical: normal noise for a global bound in the l2 norm, on a public grid.
+"""noise.gaussian: normal noise for a global bound in the l2 norm, on a public grid.
 
 In: the bound, ε, δ, a public grid; at the draw, private answers. Out: multiples of the grid. The
 standard deviation is never taken from a formula alone: the exact δ that it yields is checked.
@@ -14,13 +14,12 @@ from typing import ClassVar
 from flint import arb
 
 from secant.errors import Refused, UsageError
-from secant.noise.mechanisms.admission import round_up
 from secant.noise.mechanisms.grid import rational
 from secant.noise.mechanisms.laplace import fitting, nearest
 from secant.noise.mechanisms.laws import GaussianLaw, reach
 from secant.noise.mechanisms.smooth import Secret, release
-from secant.numeric.ball import Ball, ball, decide, upper, working_precision
-from secant.numeric.parameters import Number, delta_of, epsilon_of, level_of, positive
+from secant.numeric.ball import Ball, ball, decide, lower, working_precision
+from secant.numeric.parameters import Number, count_of, delta_of, epsilon_of, level_of, positive
 from secant.records import frozen
 from secant.sensitivity.bounds import Bound, GlobalBound
 
@@ -95,6 +94,26 @@ def least_multiplier(epsilon: Fraction, delta: Fraction) -> Fraction:
     return high
 
 
+def gaussian_threshold(
+    sigma: Fraction, *, delta: Number, groups: int = 1, contribution: int = 1
+) -> int:
+    """Give τ: keys whose normally noised and rounded count is at least τ may be shown (noise.threshold).
+
+    One unit reaches at most `groups` keys and adds at most `contribution` to the count of each. The
+    probability that any key that exists only because of it is shown is at most `delta`.
+    """
+    sigma, limit = positive(sigma, "sigma"), delta_of(delta, positive=True)
+    groups, contribution = count_of(groups, "groups"), count_of(contribution, "contribution")
+    with working_precision(1200):
+        each = lower(-((-ball(limit)).log1p() / groups).expm1())  # 1 - (1 - δ)^(1/groups)
+    if each >= Fraction(1, 2):
+        return contribution + 1
+    # a normal variable exceeds t with half the probability that |V| does; a count is shown when it
+    # rounds to τ, so from τ - 1/2 on
+    far = sigma * reach(GaussianLaw(), 1 - 2 * each) + Fraction(1, 2)
+    return contribution + max(1, -(-far.numerator // far.denominator))
+
+
 @frozen
 class GaussianNoise:
     """noise.gaussian: normal noise with the least standard deviation that is (ε, δ)-DP."""
@@ -116,38 +135,6 @@ class GaussianNoise:
         step = positive(grid, "grid")
         sigma = bound.value * least_multiplier(budget, slack) if bound.value else Fraction(0)
         return NormalNoise(self.name, budget, slack, fitting(sigma, step), step)
-
-
-@frozen
-class ClassicalGaussianNoise:
-    """noise.classical: σ = bound · √(2 ln(1.25/δ)) / ε, only where that formula is valid."""
-
-    name: ClassVar[str] = "gaussian-classical"
-    proof: ClassVar[str] = "noise.classical"
-
-    def admits(self, bound: Bound) -> bool:
-        """Say whether this mechanism handles bounds of this kind."""
-        return isinstance(bound, GlobalBound) and bound.norm != "linf"
-
-    def calibrate(
-        self, bound: GlobalBound, *, epsilon: Number, delta: Number, grid: Number
-    ) -> NormalNoise:
-        """Fix the standard deviation by the formula, and check the exact δ that it yields."""
-        if not self.admits(bound):
-            raise UsageError("USE-001", "normal noise needs a global bound in the l2 norm")
-        budget, slack = epsilon_of(epsilon), _positive_delta(delta)
-        step = positive(grid, "grid")
-        with working_precision(128):
-            multiplier = upper((2 * ball(Fraction(5, 4) / slack).log()).sqrt() / ball(budget))
-        multiplier = round_up(multiplier)
-        if budget >= 1 or not suffices(multiplier, budget, slack):
-            raise Refused(
-                "REF-101",
-                "the classical formula for normal noise holds for epsilon below 1 only",
-                hint="use the analytic gaussian mechanism, which has no such limit",
-            )
-        sigma = fitting(bound.value * multiplier, step)
-        return NormalNoise(self.name, budget, slack, sigma, step)
 
 
 def _positive_delta(delta: Number) -> Fraction:

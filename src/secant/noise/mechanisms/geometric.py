@@ -56,17 +56,6 @@ def below_exponential(uniform: LazyUniform, exponent: Fraction) -> bool:
     return bool(decide(attempt, 128))
 
 
-def flip_exponential(exponent: Fraction) -> bool:
-    """Give True with probability exp(-exponent), exactly; `exponent` is at least 0."""
-    test = word() >> 11
-    near = math.exp(-min(float(exponent), 700.0)) if exponent < 700 else 0.0
-    if (test + 1) * UNIT <= near - GUARD:
-        return True
-    if test * UNIT >= near + GUARD:
-        return False
-    return below_exponential(LazyUniform(test, 53), exponent)
-
-
 def draw_geometric(shape: Shape, head: int) -> int:
     """Give floor(scale · E), E exponential, from the 53 bits `head` of E's uniform."""
     blocks = blocks_of(shape, head)

@@ -96,11 +96,11 @@ def on_grid(value: Secret, grid: Fraction) -> int:
 
 
 @frozen
-class LaplaceNoise:
-    """noise.laplace: ε-DP for any answer with a global bound in the l1 norm."""
+class NoiseForSums:
+    """What both laws for a global bound in the l1 norm share."""
 
-    name: ClassVar[str] = "laplace"
-    proof: ClassVar[str] = "noise.laplace"
+    name: ClassVar[str]
+    discrete: ClassVar[bool]
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles bounds of this kind."""
@@ -111,33 +111,30 @@ class LaplaceNoise:
     ) -> GlobalNoise:
         """Fix the scale: bound / ε."""
         if not self.admits(bound):
-            raise UsageError("USE-001", "Laplace noise needs a global bound in the l1 norm")
+            raise UsageError("USE-001", f"{self.name} noise needs a global bound in the l1 norm")
         budget, step = epsilon_of(epsilon), positive(grid, "grid")
-        scale = fitting(bound.value / budget, step)
-        return GlobalNoise(self.name, budget, scale, step, discrete=False)
+        # answers on the grid differ by whole steps, so the part of a step cannot be reached
+        moves = (bound.value // step) * step if self.discrete else bound.value
+        scale = fitting(moves / budget, step)
+        return GlobalNoise(self.name, budget, scale, step, discrete=self.discrete)
 
 
 @frozen
-class DiscreteLaplaceNoise:
+class LaplaceNoise(NoiseForSums):
+    """noise.laplace: ε-DP for any answer with a global bound in the l1 norm."""
+
+    name: ClassVar[str] = "laplace"
+    proof: ClassVar[str] = "noise.laplace"
+    discrete: ClassVar[bool] = False
+
+
+@frozen
+class DiscreteLaplaceNoise(NoiseForSums):
     """noise.discrete_laplace: ε-DP for answers that are multiples of the grid."""
 
     name: ClassVar[str] = "discrete-laplace"
     proof: ClassVar[str] = "noise.discrete_laplace"
-
-    def admits(self, bound: Bound) -> bool:
-        """Say whether this mechanism handles bounds of this kind."""
-        return isinstance(bound, GlobalBound) and bound.norm == "l1"
-
-    def calibrate(
-        self, bound: GlobalBound, *, epsilon: Number, grid: Number, delta: Number = 0
-    ) -> GlobalNoise:
-        """Fix the scale: the whole steps within the bound, over ε."""
-        if not self.admits(bound):
-            raise UsageError("USE-001", "discrete Laplace noise needs a global bound in l1")
-        budget, step = epsilon_of(epsilon), positive(grid, "grid")
-        # answers on the grid differ by whole steps, so the part of a step cannot be reached
-        scale = fitting((bound.value // step) * step / budget, step)
-        return GlobalNoise(self.name, budget, scale, step, discrete=True)
+    discrete: ClassVar[bool] = True
 
 
 def laplace_cells(values: Sequence[Secret], *, scale: Fraction, grid: Fraction) -> list[int]:

@@ -115,26 +115,6 @@ class CauchyLaw:
         return math.exp(min(-beta_odds(1 - share, share, u) * share, 690.0))
 
 
-@frozen
-class StudentLaw:
-    """Student's t law with `degrees` > 0, density ∝ (1 + v²/degrees)^(-(degrees+1)/2)."""
-
-    degrees: Fraction
-
-    sharp: ClassVar[bool] = False
-
-    def survival(self, v: Ball, precision: int) -> Ball:
-        """Enclose the tail, a regularized incomplete beta function."""
-        degrees = ball(self.degrees)
-        return (degrees / (degrees + v * v)).beta_lower(degrees / 2, arb(1) / 2, True)
-
-    def quantile(self, u: float) -> float:
-        """Guess where the tail is u."""
-        degrees = float(self.degrees)
-        odds = beta_odds(degrees / 2, 0.5, u)
-        return math.exp(min(0.5 * (math.log(degrees) - odds), 690.0))
-
-
 _FARTHEST = 1e6  # of logarithms of odds: beyond it every guess is as good as another
 _NEAR_ENOUGH = 1e-13
 

@@ -19,7 +19,6 @@ from secant.noise.mechanisms.smooth import (
     Rounding,
     Secret,
     SmoothNoise,
-    StudentNoise,
     release,
     too_rough,
 )
@@ -32,10 +31,10 @@ from secant.sensitivity.bounds import Bound, SmoothBound
 class ManyBetasNoise:
     """noise.many_betas: one noise shape, several β; the data choose the least scale, and nothing leaks.
 
-    Only shapes that do not depend on β qualify: the family is Cauchy or Student.
+    Only shapes that do not depend on β qualify: the family is Cauchy.
     """
 
-    family: CauchyNoise | StudentNoise = field(default_factory=CauchyNoise)
+    family: CauchyNoise = field(default_factory=CauchyNoise)
     name: ClassVar[str] = "many-betas"
     proof: ClassVar[str] = "noise.many_betas"
 

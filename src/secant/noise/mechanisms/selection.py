@@ -1,4 +1,4 @@
-"""Choosing one candidate by a private score: noise.exponential, noise.permute_and_flip, noise.noisy_max.
+"""Choosing one candidate by a private score: noise.exponential, noise.permute_and_flip.
 
 In: candidates known in advance (a finite list, or the points of a public grid), their private
 scores, a public bound on how far one score moves. Out: the index of one candidate. Scores are exact
@@ -14,7 +14,7 @@ from typing import ClassVar
 from flint import arb
 
 from secant.errors import InternalError, UsageError
-from secant.noise.mechanisms.randomness import LazyUniform, below, word
+from secant.noise.mechanisms.randomness import LazyUniform, below
 from secant.noise.mechanisms.smooth import Secret, private_ratio
 from secant.numeric.ball import Ball, ball, decide, upper, working_precision
 from secant.numeric.parameters import Number, count_of, epsilon_of, level_of
@@ -76,20 +76,7 @@ class Choice:
         """Give t with P(best score - chosen score ≤ t) ≥ level, for any scores (noise.exponential)."""
         miss = (1 - level_of(level)) / count_of(candidates, "the number of candidates")
         with working_precision(128):
-            gap = -ball(miss).log()
-            if self.pick is pick_noisy:
-                gap = _two_sided(gap)
-            return upper(gap / ball(self.sharpness))
-
-
-def _two_sided(target: Ball) -> Ball:
-    """Enclose from above a t with exp(-t)(2 + t)/4 ≤ exp(-target): two Laplace variables apart."""
-    gap = target
-    for _ in range(64):  # rises to the solution; what is left after 64 steps is added at the end
-        gap = (target + ((2 + gap) / 4).log()).max(target)
-    while not gap - ((2 + gap) / 4).log() >= target:
-        gap = gap + ball(Fraction(1, 1 << 30))
-    return gap
+            return upper(-ball(miss).log() / ball(self.sharpness))
 
 
 def pick_exponential(counts: Sequence[int], exponents: Sequence[Fraction]) -> int:
@@ -127,19 +114,6 @@ def pick_flip(counts: Sequence[int], exponents: Sequence[Fraction]) -> int:
     return _highest(len(counts), height)
 
 
-def pick_noisy(counts: Sequence[int], exponents: Sequence[Fraction]) -> int:
-    """Give the index with the largest score after independent real Laplace noise on each."""
-    if any(count != 1 for count in counts):
-        raise UsageError("USE-001", "report-noisy-max takes a finite list of candidates")
-    signs = [1 if word() & 1 else -1 for _ in counts]
-    uniforms = [LazyUniform() for _ in counts]
-
-    def height(index: int, precision: int) -> Ball:
-        return -uniforms[index].enclosure(precision).log() * signs[index] - ball(exponents[index])
-
-    return _highest(len(counts), height)
-
-
 def _highest(count: int, height: Callable[[int, int], Ball]) -> int:
     """Give the index whose real height is largest, refining until one is certainly above all."""
 
@@ -154,66 +128,39 @@ def _highest(count: int, height: Callable[[int, int], Ball]) -> int:
     return int(decide(attempt, 64))
 
 
-def _calibrated(
-    name: str,
-    pick: Callable[[Sequence[int], Sequence[Fraction]], int],
-    bound: Bound,
-    epsilon: Number,
-    monotone: bool,
-) -> Choice:
-    if not _admits(bound) or not isinstance(bound, GlobalBound):
-        raise UsageError("USE-001", "a choice needs a positive bound on each score (norm linf)")
-    budget = epsilon_of(epsilon)
-    return Choice(name, budget, budget / (bound.value * (1 if monotone else 2)), pick)
+@frozen
+class ChoiceByScores:
+    """What both choices share; each says how it picks."""
 
+    name: ClassVar[str]
 
-def _admits(bound: Bound) -> bool:
-    return isinstance(bound, GlobalBound) and bound.norm == "linf" and bound.value > 0
+    def admits(self, bound: Bound) -> bool:
+        """Say whether this mechanism handles the bound: how far any one score moves."""
+        return isinstance(bound, GlobalBound) and bound.norm == "linf" and bound.value > 0
+
+    def calibrate(self, bound: Bound, *, epsilon: Number, monotone: bool = False) -> Choice:
+        """Fix the sharpness; `monotone` where all scores move in one direction together."""
+        if not self.admits(bound) or not isinstance(bound, GlobalBound):
+            raise UsageError("USE-001", "a choice needs a positive bound on each score (norm linf)")
+        budget = epsilon_of(epsilon)
+        sharpness = budget / (bound.value * (1 if monotone else 2))
+        return Choice(self.name, budget, sharpness, _PICKS[self.name])
 
 
 @frozen
-class ExponentialNoise:
+class ExponentialNoise(ChoiceByScores):
     """noise.exponential: candidate r with probability ∝ exp(ε · score(r) / (2 · bound))."""
 
     name: ClassVar[str] = "exponential"
     proof: ClassVar[str] = "noise.exponential"
 
-    def admits(self, bound: Bound) -> bool:
-        """Say whether this mechanism handles the bound: how far any one score moves."""
-        return _admits(bound)
-
-    def calibrate(self, bound: Bound, *, epsilon: Number, monotone: bool = False) -> Choice:
-        """Fix the sharpness; `monotone` where all scores move in one direction together."""
-        return _calibrated(self.name, pick_exponential, bound, epsilon, monotone)
-
 
 @frozen
-class PermuteAndFlip:
+class PermuteAndFlip(ChoiceByScores):
     """noise.permute_and_flip: never a worse expected score than the exponential mechanism, same ε."""
 
     name: ClassVar[str] = "permute-and-flip"
     proof: ClassVar[str] = "noise.permute_and_flip"
 
-    def admits(self, bound: Bound) -> bool:
-        """Say whether this mechanism handles the bound: how far any one score moves."""
-        return _admits(bound)
 
-    def calibrate(self, bound: Bound, *, epsilon: Number, monotone: bool = False) -> Choice:
-        """Fix the sharpness; `monotone` where all scores move in one direction together."""
-        return _calibrated(self.name, pick_flip, bound, epsilon, monotone)
-
-
-@frozen
-class ReportNoisyMax:
-    """noise.noisy_max: the candidate with the largest score after Laplace noise on each."""
-
-    name: ClassVar[str] = "noisy-max"
-    proof: ClassVar[str] = "noise.noisy_max"
-
-    def admits(self, bound: Bound) -> bool:
-        """Say whether this mechanism handles the bound: how far any one score moves."""
-        return _admits(bound)
-
-    def calibrate(self, bound: Bound, *, epsilon: Number, monotone: bool = False) -> Choice:
-        """Fix the noise scale; `monotone` where all scores move in one direction together."""
-        return _calibrated(self.name, pick_noisy, bound, epsilon, monotone)
+_PICKS = {ExponentialNoise.name: pick_exponential, PermuteAndFlip.name: pick_flip}

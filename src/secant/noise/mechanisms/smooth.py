@@ -1,4 +1,4 @@
-"""Noise for β-smooth bounds: noise.optimal, noise.cauchy, noise.student, noise.smooth_laplace.
+"""Noise for β-smooth bounds: noise.optimal, noise.cauchy, noise.smooth_laplace.
 
 In: ε, a smooth bound's β, a public grid; at the draw, the private answer and the private value of
 the bound. Out: a multiple of the grid. Shape, rate and grid are fixed before data are seen; the
@@ -17,7 +17,7 @@ from flint import fmpq
 from secant.errors import InternalError, Refused, UsageError
 from secant.noise.mechanisms.admission import Score, largest_rate, round_down, round_up
 from secant.noise.mechanisms.grid import Law, draw_cell, rational
-from secant.noise.mechanisms.laws import CauchyLaw, LaplaceLaw, OptimalLaw, StudentLaw, reach
+from secant.noise.mechanisms.laws import CauchyLaw, LaplaceLaw, OptimalLaw, reach
 from secant.noise.secrecy import Private, unseal
 from secant.numeric.ball import ball, lower, upper, working_precision
 from secant.numeric.parameters import (
@@ -143,15 +143,20 @@ def release(law: Law, value: Secret, scale: fmpq, grid: Fraction) -> Fraction:
 
 
 @frozen
-class OptimalNoise:
-    """noise.optimal: pure ε-DP with the least noise of all additive mechanisms for a smooth bound."""
+class NoiseForSmoothBounds:
+    """What mechanisms for smooth bounds share; each says which law it takes and how fast."""
 
-    name: ClassVar[str] = "optimal"
-    proof: ClassVar[str] = "noise.optimal"
+    name: ClassVar[str]
 
     def admits(self, bound: Bound) -> bool:
         """Say whether this mechanism handles bounds of this kind."""
         return isinstance(bound, SmoothBound)
+
+    def fit(
+        self, epsilon: Fraction, delta: Fraction, beta: Fraction, *, jumps: bool
+    ) -> tuple[Law, Fraction]:
+        """Give the law and the largest rate that is private at this smoothness; a rate of 0 where none is."""
+        raise NotImplementedError
 
     def calibrate(
         self,
@@ -162,18 +167,38 @@ class OptimalNoise:
         delta: Number = 0,
         rounding: Rounding = EXACT,
     ) -> SmoothNoise:
-        """Fix shape and rate: k = ε/β and rate ε, or more where neighbors are one jump apart."""
-        budget, _, step = _checked(self, bound, epsilon, delta, grid)
+        """Fix shape and rate."""
+        if not self.admits(bound):
+            raise UsageError("USE-001", f"{self.name} noise needs a smooth bound")
+        budget, slack, step = epsilon_of(epsilon), delta_of(delta), positive(grid, "grid")
         beta = rounding.smoothness(bound.beta)
-        if beta > budget:
+        law, rate = self.fit(budget, slack, beta, jumps=bound.jumps)
+        if rate <= 0:
             raise too_rough()
-        law = OptimalLaw(budget / beta)
-        rate = jump_rate(budget, beta) if bound.jumps else budget
-        return _noise(self.name, law, bound, budget, Fraction(0), beta, rate, step, rounding)
+        used = slack if isinstance(law, LaplaceLaw) else Fraction(0)  # the other laws are pure
+        return SmoothNoise(
+            self.name, law, budget, used, beta, rate, step, bound.cap, rounding.widening()
+        )
 
 
 @frozen
-class CauchyNoise:
+class OptimalNoise(NoiseForSmoothBounds):
+    """noise.optimal: pure ε-DP with the least noise of all additive mechanisms for a smooth bound."""
+
+    name: ClassVar[str] = "optimal"
+    proof: ClassVar[str] = "noise.optimal"
+
+    def fit(
+        self, epsilon: Fraction, delta: Fraction, beta: Fraction, *, jumps: bool
+    ) -> tuple[Law, Fraction]:
+        """Take k = ε/β and rate ε, or more where neighbors are one jump apart."""
+        if beta > epsilon:
+            raise too_rough()
+        return OptimalLaw(epsilon / beta), jump_rate(epsilon, beta) if jumps else epsilon
+
+
+@frozen
+class CauchyNoise(NoiseForSmoothBounds):
     """noise.cauchy: generalized Cauchy noise with the exact condition, for any gamma > 1."""
 
     gamma: Fraction = Fraction(4)
@@ -184,141 +209,39 @@ class CauchyNoise:
         if not isinstance(self.gamma, Fraction) or not 1 < self.gamma <= 1000:
             raise UsageError("USE-001", "gamma must be an exact number above 1 and at most 1000")
 
-    def admits(self, bound: Bound) -> bool:
-        """Say whether this mechanism handles bounds of this kind."""
-        return isinstance(bound, SmoothBound)
-
     def shape(self) -> tuple[Law, Score]:
         """Give the law and its score, neither of which depends on β."""
         return CauchyLaw(self.gamma), Score(self.gamma, self.gamma, self.gamma**2)
 
-    def calibrate(
-        self,
-        bound: SmoothBound,
-        *,
-        epsilon: Number,
-        grid: Number,
-        delta: Number = 0,
-        rounding: Rounding = EXACT,
-    ) -> SmoothNoise:
-        """Fix the rate: the largest that (★) allows."""
-        budget, _, step = _checked(self, bound, epsilon, delta, grid)
-        return _by_score(self.name, *self.shape(), bound, budget, step, rounding)
+    def fit(
+        self, epsilon: Fraction, delta: Fraction, beta: Fraction, *, jumps: bool
+    ) -> tuple[Law, Fraction]:
+        """Take the largest rate that (★) allows."""
+        law, score = self.shape()
+        return law, largest_rate(score, epsilon=epsilon, beta=beta)
 
 
 @frozen
-class StudentNoise:
-    """noise.student: Student-t noise with the exact condition, for any degrees of freedom."""
-
-    degrees: Fraction = Fraction(3)
-    name: ClassVar[str] = "student"
-    proof: ClassVar[str] = "noise.student"
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.degrees, Fraction) or not 0 < self.degrees <= 1000:
-            raise UsageError("USE-001", "degrees must be an exact number above 0 and at most 1000")
-
-    def admits(self, bound: Bound) -> bool:
-        """Say whether this mechanism handles bounds of this kind."""
-        return isinstance(bound, SmoothBound)
-
-    def shape(self) -> tuple[Law, Score]:
-        """Give the law and its score, neither of which depends on β."""
-        slope = self.degrees + 1
-        return StudentLaw(self.degrees), Score(slope, Fraction(2), slope**2 / self.degrees)
-
-    def calibrate(
-        self,
-        bound: SmoothBound,
-        *,
-        epsilon: Number,
-        grid: Number,
-        delta: Number = 0,
-        rounding: Rounding = EXACT,
-    ) -> SmoothNoise:
-        """Fix the rate: the largest that (★) allows."""
-        budget, _, step = _checked(self, bound, epsilon, delta, grid)
-        return _by_score(self.name, *self.shape(), bound, budget, step, rounding)
-
-
-@frozen
-class SmoothLaplaceNoise:
+class SmoothLaplaceNoise(NoiseForSmoothBounds):
     """noise.smooth_laplace: Laplace noise scaled to a smooth bound, (ε, δ)-DP at distance at most 1."""
 
     name: ClassVar[str] = "smooth-laplace"
     proof: ClassVar[str] = "noise.smooth_laplace"
 
-    def admits(self, bound: Bound) -> bool:
-        """Say whether this mechanism handles bounds of this kind."""
-        return isinstance(bound, SmoothBound)
-
-    def calibrate(
-        self,
-        bound: SmoothBound,
-        *,
-        epsilon: Number,
-        grid: Number,
-        delta: Number = 0,
-        rounding: Rounding = EXACT,
-    ) -> SmoothNoise:
-        """Fix the rate: the largest whose exact tail stays below δ."""
-        budget, slack, step = _checked(self, bound, epsilon, delta, grid)
-        if not slack:
+    def fit(
+        self, epsilon: Fraction, delta: Fraction, beta: Fraction, *, jumps: bool
+    ) -> tuple[Law, Fraction]:
+        """Take the largest rate whose exact tail stays below δ."""
+        if not delta:
             raise Refused("REF-103", "Laplace noise on a smooth bound needs a positive delta")
-        beta = rounding.smoothness(bound.beta)
         with working_precision(192):
             smooth = ball(beta)
-            tail = ball(budget + beta) / smooth.expm1()
-            by_delta = smooth * ((ball(slack) / -((-smooth).expm1())).log() + tail)
-            by_shift = ball(budget - beta) * smooth / (2 * (smooth / 2).expm1())
-            by_growth = ball(budget) * smooth / smooth.expm1()
+            tail = ball(epsilon + beta) / smooth.expm1()
+            by_delta = smooth * ((ball(delta) / -((-smooth).expm1())).log() + tail)
+            by_shift = ball(epsilon - beta) * smooth / (2 * (smooth / 2).expm1())
+            by_growth = ball(epsilon) * smooth / smooth.expm1()
             rate = round_down(min(map(lower, (by_delta, by_shift, by_growth))))
-        if rate <= 0:
-            raise too_rough()
-        return _noise(self.name, LaplaceLaw(), bound, budget, slack, beta, rate, step, rounding)
-
-
-def _checked(
-    mechanism: OptimalNoise | CauchyNoise | StudentNoise | SmoothLaplaceNoise,
-    bound: SmoothBound,
-    epsilon: Number,
-    delta: Number,
-    grid: Number,
-) -> tuple[Fraction, Fraction, Fraction]:
-    if not mechanism.admits(bound):
-        raise UsageError("USE-001", f"{mechanism.name} noise needs a smooth bound")
-    return epsilon_of(epsilon), delta_of(delta), positive(grid, "grid")
-
-
-def _by_score(
-    name: str,
-    law: Law,
-    score: Score,
-    bound: SmoothBound,
-    epsilon: Fraction,
-    grid: Fraction,
-    rounding: Rounding,
-) -> SmoothNoise:
-    beta = rounding.smoothness(bound.beta)
-    rate = largest_rate(score, epsilon=epsilon, beta=beta)
-    if rate <= 0:
-        raise too_rough()
-    return _noise(name, law, bound, epsilon, Fraction(0), beta, rate, grid, rounding)
-
-
-def _noise(
-    name: str,
-    law: Law,
-    bound: SmoothBound,
-    epsilon: Fraction,
-    delta: Fraction,
-    beta: Fraction,
-    rate: Fraction,
-    grid: Fraction,
-    rounding: Rounding,
-) -> SmoothNoise:
-    widening = rounding.widening()
-    return SmoothNoise(name, law, epsilon, delta, beta, rate, grid, bound.cap, widening)
+        return LaplaceLaw(), rate
 
 
 def jump_rate(rate: Fraction, beta: Fraction) -> Fraction:

@@ -19,16 +19,16 @@ from secant.noise.mechanisms.discrete_laplace import (
     discrete_laplace_error,
     noisy_threshold,
 )
-from secant.noise.mechanisms.gaussian import least_multiplier, suffices
+from secant.noise.mechanisms.gaussian import gaussian_threshold, least_multiplier, suffices
 from secant.noise.mechanisms.grid import draw_cell, rational
 from secant.noise.mechanisms.laws import GaussianLaw, reach
-from secant.noise.mechanisms.threshold import gaussian_threshold
 from secant.noise.secrecy import Private, unseal
 from secant.numeric.parameters import positive
 from secant.records import frozen
 
 _SHIFT = 1 << 48
 Value = TypeVar("Value")
+Key = TypeVar("Key")
 Whole = Private[list[int]] | Sequence[int]
 
 
@@ -104,6 +104,15 @@ class WholeNormal:
 
 
 WholeLaw = WholeLaplace | WholeNormal
+
+
+def reached(
+    keys: Private[list[Key]], noisy: Sequence[int], threshold: int
+) -> tuple[list[int], list[Key]]:
+    """Give the places and the keys whose noisy number reaches the threshold; those below are never seen."""
+    places = [i for i, number in enumerate(noisy) if number >= threshold]
+    all_keys = unseal(keys)
+    return places, [all_keys[i] for i in places]
 
 
 def unmoved(values: Private[list[Value]]) -> list[Value]:

@@ -14,7 +14,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from secant.service.asking import Desk
+from secant.service.asking import Service
 from secant.service.http.access import caller_of, check_origin, cookie_name, origin_of, set_session
 from secant.service.http.api import log_in, log_out, told_errors
 from secant.service.http.bodies import LARGEST_LOGIN, Login, read_model
@@ -22,7 +22,7 @@ from secant.service.http.bodies import LARGEST_LOGIN, Login, read_model
 _STATIC = Path(__file__).parent / "static"
 
 
-def routes(desk: Desk) -> list[Any]:
+def routes(service: Service) -> list[Any]:
     """Give the routes of the console."""
 
     async def page(request: Any) -> Any:
@@ -31,17 +31,17 @@ def routes(desk: Desk) -> list[Any]:
     async def login(request: Any) -> Any:
         check_origin(request)
         body = await read_model(request, Login, LARGEST_LOGIN)
-        came = origin_of(desk, request, way="console")
-        _, token, _ = await log_in(desk, body.user, body.password, came)
+        came = origin_of(service, request, way="console")
+        _, token, _ = await log_in(service, body.user, body.password, came)
         response = Response(status_code=204)
-        set_session(desk, response, token)
+        set_session(service, response, token)
         return response
 
     async def logout(request: Any) -> Any:
-        caller = await run_in_threadpool(caller_of, desk, request)
-        await run_in_threadpool(log_out, desk, caller)
+        caller = await run_in_threadpool(caller_of, service, request)
+        await run_in_threadpool(log_out, service, caller)
         response = Response(status_code=204)
-        response.delete_cookie(cookie_name(desk), path="/", secure=desk.settings.secure)
+        response.delete_cookie(cookie_name(service), path="/", secure=service.settings.secure)
         return response
 
     return [

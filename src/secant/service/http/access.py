@@ -14,7 +14,7 @@ from typing import Any
 
 from secant.errors import AccessError
 from secant.records import frozen
-from secant.service.asking import Desk
+from secant.service.asking import Service
 from secant.service.origin import Origin
 from secant.service.tokens import SESSION_SECONDS
 from secant.service.users import User
@@ -37,23 +37,23 @@ class Caller:
     """Who it is, from where, by which token: for the log."""
 
 
-def caller_of(desk: Desk, request: Any) -> Caller:
+def caller_of(service: Service, request: Any) -> Caller:
     """Give who sends a request; AUT-001 if nobody can be told, or a browser may have been tricked into it."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and token:
-        return _holder(desk, request, token.strip(), by_cookie=False)
-    session = request.cookies.get(cookie_name(desk))
+        return _holder(service, request, token.strip(), by_cookie=False)
+    session = request.cookies.get(cookie_name(service))
     if session is None:
         raise AccessError(
             "AUT-001",
             "nobody is logged in",
             hint="log in at /v1/login, or send `Authorization: Bearer TOKEN`",
         )
-    caller = _holder(desk, request, session, by_cookie=True)
+    caller = _holder(service, request, session, by_cookie=True)
     if request.method not in _SAFE:
         check_origin(request)
         if not hmac.compare_digest(
-            request.headers.get(MARK, "").encode(), mark_of(desk, session).encode()
+            request.headers.get(MARK, "").encode(), mark_of(service, session).encode()
         ):
             raise AccessError(
                 "AUT-001",
@@ -63,24 +63,24 @@ def caller_of(desk: Desk, request: Any) -> Caller:
     return caller
 
 
-def _holder(desk: Desk, request: Any, token: str, *, by_cookie: bool) -> Caller:
-    came = origin_of(desk, request, way="console" if by_cookie else "HTTP")
-    user, token_id = desk.users.holder_of(token[:_LONGEST], by=came)
+def _holder(service: Service, request: Any, token: str, *, by_cookie: bool) -> Caller:
+    came = origin_of(service, request, way="console" if by_cookie else "HTTP")
+    user, token_id = service.users.holder_of(token[:_LONGEST], by=came)
     return Caller(user, token, by_cookie, replace(came, actor=user.name, token_id=token_id))
 
 
-def origin_of(desk: Desk, request: Any, *, way: str = "HTTP") -> Origin:
+def origin_of(service: Service, request: Any, *, way: str = "HTTP") -> Origin:
     """Give where a request comes from, before anybody knows who sends it."""
     return Origin(
-        address=address_of(desk, request), request_id=request.scope.get(REQUEST_ID, ""), way=way
+        address=address_of(service, request), request_id=request.scope.get(REQUEST_ID, ""), way=way
     )
 
 
-def address_of(desk: Desk, request: Any) -> str:
+def address_of(service: Service, request: Any) -> str:
     """Give the client's address: the other end's, or what the proxy that is believed has added last."""
     client = request.client
     found = "" if client is None else str(client.host)
-    http = desk.settings.http
+    http = service.settings.http
     if http.behind_proxy and http.forwarded_for:
         # Only the last one is the proxy's own word; those before it are what the client sent.
         said = request.headers.getlist("x-forwarded-for")
@@ -102,24 +102,24 @@ def check_origin(request: Any) -> None:
         )
 
 
-def mark_of(desk: Desk, session: str) -> str:
+def mark_of(service: Service, session: str) -> str:
     """Give the mark that requests of a session carry to change something."""
-    return desk.users.hidden("mark of", session).hex()
+    return service.users.hidden("mark of", session).hex()
 
 
-def cookie_name(desk: Desk) -> str:
+def cookie_name(service: Service) -> str:
     """Give the name of the session's cookie; the prefix lets browsers take it from this very host by TLS only."""
-    return "__Host-secant" if desk.settings.secure else "secant"
+    return "__Host-secant" if service.settings.secure else "secant"
 
 
-def set_session(desk: Desk, response: Any, session: str) -> None:
+def set_session(service: Service, response: Any, session: str) -> None:
     """Give a browser its session."""
     response.set_cookie(
-        cookie_name(desk),
+        cookie_name(service),
         session,
         max_age=int(SESSION_SECONDS),
         path="/",
-        secure=desk.settings.secure,
+        secure=service.settings.secure,
         httponly=True,
         samesite="strict",
     )

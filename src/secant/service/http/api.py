@@ -1,6 +1,6 @@
 """The API: one small function for each address.
 
-In: a request. Out: a response. What takes long waits in the desk's queue, and never holds a thread here.
+In: a request. Out: a response. What takes long waits in the service's queue, and never holds a thread here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from secant.engines.watch import canceled
 from secant.errors import AccessError, SecantError, UsageError
 from secant.proofs import rule
 from secant.service import views
-from secant.service.asking import Desk, Question, Ticket
+from secant.service.asking import Question, Service, Ticket
 from secant.service.http.access import Caller, caller_of, mark_of, origin_of
 from secant.service.http.bodies import (
     EVENTS,
@@ -50,7 +50,7 @@ Endpoint = Callable[[Any], Awaitable[Any]]
 
 
 def question_of(asked: Asked) -> Question:
-    """Give a request's question as the desk takes it."""
+    """Give a request's question as the service takes it."""
     if asked.level is None:
         raise UsageError("USE-004", "a level must lie strictly between 0 and 1")
     return Question(
@@ -69,18 +69,18 @@ def question_of(asked: Asked) -> Question:
 class Api:
     """The functions behind the addresses."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._largest = desk.settings.http.largest_request
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._largest = service.settings.http.largest_request
 
     async def _caller(self, request: Any) -> Caller:
-        found: Caller = await run_in_threadpool(caller_of, self._desk, request)
+        found: Caller = await run_in_threadpool(caller_of, self._service, request)
         return found
 
     async def _seen(self, request: Any, view: Callable[..., Any], **more: Any) -> Any:
         """Give what a view shows to the caller."""
         caller = await self._caller(request)
-        return json_response(await run_in_threadpool(view, self._desk, caller.user, **more))
+        return json_response(await run_in_threadpool(view, self._service, caller.user, **more))
 
     # ── questions ────────────────────────────────────────────────────────────────────────────────
 
@@ -90,7 +90,7 @@ class Api:
         body = await read_model(request, Query, self._largest)
         accept = request.headers.get("accept", "")
         key = request.headers.get("idempotency-key", "")
-        ask = self._desk.ask
+        ask = self._service.ask
         if EVENTS in accept:
             return StreamingResponse(
                 self._events(caller, body, key),
@@ -115,7 +115,7 @@ class Api:
 
         def ask() -> Ticket:
             nonlocal ticket  # known also if the client leaves meanwhile
-            ticket = self._desk.ask(
+            ticket = self._service.ask(
                 caller.user,
                 question_of(body),
                 key=key,
@@ -142,7 +142,7 @@ class Api:
             yield event("error", {"error": error.to_dict()})
         finally:
             if ticket is not None and not ticket.future.done():  # the client has left
-                loop.run_in_executor(None, self._desk.leave, ticket)
+                loop.run_in_executor(None, self._service.leave, ticket)
 
     async def explain(self, request: Any) -> Any:
         """Explain a question."""
@@ -151,7 +151,7 @@ class Api:
         told = await self._result(
             request,
             await run_in_threadpool(
-                self._desk.explain,
+                self._service.explain,
                 caller.user,
                 question_of(body),
                 ranges=body.ranges,
@@ -164,14 +164,14 @@ class Api:
     async def running(self, request: Any) -> Any:
         """List questions that wait or run."""
         caller = await self._caller(request)
-        longest = self._desk.settings.history.longest_text
-        return json_response(views.running_view(self._desk.running(caller.user), longest))
+        longest = self._service.settings.history.longest_text
+        return json_response(views.running_view(self._service.running(caller.user), longest))
 
     async def cancel(self, request: Any) -> Any:
         """Cancel a question."""
         caller = await self._caller(request)
         await run_in_threadpool(
-            self._desk.cancel, caller.user, request.path_params["id"], by=caller.origin
+            self._service.cancel, caller.user, request.path_params["id"], by=caller.origin
         )
         return Response(status_code=204)
 
@@ -191,7 +191,7 @@ class Api:
             for way in ways:
                 way.cancel()
         if not ticket.future.done():
-            await run_in_threadpool(self._desk.leave, ticket)
+            await run_in_threadpool(self._service.leave, ticket)
             raise ClientDisconnect
         return _ended(ticket)
 
@@ -227,7 +227,7 @@ class Api:
         before = request.query_params.get("before")
         caller = await self._caller(request)
         found, more = await run_in_threadpool(
-            views.history_view, self._desk, caller.user, limit=int(given), before=before
+            views.history_view, self._service, caller.user, limit=int(given), before=before
         )
         after = quote(found[-1]["time"]) if found else ""
         link = f'</v1/history?limit={int(given)}&before={after}>; rel="next"'
@@ -237,18 +237,18 @@ class Api:
         """Show the audit log."""
         caller = await self._caller(request)
         allow(caller.user, "see all")
-        return json_response(views.audit_view(await run_in_threadpool(self._desk.users.log)))
+        return json_response(views.audit_view(await run_in_threadpool(self._service.users.log)))
 
     async def stream(self, request: Any) -> Any:
         """Say what a stream costs; with POST, release its complete steps."""
         caller = await self._caller(request)
-        name, desk = request.path_params["name"], self._desk
+        name, service = request.path_params["name"], self._service
         if request.method == "POST":
             body = await read_model(request, Steps, self._largest)
             series = await self._result(
                 request,
                 await run_in_threadpool(
-                    desk.release_stream, caller.user, name, until=body.until, by=caller.origin
+                    service.release_stream, caller.user, name, until=body.until, by=caller.origin
                 ),
             )
             return json_response(series.to_dict())
@@ -256,7 +256,7 @@ class Api:
         told = await self._result(
             request,
             await run_in_threadpool(
-                desk.do, caller.user, lambda o: o.connection.explain_stream(name), caller.origin
+                service.do, caller.user, lambda o: o.connection.explain_stream(name), caller.origin
             ),
         )
         return json_response({**told.to_dict(), "text": told.text})
@@ -266,20 +266,20 @@ class Api:
     async def login(self, request: Any) -> Any:
         """Give a token for a name and a password."""
         body = await read_model(request, Login, LARGEST_LOGIN)
-        came = origin_of(self._desk, request)
-        user, token, told = await log_in(self._desk, body.user, body.password, came)
+        came = origin_of(self._service, request)
+        user, token, told = await log_in(self._service, body.user, body.password, came)
         return json_response({"token": token, "expires": told.expires.isoformat(), **_user(user)})
 
     async def logout(self, request: Any) -> Any:
         """End the token that the request came with."""
         caller = await self._caller(request)
-        await run_in_threadpool(log_out, self._desk, caller)
+        await run_in_threadpool(log_out, self._service, caller)
         return Response(status_code=204)
 
     async def me(self, request: Any) -> Any:
         """Say who the caller is, and what they may do."""
         caller = await self._caller(request)
-        mark = mark_of(self._desk, caller.token) if caller.by_cookie else None
+        mark = mark_of(self._service, caller.token) if caller.by_cookie else None
         return json_response({**_user(caller.user), "csrf": mark})
 
     async def users(self, request: Any) -> Any:
@@ -287,14 +287,14 @@ class Api:
         caller = await self._caller(request)
         if request.method == "GET":
             allow(caller.user, "see all")
-            found = await run_in_threadpool(self._desk.users.all)
+            found = await run_in_threadpool(self._service.users.all)
             return json_response([_user(user) for user in found])
         allow(caller.user, "change users")
         body = await read_model(request, NewUser, self._largest)
         await self._proved(caller, body.current)
         password = body.password or made_password()
         added = await run_in_threadpool(
-            partial(self._desk.users.add, by=caller.origin), body.user, body.role, password
+            partial(self._service.users.add, by=caller.origin), body.user, body.role, password
         )
         shown = None if body.password else password
         return json_response({**_user(added), "password": shown}, 201)
@@ -308,7 +308,7 @@ class Api:
             raise UsageError(
                 "USE-001", "an owner does not remove themselves", hint="let another do it"
             )
-        await run_in_threadpool(self._desk.remove_user, name, caller.origin)
+        await run_in_threadpool(self._service.remove_user, name, caller.origin)
         return Response(status_code=204)
 
     async def password(self, request: Any) -> Any:
@@ -321,7 +321,7 @@ class Api:
         await self._proved(caller, body.current)
         password = body.password or made_password()
         await run_in_threadpool(
-            partial(self._desk.users.set_password, by=caller.origin), name, password
+            partial(self._service.users.set_password, by=caller.origin), name, password
         )
         return json_response({"password": None if body.password else password})
 
@@ -331,7 +331,7 @@ class Api:
         name = request.path_params["name"]
         if name.casefold() != caller.user.name.casefold():
             allow(caller.user, "change users")
-        ended = await run_in_threadpool(self._desk.revoke_all, name, caller.origin)
+        ended = await run_in_threadpool(self._service.revoke_all, name, caller.origin)
         return json_response({"user": name, "ended": ended})
 
     async def _proved(self, caller: Caller, password: str | None) -> None:
@@ -344,7 +344,7 @@ class Api:
             )
         by = caller.origin
         await asyncio.wrap_future(
-            self._desk.logins.attempt(
+            self._service.logins.attempt(
                 caller.user.name,
                 password,
                 way=by.way,
@@ -357,7 +357,7 @@ class Api:
     async def tokens(self, request: Any) -> Any:
         """List tokens; with POST, make one."""
         caller = await self._caller(request)
-        users = self._desk.users
+        users = self._service.users
         if request.method == "GET":
             whose = None if may(caller.user, "change users") else caller.user.name
             return json_response(
@@ -388,7 +388,7 @@ class Api:
     async def token(self, request: Any) -> Any:
         """Revoke a token."""
         caller = await self._caller(request)
-        wanted, users = request.path_params["id"], self._desk.users
+        wanted, users = request.path_params["id"], self._service.users
         whose = None if may(caller.user, "change users") else caller.user.name
         if wanted not in [t.token_id for t in await run_in_threadpool(users.tokens, whose)]:
             raise UsageError("USE-001", "there is no token of this id")
@@ -401,7 +401,7 @@ class Api:
         """Give counts for Prometheus."""
         caller = await self._caller(request)
         allow(caller.user, "see metrics")
-        text = await run_in_threadpool(_metrics, self._desk, caller.user)
+        text = await run_in_threadpool(_metrics, self._service, caller.user)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def health(self, request: Any) -> Any:
@@ -411,30 +411,30 @@ class Api:
     async def ready(self, request: Any) -> Any:
         """Say whether questions can be answered."""
         # Everybody may ask: whoever waits holds no thread, and one look serves all.
-        found = await asyncio.wrap_future(self._desk.readiness.looking())
+        found = await asyncio.wrap_future(self._service.readiness.looking())
         status = "ready" if found.ready else "not ready"
         body = {"status": status, "checks": found.checks}
         return json_response(body, 200 if found.ready else 503)
 
 
-async def log_in(desk: Desk, name: str, password: str, came: Origin) -> tuple[User, str, Any]:
+async def log_in(service: Service, name: str, password: str, came: Origin) -> tuple[User, str, Any]:
     """Check a password and begin a session. No thread of those that serve others waits meanwhile."""
     try:
         user = await asyncio.wrap_future(
-            desk.logins.attempt(name, password, way=came.way, address=came.address, by=came)
+            service.logins.attempt(name, password, way=came.way, address=came.address, by=came)
         )
     except SecantError:
-        desk.metrics.count("secant_logins_total", "outcome", "refused")
+        service.metrics.count("secant_logins_total", "outcome", "refused")
         raise
-    desk.metrics.count("secant_logins_total", "outcome", "admitted")
-    begun = partial(desk.users.make_token, seconds=SESSION_SECONDS, kind="session")
+    service.metrics.count("secant_logins_total", "outcome", "admitted")
+    begun = partial(service.users.make_token, seconds=SESSION_SECONDS, kind="session")
     token, told = await run_in_threadpool(begun, user, by=replace(came, actor=user.name))
     return user, token, told
 
 
-def log_out(desk: Desk, caller: Caller) -> None:
+def log_out(service: Service, caller: Caller) -> None:
     """End the token that a request came with, and whatever it made."""
-    desk.users.revoke(caller.origin.token_id, what=LOGOUT, by=caller.origin)
+    service.users.revoke(caller.origin.token_id, what=LOGOUT, by=caller.origin)
 
 
 def _ended(ticket: Ticket) -> Any:
@@ -454,11 +454,11 @@ def _user(user: User) -> dict[str, str]:
     return {"user": user.name, "role": user.role}
 
 
-def _metrics(desk: Desk, user: User) -> str:
+def _metrics(service: Service, user: User) -> str:
     spent: dict[str, float] = {}
-    with desk.opened(user) as connection:
+    with service.opened(user) as connection:
         spent = {name: float(account.spent_epsilon) for name, account in connection.budget.items()}
-    return desk.metrics.text(desk.loads(), spent)
+    return service.metrics.text(service.loads(), spent)
 
 
 def told_errors(endpoint: Endpoint) -> Endpoint:

@@ -1,6 +1,6 @@
 """The application: which address leads to which function, and what holds for all of them.
 
-In: a desk. Out: an ASGI application. The console's pages are put beside the API here.
+In: the service. Out: an ASGI application. The console's pages are put beside the API here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from secant.errors import InternalError, ServiceError, debugging
-from secant.service.asking import Desk
+from secant.service.asking import Service
 from secant.service.console import pages
 from secant.service.http.api import Api, told_errors
 from secant.service.http.guard import Guard
@@ -24,9 +24,9 @@ from secant.service.http.told import error_response, json_response
 _log = logging.getLogger("secant.service")
 
 
-def build(desk: Desk) -> Any:
+def build(service: Service) -> Any:
     """Put the application together."""
-    api = Api(desk)
+    api = Api(service)
     described = document()
     methods: dict[tuple[str, str], list[str]] = {}
     for address, method, name, *_ in OPERATIONS:
@@ -44,9 +44,9 @@ def build(desk: Desk) -> Any:
         routes=[
             *routes.values(),
             Route("/openapi.json", openapi, methods=["GET"]),
-            *pages.routes(desk),
+            *pages.routes(service),
         ],
-        middleware=[Middleware(Guard, settings=desk.settings)],
+        middleware=[Middleware(Guard, settings=service.settings)],
         exception_handlers={HTTPException: _refused, Exception: _unexpected},
     )
 

@@ -1,6 +1,6 @@
 """The PostgreSQL port as a front of the service: a thread with a loop of its own.
 
-In: a desk with its settings. Out: something that listens, and stops. Beyond loopback it speaks TLS only.
+In: the service with its settings. Out: something that listens, and stops. Beyond loopback it speaks TLS only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from secant.errors import UsageError
-from secant.service.asking import Desk
+from secant.service.asking import Service
 from secant.service.postgres.port import Channel, PostgresPort
 from secant.service.serving import folder_of, listen
 from secant.service.tls import server_context, tls_files
@@ -23,8 +23,8 @@ from secant.service.tls import server_context, tls_files
 class PostgresFront:
     """The port, listening."""
 
-    def __init__(self, desk: Desk) -> None:
-        settings = desk.settings
+    def __init__(self, service: Service) -> None:
+        settings = service.settings
         files = tls_files(settings, folder_of(settings))
         outside = not _is_loopback(settings.postgres.host)
         if outside and files is None:
@@ -37,7 +37,7 @@ class PostgresFront:
         listening = listen(settings.postgres)
         name, number = listening.getsockname()[:2]
         self.address = f"postgresql://{f'[{name}]' if ':' in name else name}:{number}"
-        self.port = PostgresPort(desk, channel, require_tls=outside)
+        self.port = PostgresPort(service, channel, require_tls=outside)
         self._begun = threading.Event()
         self._failure: BaseException | None = None
         self._loop = asyncio.new_event_loop()
@@ -62,7 +62,7 @@ class PostgresFront:
 
     def reload(self) -> None:
         """Read certificate and key again, for connections that come."""
-        files = tls_files(self.port.desk.settings, folder_of(self.port.desk.settings))
+        files = tls_files(self.port.service.settings, folder_of(self.port.service.settings))
         if files is not None and self.port.channel is not None:
             self.port.channel = Channel(server_context(files), end_point(files[0]))
 

@@ -22,7 +22,7 @@ from secant.errors import AccessError, SecantError, ServiceError, debugging
 from secant.policy.policy import Policy
 from secant.records import frozen
 from secant.schema.catalog import Catalog
-from secant.service.asking import Desk, Ticket
+from secant.service.asking import Service, Ticket
 from secant.service.origin import network_of
 from secant.service.postgres import messages as m
 from secant.service.postgres import scram
@@ -64,7 +64,7 @@ class _Over(Exception):  # noqa: N818 - the last words
 class PostgresPort:
     """A running port. `start` it in a thread that lives as long as it does; `stop` it."""
 
-    desk: Desk
+    service: Service
     channel: Channel | None = None
     require_tls: bool = False
     most: int = 0
@@ -86,7 +86,7 @@ class PostgresPort:
 
     async def start(self, listening: socket.socket) -> None:
         """Start the shadow, and take connections."""
-        limits = self.desk.settings.postgres
+        limits = self.service.settings.postgres
         self.most = self.most or limits.connections
         self._shadow = Shadow(limits)
         try:
@@ -100,7 +100,7 @@ class PostgresPort:
                     hint=_LOG,
                 ) from None
             self._watch = Watch(
-                self._shadow, lambda: list(self._sessions.values()), self.desk.users.check_still
+                self._shadow, lambda: list(self._sessions.values()), self.service.users.check_still
             )
             self._watching = [
                 asyncio.create_task(self._watch.hold_limits()),
@@ -147,7 +147,7 @@ class PostgresPort:
     # ── public facts ─────────────────────────────────────────────────────────────────────────────
 
     def _facts(self) -> tuple[Catalog, Policy]:
-        with self.desk.opened(_NOBODY) as connection:
+        with self.service.opened(_NOBODY) as connection:
             return connection.catalog, connection.policy
 
     async def _fit(self, catalog: Catalog, policy: Policy) -> None:
@@ -159,7 +159,9 @@ class PostgresPort:
         """Ask for the columns of a question. It waits for its turn as questions do: planning takes time, too."""
         allow(user, "explain")
         given = tuple(values) if values else None
-        return self.desk.do(user, lambda opened: opened.connection.describe(text, parameters=given))
+        return self.service.do(
+            user, lambda opened: opened.connection.describe(text, parameters=given)
+        )
 
     # ── connections ──────────────────────────────────────────────────────────────────────────────
 
@@ -244,7 +246,7 @@ class PostgresPort:
             writer,
             link,
             user,
-            self.desk,
+            self.service,
             lambda text, values: self._described(user, text, values),
             lambda: self._tables,
             self._shadow.types_of,
@@ -361,7 +363,7 @@ class PostgresPort:
         mechanism = first.text()
         if first.whole(4) < 0:
             raise m.Malformed
-        logins = self.desk.logins
+        logins = self.service.logins
         try:
             begun, told = await asyncio.to_thread(
                 scram.begin, logins, pairs["user"], mechanism, first.rest(), end_point

@@ -19,10 +19,17 @@ from secant.schema import types as t
 from secant.service.asking import LONGEST_TEXT, Question, Ticket
 from secant.service.origin import Origin
 from secant.service.postgres import messages as m
-from secant.service.postgres.chosen import ASK_SETTINGS, SETTINGS, question_of
 from secant.service.postgres.link import Link, cells
-from secant.service.postgres.prepared import Portal, Prepared, is_place
-from secant.service.postgres.statements import Framed, read_statements
+from secant.service.postgres.statements import (
+    ASK_SETTINGS,
+    SETTINGS,
+    Framed,
+    Portal,
+    Prepared,
+    is_place,
+    question_of,
+    read_statements,
+)
 from secant.service.postgres.telling import (
     error_message,
     plain_error,
@@ -83,7 +90,7 @@ class Session:
     writer: asyncio.StreamWriter
     link: Link
     user: User
-    desk: Asks
+    service: Asks
     describe: Callable[[str, Sequence[object]], Ticket]
     """Asks for the columns of a question."""
     tables: Callable[[], frozenset[str]]
@@ -174,7 +181,7 @@ class Session:
             await self.link.cancel()
             return
         try:
-            self.desk.cancel(self.user, ticket.ticket_id)
+            self.service.cancel(self.user, ticket.ticket_id)
         except SecantError:
             return  # it has just ended
 
@@ -447,7 +454,7 @@ class Session:
         try:
             if frame.kind == "explain":
                 question = question_of(frame.asked, values, chosen)
-                ticket = await self._of_secant(self.desk.explain, self.user, question)
+                ticket = await self._of_secant(self.service.explain, self.user, question)
                 explained = await self._done(ticket)
                 return rows_text(_PLAN_COLUMNS, [(line,) for line in str(explained).splitlines()])
             columns: Columns = await self._done(
@@ -476,7 +483,7 @@ class Session:
         if question.epsilon is None and question.error is None:
             # What is public costs nothing and needs no epsilon; for the rest the user says how much to spend.
             explained = await self._done(
-                await self._of_secant(self.desk.explain, self.user, question)
+                await self._of_secant(self.service.explain, self.user, question)
             )
             if any(entry["epsilon"] for entry in explained.record["guarantee"]):
                 raise UsageError(
@@ -486,7 +493,9 @@ class Session:
                 )
             question = question_of(text, values, {**chosen, "epsilon": "1"})
         by = Origin(actor=self.user.name, address=self.address, way="postgres")
-        ticket: Ticket = await self._of_secant(partial(self.desk.ask, by=by), self.user, question)
+        ticket: Ticket = await self._of_secant(
+            partial(self.service.ask, by=by), self.user, question
+        )
         return ticket
 
     async def _of_secant(self, function: Callable[..., Any], *given: object) -> Any:
@@ -511,7 +520,7 @@ class Session:
                 raise Refusal(
                     plain_error("57014", "canceling statement due to user request")
                 ) from None
-            self.desk.leave(ticket)
+            self.service.leave(ticket)
             raise
         finally:
             self.ticket = None

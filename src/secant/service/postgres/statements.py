@@ -7,8 +7,11 @@ shadow holds no row, so that a question that is sent there by mistake is refused
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from secant.records import frozen
+from secant.service.asking import Question
+from secant.service.postgres.values import Columns
 from secant.sql.lexer import Token, statements
 
 # What the shadow may run (I8); all else is refused by name.
@@ -251,3 +254,55 @@ def shows_nothing(words: Sequence[Token]) -> bool:
     """Say whether a question asks for columns only, as tools do: it ends with LIMIT 0."""
     end = [w for w in words if w.text != ")"][-2:]
     return len(end) == 2 and end[0].is_word("LIMIT") and end[1].text == "0"
+
+
+# ── what a client chooses by `SET secant.…`, and the question that it then asks ────────────────────
+
+
+SETTINGS = ("epsilon", "error", "max_error", "delta", "level", "protection", "notice")
+ASK_SETTINGS = "SELECT " + ", ".join(f"current_setting('secant.{name}', true)" for name in SETTINGS)
+
+
+def question_of(text: str, values: tuple[object, ...], chosen: dict[str, str | None]) -> Question:
+    """Give the question of a text, with what was chosen for it."""
+    own = {n: v for n, v in chosen.items() if v is not None and n != "notice"}
+    return Question(text, parameters=values, **own)
+
+
+# ── what a session keeps of questions that are prepared or bound, and how much of it ───────────────
+
+
+MOST = 1000
+MOST_BYTES = 16_000_000
+
+
+@frozen
+class Prepared:
+    """A statement of a client over tables of the data."""
+
+    frame: Framed
+    types: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Give about how many bytes are kept for it."""
+        return len(self.frame.text)
+
+
+@dataclass(slots=True)
+class Portal:
+    """A statement with its values; asked when it is first executed."""
+
+    prepared: Prepared
+    values: tuple[object, ...]
+    results: tuple[int, ...]
+    size: int
+    """About how many bytes are kept for it."""
+    columns: Columns | None = None
+    """As they were described to the client, if they were."""
+    asked: bool = False
+
+
+def is_place(kept: Collection[Prepared | Portal], one: Prepared | Portal) -> bool:
+    """Say whether one more may be kept."""
+    return len(kept) < MOST and sum(each.size for each in (*kept, one)) <= MOST_BYTES

@@ -125,7 +125,7 @@ class Watch:
         if session.link.ended or not self._shadow.serves(session.link):
             session.end(LOST)
         elif session.heard is None and session.left:
-            session.end(LOST)  # the desk says whether a question goes on that nobody waits for
+            session.end(LOST)  # the service says whether a question goes on that nobody waits for
         elif session.began is not None and now - session.began >= limits.statement_seconds:
             if now - session.began >= limits.statement_seconds + _GRACE:
                 session.end(fatal("57014", "the statement took longer than the owner allows"))

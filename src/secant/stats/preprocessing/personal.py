@@ -85,10 +85,7 @@ def personal(
     if statistic == "variance" and center:
         raise UsageError("USE-001", "the variance of no values is 0")
     most = max(declared)
-    terms = terms_of(
-        (), epsilon=most, budget=budget, neighbors=ADD_REMOVE, n=None, compare=False,
-        mechanism="auto", level=level,
-    )  # fmt: skip
+    terms = terms_of((), epsilon=most, budget=budget, neighbors=ADD_REMOVE, level=level)
     terms = replace(terms, budget=_in_proportion(terms.budget, declared))
     check_values(values)
     if not isinstance(epsilons, (list, tuple)):  # lists may hold texts, as they were written

@@ -26,6 +26,7 @@ from secant.stats.budget import Done
 from secant.stats.calls import Terms
 from secant.stats.choice import ASSUMED_ROWS, steadiest
 from secant.stats.inputs import FAR, Values, check_values, public_number, values_of, written
+from secant.stats.mechanisms import capped_error, capped_words, smooth_curve, smooth_spread
 from secant.stats.plain import Drawing, Sentences, drawn_release, public_drawing
 from secant.stats.preprocessing.ordered import EXTENDED
 from secant.stats.preprocessing.ordered_statistics import Statistic
@@ -33,7 +34,6 @@ from secant.stats.preprocessing.registered import OrderedFunction
 from secant.stats.preprocessing.smooth_median import ORDERS_BY_RANK, SmoothMedian, smooth_median
 from secant.stats.preprocessing.units import Units
 from secant.stats.results import REPLACE, Candidate, ErrorBar, Release, comparison
-from secant.stats.ways import capped_error, capped_words, smooth_curve, smooth_spread
 
 FAMILY = "preprocessing"
 _FINE = 1 << 10  # grid steps in one Δ: rounding is far below the noise

@@ -1,11 +1,11 @@
 """Soft filters as plan expressions, with smooth bounds of their size and slope.
 
-In: a plan expression x of type DOUBLE (what is compared, minus what it is compared with), how steep or
-how wide the filter is, and the smoothness alpha per unit of x. Out: the filter's value as a plan
-expression, and `Smooth` bounds of its slope, for sigmoid and tauoid also of its size, on the whole line, each the
-smallest one that is alpha-smooth unless its docstring says otherwise. Never here: which filter to take and how steep.
-Sigmoid and ramp soften x > 0, tauoid and tent soften x = 0. A steepness is rounded down to a float, a width up,
-once and for all: value and bounds speak of the same filter.
+In: a plan expression x of type DOUBLE (what is compared, minus what it is compared with), how steep
+the filter is, and the smoothness alpha per unit of x. Out: the filter's value as a plan
+expression, and `Smooth` bounds of its size and its slope on the whole line, each the smallest one that
+is alpha-smooth unless its docstring says otherwise. Never here: which filter to take and how steep.
+The sigmoid softens x > 0, the tauoid x = 0. A steepness is rounded down to a float once and for all: value and
+bounds speak of the same filter.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from fractions import Fraction
 
 from secant.numeric.ball import Ball, ball
 from secant.numeric.parameters import positive
-from secant.numeric.powers import float_above
 from secant.numeric.quick import quick
 from secant.plan import nodes as n
 from secant.sensitivity.derivative.shapes import (
@@ -25,12 +24,10 @@ from secant.sensitivity.derivative.shapes import (
     above,
     below,
     call,
-    decay,
     exponential,
     falling,
     float_below,
     knee,
-    minus,
     number,
     over,
     plus,
@@ -149,46 +146,11 @@ def _tauoid_derivative(size: n.Scalar, a: Fraction, reach: End) -> n.Scalar:
     return times(float(a), n.Arithmetic("*", _tauoid(size, a, reach), tangent))
 
 
-# ── ramp (derivative.ramp) ────────────────────────────────────────────────────────────────────────────────
-
-
-def ramp(x: n.Scalar, width: Fraction) -> n.Scalar:
-    """Write min(1, max(0, x/width + 1/2)): 0 left of −width/2, 1 right of width/2."""
-    wide = float(_width(width))
-    held = call("least", call("greatest", x, number(-wide / 2)), number(wide / 2))
-    return shifted(over(held, number(wide)), 0.5)
-
-
-def ramp_slope(x: n.Scalar, width: Fraction, alpha: Fraction) -> Smooth:
-    """Bound the derivative of the ramp, 1/width inside."""
-    width, alpha = _width(width), positive(alpha, "alpha")
-    return _plateau(x, width / 2, 1 / width, alpha)
-
-
-# ── tent (derivative.tent) ────────────────────────────────────────────────────────────────────────────────
-
-
-def tent(x: n.Scalar, half: Fraction) -> n.Scalar:
-    """Write max(0, 1 − |x|/half)."""
-    reach = number(float(_width(half)))
-    return n.Arithmetic("-", number(1), over(call("least", call("abs", x), reach), reach))
-
-
-def tent_slope(x: n.Scalar, half: Fraction, alpha: Fraction) -> Smooth:
-    """Bound the derivative of the tent, 1/half inside."""
-    half, alpha = _width(half), positive(alpha, "alpha")
-    return _plateau(x, half, 1 / half, alpha)
-
-
 # ── what they share ──────────────────────────────────────────────────────────────────────────────
 
 
 def _steepness(a: Fraction) -> Fraction:
     return quick(float_below(positive(a, "a steepness")))
-
-
-def _width(width: Fraction) -> Fraction:
-    return quick(float_above(positive(width, "a width")))
 
 
 def _certain(
@@ -204,10 +166,3 @@ def _grow_and_shrink(rate: float, x: n.Scalar, reach: End) -> n.Scalar:
     """Write e^(rate·x) + e^(−rate·x) for |x| up to `reach`."""
     low = None if reach is None else -reach
     return plus(exponential(rate, x, low, reach), exponential(-rate, x, low, reach))
-
-
-def _plateau(x: n.Scalar, half: Fraction, height: Fraction, alpha: Fraction) -> Smooth:
-    """Bound what is `height` within `half` of 0 and nothing outside."""
-    start = Knee(float(half), float_above(height), float_below(alpha))
-    outside = call("greatest", number(0), minus(call("abs", x), start.at))
-    return Smooth(decay(start, outside), alpha)

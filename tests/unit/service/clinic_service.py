@@ -1,4 +1,4 @@
-"""A desk on a small database, for the tests of the service."""
+"""The service on a small database, for the tests of the service."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import duckdb
 
-from secant.service.asking import Desk
+from secant.service.asking import Service
 from secant.service.settings import Settings, load_settings
 
 PASSWORD = "correct horse battery staple"
@@ -54,6 +54,6 @@ def settings_at(folder: Path, policy: str = POLICY, **given: object) -> Settings
     return load_settings(None, {}, {"policy": folder / "policy.toml", **given})
 
 
-def desk_at(folder: Path, policy: str = POLICY, **given: object) -> Desk:
-    """Open a desk in a folder."""
-    return Desk(settings_at(folder, policy, **given))
+def service_at(folder: Path, policy: str = POLICY, **given: object) -> Service:
+    """Open the service in a folder."""
+    return Service(settings_at(folder, policy, **given))

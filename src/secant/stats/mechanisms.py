@@ -54,7 +54,7 @@ class Statistic:
     """What the values are called in sentences."""
 
 
-class Way(Protocol):
+class Mechanism(Protocol):
     """A calibrated release of one statistic."""
 
     @property
@@ -90,7 +90,7 @@ class Way(Protocol):
 
 
 @frozen
-class RankWay:
+class RankMechanism:
     """A point drawn by rank."""
 
     statistic: Statistic
@@ -145,7 +145,7 @@ class RankWay:
 
 
 @frozen
-class SmoothWay:
+class SmoothMechanism:
     """A statistic with optimal noise on a smooth bound. `answer` gives what the noise goes on, `bound` its bound."""
 
     statistic: Statistic
@@ -202,7 +202,7 @@ class SmoothWay:
 
 
 @frozen
-class LaplaceWay:
+class LaplaceMechanism:
     """A statistic with a public bound, and Laplace noise. `answer` gives what the noise goes on."""
 
     statistic: Statistic
@@ -250,26 +250,26 @@ class LaplaceWay:
         return Curve("error", lambda t: math.exp(-abs(t) / width) / (2 * width), reach)
 
 
-def noise_of(way: Way) -> object:
+def noise_of(way: Mechanism) -> object:
     """Give the calibrated noise of a way, where it is one noise."""
-    if isinstance(way, RankWay):
+    if isinstance(way, RankMechanism):
         return way.ranks.choice
-    return way.noise if isinstance(way, (SmoothWay, LaplaceWay)) else None
+    return way.noise if isinstance(way, (SmoothMechanism, LaplaceMechanism)) else None
 
 
-def smooth_way(statistic: Statistic, epsilon: Fraction, order: Fraction) -> SmoothWay:
+def smooth_mechanism(statistic: Statistic, epsilon: Fraction, order: Fraction) -> SmoothMechanism:
     """Calibrate optimal noise for β = ε / order."""
     beta = epsilon / order
     bound = SmoothBound(beta, statistic.name, cap=statistic.largest, jumps=True)
     noise = OptimalNoise().calibrate(bound, epsilon=epsilon, grid=statistic.grid, rounding=ROUNDING)
     assert statistic.smooth is not None
-    return SmoothWay(statistic, noise, beta, statistic.exact, statistic.smooth)
+    return SmoothMechanism(statistic, noise, beta, statistic.exact, statistic.smooth)
 
 
-def laplace_way(statistic: Statistic, epsilon: Fraction, bound: Fraction) -> LaplaceWay:
+def laplace_mechanism(statistic: Statistic, epsilon: Fraction, bound: Fraction) -> LaplaceMechanism:
     """Calibrate Laplace noise for a public bound."""
     noise = LaplaceNoise().calibrate(GlobalBound(bound), epsilon=epsilon, grid=statistic.grid)
-    return LaplaceWay(statistic, noise, statistic.exact)
+    return LaplaceMechanism(statistic, noise, statistic.exact)
 
 
 _CELLS = 2000
