@@ -30,7 +30,8 @@ from secant.noise.query_plan import reading_of
 from secant.noise.shares import calibrate
 from secant.plan.evaluate.evaluate import evaluate
 from secant.policy.policy import USUAL
-from secant.questions import deltas_of, prepared_of
+from secant.questions import answer_of, deltas_of, prepared_of
+from secant.release.answer import Answer
 from secant.release.run import (
     Job,
     Keys,
@@ -299,6 +300,24 @@ def compile_release(db: Connection, text: str, *, epsilon: Any = 1, delta: Any =
         job = plan_release(prepared, noise, Fraction(95, 100), session, USUAL)
         keys = look_up_keys(job, session)
     return Compiled(job, keys, Remembering(apart(db), tuple(job.statements.values())))
+
+
+WHOLE = 20
+"""Of many answers to one question, how many are asked for end to end."""
+
+
+def answers(db: Connection, text: str, count: int, *, epsilon: Any = 1) -> Iterator[Answer]:
+    """Give many answers to one question: some end to end, the others drawn from one job, which reads the data once."""
+    for _ in range(min(count, WHOLE)):
+        yield db.sql(text, epsilon=epsilon)
+    if count <= WHOLE:
+        return
+    with db._question(text) as question:
+        asked = db._asked(epsilon, None, None, 0.95, None)
+        job, keys = db._settling(text, question, asked).settled()
+    compiled = Compiled(job, keys, Remembering(apart(db), tuple(job.statements.values())))
+    for _ in range(count - WHOLE):
+        yield answer_of(compiled.draw(), job, db.policy, asked.in_force, (), None, {})
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """The rules that bounds, mechanisms and ledgers rest on: what each claims, why it holds, and which tests attack it.
 
 In: the id of a rule, such as `stability.count`. Out: its section of the `PROOFS.md` that it stands in, taken apart, the
-places in the code that name it, and the names of its tests. Nothing here proves or runs anything, and no database is needed.
+places in the code that name it, and the names of its tests. Nothing here proves or runs anything, or needs a database.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ def _few(
 ) -> Mapping[str, Keys | None]:
     """Give a few keys where all rows have the same error: outputs are made of the numbers of one row alone."""
     measures = {m.column for b in job.prepared.bounded for m in b.release.measures}
-    made = [job.traced.made_of.get(output) for output in noisy]
+    made = [job.traced.made_of(output) for output in noisy]
     alike = all(scalar is not None and columns_of(scalar) <= measures for scalar in made)
     if not alike or relied.rows:
         return keys
