@@ -33,9 +33,9 @@ from secant.policy.policy import USUAL
 from secant.questions import answer_of, deltas_of, prepared_of
 from secant.release.answer import Answer
 from secant.release.run import (
-    Job,
     Keys,
-    Shown,
+    ReleasePlan,
+    Result,
     _closing,
     draw,
     look_up_keys,
@@ -227,11 +227,11 @@ class Remembering:
 class Compiled:
     """A job that can be drawn from many times, without a ledger."""
 
-    job: Job
+    job: ReleasePlan
     keys: dict[str, Keys | None]
     backend: Any
 
-    def draw(self) -> Shown:
+    def draw(self) -> Result:
         """Release once more."""
         return run(self.job, self.keys, self.backend, FreePermit())
 
@@ -317,7 +317,7 @@ def answers(db: Connection, text: str, count: int, *, epsilon: Any = 1) -> Itera
         job, keys = db._settling(text, question, asked).settled()
     compiled = Compiled(job, keys, Remembering(apart(db), tuple(job.statements.values())))
     for _ in range(count - WHOLE):
-        yield answer_of(compiled.draw(), job, db.policy, asked.in_force, (), None, {})
+        yield answer_of(compiled.draw(), job, db.policy, asked.protections, (), None, {})
 
 
 @pytest.fixture(scope="session")
