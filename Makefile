@@ -25,7 +25,7 @@ setup-clients: setup
 
 # Every check of docs/reference/postgresql-port.md with every client that is here; the page says what came of it.
 clients: setup-clients
-	$(BIN)/python docs/generate_checked_clients.py
+	$(BIN)/python docs/tools/checked_clients.py
 
 setup-browser: setup
 	tests/browser/chromium.sh
@@ -48,20 +48,24 @@ demo: $(CORE)
 
 # The site, offline: every page, proofs and the Python reference; fails on a warning or a dead link.
 docs: setup
-	$(BIN)/python docs/build_site.py
+	$(BIN)/python docs/tools/build_site.py
 
 # What pages show of the library itself, drawn and written again; `git diff` then says what changed.
 pictures: setup setup-browser
-	$(BIN)/python docs/generate_pictures.py
-	$(BIN)/python docs/generate_console_pictures.py
-	$(BIN)/python docs/generate_python.py
-	$(BIN)/python docs/generate_rules.py
-	$(BIN)/python docs/generate_error_codes.py
-	$(BIN)/python docs/generate_coming_from.py
+	$(BIN)/python docs/tools/pictures.py
+	$(BIN)/python docs/tools/console_pictures.py
+	$(BIN)/python docs/tools/error_codes.py
+	$(BIN)/python docs/tools/coming_from.py
 
-# `tests/workers.py` says what each worker gets: whole files, the longest first, and all of Spark as one.
-test: check setup-browser setup-spark
-	$(BIN)/python -m pytest -n 2 -m "not long" tests
+# `tests/workers.py` says what each worker gets: whole files, the longest first, and all of Spark as one. Checks run beside the
+# tests, and are printed after them. (Spelled `make`: what is spelled $(MAKE) would run under `make -n`, too.)
+test: setup setup-browser setup-spark
+	@mkdir -p build; make --no-print-directory check >build/check.txt 2>&1 & checking=$$!; \
+	$(BIN)/python -m pytest -n 2 -m "not long" tests; tested=$$?; \
+	wait $$checking; checked=$$?; echo; echo "make check:"; cat build/check.txt; \
+	test $$checked -eq 0 || echo "make check failed, as above" >&2; \
+	test $$tested -eq 0 || echo "tests failed, as above" >&2; \
+	test $$tested -eq 0 && test $$checked -eq 0
 
 test-long: setup setup-browser setup-spark
 	SECANT_PROFILE=long $(BIN)/python -m pytest -n 2 tests

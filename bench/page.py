@@ -167,6 +167,41 @@ def _before(ratio: float, earlier: float | None) -> str:
     return f"**{earlier:.2f}**" if differs else f"{earlier:.2f}"
 
 
+def kept_figures(found: Mapping[str, Any]) -> str:
+    """Give what is kept of the figures: to four digits, a question per line, so that a new run reads as a difference.
+
+    >>> print(kept_figures({"scale": "1", "suites": {"ours": {"b1": {"ratio": 1.23456}, "b2": {}}}}))
+    {
+     "scale": "1",
+     "suites": {
+      "ours": {
+       "b1": {"ratio": 1.235},
+       "b2": {}
+      }
+     }
+    }
+    <BLANKLINE>
+    """
+    return _laid_out(_short(found), 3, "") + "\n"
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _short(part) for name, part in value.items()}
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+def _laid_out(value: Any, depth: int, indent: str) -> str:
+    """Give JSON whose outermost mappings have a line for each part."""
+    if not depth or not isinstance(value, Mapping):
+        return json.dumps(value)
+    parts = (
+        f"{indent} {json.dumps(name)}: {_laid_out(part, depth - 1, indent + ' ')}"
+        for name, part in value.items()
+    )
+    return "{\n" + ",\n".join(parts) + f"\n{indent}}}"
+
+
 def main() -> None:
     """Measure, and write page and figures."""
     parser = argparse.ArgumentParser()
@@ -202,7 +237,7 @@ def main() -> None:
     PAGE.write_text(page(found, before), encoding="utf-8")
     if "growth" in found:
         GROWTH.write_text(growth_picture(found["growth"]), encoding="utf-8")
-    FIGURES.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    FIGURES.write_text(kept_figures(found), encoding="utf-8")
 
 
 if __name__ == "__main__":

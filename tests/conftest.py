@@ -1,5 +1,6 @@
 """Fixtures that every folder may use."""
 
+import os
 import random
 import signal
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from chance import LONG, fresh_seed
+from scratch import scratch
 
 pytest_plugins = ("postgres_server", "spark_server", "workers")
 
@@ -21,6 +23,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # likewise one that was started by nohup
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+# Ledgers sync every record, and tests would wait for the disk. A process that is killed loses nothing.
+os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(scratch()))
 
 
 @pytest.fixture(autouse=True)

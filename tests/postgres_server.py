@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 from bench.local_spark import free_port, stop
 
+from scratch import scratch
 from secant.engines.postgres.session import OLDEST
 from secant.service.postgres.server_process import (
     binaries_for,
@@ -30,7 +31,6 @@ from secant.service.postgres.server_process import (
 )
 
 _SUPERUSER = "secant"
-_ROOM = 4 * 2**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def older_binaries() -> Path | None:
 
 def running_server(binaries: Path | None = None) -> Iterator[PostgresServer]:
     """Start a server in a folder of its own, and stop it whatever happens."""
-    root = Path(tempfile.mkdtemp(prefix="secant-pg-", dir=_scratch()))
+    root = Path(tempfile.mkdtemp(prefix="secant-pg-", dir=scratch()))
     try:
         user = unprivileged()
         os.chmod(root, 0o755)
@@ -156,11 +156,3 @@ def _wait_until_ready(running: PostgresServer, server: subprocess.Popen[bytes], 
             if server.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"PostgreSQL did not start:\n{log.read_text()}") from None
             time.sleep(0.05)
-
-
-def _scratch() -> Path:
-    """Give a file system in memory where there is one with analysis: fsync, which ledgers ask for, is free there."""
-    memory = Path("/dev/shm")
-    if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > _ROOM:
-        return memory
-    return Path("/tmp")

@@ -31,10 +31,12 @@ from secant.noise.mechanisms.whole import WholeLaplace, WholeLaw
 from secant.noise.query_plan import reading_of
 from secant.plan.evaluate.evaluate import evaluate
 from secant.policy.policy import USUAL
+from secant.release.answer import Answer
 from secant.release.draw import NoisyTables, draw
 from secant.release.finish import Result, closing_plan, finish, from_engine
 from secant.release.print import look_up_keys, plan_release
 from secant.release.release_plan import Keys, ReleasePlan
+from secant.release.report import answer_of
 from secant.sensitivity.certificate import ClippedContribution
 from secant.sensitivity.split import split
 from secant.sql.bind import bind
@@ -306,6 +308,22 @@ def compile_release(db: Connection, text: str, *, epsilon: Any = 1, delta: Any =
         job = plan_release(prepared, noise, Fraction(95, 100), session, USUAL)
         keys = look_up_keys(job, session)
     return Compiled(job, keys, Remembering(apart(db), tuple(job.statements.values())))
+
+
+WHOLE = 20
+"""Of many answers to one question, how many are asked for end to end."""
+
+
+def answers(db: Connection, text: str, count: int, *, epsilon: Any = 1) -> Iterator[Answer]:
+    """Give many answers to one question: some end to end, the others drawn from one job, which reads the data once."""
+    for _ in range(min(count, WHOLE)):
+        yield db.sql(text, epsilon=epsilon)
+    if count <= WHOLE:
+        return
+    compiled = compile_release(db, text, epsilon=epsilon)
+    for _ in range(count - WHOLE):
+        drawn = compiled.draw()
+        yield answer_of(drawn, compiled.job, db.policy, db.policy.protections, (), None, {})
 
 
 @pytest.fixture(scope="session")

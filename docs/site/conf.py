@@ -1,4 +1,4 @@
-"""How Sphinx turns the staged pages into a site; `docs/build_site.py` stages them and calls it."""
+"""How Sphinx turns the staged pages into a site; `docs/tools/build_site.py` stages them and calls it."""
 
 import importlib.metadata
 

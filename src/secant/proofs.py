@@ -1,14 +1,16 @@
 """The rules that bounds, mechanisms and ledgers rest on: what each claims, why it holds, and which tests attack it.
 
-In: the id of a rule, such as `stability.count`. Out: its section of the `PROOFS.md` that it stands in, taken apart, and
-the names of its tests. Nothing here proves or runs anything, and no database is needed.
+In: the id of a rule, such as `stability.count`. Out: its section of the `PROOFS.md` that it stands in, taken apart, the
+places in the code that name it, and the names of its tests. Nothing here proves or runs anything, or needs a database.
 """
 
 from __future__ import annotations
 
 import difflib
+import io
 import itertools
 import re
+import tokenize
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -30,6 +32,8 @@ HEADING = re.compile(rf"## ({ID.pattern}(?:, {ID.pattern})*) ?(.*)")
 POINTER = re.compile(rf"\s*See (above|{ID.pattern})\.\s*\Z")
 PART = re.compile(r"\*(Claim|Needs|Proof|Numerics)[^*\n]*\*")
 NEAREST = 3
+OWN = "secant/proofs.py"
+"""This module, whose words name rules only as examples."""
 
 
 @frozen
@@ -55,6 +59,11 @@ class Rule:
     numerics: str
     tests: tuple[str, ...]
 
+    @property
+    def code(self) -> tuple[str, ...]:
+        """Give the places of the code that name the rule, `file:line`, those beside its proof first."""
+        return code_of(self.id)
+
     def to_dict(self) -> dict[str, object]:
         """Give the rule as plain data."""
         return {
@@ -65,6 +74,7 @@ class Rule:
             "needs": self.needs,
             "proof": self.proof,
             "numerics": self.numerics,
+            "code": list(self.code),
             "tests": list(self.tests),
         }
 
@@ -77,6 +87,9 @@ class Rule:
         for name in ("claim", "needs", "proof", "numerics"):
             if text := getattr(self, name):
                 lines += ["", f"{name.capitalize()}. {text}"]
+        lines += ["", "Code that names it:"]
+        for file, places in itertools.groupby(self.code, key=lambda place: place.partition(":")[0]):
+            lines.append(f"  {file}:{', '.join(place.rpartition(':')[2] for place in places)}")
         lines += ["", "Tests that attack it:", *(f"  {test}" for test in self.tests)]
         return "\n".join(lines)
 
@@ -170,6 +183,43 @@ def _pages_in(folder: Traversable, name: str) -> Iterator[tuple[str, str]]:
             yield f"{name}/PROOFS.md", entry.read_text(encoding="utf-8")
         elif entry.is_dir() and not entry.name.startswith(("_", ".")):
             yield from _pages_in(entry, f"{name}/{entry.name}")
+
+
+@cache
+def code_of(name: str) -> tuple[str, ...]:
+    """Give every place in the installed modules that names a rule, as `file:line`; those beside its proof come first.
+
+    >>> code_of("elastic.join")[0].partition(":")[0]
+    'secant/sensitivity/elastic/rules.py'
+    """
+    folder = all_rules()[name].page.rpartition("/")[0]
+    found = [
+        (not file.startswith(f"{folder}/"), file, line)
+        for file, text in _modules_in(resources.files("secant"), "secant")
+        if name in text and file != OWN
+        for line in _lines_naming(name, text)
+    ]
+    return tuple(f"{file}:{line}" for _, file, line in sorted(found))
+
+
+def _modules_in(folder: Traversable, name: str) -> Iterator[tuple[str, str]]:
+    for entry in folder.iterdir():
+        if entry.name.endswith(".py"):
+            yield f"{name}/{entry.name}", entry.read_text(encoding="utf-8")
+        elif entry.is_dir() and not entry.name.startswith(("_", ".")):
+            yield from _modules_in(entry, f"{name}/{entry.name}")
+
+
+def _lines_naming(name: str, text: str) -> list[int]:
+    """Give the lines that name a rule in a string or a comment: `stream.values` may be an attribute, too."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return [
+        token.start[0] + token.string.count("\n", 0, match.start())
+        for token in tokens
+        if name in token.string
+        for match in ID.finditer(token.string)
+        if match[0] == name
+    ]
 
 
 @cache

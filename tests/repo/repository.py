@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "secant"
@@ -62,3 +64,13 @@ def tree_of(path: Path) -> ast.Module:
 def named(path: Path) -> str:
     """Give a path as it is written in prose."""
     return str(path.relative_to(ROOT))
+
+
+def docs_tool(name: str) -> ModuleType:
+    """Load a script of docs/tools."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "tools" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,9 +1,8 @@
 """Error codes are unique, documented, raised somewhere, and carry their family's exit status."""
 
-import importlib.util
 import re
 
-from repository import ROOT, SRC
+from repository import SRC, docs_tool
 
 from secant import errors
 
@@ -28,13 +27,8 @@ def test_every_code_is_raised_somewhere_and_every_raised_code_is_listed():
 
 
 def test_the_page_of_codes_is_level_with_the_code():
-    script = ROOT / "docs" / "generate_error_codes.py"
-    spec = importlib.util.spec_from_file_location("generate_error_codes", script)
-    generator = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generator)
-    assert generator.PAGE.read_text(encoding="utf-8") == generator.page(), (
-        "run: .venv/bin/python docs/generate_error_codes.py"
-    )
+    made = docs_tool("error_codes")
+    assert made.PAGE.read_text("utf-8") == made.page(), "run: python docs/tools/error_codes.py"
 
 
 def test_the_exit_status_of_each_family():

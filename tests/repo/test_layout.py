@@ -1,14 +1,11 @@
-"""The repository keeps its own rules: sizes, names, nothing unfinished, nothing private."""
+"""The repository keeps its own rules: every module says what it is, nothing is unfinished, no index is named."""
 
 import ast
 import os
 import re
 
-import pytest
 from repository import ROOT, SRC, files, named, tree_of
 
-WALL = 600
-FORBIDDEN = {"utils", "util", "helper", "helpers", "common", "misc", "manager", "handler", "base"}
 MODULES = tuple(sorted(SRC.rglob("*.py")))
 CODE = tuple(p for p in files(".py") if not p.is_relative_to(ROOT / "requirements"))
 # Put together here so that this file does not name what it forbids.
@@ -19,32 +16,10 @@ INDEX_HOSTS = re.compile(
 )
 
 
-def test_a_module_is_short_says_what_flows_and_has_a_clear_name():
+def test_a_module_says_what_flows():
     assert MODULES
     for path in MODULES:
-        text = path.read_text(encoding="utf-8")
-        assert len(text.splitlines()) <= WALL, named(path)
         assert ast.get_docstring(tree_of(path)), f"{named(path)} does not say what flows in and out"
-        parts = path.relative_to(SRC).with_suffix("").parts
-        assert not {word for part in parts for word in _words(part)} & FORBIDDEN, named(path)
-
-
-def test_functions_and_classes_have_clear_names():
-    for path in MODULES:
-        for node in ast.walk(tree_of(path)):
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                assert not set(_words(node.name)) & FORBIDDEN, f"{named(path)}: {node.name}"
-
-
-def _words(name: str) -> list[str]:
-    name = re.sub(r"common_?table", "cte", name, flags=re.IGNORECASE)  # SQL's own name
-    return [word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", name)]
-
-
-def test_the_words_of_a_name():
-    assert _words("DataManager") == ["data", "manager"]
-    assert _words("_base_rate") == ["base", "rate"]
-    assert _words("HTTPHandler") == ["http", "handler"]
 
 
 def test_nothing_is_unfinished():
@@ -69,33 +44,6 @@ def test_the_submission_check_runs_the_tests():
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
     assert "make test" in script.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("target", ["setup", "demo", "test", "check", "bench"])
-def test_the_promised_targets_exist(target):
-    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        "README.md",
-        "ARCHITECTURE.md",
-        "CONTRIBUTING.md",
-        "SECURITY.md",
-        "CHANGELOG.md",
-        "LICENSE",
-    ],
-)
-def test_the_documents_at_the_root_say_something(page):
-    assert len((ROOT / page).read_text(encoding="utf-8")) > 400
-
-
-def test_the_license_is_apache_2():
-    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
-    assert "Apache License" in text
-    assert "Version 2.0, January 2004" in text
-    assert "END OF TERMS AND CONDITIONS" in text
 
 
 def test_the_version_is_in_the_changelog():

@@ -2,16 +2,23 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import duckdb
 import pytest
+import warm_programs
 from repository import ROOT, Block, blocks, named
 
 RUNNABLE = (ROOT / "README.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md")))
 LANGUAGES = ("sh", "python", "toml", "text")
+COLD = ROOT / "README.md"
+"""Its programs are started as a reader starts them; those of other pages need not import everything anew."""
+QUOTED = re.compile(r"'[^']*'|\"[^\"$`\\\\]*\"")
+OF_A_SHELL = re.compile(r"[|&;<>$`*?~()\\\\\"']")
+"""What a shell does with a command, outside of quotes that hold nothing but text."""
 FILE_NAME = re.compile(r"# ([\w./-]+\.toml)\b")
 
 
@@ -22,14 +29,30 @@ def run_block(block: Block, folder: Path) -> None:
         assert name, f"{named(block.page)}:{block.line}: a toml block names its file in line 1"
         (folder / name[1]).write_text(block.text, encoding="utf-8")
     elif block.language == "python":
-        _run([sys.executable, "-c", block.text], block, folder)
+        _check(_python(block, folder), block)
     elif block.language == "sh":
         for command in _commands(block.text):
             if command.startswith("make "):
                 # Set-up is tested by whoever runs it; here: the target exists and is well formed.
-                _run(["make", "-n", "-C", str(ROOT), *command.split()[1:]], block, folder)
+                _check(_cold(["make", "-n", "-C", str(ROOT), *command.split()[1:]], folder), block)
             elif not command.startswith(("git clone ", "cd ")):
-                _run(["bash", "-euo", "pipefail", "-c", command], block, folder)
+                _check(_shell(command, block, folder), block)
+
+
+def _python(block: Block, folder: Path) -> subprocess.CompletedProcess[str]:
+    if block.page == COLD:
+        return _cold([sys.executable, "-c", block.text], folder)
+    return warm_programs.run(folder, program=block.text, environment=_environment())
+
+
+def _shell(command: str, block: Block, folder: Path) -> subprocess.CompletedProcess[str]:
+    if (
+        block.page == COLD
+        or not command.startswith("secant ")
+        or OF_A_SHELL.search(QUOTED.sub("", command))
+    ):
+        return _cold(["bash", "-euo", "pipefail", "-c", command], folder)
+    return warm_programs.run(folder, words=shlex.split(command)[1:], environment=_environment())
 
 
 def write_visits(file: Path) -> None:
@@ -47,11 +70,18 @@ def _commands(text: str) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def _run(command: list[str], block: Block, folder: Path) -> None:
+def _environment() -> dict[str, str]:
     tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    result = subprocess.run(
-        command, cwd=folder, env={**os.environ, "PATH": tools}, capture_output=True, text=True
+    return {**os.environ, "PATH": tools}
+
+
+def _cold(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=folder, env=_environment(), capture_output=True, text=True, check=False
     )
+
+
+def _check(result: subprocess.CompletedProcess[str], block: Block) -> None:
     expected = 3 if "# refused" in block.text else 0
     assert result.returncode == expected, (
         f"{named(block.page)}:{block.line}: exit {result.returncode}\n{result.stderr}"
@@ -71,9 +101,29 @@ def test_every_block_runs(page, tmp_path):
 
 
 def test_a_block_that_fails_is_noticed(tmp_path):
-    for language, text in (("sh", "false\n"), ("python", "1/0\n"), ("toml", "a = 1\n")):
-        with pytest.raises(AssertionError):
-            run_block(Block(ROOT / "README.md", 1, language, text), tmp_path)
+    wrong = (
+        ("sh", "false\n"),
+        ("sh", "secant nothing\n"),
+        ("python", "1/0\n"),
+        ("toml", "a = 1\n"),
+    )
+    for page in (COLD, ROOT / "docs" / "index.md"):
+        for language, text in wrong:
+            with pytest.raises(AssertionError):
+                run_block(Block(page, 1, language, text), tmp_path)
+
+
+def test_a_warm_program_is_alone_in_its_folder(tmp_path):
+    """Nothing of one program is left in the next; what it prints and how it ends is told."""
+    first = "import os, sys, secant\nsecant.left = 1\nprint(os.getcwd(), __name__, sys.argv)\nsys.exit(7)"
+    done = warm_programs.run(tmp_path, program=first, environment=_environment())
+    assert (done.returncode, done.stdout) == (7, f"{tmp_path} __main__ ['-c']\n")
+    second = "import secant\nassert not hasattr(secant, 'left')\nraise ValueError('x')"
+    done = warm_programs.run(tmp_path, program=second, environment=_environment())
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "ValueError: x"
+    done = warm_programs.run(tmp_path, words=["--version"], environment=_environment())
+    assert (done.returncode, done.stdout) == (0, "0.1.0\n")
 
 
 def test_the_readme_fits_on_a_screen_or_two():

@@ -2,14 +2,16 @@
 
 import doctest
 import importlib
-import importlib.util
 import re
 import subprocess
 import sys
 
 import pytest
-from repository import ROOT, SRC, blocks, files, named
+from repository import ROOT, SRC, blocks, docs_tool, files, named
 from test_readme import run_block, write_visits
+
+import secant
+from secant import proofs
 
 DOCS = ROOT / "docs"
 RUN_HERE = (
@@ -20,15 +22,8 @@ TOGETHER = (DOCS / "how-to" / "work-in-a-notebook.md", DOCS / "how-to" / "coming
 """Pages whose blocks of Python go on from each other, as cells of a notebook do."""
 
 
-def generator(name):
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_every_page_is_staged_with_links_that_lead_somewhere(tmp_path):
-    site = generator("build_site")
+    site = docs_tool("build_site")
     pages = site.stage(tmp_path)
     assert {"proofs", "project", "tutorials", "how-to", "explanation", "reference"} <= {
         page.parts[0] for page in pages
@@ -41,7 +36,7 @@ def test_every_page_is_staged_with_links_that_lead_somewhere(tmp_path):
 
 
 def test_a_dead_link_of_the_built_site_is_found(tmp_path):
-    site = generator("build_site")
+    site = docs_tool("build_site")
     (tmp_path / "a.html").write_text('<a href="b.html#here">b</a><a href="c.html">c</a>')
     (tmp_path / "b.html").write_text('<p id="there"></p><a href="a.html?x=1">a</a>')
     assert site.dead_links(tmp_path) == ["a.html: b.html#here", "a.html: c.html"]
@@ -50,20 +45,41 @@ def test_a_dead_link_of_the_built_site_is_found(tmp_path):
 @pytest.mark.long
 def test_the_site_is_built_without_a_warning(tmp_path):
     done = subprocess.run(
-        [sys.executable, str(DOCS / "build_site.py"), str(tmp_path)], capture_output=True, text=True
+        [sys.executable, str(DOCS / "tools" / "build_site.py"), str(tmp_path)],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "site" / "index.html").read_text("utf-8")
     assert not re.findall(r'(?:src|href)="https?://[^"]+\.(?:js|css|woff2?)', page)
 
 
-def test_the_page_about_python_is_level():
-    made = generator("generate_python")
-    assert made.PAGE.read_text("utf-8") == made.page()
+def test_every_public_name_has_an_entry_with_words():
+    made = docs_tool("python").page()
+    for name in secant.__all__:
+        if not name.startswith("_") and callable(getattr(secant, name)) and name[0].islower():
+            entry = made.partition(f"### secant.{name}\n")[2].partition("\n### ")[0]
+            words = [part for part in entry.split("```")[::2] if part.strip()]
+            assert words, name
+    assert "### Connection.sql\n" in made
+    assert "### Answer.to_dict\n" in made
+
+
+def test_the_site_has_the_whole_of_the_pages_that_are_made(tmp_path):
+    """The repository keeps how they begin; the table of rules names every rule."""
+    docs_tool("build_site").stage(tmp_path)
+    for name, word in (("python", "### secant.connect"), ("rules", "| stability.count |")):
+        kept = (DOCS / "reference" / f"{name}.md").read_text("utf-8")
+        staged = (tmp_path / "reference" / f"{name}.md").read_text("utf-8")
+        assert word not in kept
+        assert word in staged
+        assert staged.splitlines()[0] == kept.splitlines()[0]
+    rules = (tmp_path / "reference" / "rules.md").read_text("utf-8")
+    assert [rule for rule in proofs.all_rules() if f"| {rule} |" not in rules] == []
 
 
 def test_the_measured_table_and_the_code_of_peers_are_those_of_the_benchmark():
-    made = generator("generate_coming_from")
+    made = docs_tool("coming_from")
     assert made.PAGE.read_text("utf-8") == made.page()
     bench = importlib.import_module("bench.frame_peers")
     shown = [block.text for block in blocks(made.PAGE)]
@@ -75,7 +91,7 @@ def test_the_measured_table_and_the_code_of_peers_are_those_of_the_benchmark():
     "name", ["what-noise-does.svg", "what-a-limit-does.svg", "soft-filter.svg", "next-ship.svg"]
 )
 def test_pictures_are_what_the_library_draws(name):
-    made = generator("generate_pictures").PICTURES[name]()
+    made = docs_tool("pictures").PICTURES[name]()
     assert (DOCS / "figures" / name).read_text("utf-8") == made
     assert any(name in page.read_text("utf-8") for page in files(".md"))
 

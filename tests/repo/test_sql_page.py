@@ -1,18 +1,13 @@
 """The page of accepted SQL is level with the binder: functions, aggregates, examples."""
 
-import sys
-
 import pytest
-from repository import ROOT, blocks
+from repository import ROOT, blocks, docs_tool
 
 from secant.schema.catalog import Table, catalog
 from secant.schema.types import DATE, INTEGER, TEXT, decimal
 from secant.sql.bind import from_sql
 
 PAGE = ROOT / "docs" / "reference" / "sql-accepted.md"
-sys.path.insert(0, str(ROOT / "docs"))
-import generate_sql_accepted  # noqa: E402
-
 SHOP = catalog(
     Table(
         "orders",
@@ -33,7 +28,7 @@ EXAMPLES = [
 
 def test_the_lists_are_those_of_the_records():
     written = PAGE.read_text(encoding="utf-8")
-    assert generate_sql_accepted.page(written) == written, "run docs/generate_sql_accepted.py"
+    assert docs_tool("sql_accepted").page(written) == written, "run docs/tools/sql_accepted.py"
     assert "`regexp_matches` | 2, 1 constant | text | boolean" in written
     assert "| `mode` |" in written
 

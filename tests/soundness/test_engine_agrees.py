@@ -363,12 +363,22 @@ FAULTS = {
 }
 
 
+@functools.cache
+def searched(seed):
+    """Give what a seed draws, and its releases: no fault in printing changes them, and bounding takes longest."""
+    ((_, draw, world, text, tables),) = questions([seed])
+    return draw.getstate(), world, tables, releases_of(text, world)
+
+
 @pytest.mark.parametrize("what", FAULTS)
 def test_a_statement_that_is_printed_wrong_is_noticed(what, engine, monkeypatch):
     table, node, wrong = FAULTS[what]
     monkeypatch.setitem(table._rules, node, wrong)
-    for _, draw, world, text, tables in questions(range(SEARCHED)):  # the same each time: no luck
-        for bounded in releases_of(text, world):
+    draw = random.Random()
+    for seed in range(SEARCHED):  # the same each time: no luck
+        state, world, tables, found = searched(seed)
+        draw.setstate(state)
+        for bounded in found:
             if any(isinstance(x, node) for x in n.walk(bounded.release.exact)):
                 for database in databases(draw, world, tables):
                     if difference(engine, bounded.release, database) is not None:

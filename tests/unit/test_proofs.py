@@ -1,5 +1,7 @@
 """A rule is found by its id, with its claim, its proof and its tests; no database is needed."""
 
+from pathlib import Path
+
 import pytest
 
 import secant
@@ -16,6 +18,8 @@ def test_a_rule_says_what_it_claims_why_it_holds_and_what_attacks_it():
     assert "tests/soundness/test_planted_faults.py::test_a_planted_fault_is_noticed" in rule.tests
     text = str(rule)
     for part in (rule.id, rule.title, rule.page, rule.claim, rule.proof, *rule.tests):
+        assert part in text
+    for part in {place.partition(":")[0] for place in rule.code}:
         assert part in text
 
 
@@ -66,5 +70,36 @@ def test_a_section_is_taken_apart():
 
 def test_plain_data():
     plain = secant.rule("stability.count").to_dict()
-    assert list(plain) == ["id", "title", "page", "claim", "needs", "proof", "numerics", "tests"]
+    assert list(plain) == [
+        "id",
+        "title",
+        "page",
+        "claim",
+        "needs",
+        "proof",
+        "numerics",
+        "code",
+        "tests",
+    ]
     assert isinstance(plain["tests"], list)
+
+
+def test_the_code_of_a_rule_is_a_line_that_names_it():
+    """Every rule has one, the lines beside its proof come first, and an attribute of the same spelling is none."""
+    root = Path(secant.__file__).parents[1]
+    for name in (
+        "stability.count",
+        "derivative.ramp",
+        "elastic.join",
+        "noise.laplace",
+        "stream.values",
+    ):
+        places = secant.rule(name).code
+        assert places, name
+        for place in places:
+            file, _, line = place.partition(":")
+            assert name in (root / file).read_text("utf-8").splitlines()[int(line) - 1], place
+    assert secant.rule("elastic.join").code[0].startswith("secant/sensitivity/elastic/rules.py:")
+    assert not any("proofs.py" in place for place in secant.rule("stability.count").code)
+    named = "a = stream.values\nb = 'x'  # stream.values\n'c\\n (stream.values)'\n"
+    assert proofs._lines_naming("stream.values", named) == [2, 3]

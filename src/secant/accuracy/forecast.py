@@ -197,9 +197,8 @@ def _shown_as_drawn(job: ReleasePlan, relied: NoiseLineage, noisy: list[str]) ->
         return False
     (b,) = job.prepared.bounded
     measures = {m.column for m in b.release.measures}
-    made = job.traced.made_of
     for output in noisy:
-        scalar = made.get(output)
+        scalar = job.traced.made_of(output)
         if isinstance(scalar, n.Call) and scalar.function == "greatest":
             first, *limits = scalar.arguments
             if not all(isinstance(x, n.Literal) and x.value == 0 for x in limits):
@@ -215,8 +214,7 @@ def _few(
 ) -> Mapping[str, Keys | None]:
     """Give a few keys where all rows have the same error: outputs are made of the numbers of one row alone."""
     measures = {m.column for b in job.prepared.bounded for m in b.release.measures}
-    made_of = job.traced.made_of
-    made = [made_of.get(output) for output in noisy]
+    made = [job.traced.made_of(output) for output in noisy]
     alike = all(scalar is not None and columns_of(scalar) <= measures for scalar in made)
     if not alike or relied.rows:
         return keys

@@ -87,7 +87,7 @@ def _reference(
     job: ReleasePlan, output: str, in_ranks: bool, policy: Policy, facts: PublicFacts
 ) -> Fraction | None:
     """Give what a share of an output is a share of: rows of a whole table, or the least that a value can be."""
-    made = job.traced.made_of.get(output)
+    made = job.traced.made_of(output)
     if made is None:
         return None
     counting = {c for b in job.prepared.bounded for c in _counts_all(b)}

@@ -106,20 +106,15 @@ class Traced:
     chosen: bool
     """Whether noise decides which rows are shown."""
 
-    @property
-    def made_of(self) -> Made:
-        """Each output as an expression over released columns, wherever it is made of single rows."""
-        plain: dict[str, n.Scalar] = {}
-        for symbol, drawn in self.drawn.items():
-            plain[symbol] = n.Column(drawn.column, t.DOUBLE)
-        found: dict[str, n.Scalar | None] = {}
-        for output in self.outputs:
-            scalar = self.made.get(output)
-            if scalar is None or columns_of(scalar) & self.gathered.keys():
-                found[output] = None
-            else:
-                found[output] = substitute(scalar, plain)
-        return found
+    def made_of(self, output: str) -> n.Scalar | None:
+        """Give an output as an expression over released columns, if it is made of single rows."""
+        scalar = self.made.get(output)
+        if scalar is None or columns_of(scalar) & self.gathered.keys():
+            return None
+        plain: dict[str, n.Scalar] = {
+            name: n.Column(drawn.column, t.DOUBLE) for name, drawn in self.drawn.items()
+        }
+        return substitute(scalar, plain)
 
     def closing(self) -> Iterator[n.Relation]:
         """Give everything that runs on released tables: the plan first."""

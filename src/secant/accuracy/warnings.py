@@ -151,7 +151,7 @@ def _small(job: ReleasePlan, b: CertifiedRelease, guess: Guess) -> Iterator[Caut
 
 def _width(job: ReleasePlan, output: str) -> float | None:
     """Give how wide the range is that the answer keeps an output in: an average, and what is made of averages."""
-    made = job.traced.made_of.get(output)
+    made = job.traced.made_of(output)
     range_ = EVERYTHING if made is None else Ranges(NOTHING_DECLARED).of(made)
     if not range_.bounded:
         return None
@@ -161,7 +161,7 @@ def _width(job: ReleasePlan, output: str) -> float | None:
 
 def _largest(job: ReleasePlan, output: str, policy: Policy, count: Count) -> float | None:
     """Give how far two true values of an output can be apart, if that is public."""
-    made = job.traced.made_of.get(output)
+    made = job.traced.made_of(output)
     while isinstance(made, (n.Attempt, n.Clamp)):
         made = made.operand
     if isinstance(made, n.Call) and made.function in ("greatest", "least"):

@@ -137,7 +137,7 @@ def inspection(
     for index, column in enumerate(softened.columns):
         truth = [plain(row[index]) for row in exact]
         soft = [plain(row[index]) for row in softened.rows]
-        scalar = job.traced.made_of.get(column)
+        scalar = job.traced.made_of(column)
         noisy = relied.columns[column]
         named = columns_of(scalar) if scalar is not None else frozenset()
         # Measures that nobody can move are told, too, with a bound of zero; beside an exact value in a row that noise
@@ -238,7 +238,7 @@ def _strays(
     seen: Mapping[str, Seen],
 ) -> list[float | None]:
     """Give for each row how far draws of an order statistic stray, and the grid besides; dates in days."""
-    scalar = job.traced.made_of.get(column)
+    scalar = job.traced.made_of(column)
     while isinstance(scalar, n.Attempt):
         scalar = scalar.operand
     groups = seen[ranks[0].column].sensitivities
@@ -330,7 +330,7 @@ def _level_of_chosen(
 
 def _is_plain(job: ReleasePlan, column: str, measure: Measure) -> bool:
     """Whether an output is one measure, perhaps kept inside limits."""
-    scalar = job.traced.made_of.get(column)
+    scalar = job.traced.made_of(column)
     while isinstance(scalar, (n.Call, n.Clamp, n.Attempt)):
         if isinstance(scalar, n.Call) and scalar.function not in ("greatest", "least"):
             return False

@@ -127,7 +127,7 @@ def _one_sum(job: ReleasePlan, goal: Attribute) -> tuple[n.Aggregate, Measure, L
 def _is_shown(job: ReleasePlan, measure: Measure) -> bool:
     """Whether the answer is the measure itself, at most moved up to 0: beside it stands the number as it was drawn."""
     (output,) = job.traced.outputs
-    made = _without_attempts(job.traced.made_of.get(output))
+    made = _without_attempts(job.traced.made_of(output))
     if isinstance(made, n.Call) and made.function == "greatest":
         kept, *limits = made.arguments
         zero = all(isinstance(x, n.Literal) and x.value == 0 for x in limits)

@@ -61,7 +61,7 @@ def test_the_check_sees_a_reliance_that_stops_at_aggregates(people, monkeypatch)
     """The old fault: only what an expression names counted as noisy."""
 
     def planted(job):
-        made = job.traced.made_of
+        made = {o: job.traced.made_of(o) for o in job.traced.outputs}
         named = {o: frozenset() if made[o] is None else columns_of(made[o]) for o in made}
         noisy = {c for c, noise in job.noise.noise.items() if not noise.still}
         return NoiseLineage({o: named[o] & noisy for o in job.traced.outputs}, frozenset())

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import binom
 
 import secant
+from private_shop import answers
 from secant.accuracy import reported_error as stated
 from secant.noise import intervals
 from secant.noise.ranked import drawn, rank_noise, ranks_off
@@ -57,8 +58,8 @@ def town(tmp_path_factory):
 def held(db, text, truth, draws=DRAWS, epsilon=1):
     """Count, output by output, the draws whose ends hold the truth; none may be missing."""
     found = [0] * len(truth)
-    for _ in range(draws):
-        error = db.sql(text, epsilon=epsilon).error
+    for answer in answers(db, text, draws, epsilon=epsilon):
+        error = answer.error
         for i, true in enumerate(truth):
             low, high = error["low"][0][i], error["high"][0][i]
             assert low is not None or high is not None

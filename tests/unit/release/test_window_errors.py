@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import binom
 
 import secant
+from private_shop import answers
 from secant.accuracy import resolve as resolved
 from secant.errors import Refused
 
@@ -63,8 +64,8 @@ MOVING = (
 
 def held(db, text, truth):
     found = 0
-    for _ in range(DRAWS):
-        error = db.sql(text, epsilon=5).error
+    for answer in answers(db, text, DRAWS, epsilon=5):
+        error = answer.error
         good = True
         for low, high, true in zip(error["low"], error["high"], truth, strict=True):
             for a, b, x in zip(low[1:], high[1:], true, strict=True):
@@ -111,9 +112,13 @@ def test_a_frame_that_is_taken_for_the_whole_would_be_noticed(ward, monkeypatch)
 
 def test_rows_that_may_be_missing_shift_no_frame(ward):
     """Nobody came in month 6: the true answer lacks the row, and a frame of rows would reach farther."""
-    error = ward.sql(f"SELECT n - lag(n) OVER (ORDER BY month) FROM ({COUNTS}) q", epsilon=5).error
-    assert [low[0] for low in error["low"]] == [None] * 6
-    assert [high[0] for high in error["high"]] == [None] * 6
+    text = f"SELECT n - lag(n) OVER (ORDER BY month) FROM ({COUNTS}) q"
+    errors = [ward.sql(text, epsilon=5).error for _ in range(5)]
+    # Once in 200 draws noise says that month 6 is there, and ends stand: in all five with a chance of 3e-12.
+    assert any(
+        [low[0] for low in error["low"]] == [high[0] for high in error["high"]] == [None] * 6
+        for error in errors
+    )
     running = ward.sql(f"SELECT sum(n) OVER (ORDER BY month) FROM ({COUNTS}) q", epsilon=5)
     assert all(low[0] is not None for low in running.error["low"])
 

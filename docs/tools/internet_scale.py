@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.scale_model import MOST, PARTITIONS, SKEWS, internet, internet_sizes
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 FIGURES = ROOT / "bench" / "results" / "scale.json"
 PAGE = ROOT / "docs" / "explanation" / "internet-scale.md"
 PRICE = 0.05
@@ -17,7 +17,7 @@ HEAD = """# Internet scale
 
 What a release costs when one machine is not enough: which statements move what between machines, how much of it there is for 10¹² rows of
 10⁹ people, and what an owner can do about it. The plan is a model of sizes (`bench/scale_model.py`), held against
-what Spark counts of itself (`python -m bench scale`, written here by `docs/generate_internet_scale.py`). Nobody has run 10¹² rows.
+what Spark counts of itself (`python -m bench scale`, written here by `docs/tools/internet_scale.py`). Nobody has run 10¹² rows.
 
 ## What is shuffled
 

@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 FIGURES = ROOT / "bench" / "results" / "everyday.json"
 PAGE = ROOT / "docs" / "reference" / "everyday-accuracy.md"
 HEAD = """# How far everyday statistics are off
 
 Mean absolute error over draws on made-up tables of 5000 rows (ages, years of school, pay), made by
-`python -m bench everyday` and written here by `docs/generate_everyday_accuracy.py`. *share* is of those of 65 and more;
+`python -m bench everyday` and written here by `docs/tools/everyday_accuracy.py`. *share* is of those of 65 and more;
 of a histogram (10 bins), a covariance matrix (3 columns) and a regression (2 slopes) it is the mean over all parts.
 Neighbors add or remove a row, in columns marked *replace* they replace one; OpenDP replaces rows for sums and adds or
 removes them for histograms; so does diffprivlib 0.6.6, which ran in an environment of its own

@@ -14,7 +14,7 @@ import xml.etree.ElementTree as ElementTree
 from importlib.metadata import version
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/reference/postgresql-port.md"
 ROW = re.compile(r"^\| (\d+) \| ([^|]+) \| (.+) \| `(\w+)` \|", re.MULTILINE)
 WHEELS = {

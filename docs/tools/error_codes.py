@@ -6,11 +6,11 @@ from pathlib import Path
 
 from secant import errors
 
-PAGE = Path(__file__).parent / "reference" / "error-codes.md"
+PAGE = Path(__file__).parents[1] / "reference" / "error-codes.md"
 HEAD = """\
 # Error codes
 
-Generated from `secant.errors` by `docs/generate_error_codes.py`; a test keeps the two level. A code
+Generated from `secant.errors` by `docs/tools/error_codes.py`; a test keeps the two level. A code
 keeps its meaning for ever and is never reused. The family says who can act, and decides the exit
 status of the command.
 """

@@ -15,7 +15,7 @@ import secant
 from secant.display.curves import Line, chart
 from secant.noise.mechanisms.discrete_laplace import discrete_laplace_error, discrete_laplace_tail
 
-FIGURES = Path(__file__).parent / "figures"
+FIGURES = Path(__file__).parents[1] / "figures"
 LEVEL = Fraction(95, 100)
 
 

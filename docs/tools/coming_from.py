@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-DOCS = Path(__file__).parent
+DOCS = Path(__file__).parents[1]
 PAGE = DOCS / "how-to" / "coming-from.md"
 FOUND = DOCS.parent / "bench" / "frame_peers.json"
 NAMES = {

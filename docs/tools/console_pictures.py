@@ -13,7 +13,7 @@ from secant.cli.demo_data import make_clinic
 from secant.service.serving import Server
 from secant.service.settings import load_settings
 
-DOCS = Path(__file__).parent
+DOCS = Path(__file__).parents[1]
 sys.path.insert(0, str(DOCS.parent / "tests" / "browser"))
 PASSWORD = "only for the pictures"
 STREAM = """

@@ -1,9 +1,10 @@
-"""Write docs/reference/python.md from signatures and docstrings. Run it after changing a public name."""
+"""Give docs/reference/python.md with an entry for every public name; `build_site.py` puts it into the site."""
 
 from __future__ import annotations
 
 import inspect
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,7 @@ import secant
 from secant import attack, blackbox, stats
 from secant.streams.series import Series
 
-PAGE = Path(__file__).parent / "reference" / "python.md"
-HEAD = """\
-# Python
-
-Generated from signatures and docstrings by `docs/generate_python.py`; a test keeps them level, and runs every example. What is
-not named here is not promised. `secant.stats`, `secant.blackbox`, `secant.attack` and streams need the extra `numeric`.
-"""
+PAGE = Path(__file__).parents[1] / "reference" / "python.md"
 SECTIONS: tuple[tuple[str, str, Any, tuple[str, ...]], ...] = (
     ("Open and ask", "secant", secant, ("connect", "protect", "Policy", "load_policy", "read_policy", "rule")),
     ("A connection", "Connection", secant.Connection, ()),
@@ -34,8 +29,8 @@ _QUOTED = re.compile(r": '([^']*)'(?= = |$)")
 
 
 def page() -> str:
-    """Give the text of the page."""
-    parts = [HEAD]
+    """Give the whole page: what is written by hand, and an entry for every public name."""
+    parts = [PAGE.read_text(encoding="utf-8")]
     for title, home, place, names in SECTIONS:
         parts.append(f"## {title}\n")
         if isinstance(place, type):
@@ -110,4 +105,4 @@ def _words(value: Any) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    sys.stdout.write(page())

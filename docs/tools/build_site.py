@@ -1,12 +1,14 @@
-"""The documentation as a site: `make docs`, or `python docs/build_site.py [FOLDER]`. Needs no network.
+"""The documentation as a site: `make docs`, or `python docs/tools/build_site.py [FOLDER]`. Needs no network.
 
 The pages are written for a reader of the repository: links lead to proofs, tests and root documents beside the code. Here
-everything that a page leads to is staged as a page or a file of the site, links are turned accordingly, Sphinx builds with
-warnings as errors, and every link of every built page is followed once more.
+everything that a page leads to is staged as a page or a file of the site, links are turned accordingly, the two pages that
+are made of the code get their entries, Sphinx builds with warnings as errors, and every link of every built page is
+followed once more.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shutil
 import subprocess
@@ -15,10 +17,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
-DOCS = Path(__file__).parent.resolve()
+DOCS = Path(__file__).parents[1].resolve()
 ROOT = DOCS.parent
 LINK = re.compile(r"(\]\()([^)#\s]*)(#[^)\s]*)?(\))")
 FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+MADE = {DOCS / "reference" / "python.md": "python", DOCS / "reference" / "rules.md": "rules"}
+"""Pages of which the repository keeps the beginning, and the module beside this one that gives the whole."""
 ELSEWHERE = ("http://", "https://", "mailto:")
 
 
@@ -56,6 +60,17 @@ def stage(folder: Path) -> list[Path]:
     return pages
 
 
+def text_of(page: Path) -> str:
+    """Give the text of a page, with what is made of the code."""
+    if page not in MADE:
+        return page.read_text(encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(MADE[page], Path(__file__).with_name(f"{MADE[page]}.py"))
+    assert spec is not None and spec.loader is not None
+    maker = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(maker)
+    return str(maker.page())
+
+
 def _turned(page: Path, waiting: list[Path]) -> str:
     """Give a page with links to where things are in the site; what it leads to is staged next."""
     here = place_of(page).parent
@@ -71,7 +86,7 @@ def _turned(page: Path, waiting: list[Path]) -> str:
         up = [".."] * len(here.parts)
         return before + "/".join([*up, place_of(found).as_posix()]) + anchor + after
 
-    parts = FENCED.split(page.read_text(encoding="utf-8"))
+    parts = FENCED.split(text_of(page))
     return "".join(p if p.startswith("```") else LINK.sub(turn, p) for p in parts)
 
 

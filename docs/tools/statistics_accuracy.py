@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 FIGURES = ROOT / "bench" / "results" / "statistics.json"
 PAGE = ROOT / "docs" / "reference" / "statistics-accuracy.md"
 COLUMNS = (
@@ -23,7 +23,7 @@ COLUMNS = (
 HEAD = """# How far released statistics are off
 
 Mean absolute error on made-up columns, made by `python -m bench` (`bench/statistics.py`) and written here by
-`docs/generate_statistics_accuracy.py`. Bounds are 0 to 1, for incomes 0 to 1 000 000; the number of rows is public.
+`docs/tools/statistics_accuracy.py`. Bounds are 0 to 1, for incomes 0 to 1 000 000; the number of rows is public.
 *uniform* fills its bounds; *incomes* are lognormal and capped; *bimodal* has two bells in the inner part of the range;
 of *outliers* one value in a hundred lies anywhere.
 

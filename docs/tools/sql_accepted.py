@@ -23,8 +23,8 @@ from secant.sql.bind.expressions import AGGREGATES as CALLED
 from secant.sql.bind.expressions import NAMED_AGGREGATES
 from secant.sql.bind.unknown import OTHER_NAMES, REASONS
 
-PAGE = Path(__file__).parent / "reference" / "sql-accepted.md"
-BEGIN, END = "<!-- lists: written by docs/generate_sql_accepted.py -->", "<!-- end of lists -->"
+PAGE = Path(__file__).parents[1] / "reference" / "sql-accepted.md"
+BEGIN, END = "<!-- lists: written by docs/tools/sql_accepted.py -->", "<!-- end of lists -->"
 KINDS = (t.INTEGER, t.decimal(9, 2), t.DOUBLE, t.TEXT, t.DATE, t.TIMESTAMP, t.BOOLEAN)
 OPERATOR = {"concat_op": "a \\|\\| b"}
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 FIGURES = ROOT / "bench" / "results" / "rows_and_values.json"
 PAGE = ROOT / "docs" / "reference" / "rows-and-values.md"
 HEAD = """# Rows and values together: cap or smooth
 
 TPC-H b1 to b7 of the published queries on generated data of scale 0.1, where rows of `lineitem` come and go at a distance of G and its
 values move by the owner's norm ([how to](../how-to/protect-rows-and-values.md)), at ε = 1. Measured by `python -m bench rows_and_values` and written here by
-`docs/generate_rows_and_values.py`.
+`docs/tools/rows_and_values.py`.
 
 Which noise is drawn follows from public numbers. *Cap* is what one unit of distance can do at most, and Laplace noise for it has mean size cap/ε. *Chosen* is the mean
 size of the noise that is drawn on these data over that, *floor* the least that smooth noise could have on any data. Up to εG = 1.2 the cap is chosen. Above it

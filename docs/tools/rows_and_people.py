@@ -6,14 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench" / "results"
 PEERS = json.loads((ROOT / "bench" / "peers.json").read_text(encoding="utf-8"))
 PAGE = ROOT / "docs" / "reference" / "rows-and-people.md"
 HEAD = """# Rows and people: how far answers are off
 
 Measured by `python -m bench` (`python -m bench tpch joins peers`, or `secant bench tpch` and `secant bench joins`) and
-written here by `docs/generate_rows_and_people.py`. Data: TPC-H, generated. How long releases take stands in
+written here by `docs/tools/rows_and_people.py`. Data: TPC-H, generated. How long releases take stands in
 [what privacy costs in time](speed.md).
 """
 TPCH = """

@@ -8,13 +8,13 @@ from typing import Any
 
 from bench.suites.laud import compare
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 FIGURES = ROOT / "bench" / "results" / "laud.json"
 PAGE = ROOT / "docs" / "reference" / "moving-values.md"
 HEAD = """# Values that move: the published queries
 
 The 17 queries of Laud, Pankova and Pettai on TPC-H, under a norm over the columns, measured by `python -m bench`
-(`python -m bench laud`, or `secant bench laud`) and written here by `docs/generate_moving_values.py`.
+(`python -m bench laud`, or `secant bench laud`) and written here by `docs/tools/moving_values.py`.
 
 **As published** (scale 0.1, sigmoids of slope 0.1, the authors' β): softened answers equal the printed ones to their
 digits but one of Table 6, b19, and no sensitivity is above the printed one; over the exact derivatives, which a test computes by other means, their

@@ -1,26 +1,19 @@
-"""Write docs/reference/rules.md from the pages of proofs. Run it after adding a rule."""
+"""Give the table of docs/reference/rules.md from the pages of proofs; `build_site.py` adds it to the page."""
 
 from __future__ import annotations
 
+import sys
 from itertools import groupby
 from pathlib import Path
 
 from secant.proofs import Rule, all_rules
 
-PAGE = Path(__file__).parent / "reference" / "rules.md"
-HEAD = """\
-# Rules
-
-Generated from the `PROOFS.md` files beside the code by `docs/generate_rules.py`; a test keeps them level. A
-derivation that `secant explain` prints, a refusal and a result name the rules that they rest on. `secant explain
---rule stability.count`, or `secant.rule("stability.count")`, gives what a rule claims, its proof, and the tests that
-attack it; neither needs a database.
-"""
+PAGE = Path(__file__).parents[1] / "reference" / "rules.md"
 
 
 def page() -> str:
-    """Give the text of the page."""
-    parts = [HEAD]
+    """Give the whole page: what is written by hand, and a table for every page of proofs."""
+    parts = [PAGE.read_text(encoding="utf-8")]
     for place, rules in groupby(all_rules().values(), key=lambda rule: rule.page):
         parts.append(f"## [{place.removesuffix('/PROOFS.md')}](../../src/{place})\n")
         rows = "\n".join(
@@ -37,4 +30,4 @@ def _tests(rule: Rule) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    sys.stdout.write(page())
