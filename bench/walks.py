@@ -1,7 +1,7 @@
 """How far a reader has to walk: functions, files and switches between modules from text to answer, for three questions.
 
-`python -m bench.walks`. A switch is a call that leads from one module of the product to another. Counted
-on the second run, when imports and caches are behind.
+`python -m bench.walks`. A switch is a call that leads from one module of the product to another; the depth is that of
+calls inside of the product. Counted on the second run, when imports and caches are behind.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import argparse
 import json
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -82,18 +83,18 @@ def walked(question: tuple[str, str, str], directory: Path) -> dict[str, int]:
     policy.write_text(head + protection, encoding="utf-8")
     functions: set[Any] = set()
     files: set[str] = set()
-    switches = 0
+    switches = deepest = 0
 
     def watch(frame: FrameType, event: str, _: object) -> None:
-        nonlocal switches
+        nonlocal switches, deepest
         name = frame.f_code.co_filename
         if event != "call" or not name.startswith(HOME):
             return
         functions.add(frame.f_code)
         files.add(name)
-        caller = frame.f_back
-        while caller is not None and not caller.f_code.co_filename.startswith(HOME):
-            caller = caller.f_back
+        above = list(_above(frame))
+        deepest = max(deepest, 1 + len(above))
+        caller = above[0] if above else None
         if caller is not None and caller.f_code.co_filename != name:
             switches += 1
 
@@ -104,7 +105,16 @@ def walked(question: tuple[str, str, str], directory: Path) -> dict[str, int]:
             db.sql(text, epsilon=1)
         finally:
             sys.setprofile(None)
-    return {"functions": len(functions), "files": len(files), "switches": switches}
+    return {"functions": len(functions), "files": len(files), "switches": switches, "deep": deepest}
+
+
+def _above(frame: FrameType) -> Iterator[FrameType]:
+    """Go through the calls of the product that led to one, from the nearest on."""
+    above = frame.f_back
+    while above is not None:
+        if above.f_code.co_filename.startswith(HOME):
+            yield above
+        above = above.f_back
 
 
 def main() -> None:

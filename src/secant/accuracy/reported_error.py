@@ -21,7 +21,6 @@ from secant.accuracy.binding_facts import (
 )
 from secant.accuracy.consistency import NOTHING, Agreement
 from secant.accuracy.resolve import Resolver, Unresolved, noise_behind
-from secant.accuracy.selected_keys import thresholds_of, with_thresholds
 from secant.accuracy.trace import Drawn, counts_of
 from secant.noise.intervals import NoisyNumber, Pieces, Span, ends_of, number_of, pieces_of
 from secant.noise.measure_noise import Noise
@@ -402,3 +401,37 @@ def _declared(words: str, limit: float | None) -> dict[str, object]:
 def _in_use(b: CertifiedRelease, job: ReleasePlan) -> bool:
     """Whether the rows as the release limits them are what is measured."""
     return bool(job.readings[b.release.name].exact) or bool(b.release.ranked)
+
+
+# ── keys that were shown for a noisy number (noise.reached) ─────────────────────────────────────────
+
+
+def thresholds_of(job: ReleasePlan) -> dict[str, int]:
+    """Give for each column that chose the keys of its release what it had to reach."""
+    found: dict[str, int] = {}
+    for b in job.prepared.bounded:
+        choice = job.noise.choices.get(b.release.name)
+        if choice is not None and choice.groups and b.release.selector is not None:
+            found[b.release.selector] = choice.threshold
+    return found
+
+
+def with_thresholds(
+    numbers: Mapping[str, NoisyNumber], thresholds: Mapping[str, int], level: Fraction
+) -> Mapping[str, NoisyNumber]:
+    """Let the numbers that chose the keys allow for it."""
+    if not thresholds:
+        return numbers
+    return {
+        symbol: past_threshold(x, thresholds[x.measure], level) if x.measure in thresholds else x
+        for symbol, x in numbers.items()
+    }
+
+
+def past_threshold(number: NoisyNumber, threshold: int, level: Fraction) -> NoisyNumber:
+    """Widen the low end of a number that is shown since it reached a threshold; near it, nothing bounds the truth."""
+    usual, wide = number.error(level), number.error(1 - (1 - level) / 2)
+    if usual is None or wide is None:
+        return number
+    low = usual - wide if number.value - wide >= threshold else -math.inf
+    return replace(number, left_out=(number.left_out[0] + low, number.left_out[1]))

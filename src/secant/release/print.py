@@ -7,7 +7,7 @@ are what is printed (I1).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from operator import itemgetter
@@ -15,16 +15,19 @@ from operator import itemgetter
 from secant.accuracy.trace import signs_of, trace
 from secant.engines.backend import Session, public_rows
 from secant.engines.dialect import quote, stored_rows
+from secant.engines.print.blocks import printed_columns
 from secant.engines.print.print_sql import lower
 from secant.errors import PolicyError, Refused
 from secant.noise.calibrate import NoisePlan
 from secant.noise.query_plan import reading_of
 from secant.plan import nodes as n
 from secant.plan.facts.domains import Chosen, Domain, Listed, Looked, Open
+from secant.plan.facts.lineage import stored_columns
+from secant.plan.facts.reads import scans
+from secant.plan.typing import fields_of
 from secant.policy.keys import Trust
 from secant.policy.policy import Limits, Protection
 from secant.release.finish import closing_plan, is_easy
-from secant.release.reads import reads_of
 from secant.release.release_plan import Keys, ReleasePlan, released_fields
 from secant.release.running_blocks import by_blocks
 from secant.release.staged_tables import placeholders, provided
@@ -176,3 +179,17 @@ def _check_key(session: Session, table: str, columns: tuple[str, ...]) -> None:
             f"the declared key ({', '.join(columns)}) of the public table {table} is not unique",
             hint="correct the key in the policy, or the table",
         )
+
+
+# ── which columns the statements read ───────────────────────────────────────────────────────────────
+
+
+def reads_of(relations: Iterable[n.Relation]) -> Mapping[str, frozenset[str]]:
+    """Give the columns that statements name, table by table; a table whose rows are only counted has none."""
+    found: dict[str, set[str]] = {}
+    for relation in relations:
+        named = {f.name for f in fields_of(relation)} | printed_columns(relation)
+        for scan in scans(relation):
+            columns = {base for name, base in stored_columns(scan).items() if name in named}
+            found.setdefault(scan.table.lower(), set()).update(columns)
+    return {table: frozenset(columns) for table, columns in found.items()}

@@ -16,6 +16,8 @@ from secant.plan.facts.scopes import read_columns
 from secant.plan.rewrites.enforce import MeasuredAggregate, enforce
 from secant.plan.rewrites.measures import Problem
 from secant.plan.rewrites.quotients import cut_together
+from secant.plan.rewrites.rewrite import transform
+from secant.plan.typing import fields_of
 from secant.policy.coverage import is_protected
 from secant.records import frozen
 from secant.sensitivity.certificate import (
@@ -27,7 +29,6 @@ from secant.sensitivity.derivative.public_rows import public_rows_of
 from secant.sensitivity.derivative.soften.softened import Softened
 from secant.sensitivity.derivative.soften.unions import soften
 from secant.sensitivity.public_facts import PublicFacts
-from secant.sensitivity.public_values import with_public_values
 
 
 @frozen
@@ -115,3 +116,37 @@ def _enforced_rows(
     if isinstance(release, Problem):
         return release
     return replace(release, notes=(*dict.fromkeys(looked), *release.notes))
+
+
+# ── public scalar subqueries are constants ──────────────────────────────────────────────────────────
+
+
+def with_public_values(aggregate: n.Aggregate, context: Context) -> n.Aggregate:
+    """Put the values of public scalar subqueries in their places.
+
+    Those of a stream stay: it is written down once, and public tables may be others at its next step.
+    """
+    if not n.holds(aggregate, n.ScalarSubquery) or context.stepped is not None:
+        return aggregate
+
+    def change(node: n.Node) -> n.Node:
+        if not isinstance(node, n.ScalarSubquery) or not _public(node.relation, context):
+            return node
+        return context.public.value(node.relation) or node
+
+    changed = transform(aggregate, change, n.ScalarSubquery)
+    assert isinstance(changed, n.Aggregate)
+    return changed
+
+
+def _public(relation: n.Relation, context: Context) -> bool:
+    """Whether a subquery stands by itself, waits for no release, and shows nothing that a protection hides."""
+    if n.holds(relation, n.Released):
+        return False  # it is drawn later
+    inside = list(n.walk(relation))
+    own = {f.name for r in inside if isinstance(r, n.Relation) for f in fields_of(r)}
+    if any(isinstance(x, n.Outer) and x.name not in own for x in inside):
+        return False
+    policy = context.facts.policy  # all protections, those that were not chosen too
+    hidden = (shows_protected(s, policy, policy.protections, context.read) for s in scans(relation))
+    return not any(hidden)

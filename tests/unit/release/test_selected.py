@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom
 
 import secant
-from secant.accuracy.selected_keys import past_threshold
+from secant.accuracy.reported_error import past_threshold
 from secant.noise.intervals import NoisyNumber
 from secant.noise.mechanisms.discrete_laplace import add_discrete_laplace, discrete_laplace_error
 
