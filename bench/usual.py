@@ -105,16 +105,19 @@ def one(added: np.ndarray, epsilon: float, generator: np.random.Generator) -> di
     truth, best = float(added.sum()), _oracle(added, epsilon)
     if last is None:
         return {"none": 1.0}
-    limit = usual_limit(tally, last, noising)
+    limit = usual_limit(tally, last, lambda k: (edges[k] / noising, False), choices=OCTAVES)
     scale = edges[limit.index] / noising
     cut = float(np.minimum(added, edges[limit.index]).sum() + generator.laplace(0, scale))
+    least, middle, most = limit.left_out()
+    low = cut + middle - math.hypot(3 * scale, middle - least)
+    high = cut + middle + math.hypot(3 * scale, most - middle)
     return {
         "none": 0.0,
-        "holds": float(cut + limit.low <= truth <= cut + limit.high),
+        "holds": float(low <= truth <= high),
         "noise_holds": float(abs(cut - truth) <= 3 * scale),
-        "half": (limit.high - limit.low) / 2 / truth,
-        "over_oracle": abs(cut + limit.middle - truth) / best,
-        "half_over_oracle": (limit.high - limit.low) / 2 / best,
+        "half": (high - low) / 2 / truth,
+        "over_oracle": abs(cut - truth) / best,
+        "half_over_oracle": (high - low) / 2 / best,
     }
 
 

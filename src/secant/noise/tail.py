@@ -1,4 +1,6 @@
-"""What a noisy tally of people by octave says of those whom a limit would cut (noise.tail).
+"""What a noisy tally of people by octave says of those whom a limit would cut.
+
+Rests on truncation.octaves.
 
 In: how many people add between 2^k and 2^(k+1) times the least edge, counted with two-sided geometric noise. Out: the
 last octave that surely holds people, the limit whose answer will lie nearest, and between which numbers that answer's
@@ -16,7 +18,7 @@ from __future__ import annotations
 import math
 import random
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from itertools import accumulate
 
@@ -24,6 +26,8 @@ from secant.records import frozen
 
 FALSE = 0.01
 """How often an octave without people may be taken for one with people, over the whole tally."""
+SEEN = 10.5
+"""People in one octave, times epsilon of the tally, from which on they are seen in 95 % of tallies."""
 RUN = 3
 """People spread over so many octaves are seen together."""
 STEEPER = 4.0
@@ -40,8 +44,9 @@ ROUGH = 0.25
 LEVEL = 0.96
 """Inner level: the tail's family is not the truth, so a bit more than the 95 % that are printed."""
 DRAWS = 1000
-LIGHT, HEAVY, STOPS = 1e-4, 600.0, 140
-"""Expected people of an octave between which the exact law is tabled; fewer count as the fewest."""
+FEWEST, MOST = math.log(1e-4), math.log(600)
+"""Logarithms of the expected people of an octave between which the exact law is tabled; fewer count as the fewest."""
+BETWEEN = (MOST - FEWEST) / 139
 
 
 @frozen
@@ -54,15 +59,47 @@ class OctaveTally:
     """Parameter of the two-sided geometric noise: P(n) falls by exp(-epsilon) for each unit."""
 
 
+Draw = tuple[tuple[int, float], ...]
+"""For each octave how many people are in it, and what each of them adds, or has cut off."""
+
+
 @frozen
 class UsualLimit:
-    """The limit that promises the narrowest interval, and what is to be added to an answer that is cut down to it."""
+    """The limit that promises the narrowest interval, and how much it usually cuts off."""
 
     index: int
     """Which of the edges."""
-    low: float
-    middle: float
-    high: float
+    cut: tuple[Draw, ...]
+    """What is cut off whom, drawn many times; octaves in which nobody is cut are left out."""
+
+    def left_out(self, share: float = 1.0) -> tuple[float, float, float]:
+        """Give what is usually cut off in a group that holds a share of the measure: least, middle and most.
+
+        Whoever is cut may be of any group, the likelier of those that hold more.
+        """
+        rounded = 2.0 ** (math.ceil(8 * math.log2(share)) / 8) if share > 0 else 0.0
+        return _left_out(self, min(rounded, 1.0))
+
+
+@lru_cache(maxsize=256)
+def _left_out(limit: UsualLimit, share: float) -> tuple[float, float, float]:
+    generator = random.Random(repr((limit.index, share)))  # noqa: S311 - as in `usual_limit`
+    totals = sorted(
+        math.fsum(each * _dealt(many, share, generator) for many, each in draw)
+        for draw in limit.cut
+    )
+    miss = (1 - LEVEL) / 2
+    return _quantile(totals, miss), _quantile(totals, 0.5), _quantile(totals, 1 - miss)
+
+
+def _dealt(many: int, share: float, generator: random.Random) -> float:
+    """Draw how many of so many people are in a group."""
+    if share >= 1 or not many:
+        return float(many)
+    if many <= 30:
+        return float(sum(generator.random() < share for _ in range(many)))
+    spread = math.sqrt(many * share * (1 - share))
+    return min(max(generator.gauss(many * share, spread), 0.0), float(many))
 
 
 # ── which octaves hold people ────────────────────────────────────────────────────────────────────
@@ -134,14 +171,16 @@ def confirmed(tally: OctaveTally, counted: int, epsilon: float) -> int | None:
     return last_seen(tally, strict=not kept)
 
 
+def cut_by_tally(tally: OctaveTally, edge: int, miss: float) -> int:
+    """Give a number of people above an edge at most, but for `miss` of all tallies, whichever edge was chosen.
+
+    Rests on truncation.octaves.
+    """
+    above = tally.counts[edge:]
+    return max(0, sum(above) + threshold(len(above), tally.epsilon, miss / len(tally.counts)) + 1)
+
+
 # ── the family of tails ──────────────────────────────────────────────────────────────────────────
-
-
-@cache
-def _stops() -> tuple[float, ...]:
-    """Give the expected numbers of people at which the exact law is tabled: even in their logarithm."""
-    step = math.log(HEAVY / LIGHT) / (STOPS - 1)
-    return tuple(LIGHT * math.exp(step * i) for i in range(STOPS))
 
 
 def noisy_poisson(count: int, mean: float, epsilon: float) -> float:
@@ -189,27 +228,23 @@ def _poisson_split(count: int, mean: float) -> tuple[float, float]:
 
 @lru_cache(maxsize=4096)
 def _explained(count: int, epsilon: float) -> tuple[float, ...]:
-    return tuple(noisy_poisson(count, mean, epsilon) for mean in _stops())
-
-
-def _nearest(log_mean: float) -> int:
-    step = math.log(HEAVY / LIGHT) / (STOPS - 1)
-    return min(max(round((log_mean - math.log(LIGHT)) / step), 0), STOPS - 1)
+    means = (math.exp(FEWEST + BETWEEN * i) for i in range(_nearest(MOST) + 1))
+    return tuple(noisy_poisson(count, mean, epsilon) for mean in means)
 
 
 @cache
 def _falls(below: int, above: int) -> tuple[tuple[float, tuple[float, ...]], ...]:
-    """Give (log weight, log2 of the fall) for octaves from `below` under to `above` over the last one seen."""
-    found = []
+    """Give (log weight, fall of the logarithm) for octaves from `below` under to `above` over the last one seen."""
+    falls = []
     for i in range(SLOPES):
         slope = LEAST_SLOPE * (STEEPEST / LEAST_SLOPE) ** (i / (SLOPES - 1))
         for bend, weight in BENDS:
             fall = tuple(
-                slope * (u if not bend else (2.0 ** min(bend * u, 60.0) - 1) / (bend * math.log(2)))
+                slope * (2.0 ** min(bend * u, 60.0) - 1) / bend if bend else slope * math.log(2) * u
                 for u in range(-below, above + 1)
             )
-            found.append((math.log(weight) - math.log(slope), fall))
-    return tuple(found)
+            falls.append((math.log(weight) - math.log(slope), fall))
+    return tuple(falls)
 
 
 def _roughly(count: int, mean: float, epsilon: float) -> float:
@@ -230,7 +265,7 @@ class _Curve:
 
     weight: float
     means: tuple[float, ...]
-    """Logarithm of the expected people of each octave above the last one seen."""
+    """Logarithms of the expected people of the octaves above the last one seen; of all others, as few as are tabled."""
 
 
 def _family(tally: OctaveTally, last: int) -> list[_Curve]:
@@ -243,22 +278,32 @@ def _family(tally: OctaveTally, last: int) -> list[_Curve]:
     size = max(float(counts[last]), 2 / epsilon)
     spread = min(1.2, 3 / math.sqrt(size) + 4 / (epsilon * size) + 0.3)
     tables = [_explained(_within(c, epsilon), epsilon) for c in unseen]
+    # What the octaves from each one on weigh, if hardly anybody is expected there.
+    empty = [*accumulate((table[0] for table in reversed(tables)), initial=0.0)][::-1]
     curves: list[_Curve] = []
     for i in range(SIZES):
         start = math.log(size) + spread * (2 * i / (SIZES - 1) - 1)
         for prior, fall in _falls(last - least, len(unseen)):
-            logs = [min(max(start - math.log(2) * f, -60.0), 30.0) for f in fall]
             weight = prior
-            for count, log_mean in zip(seen, logs, strict=False):
-                weight += _roughly(count, math.exp(log_mean), epsilon)
-            means = tuple(logs[len(seen) :])
-            for count, table, log_mean in zip(unseen, tables, means, strict=True):
-                if log_mean > math.log(HEAVY):
-                    weight += _beyond_table(count, log_mean, epsilon)
-                else:
-                    weight += table[_nearest(log_mean)]
-            curves.append(_Curve(weight, means))
+            for count, less in zip(seen, fall, strict=False):
+                weight += _roughly(count, math.exp(min(start - less, 30.0)), epsilon)
+            means = []
+            for count, table, less in zip(unseen, tables, fall[len(seen) :], strict=True):
+                log_mean = start - less
+                if log_mean < FEWEST:
+                    break
+                means.append(log_mean)
+                weight += (
+                    _beyond_table(count, log_mean, epsilon)
+                    if log_mean > MOST
+                    else table[_nearest(log_mean)]
+                )
+            curves.append(_Curve(weight + empty[len(means)], tuple(means)))
     return curves
+
+
+def _nearest(log_mean: float) -> int:
+    return round((log_mean - FEWEST) / BETWEEN)
 
 
 def _within(count: int, epsilon: float) -> int:
@@ -271,76 +316,90 @@ def _within(count: int, epsilon: float) -> int:
 
 
 def usual_limit(
-    tally: OctaveTally, last: int, noising: float, *, declared: bool = False
+    tally: OctaveTally,
+    last: int,
+    noise: Callable[[int], tuple[float, bool]],
+    *,
+    choices: int,
+    groups: int = 1,
 ) -> UsualLimit:
     """Give the edge whose answer lies nearest to the truth, usually, and what to add to that answer.
 
-    `noising` is the epsilon of the noise that comes on the sum of what people add, cut down to the edge: Laplace of
-    scale edge / noising. With `declared`, nobody adds more than the last edge.
+    `noise` says for an edge the scale of the noise that comes on the sum of what people add, cut down to it, and
+    whether that is normal instead of Laplace noise. Only so many of the edges can be chosen. Of several groups each
+    gets that noise, and what is cut is spread over them.
     """
-    edges = tally.edges
-    generator = random.Random(repr((edges, tally.counts, tally.epsilon, last, noising)))  # noqa: S311
-    excess = _excesses(tally, last, generator)
-    best: UsualLimit | None = None
-    for index, edge in enumerate(edges):
-        if index == len(edges) - 1 and not declared:
-            break
+    seed = repr((tally.edges, tally.counts, tally.epsilon, last, groups))
+    generator = random.Random(seed)  # noqa: S311 - post-processing: nothing private rests on it
+    people = _people_above(tally, last, generator)
+    excess = [_above_edges(tally.edges, draw) for draw in people]
+    unit = [(_laplace(generator), generator.gauss(0, 1)) for _ in excess]
+    miss = (1 - LEVEL) / 2
+    best: tuple[float, int] | None = None
+    for index in range(choices):
         cut = [draw[index] for draw in excess]
-        scale = edge / noising
-        off = sorted(x - scale * _laplace(generator) for x in cut)
-        miss = (1 - LEVEL) / 2
-        low, high = _quantile(off, miss), _quantile(off, 1 - miss)
-        if best is None or high - low < best.high - best.low:
-            best = UsualLimit(index, low, _quantile(sorted(cut), 0.5), high)
+        scale, normal = noise(index)
+        off = sorted(x / groups - scale * u[normal] for x, u in zip(cut, unit, strict=True))
+        width = _quantile(off, 1 - miss) - _quantile(off, miss)
+        if best is None or width < best[0]:
+            best = width, index
     assert best is not None, "a tally has at least one octave"
-    return best
+    edge = tally.edges[best[1]]
+    return UsualLimit(
+        best[1],
+        tuple(tuple((n, at - edge) for n, at in draw if n and at > edge) for draw in people),
+    )
 
 
-def _excesses(tally: OctaveTally, last: int, generator: random.Random) -> list[list[float]]:
-    """Draw what people add above each edge, all people together."""
+def _people_above(tally: OctaveTally, last: int, generator: random.Random) -> list[Draw]:
+    """Draw who stands in which octave; the people of an octave sit at one random place of it."""
     edges, counts, epsilon = tally.edges, tally.counts, tally.epsilon
     curves = _family(tally, last)
     top = max(c.weight for c in curves)
     chances = [math.exp(c.weight - top) for c in curves]
-    chosen = generator.choices(curves, chances, k=DRAWS)
-    found = []
-    for curve in chosen:
+    unseen = [_within(c, epsilon) for c in counts[last + 1 :]]
+    # Octaves where hardly anybody is expected, and somebody may be all the same: noise alone does not say so.
+    suspect = {k for k, c in enumerate(unseen) if _posterior(0, c, epsilon)[0] < 1 - 1e-6}
+    draws = []
+    for curve in generator.choices(curves, chances, k=DRAWS):
         people = [max(c + _geometric(epsilon, generator), 0) for c in counts[: last + 1]]
-        people += [
-            _people(_nearest(log_mean), log_mean, count, epsilon, generator)
-            for log_mean, count in zip(curve.means, counts[last + 1 :], strict=True)
-        ]
-        found.append(_above_edges(edges, people, generator))
-    return found
+        for k, log_mean in enumerate(curve.means):
+            people.append(
+                round(math.exp(log_mean))
+                if log_mean > MOST
+                else _people(_posterior(_nearest(log_mean), unseen[k], epsilon), generator)
+            )
+        for k in range(len(curve.means), len(unseen)):
+            many = _people(_posterior(0, unseen[k], epsilon), generator) if k in suspect else 0
+            people.append(many)
+        draws.append(
+            tuple(
+                (many, edges[k] * (edges[k + 1] / edges[k]) ** generator.random())
+                for k, many in enumerate(people)
+            )
+        )
+    return draws
 
 
-def _above_edges(
-    edges: Sequence[float], people: Sequence[int], generator: random.Random
-) -> list[float]:
-    """Add up what lies above each edge; the people of an octave sit at one random place of it."""
+def _above_edges(edges: Sequence[float], people: Draw) -> list[float]:
+    """Add up what lies above each edge."""
     above, total, number = [0.0], 0.0, 0
     for k in range(len(people) - 1, -1, -1):
-        if people[k]:
-            number += people[k]
-            total += people[k] * edges[k] * (edges[k + 1] / edges[k]) ** generator.random()
+        many, each = people[k]
+        number += many
+        total += many * each
         above.append(total - number * edges[k])
     return above[::-1]
 
 
-def _people(
-    stop: int, log_mean: float, count: int, epsilon: float, generator: random.Random
-) -> int:
-    """Draw the people of an octave, given how many are expected and what was counted there."""
-    if log_mean > math.log(HEAVY):
-        return round(math.exp(log_mean))
-    reached = _posterior(stop, _within(count, epsilon), epsilon)
+def _people(reached: Sequence[float], generator: random.Random) -> int:
     return bisect_left(reached, generator.random() * reached[-1])
 
 
 @lru_cache(maxsize=65536)
 def _posterior(stop: int, count: int, epsilon: float) -> tuple[float, ...]:
     """Give sums of weights of 0, 1, 2, … people: Poisson, times the noise's law at what was counted."""
-    mean = _stops()[stop]
+    mean = math.exp(FEWEST + BETWEEN * stop)
     sums: list[float] = []
     total, n, log_poisson = 0.0, 0, -mean
     start = -epsilon * abs(count)

@@ -21,6 +21,7 @@ from secant.accuracy.reported_error import (
     Closed,
     half_widths,
     leaves_out,
+    not_seen,
     stated_ends,
     stated_ranks,
 )
@@ -30,7 +31,7 @@ from secant.engines.dialect import quote, stored_rows
 from secant.engines.print.print_sql import lower
 from secant.engines.watch import about_to_charge
 from secant.errors import PolicyError, Refused, over_limit
-from secant.noise.intervals import Span
+from secant.noise.intervals import Span, number_of
 from secant.noise.measure_noise import Noise
 from secant.noise.mechanisms.threshold import reached
 from secant.noise.mechanisms.whole import unmoved
@@ -301,6 +302,8 @@ class Shown:
     """Running totals of what is never below zero -> the order of their rows."""
     undefined: tuple[str, ...] = ()
     """Columns with a NULL because a divisor came out as 0, or noise left no number otherwise."""
+    certain: list[list[Span | None]] | None = None
+    """Ends that hold for every database, where `ends` hold usually; None where no row is noisy."""
 
     @property
     def errors(self) -> list[list[float | None]] | None:
@@ -330,15 +333,32 @@ def finish(
         columns, rows_inside = _run(relation, tables, rows_of)
         inside[relation] = [dict(zip(columns, row, strict=True)) for row in rows_inside]
     groups = {name: len(table.rows) for name, table in tables.items()}
-    ends, alone = stated_ends(job, Closed(names, rows, inside, groups, agreement), noise)
+    closed = Closed(names, rows, inside, groups, agreement, _totals(job, tables))
+    stated = stated_ends(job, closed, noise)
     ranks = stated_ranks(job, len(answer))
-    answer, raw, (ends, alone) = displayed(traced, names, rows, ends, alone)
+    answer, raw, (certain, alone, usual) = displayed(
+        traced, names, rows, stated.certain, stated.alone, stated.usual
+    )
+    ends = [
+        [known if estimated is None else estimated for known, estimated in zip(*both, strict=True)]
+        for both in zip(certain, usual, strict=True)
+    ]
     relied = reliance(job)
     answer, undefined = defined(traced, answer, [bool(relied.columns[c]) for c in traced.outputs])
     widths = half_widths(answer, alone)
     running = running_rows(traced, names, rows)
-    beside = groups, ranks, raw, agreement, running, undefined
+    beside = groups, ranks, raw, agreement, running, undefined, certain
     return Shown(traced.outputs, answer, ends, widths, noise, *beside)
+
+
+def _totals(job: Job, tables: Mapping[str, n.Values]) -> dict[str, float]:
+    """Add up the numbers of each measure that has several groups."""
+    return {
+        m.column: math.fsum(x for row in rows if (x := number_of(row[at])) is not None)
+        for b in job.prepared.bounded
+        if len(rows := tables[b.release.name].rows) > 1
+        for at, m in enumerate(b.release.measures, len(b.release.exact.keys))
+    }
 
 
 def _run(
@@ -395,11 +415,14 @@ def error_of(result: Shown, job: Job) -> dict[str, object]:
     """Give the ends between which true numbers lie, how far noise moves them, and what limits left out."""
     ends = result.ends or []
     relied = reliance(job)
+    usual = ends != (result.certain or [])
     return {
         "level": float(job.level),
+        "kind": "usual" if usual else "certain",
         "values": result.errors,
-        "low": None if result.ends is None else [[_end(x, 0) for x in row] for row in ends],
-        "high": None if result.ends is None else [[_end(x, 1) for x in row] for row in ends],
+        **_sides(result.ends),
+        "certain": _sides(result.certain) if usual else None,
+        "not_seen": not_seen(job, result.settled) if usual else None,
         "noise": result.noise,
         "ranks": result.ranks,
         "running": dict(result.running),
@@ -407,6 +430,14 @@ def error_of(result: Shown, job: Job) -> dict[str, object]:
         "leaves_out": leaves_out(job, result.settled, result.agreement),
         **({"undefined": list(result.undefined)} if result.undefined else {}),
     }
+
+
+def _sides(ends: list[list[Span | None]] | None) -> dict[str, list[list[float | None]] | None]:
+    """Give lower and upper ends apart."""
+    if ends is None:
+        return {"low": None, "high": None}
+    low, high = ([[_end(x, side) for x in row] for row in ends] for side in (0, 1))
+    return {"low": low, "high": high}
 
 
 def _end(span: tuple[float, float] | None, side: int) -> float | None:
